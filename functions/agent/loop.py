@@ -21,6 +21,7 @@ from functions.agent.context import (
     make_final_request,
 )
 from functions.agent.eviction import evict_before_turn, may_write_calls
+from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mailbox, format_mails
 from functions.agent.messages import (
     MAIL_ORIGIN,
@@ -40,10 +41,11 @@ from functions.agent.safety.status import NoticeReader, write_notice
 from functions.agent.sanitize import is_visible
 from functions.agent.session.document import Document, Turn
 from functions.agent.session.store import SessionHandle
-from functions.agent.side_request import explain_error, fill_usage
+from functions.agent.side_request import describe_request, explain_error, fill_usage
 from functions.agent.tool_calls import (
     ToolCallContext,
     answer_calls,
+    describe_call,
     interrupt_call,
     is_safe_to_repeat,
 )
@@ -281,7 +283,7 @@ def _ask_model(
 ) -> tuple[ModelReply, SessionHandle]:
     """Send the next request, and return the reply and the session with what it cost.
 
-    A request that gave up because it was told to costs nothing.
+    A request that gave up because it was told to counts for no limit; nobody knows what it cost.
     """
     app = context.app
     document = opened.document
@@ -307,9 +309,10 @@ def _ask_model(
     )
     started = app.clock.monotonic()
     reply = app.model.chat(request)
-    if reply.finish == "stopped":
-        return reply, opened
     ms = round((app.clock.monotonic() - started) * 1000, 1)
+    if reply.finish == "stopped":
+        stopped = describe_request(app, document, reply, ms=ms)
+        return reply, opened.with_document(document.note([stopped], turn.event, app.clock.now()))
     tool_count = len(offers) + len(STATIC) if with_tools else 0
     return reply, _record_request(
         opened, context, reply, estimate=estimate, tool_count=tool_count, ms=ms
@@ -349,7 +352,9 @@ def _record_request(
     detail = reply.failure.detail if reply.failure else reply.text
     error = "EMODEL" if failed else ""
     context.watch(TurnStep("request", app.model.name, detail, ms, error, facts))
-    return opened.with_document(replace(document, turn=turn, ratio=ratio, safety=safety))
+    document = replace(document, turn=turn, ratio=ratio, safety=safety)
+    entry = describe_request(app, document, reply, usage, ms=ms)
+    return opened.with_document(document.note([entry], turn.event, app.clock.now()))
 
 
 def _shorten_history(
@@ -434,6 +439,7 @@ def _record_results(
     resident = {offer.tool for offer in in_scope(opened.document.messages)}
     now = app.clock.now()
     messages = []
+    entries: list[Entry] = []
     posts = opened.document.posts
     before = len(posts)
     for result, fact in zip(reaction.answers, reaction.facts, strict=True):
@@ -463,13 +469,15 @@ def _record_results(
                 files=result.files,
             )
         )
+        entries += [describe_call(result), *result.entries]
         first = turn.posted + len(posts) - before
         posts += stamp_posts(result.posts, turn.event, result.place, now, first)
     safety = replace(safety, counters=reaction.counters)
     if reaction.reason:
         safety = context.breakers.stop(safety, reaction.reason)
     turn = replace(turn, posted=turn.posted + len(posts) - before)
-    opened = opened.with_document(replace(opened.document, turn=turn, safety=safety, posts=posts))
+    document = replace(opened.document, turn=turn, safety=safety, posts=posts)
+    opened = opened.with_document(document.note(entries, turn.event, now))
     return _put_posts(_save_checkpoint(opened, context, *messages), context.put)
 
 

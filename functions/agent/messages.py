@@ -23,6 +23,7 @@ from msgspec import Meta
 
 from functions.agent import unopened
 from functions.agent.access import roles
+from functions.agent.ledger.entry import Entry
 from functions.agent.posts import Post
 from functions.agent.sanitize import clean_text, delimit_text, escape_delimiters, escape_zones
 from functions.events import QUOTE_LIMIT, Event, Quote
@@ -232,7 +233,8 @@ class CallResult:
     `content` is for the model, `loads` are the offers that it paged in, `error` and `why` the code
     and the message of its failure. `listed` is the result that names what was paged in, a row for
     each, and `content` its text. `ran` says that the call began at all. `files` were kept. `posts`
-    are what it made happen, and `place` names it within its turn, `SEQ:POSITION`.
+    are what it made happen, and `place` names it within its turn, `SEQ:POSITION`. `entries` are for
+    the ledger, beside that of the call.
     """
 
     call: ToolCall
@@ -247,6 +249,7 @@ class CallResult:
     files: tuple[KeptFile, ...] = ()
     posts: tuple[Post, ...] = ()
     place: str = ""
+    entries: tuple[Entry, ...] = ()
 
 
 def user_message(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
+from functions.agent.ledger.entry import Entry
 from functions.events import HOPS_MOST, TEXT_LIMIT, Event, Kind, Sender, order_of
 from sigil.errors import ToolError
 from sigil.protocol import Json
@@ -63,10 +64,13 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
-    """The answer of a service that makes something happen: its result, and what it posts."""
+    """The answer of a service that makes something happen: its result, what it posts, and what the
+    ledger has of it beside the call.
+    """
 
     result: Json
     posts: tuple[Post, ...] = ()
+    entries: tuple[Entry, ...] = ()
 
 
 class PostAllowance:

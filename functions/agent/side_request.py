@@ -11,6 +11,7 @@ from math import inf
 
 from functions.agent import tokens
 from functions.agent.app import App
+from functions.agent.ledger.entry import UNKNOWN, Entry
 from functions.agent.messages import Usage
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
@@ -31,7 +32,8 @@ class SideRequests:
     `document` counts what they cost; the caller saves it. A reason that an owner unlocked since, or
     that a new period ended, no longer stops them. `until` is when all of them have to be over, a
     time of the monotonic clock. `tries` is how many tries of a request may fail; once the model was
-    away nothing more is asked. `trace` has the failures, for the turn's trace.
+    away nothing more is asked. `trace` has the failures, for the turn's trace, and `entries` are
+    for the ledger.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class SideRequests:
         self.session = session
         self.app = app
         self.trace: tuple[Mapping[str, Json], ...] = ()
+        self.entries: tuple[Entry, ...] = ()
         self._until = until
         self._tries = tries
         self._away: ModelReply | None = None
@@ -92,7 +95,8 @@ class SideRequests:
             {"role": "system", "content": system},
             {"role": "user", "content": text},
         ]
-        deadline = min(self.app.clock.monotonic() + SECONDS, self._until)
+        started = self.app.clock.monotonic()
+        deadline = min(started + SECONDS, self._until)
         reply = self.app.model.chat(
             ModelRequest(
                 messages,
@@ -104,6 +108,7 @@ class SideRequests:
                 model=self.document.model,
             )
         )
+        ms = (self.app.clock.monotonic() - started) * 1000
         if reply.failure:
             self.app.failures.append((self.session, reply.failure))
         facts = outage.failure_facts(reply.failure, reply.tries, reply.retry_after)
@@ -113,6 +118,9 @@ class SideRequests:
             self._away = reply
         estimate = tokens.of_text(system) + tokens.of_text(text)
         usage = fill_usage(reply, estimate, self.document.ratio)
+        counted = None if reply.finish == "stopped" else usage
+        entry = describe_request(self.app, self.document, reply, counted, ms=ms, aside=True)
+        self.entries = (*self.entries, replace(entry, at=self.app.clock.now()))
         safety = self._breakers.record_request(self.document.safety, None, usage)
         self.document = replace(self.document, safety=safety, usage=self.document.usage + usage)
         return reply
@@ -130,6 +138,41 @@ def explain_error(reply: ModelReply, texts: Texts) -> str:
     if reply.failure:
         return texts.model_failures[reply.failure.kind]
     return texts.reasons.get(reply.text, reply.text)
+
+
+def describe_request(
+    app: App,
+    document: Document,
+    reply: ModelReply,
+    usage: Usage | None = None,
+    *,
+    ms: float,
+    aside: bool = False,
+) -> Entry:
+    """Return the ledger's entry of a request to the model; without `usage` nobody knows its tokens.
+
+    `aside` says that it was no step of a turn.
+    """
+    facts: dict[str, Json] = {
+        "model": document.model or app.model.name,
+        "finish": reply.finish,
+        "ms": round(ms, 1),
+    }
+    if usage is None:
+        facts[UNKNOWN] = True
+    else:
+        facts |= {"prompt": usage.prompt, "completion": usage.completion}
+        if usage.cached:
+            facts["cached"] = usage.cached
+        if usage.estimated:
+            facts["estimated"] = True
+        if usage.cost:
+            facts["cost"] = usage.cost
+    if reply.tries:
+        facts["tries"] = reply.tries
+    if aside:
+        facts["aside"] = True
+    return Entry("request", facts)
 
 
 def fill_usage(reply: ModelReply, estimate: float, ratio: float) -> Usage:

@@ -15,6 +15,7 @@ from math import ceil
 import orjson
 
 from functions.agent import tokens
+from functions.agent.ledger.entry import Entry
 from functions.agent.memory.thing import Remembered
 from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model.base import UNNAMED
@@ -293,6 +294,18 @@ def interrupt_call(call: ToolCall) -> CallResult:
     return fail_call(call, interrupted)
 
 
+def describe_call(result: CallResult) -> Entry:
+    """Return the ledger's entry of a call that was answered, which has no text of it."""
+    facts: dict[str, Json] = {"call": result.call.id, "name": result.call.name}
+    if result.ms:
+        facts["ms"] = round(result.ms, 1)
+    if result.error:
+        facts["error"] = result.error
+    if not result.ran:
+        facts["ran"] = False
+    return Entry("call", facts)
+
+
 def is_safe_to_repeat(call: ToolCall, offers: Sequence[Offer]) -> bool:
     """Return whether a call whose result was lost may simply run again."""
     if call.name in (QUERY, DEPLOY):
@@ -324,7 +337,13 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
         place = context.places.get(call.id, call.id)
         answer = context.serve(offer, place, arguments)
         served = dumps({"ok": answer.result}, source=offer.name)
-        return CallResult(call, sanitize_result(served.decode()), posts=answer.posts, place=place)
+        return CallResult(
+            call,
+            sanitize_result(served.decode()),
+            posts=answer.posts,
+            place=place,
+            entries=answer.entries,
+        )
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
     if not ran.files:
         return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))

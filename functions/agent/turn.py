@@ -24,6 +24,8 @@ from functions.agent.commands.time_zone import suggest_city
 from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict, note_enough_unheard
 from functions.agent.language import choose_texts_for, mentions_time
+from functions.agent.ledger.entry import UNKNOWN, Entry
+from functions.agent.ledger.ledger import Ledger
 from functions.agent.loop import MAIL_SHARE, SAVE_SECONDS, RoundContext, run_rounds
 from functions.agent.mailbox import Mail, Mailbox, format_mails, scope_of, take_fitting
 from functions.agent.messages import (
@@ -65,7 +67,13 @@ from functions.agent.session.memory_progress import adopt_progress
 from functions.agent.session.store import SessionHandle
 from functions.agent.session.trace import save_trace
 from functions.agent.side_request import SECONDS, SideRequests
-from functions.agent.tool_calls import FindRemembered, ToolCallContext, find_nothing
+from functions.agent.tool_calls import (
+    FindRemembered,
+    ToolCallContext,
+    describe_call,
+    find_nothing,
+    interrupt_call,
+)
 from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.time.time_zone import DEFAULT
@@ -303,6 +311,7 @@ def stop_turn(session: str, app: App) -> SessionHandle:
     turn = opened.document.turn
     if turn is None:
         return opened
+    opened = note_lost_request(opened, app)
     text = choose_texts_for(turn.event, opened.document).stopped
     return close_turn(opened, app, turn, text)
 
@@ -314,6 +323,8 @@ def _give_up_turn(
     give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
     text = choose_texts_for(turn.event, opened.document).gave_up
     turn = turn.add_step("given-up")
+    if begun:
+        opened = note_lost_request(opened, app)
     # what it had gathered may not be the reason, and has its own turns
     opened = opened.with_document(opened.document.without_gathered())
     closed = close_turn(opened, app, replace(turn, gathered=()), text, in_history=begun)
@@ -330,6 +341,8 @@ def _begin_turn(
     """
     app = context.app
     breakers = context.breakers
+    # whoever closed the last turn may have crashed before it wrote down what it did
+    opened = flush_ledger(opened, app)
     stored = opened.document.safety
     opened = _with_safety(opened, breakers.mark_damage_noticed(stored))
     turn = Turn(event, began=app.clock.now())
@@ -387,6 +400,7 @@ def _begin_turn(
     if event.kind == "wakeup":
         kept = min(kept, LIGHT_TOKENS)
     document = note_enough_unheard(evict(side, kept, context.watch))
+    document = document.note(side.entries, event, app.clock.now())
     document, turn = _charge_turn(opened, document, turn, side.trace)
     allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
     length = tokens.of_text(event.text)
@@ -506,6 +520,7 @@ def _answer_without_turn(
     stays = {message.seq for message in result.document.messages}
     gone = [message for message in opened.document.messages if message.seq not in stays]
     document = note_enough_unheard(archive_messages(opened.key, result.document, gone, app))
+    document = document.note(result.entries, event, app.clock.now())
     document, turn = _charge_turn(opened, document, turn, result.trace)
     allowances = app.make_allowances(app.find_zone(opened.document))
     allowances.record_tokens(event, role, turn.usage.counted, turn.began)
@@ -651,7 +666,7 @@ def _resume_turn(
     breakers = app.make_breakers(opened.key)
     role = app.people.find_role(turn.event)
     if turn.event.kind in BACKGROUND_KINDS and not app.rules.may_work(role):
-        return _skip_unwanted(opened, turn, app, begun=True)
+        return _skip_unwanted(note_lost_request(opened, app), turn, app, begun=True)
     if early and worker.patient and not breakers.is_told_to_stop(turn.event.id):
         return replace(take_over_replies(opened, app), wait=early)
     if turn.attempts >= ATTEMPTS:
@@ -659,6 +674,7 @@ def _resume_turn(
     if turn.attempts + 1 == ATTEMPTS and worker.shared:
         raise NeedsIsolation
     watch(TurnStep("note", text="going on with a turn that was interrupted"))
+    opened = note_lost_request(opened, app)
     turn = replace(turn, attempts=turn.attempts + 1).add_step("resume")
     context = TurnContext(app, watch, worker, role, breakers)
     opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
@@ -883,6 +899,7 @@ def close_turn(
     if in_history:
         for call in find_unanswered(document.messages):
             document = document.add(Message("tool", INTERRUPTED, at=now, call_id=call.id))
+            document = document.note([describe_call(interrupt_call(call))], event, now)
         document = document.add(Message("assistant", text, at=now))
     text = remove_silence(event, text)
     texts = choose_texts_for(event, document)
@@ -936,7 +953,34 @@ def close_turn(
     )
     closed = app.sessions.save(opened, document)
     save_trace(app.kv, turn, closed, now)
-    return replace(closed, gathered=turn.events[1:])
+    return replace(flush_ledger(closed, app), gathered=turn.events[1:])
+
+
+def flush_ledger(saved: SessionHandle, app: App) -> SessionHandle:
+    """Write the entries that a saved session has for the ledger, and return it without them.
+
+    The session's next write takes them out of the store; until then, whoever opens it writes them
+    again, which changes nothing.
+    """
+    if not saved.document.ledger.pending:
+        return saved
+    ledger = Ledger(app.kv, app.name).flush(saved.document.ledger)
+    return saved.with_document(replace(saved.document, ledger=ledger))
+
+
+def note_lost_request(opened: SessionHandle, app: App) -> SessionHandle:
+    """Return a session whose turn was left in progress, with an entry for the request whose answer
+    nobody saved: each save of a turn is followed by a request, but for calls or a wait.
+
+    Nobody knows what it cost, or whether it was sent at all.
+    """
+    document = opened.document
+    turn = document.turn
+    if turn is None or turn.is_between_requests or find_unanswered(document.messages):
+        return opened
+    facts: dict[str, Json] = {"model": document.model or app.model.name, UNKNOWN: True}
+    lost = Entry("request", facts)
+    return opened.with_document(document.note([lost], turn.event, app.clock.now()))
 
 
 def report_home(event: Event, text: str, now: float) -> tuple[Event, ...]:

@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 
 import orjson
 
+from functions.agent.ledger.ledger import Ledger
 from functions.agent.memory.documents import Documents
 from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.messages import RUNTIME_ORIGIN
@@ -41,6 +42,10 @@ def _unrest(kv: MemoryKV, session: str, given_back: set[int]) -> Iterator[str]:
         kept |= {message["seq"] for message in orjson.loads(item.value)}
     if lost := set(range(1, document.next_seq)) - kept - given_back:
         yield f"messages {sorted(lost)} of {session} are lost"
+    agent = keys.unescape(session.partition("#")[0])
+    chain = document.ledger
+    if problem := Ledger(kv, agent).verify({chain.name: chain} if chain.count else {}).problem:
+        yield f"the ledger after {session}: {problem}"
     yield from _forgotten(kv, session, document)
 
 

@@ -14,6 +14,7 @@ import orjson
 from functions.agent.model.base import ModelRequest
 from functions.agent.model.outage import EVENT_SUFFIX
 from functions.agent.safety.status import REASONS
+from functions.agent.session.document import HIDDEN
 from functions.agent.toolset import STATIC
 from functions.events import Event
 from functions.reply_sender import UNSENT_SECONDS
@@ -442,7 +443,9 @@ class Promises:
 
 def _document(item: Item) -> dict[str, Any]:
     data = item.value if item.value.startswith(b"{") else zlib.decompress(item.value)
-    return dict(orjson.loads(data))
+    fields = dict(orjson.loads(data))
+    fields["seen"] = [each for each in fields["seen"] if not each.startswith(HIDDEN)]
+    return fields
 
 
 def _answered(reply: str) -> str:

@@ -34,11 +34,11 @@ from tests.project.tree import ROOT
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
-ONE_CALL_MOST = 18
+ONE_CALL_MOST = 19
 """Operations of a turn with one query and one call, from its event taken to acknowledged."""
-THREE_REQUESTS_MOST = 20
+THREE_REQUESTS_MOST = 21
 """Operations of a turn that asks the model for each of them, and for the answer."""
-SIX_ROUNDS_MOST = 35
+SIX_ROUNDS_MOST = 36
 LOOK = "scan ready"
 """The look at the index of ready sessions that a worker without work makes. The event of a turn
 wakes it and names its session, so that it is no part of the turn; idle looks are counted below.

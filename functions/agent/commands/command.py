@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functions.agent.access.roles import Role
 from functions.agent.app import App
 from functions.agent.language import choose_texts_for
+from functions.agent.ledger.entry import Entry
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle
 from functions.events import Event
@@ -67,13 +68,15 @@ class CommandCall:
 class CommandResult:
     """The reply of a command, and the session's document after it.
 
-    `saved` is the session when it was saved meanwhile; `trace` has rows for the turn's trace.
+    `saved` is the session when it was saved meanwhile; `trace` has rows for the turn's trace, and
+    `entries` are for the ledger.
     """
 
     text: str
     document: Document
     saved: SessionHandle | None = None
     trace: tuple[Mapping[str, Json], ...] = ()
+    entries: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,7 @@ def run_btw(call: CommandCall) -> CommandResult:
         answer = texts.could_not_answer.format(why=explain_error(reply, texts))
     else:
         answer = clean_text(reply.text).strip() or texts.no_answer
-    return CommandResult(answer, aside.document, trace=aside.trace)
+    return CommandResult(answer, aside.document, trace=aside.trace, entries=aside.entries)
 
 
 COMMANDS: Final[Commands] = {

@@ -86,7 +86,9 @@ def _consolidate_chat(call: CommandCall) -> CommandResult:
         text = texts.mem_failed
     if text != texts.mem_nothing_new:
         text = sign_text(text, app.model.name, call.event.platform, texts)
-    return CommandResult(text, _archive_words(aside.document, call), opened, aside.trace)
+    return CommandResult(
+        text, _archive_words(aside.document, call), opened, aside.trace, aside.entries
+    )
 
 
 def _save_words(call: CommandCall) -> SessionHandle:

@@ -42,9 +42,9 @@ def run_model(call: CommandCall) -> CommandResult:
         why = explain_error(reply, texts)
         document = replace(aside.document, model=call.document.model)
         text = texts.model_refused.format(name=call.text, why=why)
-        return CommandResult(text, document, trace=aside.trace)
+        return CommandResult(text, document, trace=aside.trace, entries=aside.entries)
     text = texts.model_set.format(name=call.text)
-    return CommandResult(text, aside.document, trace=aside.trace)
+    return CommandResult(text, aside.document, trace=aside.trace, entries=aside.entries)
 
 
 COMMANDS: Final[Commands] = {

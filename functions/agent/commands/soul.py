@@ -85,7 +85,7 @@ def _rewrite_soul(call: CommandCall) -> CommandResult:
     else:
         model = call.app.model.name
         answer = sign_text(texts.soul_updated, model, call.event.platform, texts)
-    return CommandResult(answer, aside.document, trace=aside.trace)
+    return CommandResult(answer, aside.document, trace=aside.trace, entries=aside.entries)
 
 
 def _explain_rejection(reply: ModelReply, text: str, texts: Texts) -> str:

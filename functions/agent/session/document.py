@@ -6,7 +6,8 @@ It is a value here, and one record in the store.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
@@ -15,6 +16,8 @@ import orjson
 
 from functions import events
 from functions.agent import tokens
+from functions.agent.ledger.chain import LedgerChain
+from functions.agent.ledger.entry import Entry
 from functions.agent.messages import RUNTIME_ORIGIN, Count, Message, Number, Usage
 from functions.agent.safety import status
 from functions.agent.safety.status import SafetyStatus
@@ -34,6 +37,9 @@ from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
 OUTBOX_MOST = 200
+HIDDEN: Final = "ledger:"
+"""The ids that version 0.1.0 takes the end of the ledger for begin so; no platform is called so."""
+HIDDEN_CHARACTERS: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,11 @@ class Turn(Stored):
         """Return whether nobody works on it now, because the model does not answer."""
         return bool(self.trace) and self.trace[-1].get("kind") == "wait"
 
+    @property
+    def is_between_requests(self) -> bool:
+        """Return whether it was saved to be gone on with later, no request under way."""
+        return bool(self.trace) and self.trace[-1].get("kind") in ("wait", "hand-on")
+
     def add_step(self, kind: str, **facts: Json) -> Turn:
         """Return the turn with one more row in its trace."""
         return replace(self, trace=(*self.trace, {"kind": kind, **facts}))
@@ -150,7 +161,7 @@ class Document(Stored):
     the settings. `posts` are events that its turns made and that may not be in the queue yet,
     and `taken` the mails that its history has and that may still be in the mailbox. `quiet` are the
     hours in which nothing is said by itself (`22:00-07:00`), and `held` has what waits for their
-    end.
+    end. `ledger` is the end of its chain in the ledger.
     """
 
     messages: tuple[Message, ...] = ()
@@ -176,6 +187,7 @@ class Document(Stored):
     taken: tuple[str, ...] = later(())
     quiet: str = later("")
     held: tuple[str, ...] = later(())
+    ledger: LedgerChain = later(LedgerChain())
 
     @property
     def owes_memory(self) -> bool:
@@ -233,6 +245,10 @@ class Document(Stored):
             self, messages=(*self.messages, *numbered), next_seq=self.next_seq + len(numbered)
         )
 
+    def note(self, entries: Sequence[Entry], event: Event, now: float) -> Document:
+        """Return the document with entries of the turn of `event` for the ledger."""
+        return replace(self, ledger=self.ledger.add(entries, event, now)) if entries else self
+
 
 def hash_person(who: str) -> str:
     """Return a person's id as it stays where the person was erased."""
@@ -251,11 +267,16 @@ def encode_document(document: Document, overflow: OverflowStore = NO_OVERFLOW) -
 
     When it is larger still, its largest bodies are in the overflow.
 
-    What is `owed` is written among the chunks that are `unheard`, as a number below 0: version
-    0.1.0 reads that as a chunk that is gone, and a field that it does not know as damage.
+    What every chat comes to have is written where version 0.1.0 reads something harmless, for it
+    takes a field that it does not know for damage: what is `owed` among the chunks that are
+    `unheard`, as a number below 0, which reads as a chunk that is gone, and the end of the ledger
+    among the ids that were `seen`.
     """
     if document.owed:
         document = replace(document, unheard=(*document.unheard, -document.owed), owed=0)
+    if document.ledger.count:
+        hidden = hide(dumps(document.ledger))
+        document = replace(document, seen=(*hidden, *document.seen), ledger=LedgerChain())
     body = dumps(document)
     if len(body) < COMPRESS_BYTES:
         return body
@@ -265,6 +286,23 @@ def encode_document(document: Document, overflow: OverflowStore = NO_OVERFLOW) -
     return move_bodies_out(body, overflow)
 
 
+def hide(value: bytes) -> tuple[str, ...]:
+    """Return a value as ids that no event has, each short enough for the key of a store."""
+    text = urlsafe_b64encode(zlib.compress(value, 1)).decode()
+    parts = range(0, len(text), HIDDEN_CHARACTERS)
+    return tuple(f"{HIDDEN}{text[at : at + HIDDEN_CHARACTERS]}" for at in parts)
+
+
+def find_hidden(seen: Sequence[str]) -> bytes:
+    """Return the value that is hidden among these ids; empty for none, or one that lost a part."""
+    text = "".join(each.removeprefix(HIDDEN) for each in seen if each.startswith(HIDDEN))
+    try:
+        return zlib.decompress(urlsafe_b64decode(text)) if text else b""
+    except (ValueError, zlib.error):
+        return b""
+
+
+CHAIN: Final = Shape[LedgerChain](LedgerChain)
 DOCUMENT: Final = Shape[Document](
     Document, required=("messages", "next_seq", "turn", "outbox", "seen", "usage")
 )
@@ -287,6 +325,11 @@ def decode_document(data: bytes, overflow: OverflowStore = NO_OVERFLOW) -> Docum
             # a damaged safety status locks the session, and does not cost it its messages
             safety = status.read_safety_status(fields.pop("safety"))
         document = DOCUMENT.convert(fields)
+        if any(each.startswith(HIDDEN) for each in document.seen):
+            hidden = find_hidden(document.seen)
+            visible = tuple(each for each in document.seen if not each.startswith(HIDDEN))
+            ledger = CHAIN.read(hidden) if hidden else LedgerChain()
+            document = replace(document, seen=visible, ledger=ledger)
         return replace(
             document,
             safety=safety,

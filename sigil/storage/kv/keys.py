@@ -371,6 +371,11 @@ def event_trace(event: str) -> Key:
     return Key("trace", escape(event))
 
 
+def ledger_entries(agent: str, chain: str, number: int) -> Key:
+    """Entries of an agent's ledger, by chain and number of the first; never overwritten."""
+    return Key(f"ledger#{escape(agent)}", f"{chain}#{number:012d}")
+
+
 def capability(namespace: str, name: str) -> Key:
     """A capability's head: its active version's record."""
     return Key(f"capability#{escape(namespace)}", name)
@@ -610,7 +615,7 @@ IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
-    " doctor weather backup restoring token-file file-due file-bytes agent due".split()
+    " doctor weather backup restoring token-file file-due file-bytes agent due ledger".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

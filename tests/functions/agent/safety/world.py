@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from functions.agent.session.document import HIDDEN
 from functions.events import Event, Kind, Sender, order_of
 from sigil.errors import BackendError, Refused, SigilError, ToolError
 from sigil.storage.kv import keys
@@ -172,4 +173,5 @@ def spelled(arguments: dict[str, Any], number: int) -> str:
 def parsed(data: bytes) -> Stored:
     """A document's fields, read without the product."""
     found: Stored = orjson.loads(data if data.startswith(b"{") else zlib.decompress(data))
+    found["seen"] = [each for each in found["seen"] if not each.startswith(HIDDEN)]
     return found

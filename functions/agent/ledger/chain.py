@@ -1,0 +1,80 @@
+"""A chain is one session's part of the ledger: each entry carries a hash that covers the one before
+it.
+
+Entries ride in the session's own writes: the document holds the end of its chain, and the entries
+that may not be in the ledger yet. So they are saved by the same compare-and-set as what they tell,
+and nothing is told twice or left out.
+
+A chain has a name of its own that says nothing of the session. When the session is erased, nothing
+tells any more whose the entries were.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Annotated, Final
+
+import orjson
+from msgspec import Meta
+
+from functions.agent.ledger.entry import Entry, clean_facts, hash_person
+from functions.events import Event
+from sigil.errors import one_line
+from sigil.protocol import Json
+from sigil.storage.stored import Stored
+
+EVENT_CHARACTERS: Final = 300
+Row = Mapping[str, Json]
+"""An entry in its place: `seq`, `at`, `what`, `event` and its `kind`, `by`, `facts`, `hash`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerChain(Stored):
+    """The end of a session's chain.
+
+    `count` is the number of its last entry, and `tip` that entry's hash. `pending` are the last
+    entries as far as they may not be in the ledger yet.
+    """
+
+    name: str = ""
+    count: Annotated[int, Meta(ge=0, lt=10**12)] = 0
+    tip: str = ""
+    pending: tuple[Row, ...] = ()
+
+    def add(self, entries: Sequence[Entry], event: Event, now: float) -> LedgerChain:
+        """Return the chain with entries of the turn of `event` at its end."""
+        if not entries:
+            return self
+        name = self.name or secrets.token_hex(8)
+        count = self.count
+        tip = self.tip or find_root(name)
+        rows: list[Row] = []
+        for entry in entries:
+            count += 1
+            row: dict[str, Json] = {
+                "seq": count,
+                "at": round(entry.at or now, 3),
+                "what": entry.what,
+                "event": one_line(event.id, EVENT_CHARACTERS),
+                "kind": event.kind,
+                "by": hash_person(entry.by or event.behalf),
+                "facts": clean_facts(entry.facts),
+            }
+            tip = hash_row(row, tip)
+            rows.append({**row, "hash": tip})
+        return replace(self, name=name, count=count, tip=tip, pending=(*self.pending, *rows))
+
+
+def find_root(name: str) -> str:
+    """Return the hash that the first entry of a chain follows: no entry fits into another chain."""
+    return sha256(name.encode()).hexdigest()
+
+
+def hash_row(row: Row, previous: str) -> str:
+    """Return the hash of an entry that follows the one with the hash `previous`."""
+    covered = {name: value for name, value in row.items() if name != "hash"}
+    body = orjson.dumps(covered, option=orjson.OPT_SORT_KEYS)
+    return sha256(previous.encode() + body).hexdigest()
