@@ -78,6 +78,7 @@ from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Conflict, ToolError
+from sigil.json_fields import as_string
 from sigil.protocol import Json, KeptFile
 from sigil.storage.kv import ABSENT, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -710,6 +711,10 @@ def _make_round_context(
         document.memory,
         app.find_zone(document),
         PostAllowance(POSTS_MOST - turn.posted, event.hops),
+        role=role,
+        private=event.private,
+        home=as_string(event.data.get("home")) if event.is_own_work else event.session,
+        asked_at=event.at,
     )
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:

@@ -353,6 +353,9 @@ class German(Texts):
         "Das kann ich nicht: Ich bin nur das Offline-Modell. Frag „was kannst du?“, dann nenne ich"
         " Beispiele."
     )
+    offline_alarm = "Es ist so weit."
+    offline_will_do = "Ich erledige „{text}“: {when}. `/wakeups drop {number}` nimmt es zurück."
+    offline_which = "Welche? Nenne die Nummer."
     offline_too_long = (
         "Ich bin nur das Offline-Modell und lese höchstens {most} Zeichen auf einmal. Sende"
         " weniger, oder nimm ein Sprachmodell (UNCAGED_LLM_URL)."

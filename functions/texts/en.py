@@ -311,6 +311,9 @@ class Texts:
         "I cannot do this: I am only the offline model. Ask me “what can you do?” for examples. A"
         " language model (UNCAGED_LLM_URL) would understand more."
     )
+    offline_alarm = "It is time."
+    offline_will_do = "I will do “{text}”: {when}. `/wakeups drop {number}` takes it back."
+    offline_which = "Which one? Say its number."
     offline_too_long = (
         "I am only the offline model, and read up to {most:,} characters at a time. Send less, or"
         " use a language model (UNCAGED_LLM_URL)."

@@ -271,6 +271,9 @@ class Chinese(Texts):
         "这个我做不到：我只是离线模型。问我“你能做什么？”看看例子。"
         "接上语言模型（UNCAGED_LLM_URL）能懂得更多。"
     )
+    offline_alarm = "时间到了。"
+    offline_will_do = "我会做“{text}”：{when}。`/wakeups drop {number}` 可以撤回。"
+    offline_which = "哪一个？说一下编号。"
     offline_too_long = (
         "我只是离线模型，一次最多读 {most:,} 个字符。请发短一点，"
         "或者接上语言模型（UNCAGED_LLM_URL）。"

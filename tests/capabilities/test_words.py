@@ -15,6 +15,7 @@ from tests.capabilities.conftest import FOLDER, Library
 
 ASKED = {
     "calculate": "计算器 | 最大公约数",
+    "cancel-wakeup": "cancel my reminder | 取消提醒 | lösche die Erinnerung | annule le rappel",
     "case-convert": "驼峰转下划线 | camel case",
     "chart-svg": "画一个柱状图 | 饼图 | pie chart",
     "color-convert": "颜色转换 | rgb转hex",
@@ -36,6 +37,7 @@ ASKED = {
     "json-validate": "校验JSON结构 | validate json schema",
     "jwt-decode": "解析JWT | read a jwt",
     "levenshtein": "编辑距离 | edit distance",
+    "list-wakeups": "list my reminders | 我的提醒 | welche Erinnerungen | mes rappels",
     "loan-plan": "房贷月供计算 | mortgage payment",
     "markdown-table": "markdown表格",
     "matrix": "矩阵求逆 | solve linear equations",
@@ -50,6 +52,7 @@ ASKED = {
     "regex-extract": "正则提取邮箱 | extract numbers from text",
     "remember": "记住我的生日 | 存入记忆 | remember this | save to memory",
     "roman-numerals": "罗马数字 | roman numerals of 1994",
+    "schedule-wakeup": "remind me | set an alarm | 提醒我 | 设闹钟 | erinnere mich | mets un rappel",
     "search-history": "聊天记录 | 之前说过什么 | what did we talk about last week | search earlier messages",
     "shape-area": "圆的面积 | volume of a sphere",
     "slugify": "生成slug",

@@ -17,7 +17,6 @@ from functions.agent.consolidation import AIM, ENTRY_CHARACTERS, FULL, SHORTER, 
 from functions.agent.eviction import ENOUGH
 from functions.agent.memory.documents import CAPS, OF_CHATS, Doc
 from functions.agent.memory.things import CHARACTERS_MOST, THINGS_MOST
-from functions.agent.services.table import SERVICES
 from functions.agent.services.things import HEARD, SURE
 from tests.fakes.model import ScriptedModel, call, say
 from tests.project.test_transcripts import SECONDS, surroundings
@@ -152,6 +151,9 @@ def cut_of(made: context.Preamble) -> set[str]:
 )
 def test_the_page_has_the_codes_numbers(sentence: str) -> None:
     assert sentence in " ".join(PAGE.split())
+
+
+SERVICES = ("remember", "recall", "forget", "search-history")
 
 
 def test_the_page_names_every_service_of_memory() -> None:

@@ -80,6 +80,8 @@ ANSWERED: Final[tuple[tuple[str, str], ...]] = (
     ("一百美元能换多少人民币", "currency-rates"),
     ("帮我统计一下这段话的字数", "text-stats"),
     ("計算這段文字的哈希值", "hash"),
+    ("remind me to call mum tomorrow", "schedule-wakeup"),
+    ("set an alarm for 7 am", "schedule-wakeup"),
 )
 
 UNANSWERED: Final[tuple[str, ...]] = (
@@ -91,8 +93,6 @@ UNANSWERED: Final[tuple[str, ...]] = (
     "tell me a joke",
     "what is the capital of Australia",
     "who won the world cup in 2018",
-    "remind me to call mum tomorrow",
-    "set an alarm for 7 am",
     "summarize this article",
     "write a poem about autumn",
     "search the web for news about Mars",

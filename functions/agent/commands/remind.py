@@ -6,13 +6,11 @@ import re
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.schedules.schedule import TEXT_CHARACTERS, Schedule
+from functions.agent.schedules.schedule import GUEST_MOST, TEXT_CHARACTERS, Schedule
 from functions.agent.schedules.when import list_next
 from functions.time.time_zone import DAY_SECONDS
 from sigil.errors import Refused, UsageError, one_line
 
-GUEST_MOST: Final = 8
-"""A guest has so many reminders at once, so that others find room for theirs."""
 SHOWN_CHARACTERS: Final = 200
 _MYSELF: Final = re.compile(r"me\b\s*(?:to\b\s*)?|mich\b\s*|我", re.IGNORECASE)
 
@@ -41,13 +39,14 @@ def run_remind(call: CommandCall) -> CommandResult:
     if len(text) > TEXT_CHARACTERS:
         return call.reply(texts.remind_too_long.format(most=TEXT_CHARACTERS))
     schedules = call.app.schedules
-    if call.role == "guest" and _count_own(call) >= GUEST_MOST:
+    by = call.event.sender.id
+    if call.role == "guest" and schedules.count_of_person(by) >= GUEST_MOST:
         return call.reply(texts.remind_full)
     wanted = Schedule(
         id="",
         when=when,
         session=call.event.session,
-        by=call.event.sender.id,
+        by=by,
         since=now,
         say=text,
         language=texts.code,
@@ -67,11 +66,6 @@ def run_remind(call: CommandCall) -> CommandResult:
     if call.event.platform == "terminal":
         said = f"{said} {texts.remind_at_terminal}"
     return call.reply(said)
-
-
-def _count_own(call: CommandCall) -> int:
-    found = call.app.schedules.list_of_chat()
-    return sum(each.by == call.event.sender.id for each in found)
 
 
 COMMANDS: Final[Commands] = {

@@ -26,7 +26,12 @@ from functions.agent.messages import (
     read_own_words,
     remove_delimiters,
 )
-from functions.agent.model import offline_arguments, offline_documents, offline_memory
+from functions.agent.model import (
+    offline_arguments,
+    offline_documents,
+    offline_memory,
+    offline_schedules,
+)
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline_answers import answer_question, describe_result
 from functions.agent.model.offline_library import LIBRARY_TOOLS, Request, read_request
@@ -170,6 +175,11 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
         return texts.offline_forget_all
     if offline_memory.find_wish_to_forget(said.words):
         return _plan_forgetting(said, called, by_name, queries)
+    wish = offline_schedules.find_wish(said.words, texts)
+    if wish:
+        planned = _plan_schedules(wish, called, by_name, queries, texts)
+        if planned:
+            return planned
     note = offline_memory.find_note(said.words)
     if offline_memory.stands_in(note):
         return texts.offline_could_keep.format(words="…")
@@ -304,6 +314,50 @@ def _plan_forgetting(
     if FORGET in by_name:
         return FORGET, {"id": id}
     return texts.offline_not_found if "forget" in queries else (QUERY, {"query": "forget"})
+
+
+def _plan_schedules(
+    wish: offline_schedules.Wish,
+    called: Sequence[AnsweredCall],
+    by_name: Mapping[str, FunctionDefinition],
+    queries: set[str],
+    texts: Texts,
+) -> Plan:
+    """Return the next step of what somebody wants of the schedules; empty when nothing can do it.
+
+    What is to be cancelled is listed first, for people say which one it is in words.
+    """
+    last = called[-1] if called else None
+    if last and last.error:
+        # a time that may be two is a question, which is for the person as it stands
+        is_question = last.error.get("code") == "EINVAL" and wish.kind == "schedule"
+        return last.error.get("message", "") if is_question else _format_answer(last, texts)
+    if last and last.name == tool_of(offline_schedules.SCHEDULE):
+        return offline_schedules.describe_schedule(last.ok, texts)
+    if last and last.name == tool_of(offline_schedules.CANCEL):
+        done = as_mapping(last.ok)
+        pattern = texts.wakeup_is_paused if wish.kind == "pause" else texts.wakeup_dropped
+        return pattern.format(title=done.get("title"), number=done.get("number"))
+    if last and wish.kind == "list":
+        return offline_schedules.describe_list(last.ok, texts)
+    arguments: dict[str, Json] = {}
+    name = offline_schedules.LIST
+    if wish.kind == "schedule":
+        if not (wish.say or wish.text):
+            return texts.remind_of_what
+        if not wish.when:
+            return texts.when_no_time
+        name = offline_schedules.SCHEDULE
+        arguments = wish.arguments
+    elif last:
+        id, words = offline_schedules.choose_schedule(last.ok, wish.about)
+        if not id:
+            return f"{texts.offline_which}\n{words}" if words else texts.wakeups_none
+        name = offline_schedules.CANCEL
+        arguments = {"id": id, "pause": True} if wish.kind == "pause" else {"id": id}
+    if tool_of(name) in by_name:
+        return tool_of(name), arguments
+    return "" if name in queries else (QUERY, {"query": name})
 
 
 def _format_answer(last: AnsweredCall, texts: Texts) -> str:

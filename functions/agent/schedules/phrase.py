@@ -105,6 +105,19 @@ def parse_when(words: str, now: float, zone: str, texts: Texts) -> tuple[When, s
     return when, _cut(words, text, chosen, languages)
 
 
+def split_time(words: str) -> tuple[str, str]:
+    """Return the words that tell a time, and the rest of the words; the first is empty for none."""
+    text = words.translate(_WIDE)
+    languages = _choose_languages(text)
+    found = _find_clusters(text, languages)
+    if not found:
+        return "", words.strip()
+    chosen, _ = _choose(text, found, languages)
+    chosen.sort(key=lambda each: each.start)
+    times = " ".join(words[cluster.start : cluster.end] for cluster in chosen)
+    return times, _cut(words, text, chosen, languages)
+
+
 def _choose_languages(text: str) -> tuple[Language, ...]:
     return (CHINESE, ENGLISH) if _CJK.search(text) else (ENGLISH,)
 

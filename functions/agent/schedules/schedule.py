@@ -28,6 +28,8 @@ from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps, lat
 
 SCHEDULES_MOST: Final = 64
 """An agent has so many schedules that are not over."""
+GUEST_MOST: Final = 8
+"""A guest has so many of them at once, so that others find room for theirs."""
 TEXT_CHARACTERS: Final = 4_000
 NAME_CHARACTERS: Final = 60
 PERIOD_LEAST: Final = 60.0
@@ -225,6 +227,11 @@ class Schedules:
         found = [each for each in self.scan() if not each.is_over and not each.collects]
         chosen = [each for each in found if session in ("", each.session)]
         return sorted(chosen, key=lambda each: (each.session, each.number, each.since))
+
+    def count_of_person(self, by: str) -> int:
+        """Return how many that are not over a person has, in all chats."""
+        found = self.list_of_chat()
+        return sum(each.by == by and not each.is_extra for each in found)
 
     def find(self, id: str) -> Schedule | None:
         """Return the schedule of an id, None when there is none."""

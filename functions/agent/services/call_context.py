@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from functions.agent.access.roles import Role
 from functions.agent.app import App
 from functions.agent.memory.memory_lines import remove_lines
 from functions.agent.memory.thing import Thing
@@ -28,6 +29,10 @@ class CallContext:
     the id of the person whose turn it is. `call` is unique to a call, and the same when it is run
     again after a crash. `zone` is the chat's time zone, in which dates without one are read.
     `posts` is how many events the turn may still make.
+
+    `role` is that of the person, and `private` says that nobody else writes in the chat. `home` is
+    the chat as the channels know it, for work of the agent's own the one that it belongs to; empty
+    for none. `asked_at` is when the turn was set off, in seconds since 1970.
     """
 
     app: App
@@ -38,6 +43,10 @@ class CallContext:
     memory: str = ""
     zone: str = DEFAULT
     posts: PostAllowance = field(default_factory=lambda: PostAllowance(0))
+    role: Role = "guest"
+    private: bool = False
+    home: str = ""
+    asked_at: float = 0.0
 
     @property
     def things(self) -> Things:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.posts import ServiceAnswer
+from functions.agent.services import schedules
 from functions.agent.services.call_context import Arguments, CallContext
 from functions.agent.services.search_history import NAME, search_history
 from functions.agent.services.things import forget, recall, remember
@@ -19,6 +20,9 @@ SERVICES: Final[Mapping[str, Service]] = {
     "recall": recall,
     "forget": forget,
     NAME: search_history,
+    schedules.SCHEDULE: schedules.schedule_wakeup,
+    schedules.LIST: schedules.list_wakeups,
+    schedules.CANCEL: schedules.cancel_wakeup,
 }
 
 

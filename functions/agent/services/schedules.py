@@ -1,0 +1,258 @@
+"""`schedule-wakeup`, `list-wakeups` and `cancel-wakeup`: what happens in a chat at its own time.
+
+They are what `/remind` and `/wakeups` are for people, in the words of a model, and allow no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from functions.agent.language import choose_texts_of
+from functions.agent.sanitize import clean_text
+from functions.agent.schedules.schedule import (
+    GUEST_MOST,
+    NAME_CHARACTERS,
+    SCHEDULES_MOST,
+    Schedule,
+)
+from functions.agent.schedules.when import When, list_next
+from functions.agent.services.call_context import (
+    Arguments,
+    CallContext,
+    read_flag,
+    read_number,
+    read_text,
+)
+from functions.texts.en import Texts
+from functions.time.time_zone import DAY_SECONDS, find_zone, load_zone, to_local
+from sigil.errors import Refused, UsageError, one_line
+from sigil.protocol import Json
+from sigil.storage.kv import keys
+
+if TYPE_CHECKING:
+    from functions.agent.app import App
+
+SCHEDULE, LIST, CANCEL = "schedule-wakeup", "list-wakeups", "cancel-wakeup"
+TIMES_MOST: Final = 1_000
+SHOWN_CHARACTERS: Final = 200
+ASK: Final = "ask the person exactly that, and call it again with a time that leaves no doubt"
+ONLY_A_TIME: Final = (
+    "put only the time into when, as in: every weekday at 8; what is to happen goes into text or"
+    " say"
+)
+TEXT_OR_SAY: Final = "text is what you will do then; say is what is said then, as it stands"
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The chat that a call is about: its time zone, and the texts in its language."""
+
+    app: App
+    session: str
+    zone: str
+    texts: Texts
+
+
+def schedule_wakeup(context: CallContext, arguments: Arguments) -> Json:
+    """Schedule something in the chat, and return its next times and how to say them.
+
+    Asking for the same again changes nothing, but lets it go on where it was paused. `UsageError`
+    EINVAL with a question to the person where a time has two readings or none.
+    """
+    home = _find_home(context)
+    _require_rights(context)
+    text = read_text(arguments, "text")
+    say = read_text(arguments, "say")
+    if bool(text) == bool(say):
+        raise UsageError("EINVAL", "give either text or say", suggestion=TEXT_OR_SAY)
+    if context.role == "guest":
+        _require_room_for_guest(context, works=bool(text))
+    # a message that waited means the time at which it was sent, and so does a call that runs again
+    now = context.app.clock.now()
+    if context.asked_at and abs(now - context.asked_at) < DAY_SECONDS:
+        now = min(now, context.asked_at)
+    wanted = Schedule(
+        id="",
+        when=_read_when(arguments, now, home),
+        session=home.session,
+        by=context.by,
+        since=now,
+        text=clean_text(text),
+        say=clean_text(say),
+        name=one_line(clean_text(read_text(arguments, "name")), NAME_CHARACTERS),
+        language=home.texts.code,
+    )
+    made, is_new = context.app.schedules.add(wanted)
+    if made.paused:
+        made = context.app.schedules.resume(made.id, context.app.clock.now()) or made
+    answer = {**_describe(made, home, now), "new": is_new}
+    if home.session.startswith("terminal:"):
+        answer["note"] = home.texts.remind_at_terminal
+    return answer
+
+
+def list_wakeups(context: CallContext, arguments: Arguments) -> Json:
+    """Return what is scheduled in the chat, by number."""
+    home = _find_home(context)
+    now = context.app.clock.now()
+    found = context.app.schedules.list_of_chat(home.session)
+    items: list[Json] = []
+    for each in found:
+        item = {**_describe(each, home, now), "runs": each.runs}
+        if each.last:
+            item["last"] = each.last.outcome
+        items.append(item)
+    return {"items": items, "found": len(items), "zone": home.zone}
+
+
+def cancel_wakeup(context: CallContext, arguments: Arguments) -> Json:
+    """Drop a schedule of the chat, or pause it, by its id or its number.
+
+    One that is paused already stays paused, so that the call may run again.
+    """
+    home = _find_home(context)
+    _require_rights(context)
+    schedules = context.app.schedules
+    known = _find_schedule(context, home, read_text(arguments, "id"))
+    answer: dict[str, Json] = {"id": known.id, "number": known.number, "title": known.title}
+    if read_flag(arguments, "pause"):
+        schedules.pause(known.id)
+        return {**answer, "paused": True}
+    schedules.drop(known.id)
+    return {**answer, "cancelled": True}
+
+
+def _find_home(context: CallContext) -> _Home:
+    """Return the chat of a call; for work of the agent's own that is the one it belongs to."""
+    app = context.app
+    if not context.home:
+        raise UsageError(
+            "ENOENT", "this work belongs to no chat", suggestion="nothing can be scheduled here"
+        )
+    document = app.sessions.open(keys.session_of(app.name, context.home)).document
+    return _Home(app, context.home, app.find_zone(document), choose_texts_of(document))
+
+
+def _require_rights(context: CallContext) -> None:
+    """Raise `Refused` EPERM for somebody who is no owner and asks in a group, as for `/remind`."""
+    if not context.private and context.role != "owner":
+        raise Refused(
+            "EPERM",
+            "in a group only owners change what is scheduled",
+            suggestion="say so; in a private chat everybody may",
+        )
+
+
+def _require_room_for_guest(context: CallContext, *, works: bool) -> None:
+    """Raise `Refused` when a guest has enough schedules, or wants work that a guest may not."""
+    if works and not context.app.rules.may_work("guest"):
+        raise Refused("EPERM", "no work is done for guests", suggestion="use say instead of text")
+    if context.app.schedules.count_of_person(context.by) >= GUEST_MOST:
+        raise Refused(
+            "EQUOTA",
+            f"a guest has at most {GUEST_MOST} schedules",
+            suggestion=f"{CANCEL} makes room for another",
+        )
+
+
+def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
+    """Return the times that the arguments ask for; `UsageError` EINVAL where they are not plain."""
+    # the patterns of all phrases take 40 ms to compile, which no other call should wait for
+    from functions.agent.schedules.phrase import Question, parse_when
+
+    zone = home.zone
+    named = read_text(arguments, "zone")
+    if named:
+        zone = find_zone(named)
+        if not zone:
+            raise UsageError(
+                "EINVAL",
+                home.texts.when_no_zone.format(words=one_line(named, NAME_CHARACTERS)),
+                suggestion="give its IANA name, such as Europe/Berlin, or leave zone out",
+            )
+    words = clean_text(read_text(arguments, "when"))
+    until = clean_text(read_text(arguments, "until"))
+    when = None if until else _read_moment(words, zone, now, home.texts)
+    if when is None:
+        try:
+            when, rest = parse_when(
+                f"{words} until {until}" if until else words, now, zone, home.texts
+            )
+        except Question as question:
+            raise UsageError("EINVAL", question.message, suggestion=ASK) from None
+        if rest:
+            left = one_line(rest, NAME_CHARACTERS)
+            raise UsageError(
+                "EINVAL", f"when is more than a time: {left!r}", suggestion=ONLY_A_TIME
+            )
+    if arguments.get("times") is None or when.kind == "at":
+        return when
+    return replace(when, times=read_number(arguments, "times", 1, TIMES_MOST))
+
+
+def _read_moment(words: str, zone: str, now: float, texts: Texts) -> When | None:
+    """Return the one time that a date with a `T` before its time means; None for other words."""
+    if "T" not in words.upper():
+        return None
+    try:
+        moment = datetime.fromisoformat(words)
+        if not moment.tzinfo:
+            moment = moment.replace(tzinfo=load_zone(zone))
+        at = moment.timestamp()
+    except (ValueError, OverflowError):
+        return None
+    if at <= now:
+        raise UsageError("EINVAL", texts.when_past.format(words=words), suggestion=ASK)
+    return When(kind="at", at=at, zone=zone)
+
+
+def _find_schedule(context: CallContext, home: _Home, named: str) -> Schedule:
+    """Return the schedule of the chat with an id or a number; `UsageError` ENOENT for none."""
+    found: Schedule | None = None
+    plain = named.removeprefix("#")
+    if plain.isascii() and plain.isdigit() and len(plain) <= len(str(SCHEDULES_MOST**2)):
+        found = context.app.schedules.find_numbered(home.session, int(plain))
+    elif named:
+        found = context.app.schedules.find(named)
+    # those of other chats are not there, whatever their ids are
+    if found is None or found.is_over or found.collects or found.session != home.session:
+        raise UsageError(
+            "ENOENT",
+            f"nothing here has the id {one_line(named, NAME_CHARACTERS)!r}",
+            suggestion=f"{LIST} tells the ids and numbers of this chat",
+        )
+    return found
+
+
+def _describe(schedule: Schedule, home: _Home, now: float) -> dict[str, Json]:
+    """Return a schedule as the model reads it: what, when, and how to say when to the person."""
+    from functions.agent.schedules.description import describe_next, describe_when
+
+    zone = schedule.when.zone
+    times: Sequence[float] = ()
+    if not schedule.paused:
+        first = schedule.due
+        left = schedule.when.times - schedule.runs if schedule.when.times else 0
+        rest = list_next(schedule.when, first, began=schedule.since, count=2)
+        times = (first, *rest)[: left or 3]
+    said = describe_when(schedule.when, home.texts, now)
+    if len(times) > 1:
+        mark = "。" if home.texts.code == "zh" else ". "
+        said = f"{said}{mark}{describe_next(times, zone, home.texts)}"
+    item: dict[str, Json] = {
+        "id": schedule.id,
+        "number": schedule.number,
+        "in_words": said,
+        "next": [to_local(each, zone).isoformat(timespec="minutes") for each in times],
+        "zone": zone,
+    }
+    if schedule.name:
+        item["name"] = schedule.name
+    shown = one_line(schedule.say or schedule.text, SHOWN_CHARACTERS)
+    item["say" if schedule.say else "text"] = shown
+    if schedule.paused:
+        item["paused"] = schedule.paused
+    return item
