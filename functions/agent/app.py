@@ -17,7 +17,7 @@ from functions.agent.access.first_owner import OwnerClaim
 from functions.agent.access.links import Links
 from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
-from functions.agent.access.roles import Rules
+from functions.agent.access.roles import Role, Rules
 from functions.agent.compaction import Strategy, load_strategy
 from functions.agent.context import (
     PREAMBLE_SHARE,
@@ -31,6 +31,10 @@ from functions.agent.memory.helpers import ServiceHelpers
 from functions.agent.memory.joining import Memories
 from functions.agent.memory.outline import Outline
 from functions.agent.model.base import Failure, Model
+from functions.agent.policy.act import make_actor
+from functions.agent.policy.document import list_policy_keys, open_versions, read_policies
+from functions.agent.policy.gate import Gate
+from functions.agent.policy.rules import Policy
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits, find_period_end
 from functions.agent.safety.guides import Guide, load_guide
@@ -149,6 +153,26 @@ class App:
     def documents(self) -> Documents:
         """Return the documents of the agent and of its chats."""
         return Documents(self.kv, self.name, self.clock.now)
+
+    @property
+    def policy_versions(self) -> Documents:
+        """Return the versions of its policy."""
+        return open_versions(self.kv, self.name, self.clock.now)
+
+    def load_policies(self) -> tuple[Policy, ...]:
+        """Return the policies that bind it, as they are stored now."""
+        return read_policies(get_many(self.kv, list_policy_keys(self.name)))
+
+    def make_gate(
+        self, policies: tuple[Policy, ...], role: Role, *, private: bool, own_work: bool = False
+    ) -> Gate:
+        """Return the gate for what is done on behalf of somebody with this role.
+
+        `private`: nobody else writes there; `own_work`: nobody typed it.
+        """
+        below_root = not self.is_root
+        actor = make_actor(role, private=private, own_work=own_work, below_root=below_root)
+        return Gate(policies, actor, self.load_policies)
 
     @property
     def people(self) -> People:

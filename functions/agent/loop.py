@@ -110,6 +110,10 @@ class RoundContext:
             return True
         return self.patient and self.app.clock.monotonic() < self.deadline
 
+    def list_offers(self, document: Document) -> tuple[Offer, ...]:
+        """Return the offers in scope that may be called."""
+        return self.calls.gate.keep_callable(in_scope(document.messages))
+
     def is_window_full(self, document: Document) -> bool:
         """Return whether the model's window has no room for another step."""
         estimate = compaction.estimate_size(document.messages) + count_overhead(self.preamble)
@@ -138,7 +142,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         rounds = _turn_of(opened).rounds
         # a turn is never compacted; in a full window there is still room for an answer
         last = rounds >= ROUNDS or (rounds > 0 and context.is_window_full(opened.document))
-        offers = () if last else in_scope(opened.document.messages)
+        offers = context.list_offers(opened.document) if not last else ()
         reply, opened = _ask_model(opened, context, offers, with_tools=not last)
         if reply.finish == "stopped":
             return _find_ending(opened, context) or (opened, context.texts.stopped)

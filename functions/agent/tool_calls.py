@@ -19,6 +19,7 @@ from functions.agent.ledger.entry import Entry
 from functions.agent.memory.thing import Remembered
 from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model.base import UNNAMED
+from functions.agent.policy.gate import Gate, PolicyRefusal
 from functions.agent.posts import ServiceAnswer
 from functions.agent.safety.retry import NO_RETRY, Retry
 from functions.agent.sanitize import sanitize_result
@@ -27,7 +28,7 @@ from sigil import builtin_tools
 from sigil.builtin_tools import original_arguments, read_arguments
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence
-from sigil.protocol import Caller, Json, Offer, Registry, capability_of
+from sigil.protocol import Caller, Found, Json, Offer, Registry, capability_of
 from sigil.strict_json import dumps
 
 RECALL = "recall"
@@ -90,13 +91,15 @@ class ToolCallContext:
     `stopped` says whether the turn was told to stop or is halted, `retry` how long transient
     failures are waited for, and `serve` answers calls of the agent's own services.
     `find_remembered` says what a query finds in memory, beside capabilities. `places` has the name
-    of each call within the turn by its id: ids alone may come again in the next round.
+    of each call within the turn by its id: ids alone may come again in the next round. `gate` lets
+    through what the policy allows.
     """
 
     registry: Registry
     caller: Caller
     may_deploy: bool
     pool: ThreadPoolExecutor
+    gate: Gate
     never_deploys: bool = False
     stopped: Callable[[], bool] = lambda: False
     retry: Retry = NO_RETRY
@@ -266,6 +269,8 @@ def answer_call(
             result = context.retry.run(attempt, context.stopped)
         else:
             result = _run_call(context, call, offers)
+    except PolicyRefusal as refused:
+        result = replace(fail_call(call, refused), ran=False)
     except SigilError as problem:
         result = fail_call(call, problem)
     except MemoryError:
@@ -327,11 +332,13 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
             )
         given = read_arguments(call.arguments, builtin_tools.DEPLOY_SCHEMA)
         spec = builtin_tools.read_spec(given)
+        context.gate.require("deploy", str(spec.get("name") or ""))
         deployed = context.registry.deploy(spec, context.caller)
         return _list_loads(call, builtin_tools.deployed_row(deployed), (deployed.offer,))
     offer = by_tool(offers).get(call.name)
     if offer is None:
         raise _explain_missing_tool(context, call.name)
+    context.gate.require("call", offer.name)
     arguments = original_arguments(offer.schema, read_arguments(call.arguments, offer.schema))
     if offer.kind == "host":
         place = context.places.get(call.id, call.id)
@@ -344,6 +351,7 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
             place=place,
             entries=answer.entries,
         )
+    context.gate.require_network(context.registry, offer, context.caller)
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
     if not ran.files:
         return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))
@@ -360,7 +368,7 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
 
     With the latter comes `recall`, which finds more.
     """
-    found = context.registry.query(text, context.caller, limit=limit)
+    found = _leave_out_denied(context.registry.query(text, context.caller, limit=limit), context)
     hits = list(found.hits)
     remembered = context.find_remembered(text)
     others = remembered.others if remembered.is_own or not hits else ""
@@ -368,7 +376,7 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
         hit.offer.name for hit in hits
     ]:
         for hit in context.registry.query(RECALL, context.caller, limit=1).hits:
-            if hit.offer.name == RECALL:
+            if hit.offer.name == RECALL and context.gate.may_find(RECALL):
                 hits.append(hit)
                 found = replace(found, hits=tuple(hits), total=found.total + 1)
     listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
@@ -381,6 +389,17 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
         things: list[Json] = [dict(thing) for thing in remembered.things]
         listed = {REMEMBERED: things, **listed, "next": ANSWER_IT}
     return _list_loads(call, listed, tuple(hit.offer for hit in hits))
+
+
+def _leave_out_denied(found: Found, context: ToolCallContext) -> Found:
+    """Return what was found without the capabilities that the policy denies."""
+    gate = context.gate
+    hits = tuple(hit for hit in found.hits if gate.may_find(hit.offer.name))
+    weak = tuple(hit for hit in found.weak if gate.may_find(hit.name))
+    total = found.total - len(found.hits) + len(hits)
+    if not hits:
+        total = 0  # nobody is told how many there are of what they may not find
+    return replace(found, hits=hits, weak=weak, total=total)
 
 
 def _explain_missing_tool(context: ToolCallContext, tool: str) -> SigilError:
@@ -396,6 +415,8 @@ def _explain_missing_tool(context: ToolCallContext, tool: str) -> SigilError:
         )
     name = capability_of(tool) if is_capability(tool) else None
     if name:
+        if context.gate.denies("call", name):
+            context.gate.require("call", name)
         try:
             context.registry.inspect(name, context.caller)
         except UsageError:

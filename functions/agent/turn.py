@@ -43,6 +43,9 @@ from functions.agent.messages import (
 from functions.agent.model import outage
 from functions.agent.model.offline_signature import NAME as OFFLINE
 from functions.agent.model.offline_signature import sign_text
+from functions.agent.policy.document import list_policy_keys, read_policies
+from functions.agent.policy.gate import Gate
+from functions.agent.policy.rules import Policy
 from functions.agent.posts import POSTS_MOST, Post, PostAllowance, stamp_posts
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
@@ -149,7 +152,8 @@ class TurnContext:
 
     `listens_since` says from which event's order on the agent reads along in the group; empty where
     it does not. `asks_zone` says that a time matters here, and that the chat was never told how to
-    set its time zone. `bound` is what the binding of the event's chat says.
+    set its time zone. `bound` is what the binding of the event's chat says. `policies` are as they
+    were when the turn began.
     """
 
     app: App
@@ -157,9 +161,17 @@ class TurnContext:
     worker: WorkerBudget
     role: Role
     breakers: Breakers
+    policies: tuple[Policy, ...]
     listens_since: str = ""
     asks_zone: bool = False
     bound: Bound | None = None
+
+    def make_gate(self, event: Event) -> Gate:
+        """Return the gate for what is done for the turn's event."""
+        own_work = event.kind in BACKGROUND_KINDS
+        return self.app.make_gate(
+            self.policies, self.role, private=event.private, own_work=own_work
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +180,7 @@ class TurnRecords:
 
     `seen` says that the event was handled before, or that nothing of it may be left. `role` is the
     sender's, `breakers` know of halts and the budget, `prompt` are the items that the system
-    message is made from. `listens_since` and `asks_zone` are as in
-    `TurnContext`.
+    message is made from. `policies`, `listens_since` and `asks_zone` are as in `TurnContext`.
     """
 
     opened: SessionHandle
@@ -177,6 +188,7 @@ class TurnRecords:
     role: Role
     breakers: Breakers
     prompt: Sequence[Item | None]
+    policies: tuple[Policy, ...]
     listens_since: str
     asks_zone: bool
 
@@ -207,9 +219,10 @@ def read_turn_records(
         [keys.listening(chat)] if event.kind == "message" and not event.private else [],
         [keys.zone_asked(session)] if _needs_zone(event, app) else [],
         [keys.chat_binding(app.root, event.session)] if bound else [],
+        list_policy_keys(app.name),
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
-    head, progress, seen, safety, person, prompt, listening, asked, binding = (
+    head, progress, seen, safety, person, prompt, listening, asked, binding, policies = (
         [next(items) for _ in group] for group in groups
     )
     if bound:
@@ -230,6 +243,7 @@ def read_turn_records(
         people.take_role(event, person),
         breakers,
         prompt,
+        read_policies(policies),
         overheard.find_start(listening[0]) if listening else "",
         asks_zone=asked == [None] and not opened.document.zone,
     )
@@ -266,7 +280,7 @@ def run_turn(
         return take_over_replies(opened, app)
     while opened.document.turn:
         unfinished = opened.document.turn.event
-        opened = _resume_turn(opened, app, watch, worker)
+        opened = _resume_turn(opened, app, watch, worker, records.policies)
         if opened.next or opened.wait or event.kind == "continue" or unfinished.id == event.id:
             return opened
         answered = {other.id for other in opened.gathered}
@@ -282,6 +296,7 @@ def run_turn(
         worker,
         records.role,
         records.breakers,
+        records.policies,
         records.listens_since,
         records.asks_zone,
         bound,
@@ -559,6 +574,11 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         return _skip_event(
             opened, turn.add_step("skip", reason="halted"), app, "the agent was halted"
         )
+    denied = context.make_gate(event).decide("say", event.session)
+    if denied.effect == "deny":
+        turn = turn.add_step("skip", reason="policy")
+        why = f"the policy does not allow to say something here: {denied.rule}"
+        return _skip_event(opened, turn, app, why)
     now = app.clock.now()
     text = clean_text(event.text)
     document = opened.document
@@ -655,7 +675,11 @@ def _make_reader(event: Event, role: Role, document: Document, app: App) -> Noti
 
 
 def _resume_turn(
-    opened: SessionHandle, app: App, watch: Watch, worker: WorkerBudget
+    opened: SessionHandle,
+    app: App,
+    watch: Watch,
+    worker: WorkerBudget,
+    policies: tuple[Policy, ...],
 ) -> SessionHandle:
     """Go on with a turn that was left in progress.
 
@@ -677,7 +701,7 @@ def _resume_turn(
     watch(TurnStep("note", text="going on with a turn that was interrupted"))
     opened = note_lost_request(opened, app)
     turn = replace(turn, attempts=turn.attempts + 1).add_step("resume")
-    context = TurnContext(app, watch, worker, role, breakers)
+    context = TurnContext(app, watch, worker, role, breakers, policies)
     opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
     return _run_and_close(opened, app.build_preamble(opened.memory), context)
 
@@ -701,6 +725,7 @@ def _make_round_context(
     session = keys.session_of(app.name, event.session)
     deadline = app.clock.monotonic() + app.turn_seconds - turn.used
     is_owner = role == "owner" and event.private
+    gate = context.make_gate(event)
     caller = app.make_caller(event.session, owner=is_owner)
     services = CallContext(
         app,
@@ -715,6 +740,7 @@ def _make_round_context(
         private=event.private,
         home=as_string(event.data.get("home")) if event.is_own_work else event.session,
         asked_at=event.at,
+        gate=gate,
     )
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:
@@ -723,6 +749,7 @@ def _make_round_context(
         registry=app.registry,
         caller=caller,
         may_deploy=app.rules.may_deploy(role),
+        gate=gate,
         never_deploys=app.rules.never_deploys(role, private=event.private),
         pool=app.background_pool if event.is_own_work else app.pool,
         stopped=partial(breakers.must_end, event.id),
@@ -776,6 +803,7 @@ def _run_and_close(
         allowances = app.make_allowances(app.find_zone(opened.document))
         allowances.record_tokens(turn.event, context.role, turn.usage.counted, turn.began)
         opened, note = _warn_of_budget(opened, turn, context)
+        note = "\n\n".join(filter(None, (note, _warn_of_policy(turn.event, rounds))))
         if text and not note:
             # the history has the question, so that the model knows what an answer to it means
             question = _ask_for_zone(opened, turn, context)
@@ -823,6 +851,16 @@ def _warn_of_budget(
         share=f"{min(share, 1.0):.0%}", time=context.app.describe_reset(opened.document)
     )
     return _with_safety(opened, replace(safety, warned=True)), note
+
+
+def _warn_of_policy(event: Event, rounds: RoundContext) -> str:
+    """Return the sentence for an owner whose agent may only talk, as its policy cannot be read;
+    else an empty text.
+    """
+    closed = rounds.calls.gate.closed
+    if not closed or not (event.kind == "message" and event.private and rounds.reader.owner):
+        return ""
+    return rounds.texts.policy_closed.format(why=closed)
 
 
 def _ask_for_zone(opened: SessionHandle, turn: Turn, context: TurnContext) -> str:

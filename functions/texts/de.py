@@ -159,6 +159,12 @@ class German(Texts):
     new_session = "Ein neues Gespräch beginnt."
     stays_locked = " Gesperrt bleibt es. {notice}"
 
+    policy_denies = "Meine Richtlinie erlaubt das nicht: {rule}."
+    policy_closed = (
+        "(Ich kann zurzeit nur reden: {why}. `uncaged policy check` auf meinem Rechner sagt, was"
+        " daran falsch ist.)"
+    )
+
     language_now = "Meine eigenen Nachrichten schreibe ich auf {name}. Ich kann: {known}."
     language_how = (
         "`/language CODE` wählt eine Sprache, `/language auto` richtet sich danach, wie du"

@@ -116,6 +116,13 @@ class Texts:
     new_session = "New session started."
     stays_locked = " It stays locked. {notice}"
 
+    # --- policy ---
+    policy_denies = "My policy does not allow that: {rule}."
+    policy_closed = (
+        "(I can only talk at the moment: {why}. `uncaged policy check` on my machine tells what is"
+        " wrong with it.)"
+    )
+
     # --- language ---
     language_now = "I write my own messages in {name}. I know: {known}."
     language_how = "`/language CODE` chooses one, `/language auto` follows the language you write."

@@ -115,6 +115,11 @@ class Chinese(Texts):
     new_session = "新的对话开始了。"
     stays_locked = "不过我仍被锁定。{notice}"
 
+    policy_denies = "我的策略不允许这样做：{rule}。"
+    policy_closed = (
+        "（我现在只能聊天：{why}。在我的机器上运行 `uncaged policy check` 可以看到原因。）"
+    )
+
     language_now = "我自己的消息用{name}。我会：{known}。"
     language_how = "`/language 语言` 选择一种，`/language auto` 跟随你写的语言。"
     language_set = "从现在起，我自己的消息用{name}。"

@@ -9,6 +9,7 @@ from functions.agent.access.roles import Role
 from functions.agent.app import App
 from functions.agent.language import choose_texts_for
 from functions.agent.ledger.entry import Entry
+from functions.agent.policy.gate import Gate
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle
 from functions.events import Event
@@ -58,6 +59,11 @@ class CommandCall:
     def scope(self) -> str:
         """The scope of the agent's own documents."""
         return self.app.documents.agent
+
+    def make_gate(self) -> Gate:
+        """Return the gate for what the sender wants, by the policy as it is now."""
+        policies = self.app.load_policies()
+        return self.app.make_gate(policies, self.role, private=self.event.private)
 
     def reply(self, text: str) -> CommandResult:
         """Return a reply that changes nothing."""

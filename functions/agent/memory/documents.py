@@ -5,7 +5,7 @@ They are versioned, written by compare-and-set, and read anew every turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -65,9 +65,17 @@ class Doc(Stored):
 class Documents:
     """The documents of one agent and of its chats. `now` returns seconds since 1970."""
 
-    def __init__(self, kv: KV, agent: str, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        kv: KV,
+        agent: str,
+        now: Callable[[], float],
+        caps: Mapping[str, int] = CAPS,
+    ) -> None:
+        """`caps`: which documents these are, and how many characters each may have."""
         self._kv = kv
         self._now = now
+        self._caps = caps
         self.agent = keys.escape(agent)
 
     def read(self, scope: str, name: str) -> Doc:
@@ -112,13 +120,13 @@ class Documents:
         if (
             before.version
             and before.by != DAMAGED
-            and before.text == check_document_text(name, text)
+            and before.text == check_document_text(name, text, self._caps[name])
         ):
             return before
         after = replace(
             before,
             version=before.version + 1,
-            text=check_document_text(name, text),
+            text=check_document_text(name, text, self._caps[name]),
             at=self._now(),
             by=one_line(by, 80),
             why=one_line(why, 200),
@@ -172,7 +180,7 @@ class Documents:
         Raises `UsageError` ENOENT when there was none of this number, `BackendError` EDAMAGED when
         it cannot be read.
         """
-        head = self._read_head(scope, require_document_name(name))[0]
+        head = self._read_head(scope, require_document_name(name, self._caps))[0]
         first = self._make_unwritten(scope, name)
         if version == head.version and version and head.by != DAMAGED:
             return head
@@ -184,7 +192,7 @@ class Documents:
                 "ENOENT", f"{name} has no version {version}", suggestion=f"its versions: {known}"
             )
         item = self._kv.get(keys.document_version(scope, name, version))
-        doc = _decode_version(scope, name, item.value) if item else None
+        doc = decode_version(scope, name, item.value) if item else None
         if doc is None:
             hint = "take another one, or write it again"
             raise BackendError(
@@ -199,7 +207,7 @@ class Documents:
             yield head
         for number in range(head.version - 1, 0, -1):
             item = self._kv.get(keys.document_version(scope, name, number))
-            doc = _decode_version(scope, name, item.value) if item else None
+            doc = decode_version(scope, name, item.value) if item else None
             if doc:
                 yield doc
 
@@ -215,17 +223,17 @@ class Documents:
         return Doc(scope, name, text=FIRST_SOUL if (scope, name) == (self.agent, "soul") else "")
 
     def _require_name(self, scope: str, name: str) -> str:
-        if scope != self.agent and require_document_name(name) not in OF_CHATS:
+        if scope != self.agent and require_document_name(name, self._caps) not in OF_CHATS:
             raise UsageError(
                 "EINVAL",
                 f"{name} is no document of a chat's own",
                 suggestion=f"those are {' and '.join(OF_CHATS)}",
             )
-        return require_document_name(name)
+        return require_document_name(name, self._caps)
 
     def _decode_or_replace(self, scope: str, name: str, data: bytes) -> Doc:
         """Return the stored document; when it is damaged, the last version that is not."""
-        doc = _decode_version(scope, name, data)
+        doc = decode_version(scope, name, data)
         if doc:
             return doc
         last = self._make_unwritten(scope, name)
@@ -233,7 +241,7 @@ class Documents:
         partition = keys.document_version(scope, name, 0).partition
         for sort, item in scan_all(self._kv, partition, f"{name}#", page=PAGE):
             written = int(sort.rpartition("#")[2])
-            last = _decode_version(scope, name, item.value) or last
+            last = decode_version(scope, name, item.value) or last
         why = "cannot be read"
         if last.version or last.text:
             why += f"; version {last.version} stands in for it"
@@ -245,18 +253,22 @@ class Documents:
         }
 
 
-def require_document_name(name: str) -> str:
+def require_document_name(name: str, caps: Mapping[str, int] = CAPS) -> str:
     """Return `name` when it is a document's; raise `UsageError` ENOENT otherwise."""
-    if name not in CAPS:
-        hint = f"the documents: {', '.join(CAPS)}"
+    if name not in caps:
+        hint = f"the documents: {', '.join(caps)}"
         if name == "history":
             hint = "what happened in a chat: `uncaged agent history`"
         raise UsageError("ENOENT", f"there is no document {one_line(name, 40)!r}", suggestion=hint)
     return name
 
 
-def check_document_text(name: str, text: str) -> str:
-    """Return `text`, cleaned, when it may be this document; raise `UsageError` otherwise."""
+def check_document_text(name: str, text: str, most: int = 0) -> str:
+    """Return `text`, cleaned, when it may be this document; raise `UsageError` otherwise.
+
+    `most`: how many characters it may have; those of `CAPS` for 0.
+    """
+    most = most or CAPS[name]
     place = find_unseen(text)
     if place is not None:
         line = text.count("\n", 0, place) + 1
@@ -266,9 +278,9 @@ def check_document_text(name: str, text: str) -> str:
             suggestion="take control characters out",
         )
     text = clean_text(text).strip()
-    if len(text) > CAPS[name]:
+    if len(text) > most:
         raise UsageError(
-            "ETOOBIG", f"{name} has {len(text):,} characters", suggestion=f"at most {CAPS[name]:,}"
+            "ETOOBIG", f"{name} has {len(text):,} characters", suggestion=f"at most {most:,}"
         )
     return text
 
@@ -295,7 +307,7 @@ def _encode_version(doc: Doc) -> bytes:
     return dumps(_Version(doc.version, doc.text, doc.at, doc.by, doc.why, _rest=doc._rest))
 
 
-def _decode_version(scope: str, name: str, data: bytes) -> Doc | None:
+def decode_version(scope: str, name: str, data: bytes) -> Doc | None:
     """Return the stored version; None when it is damaged."""
     try:
         stored = _VERSION.read(data)

@@ -10,6 +10,7 @@ from functions.agent.app import App
 from functions.agent.memory.memory_lines import remove_lines
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Recalled, Things
+from functions.agent.policy.gate import Gate
 from functions.agent.posts import PostAllowance
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Refused, UsageError
@@ -28,7 +29,7 @@ class CallContext:
     its own. `owner` says that an owner asks, in a chat of their own. `by` is
     the id of the person whose turn it is. `call` is unique to a call, and the same when it is run
     again after a crash. `zone` is the chat's time zone, in which dates without one are read.
-    `posts` is how many events the turn may still make.
+    `posts` is how many events the turn may still make. `gate` lets through what the policy allows.
 
     `role` is that of the person, and `private` says that nobody else writes in the chat. `home` is
     the chat as the channels know it, for work of the agent's own the one that it belongs to; empty
@@ -47,6 +48,7 @@ class CallContext:
     private: bool = False
     home: str = ""
     asked_at: float = 0.0
+    gate: Gate = Gate()
 
     @property
     def things(self) -> Things:

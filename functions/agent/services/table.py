@@ -8,7 +8,7 @@ from typing import Final
 
 from functions.agent.posts import ServiceAnswer
 from functions.agent.services import schedules
-from functions.agent.services.call_context import Arguments, CallContext
+from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.search_history import NAME, search_history
 from functions.agent.services.things import forget, recall, remember
 from sigil.errors import SigilError, ToolError
@@ -24,6 +24,21 @@ SERVICES: Final[Mapping[str, Service]] = {
     schedules.LIST: schedules.list_wakeups,
     schedules.CANCEL: schedules.cancel_wakeup,
 }
+
+
+def _name_memory(arguments: Arguments) -> str:
+    return "shared" if read_flag(arguments, "shared") else "chat"
+
+
+def _name_nothing(arguments: Arguments) -> str:
+    return ""
+
+
+ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str]]]] = {
+    "remember": ("ingest", _name_memory),
+    "schedule-wakeup": ("schedule", _name_nothing),
+}
+"""The kind of act that a call of a service is, beside `call`, and what names its target."""
 
 
 def call_service(
@@ -42,6 +57,9 @@ def call_service(
                 suggestion="search with sigil_query for another way",
             )
         accepted = context.app.helpers.accept(offer.schema, arguments)
+        if offer.name in ACTS:
+            kind, name_target = ACTS[offer.name]
+            context.gate.require(kind, name_target(accepted))
         answer = service(replace(context, call=f"{context.call}:{place}"), accepted)
     except SigilError as problem:
         problem.source = problem.source or offer.name

@@ -1,0 +1,70 @@
+"""The hosts that a capability may reach, by what it was granted.
+
+They are found before a call and not within it, so that a policy holds with a remote registry too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from sigil.errors import UsageError
+from sigil.json_fields import as_mapping, as_sequence
+from sigil.protocol import Caller, Json, Registry
+
+ANY: Final = "*"
+"""Any host: it may read every page, or nobody can tell what it reaches."""
+LOOKS_MOST: Final = 32
+"""So many capabilities are looked at for one call."""
+
+
+def list_hosts(registry: Registry, ref: str, caller: Caller) -> frozenset[str]:
+    """Return the hosts that a call of a capability may lead to, with those of what it calls."""
+    hosts: set[str] = set()
+    waiting = [ref]
+    seen: set[str] = set()
+    while waiting:
+        ref = waiting.pop()
+        if ref in seen:
+            continue
+        seen.add(ref)
+        if len(seen) > LOOKS_MOST:
+            return frozenset((ANY,))
+        try:
+            row = as_mapping(registry.inspect(ref, caller))
+        except UsageError:
+            return frozenset((ANY,))
+        hosts.update(_list_own_hosts(row))
+        if "pins" not in row and _list_calls(row):
+            # what another namespace's capability calls is not told
+            return frozenset((ANY,))
+        for pin in map(as_mapping, as_sequence(row.get("pins", []))):
+            if pin.get("digest"):
+                waiting.append(f"{pin['call']}@{pin['digest']}")
+    return frozenset((ANY,)) if ANY in hosts else frozenset(hosts)
+
+
+def _list_own_hosts(row: Mapping[str, Json]) -> Iterator[str]:
+    permissions = as_mapping(row.get("permissions", {}))
+    pending = set(map(str, as_sequence(row.get("pending", []))))
+    if permissions.get("web") and "web" not in pending:
+        yield ANY
+    for server in as_sequence(permissions.get("mcp", [])):
+        if f"mcp:{server}" not in pending:
+            yield ANY
+    for rule in map(str, as_sequence(permissions.get("http", []))):
+        if f"http:{rule}" not in pending:
+            yield _host_of(rule.partition(" ")[2])
+
+
+def _list_calls(row: Mapping[str, Json]) -> bool:
+    permissions = as_mapping(row.get("permissions", {}))
+    return bool(row.get("requires") or permissions.get("call"))
+
+
+def _host_of(place: str) -> str:
+    """Return the host in `HOST[:PORT][/PATH]`."""
+    host = place.partition("/")[0]
+    if host.startswith("["):
+        return host.partition("]")[0][1:]
+    return host.partition(":")[0].casefold()

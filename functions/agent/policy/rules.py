@@ -1,0 +1,371 @@
+"""A policy is a list of rules, and caps on what may be spent; people write it as TOML.
+
+A rule says what becomes of somebody's acts: `deny guest call read-page`. Where several fit, the one
+counts that names more of the target; then one of the policy's own before one of its preset; then
+one that names the actor before one for everybody; then the strictest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Final, Literal, NoReturn, get_args
+
+from functions.agent.policy.act import ACTORS, ACTS, EVERYBODY, NAMELESS, Act, Actor
+from sigil.errors import UsageError, one_line
+from sigil.storage.toml_files import parse_table
+
+Effect = Literal["allow", "ask", "deny"]
+EFFECTS: Final = get_args(Effect)
+_STRICTNESS: Final[Mapping[Effect, int]] = {"deny": 0, "ask": 1, "allow": 2}
+FORMAT: Final = 1
+TEXT_CHARACTERS: Final = 16_000
+RULES_MOST: Final = 128
+RULE_CHARACTERS: Final = 200
+MONEY_MOST: Final = 10**9
+"""Hundredths of the currency."""
+CURRENCY: Final = "USD"
+NEVER_ASKED: Final = frozenset({"find", "say"})
+"""The acts that belong to no call which an approval could let go on."""
+STANDARD: Final = "standard"
+PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
+    STANDARD: (
+        "allow everybody call *",
+        "allow everybody find *",
+        "allow everybody net *",
+        "allow everybody mail *",
+        "allow everybody say *",
+        "allow everybody schedule",
+        "allow everybody ingest *",
+        "allow owner,member deploy *",
+    ),
+    "careful": (
+        "allow everybody call *",
+        "allow everybody find *",
+        "allow owner,member net *",
+        "deny guest net *",
+        "ask own-work net *",
+        "allow everybody mail *",
+        "allow everybody say *",
+        "allow everybody schedule",
+        "allow everybody ingest *",
+        "ask owner,member deploy *",
+        "deny own-work deploy *",
+    ),
+    "talk": (),
+}
+"""What holds where a policy's own rules say nothing. Every pattern is `*`, so that a rule of the
+policy's own never names less of a target than one of these.
+"""
+FIRST_TEXT: Final = f"""\
+# The policy: what the agent may do, and for what it asks an owner first.
+format = {FORMAT}
+preset = "{STANDARD}"
+rules = [
+]
+"""
+"""The text of a policy that changes nothing."""
+_FIELDS: Final = ("format", "preset", "rules", "spending")
+_CAPS: Final = ("payment", "day", "task")
+_CURRENCY: Final = re.compile(r"[A-Z]{3}")
+_PATH: Final = re.compile(r"[^/\\%\x00-\x1f\x7f]+(?:/[^/\\%\x00-\x1f\x7f]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. `pattern` is a target, or a part of it with `*` at its beginning or end.
+
+    `line` is its line in the policy's text, 0 for a rule of a preset.
+    """
+
+    effect: Effect
+    who: frozenset[str]
+    act: str
+    pattern: str
+    text: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f'"{self.text}" (line {self.line})' if self.line else f'"{self.text}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The caps on what may be spent, in hundredths of the currency; 0 allows nothing."""
+
+    currency: str = CURRENCY
+    payment: int = 0
+    day: int = 0
+    task: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of an act, and the words that name the rule which says so."""
+
+    effect: Effect
+    rule: str
+
+
+Bucket = Mapping[str, tuple[Rule, ...]]
+"""Rules by the part of a target that they name, the one that counts first."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleIndex:
+    """The rules for one kind of act: those for a whole target, and those for the beginning or the
+    end of one by its length, the longest first.
+    """
+
+    exact: Bucket = field(default_factory=dict)
+    patterns: tuple[tuple[int, Bucket, Bucket], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """A policy as it is read. `closed` says why nothing is allowed: it cannot be read."""
+
+    rules: tuple[Rule, ...] = ()
+    preset: str = STANDARD
+    spending: Spending = Spending()
+    closed: str = ""
+    index: Mapping[str, RuleIndex] = field(default_factory=dict, repr=False)
+
+
+def decide(policy: Policy, actor: Actor, act: Act) -> Decision:
+    """Return what becomes of an act: what no rule names is denied."""
+    if policy.closed:
+        return Decision("deny", policy.closed)
+    index = policy.index.get(act.kind)
+    if index is None:
+        return _no_rule(act)
+    target = act.target
+    if act.kind in ("read", "write") and not is_plain_path(target):
+        return Decision("deny", f"{one_line(target, 80)!r} is no plain path")
+    labels = actor.labels
+    for rule in index.exact.get(target, ()):
+        if not rule.who.isdisjoint(labels):
+            return Decision(rule.effect, str(rule))
+    for length, beginnings, ends in index.patterns:
+        near = beginnings.get(target[:length], ())
+        if ends and length <= len(target):
+            near += ends.get(target[len(target) - length :], ())
+        if near:
+            found = [rule for rule in near if not rule.who.isdisjoint(labels)]
+            if found:
+                rule = min(found, key=_rank)
+                return Decision(rule.effect, str(rule))
+    return _no_rule(act)
+
+
+def decide_for_any(policy: Policy, actor: Actor, kind: str) -> Decision:
+    """Return the strictest decision on an act of this kind, whatever it is about: a capability that
+    may read any page reaches every host that a rule names.
+    """
+    samples = ["*"]
+    for rule in policy.rules:
+        if rule.act == kind and rule.pattern != "*":
+            samples.append(rule.pattern.replace("*", "x"))
+    return choose_stricter(decide(policy, actor, Act(kind, sample)) for sample in samples)
+
+
+def choose_stricter(decisions: Iterable[Decision]) -> Decision:
+    """Return the strictest of some decisions, the first of those that are as strict."""
+    return min(decisions, key=lambda each: _STRICTNESS[each.effect])
+
+
+def is_plain_path(path: str) -> bool:
+    """Return whether a path names one file, and no step of it leads elsewhere."""
+    steps = path.split("/")
+    return _PATH.fullmatch(path) is not None and not {".", ".."}.intersection(steps)
+
+
+def close_policy(reason: str) -> Policy:
+    """Return the policy that allows nothing, and why."""
+    return Policy(closed=reason)
+
+
+@lru_cache(maxsize=64)
+def parse_policy(text: str) -> Policy:
+    """Return the policy in a text.
+
+    `UsageError` EINVAL with the line of what is wrong in it, EFORMAT for one of a newer version.
+    """
+    if len(text) > TEXT_CHARACTERS:
+        raise UsageError("ETOOBIG", f"a policy has at most {TEXT_CHARACTERS:,} characters")
+    try:
+        table = parse_table(text)
+    except ValueError as problem:
+        _refuse(one_line(str(problem), RULE_CHARACTERS), "it is TOML, as `uncaged policy show`")
+    lines = text.splitlines()
+    written = table.get("format")
+    if type(written) is int and written > FORMAT:
+        raise UsageError(
+            "EFORMAT",
+            f"the policy has format {min(written, 10**9)}, and this version reads {FORMAT}",
+            source="policy",
+            suggestion="run the newer version that wrote it",
+        )
+    if type(written) is not int or written != FORMAT:
+        _refuse(f"{_place(lines, 'format')}format = {FORMAT} is missing", "write it first")
+    for name in sorted(table.keys() - set(_FIELDS)):
+        shown = one_line(name, 40)
+        _refuse(
+            f"{_place(lines, name)}{shown} is unknown", f"there are {', '.join(sorted(_FIELDS))}"
+        )
+    preset = table.get("preset", STANDARD)
+    if not isinstance(preset, str) or preset not in PRESETS:
+        _refuse(f"{_place(lines, 'preset')}no such preset", f"one of {', '.join(PRESETS)}")
+    rules = _parse_rules(table.get("rules", []), lines)
+    spending = _parse_spending(table.get("spending", {}), lines)
+    return make_policy(rules, preset, spending)
+
+
+def make_policy(rules: Sequence[Rule], preset: str, spending: Spending = Spending()) -> Policy:
+    """Return the policy with these rules of its own, and those of a preset."""
+    everything = (*rules, *map(parse_rule, PRESETS[preset]))
+    index = {kind: _index_rules([r for r in everything if r.act == kind]) for kind in ACTS}
+    return Policy(everything, preset, spending, index=index)
+
+
+def parse_rule(text: str, line: int = 0) -> Rule:
+    """Return the rule in a line such as `deny guest call read-page`; `UsageError` EINVAL for
+    another.
+    """
+    place = f"line {line}: " if line else ""
+    words = text.split(maxsplit=3)
+    if len(text) > RULE_CHARACTERS or len(words) < 3 or text != one_line(text, RULE_CHARACTERS):
+        _refuse(f"{place}{one_line(text, 60)!r} is no rule", "write `deny guest call read-page`")
+    effect, actors, act = words[:3]
+    if effect not in EFFECTS:
+        _refuse(f"{place}{one_line(effect, 40)!r} is no word for a rule", "allow, ask or deny")
+    who = frozenset(actors.split(","))
+    for name in sorted(who - ACTORS.keys()):
+        _refuse(f"{place}{one_line(name, 40)!r} is nobody", f"one of {', '.join(ACTORS)}")
+    if act not in ACTS:
+        _refuse(f"{place}{one_line(act, 40)!r} is no act", f"one of {', '.join(ACTS)}")
+    if effect == "ask" and act in NEVER_ASKED:
+        _refuse(f"{place}{act} cannot wait for an approval", "allow or deny it")
+    pattern = words[3] if len(words) > 3 else ""
+    if act in NAMELESS:
+        if pattern not in ("", "*"):
+            _refuse(f"{place}{act} has no target", f"write `{effect} {actors} {act}`")
+        pattern = "*"
+    if not pattern:
+        _refuse(f"{place}{act} needs a target", f"`{effect} {actors} {act} *` is any")
+    if "*" in pattern.strip("*") or pattern.count("*") > 1:
+        _refuse(f"{place}* stands at the beginning or the end of a target", "once")
+    if act == "spend" and effect != "deny" and "*" in pattern:
+        _refuse(f"{place}a rule that lets something be spent names the payee", "without *")
+    checked: Effect = "allow" if effect == "allow" else "ask" if effect == "ask" else "deny"
+    return Rule(checked, who, act, normalize_target(act, pattern), text, line)
+
+
+def normalize_target(kind: str, target: str) -> str:
+    """Return a target as rules and acts are compared: hosts and payees in small letters."""
+    return target.strip().casefold() if kind in ("net", "spend") else target.strip()
+
+
+def _no_rule(act: Act) -> Decision:
+    return Decision("deny", f"no rule of the policy names {one_line(str(act), 80)!r}")
+
+
+def _rank(rule: Rule) -> tuple[bool, bool, int]:
+    """Return what sorts rules that name as much of a target, the one that counts first."""
+    return not rule.line, EVERYBODY in rule.who, _STRICTNESS[rule.effect]
+
+
+def _index_rules(rules: Sequence[Rule]) -> RuleIndex:
+    exact: dict[str, list[Rule]] = {}
+    beginnings: dict[int, dict[str, list[Rule]]] = {}
+    ends: dict[int, dict[str, list[Rule]]] = {}
+    for rule in sorted(rules, key=_rank):
+        part = rule.pattern.strip("*")
+        if "*" not in rule.pattern:
+            exact.setdefault(part, []).append(rule)
+            continue
+        side = ends if rule.pattern.startswith("*") and part else beginnings
+        side.setdefault(len(part), {}).setdefault(part, []).append(rule)
+    patterns = []
+    for length in sorted({*beginnings, *ends}, reverse=True):
+        sides = (_freeze(beginnings.get(length, {})), _freeze(ends.get(length, {})))
+        patterns.append((length, *sides))
+    return RuleIndex(_freeze(exact), tuple(patterns))
+
+
+def _freeze(rules: Mapping[str, list[Rule]]) -> Bucket:
+    return {part: tuple(found) for part, found in rules.items()}
+
+
+def _parse_rules(written: object, lines: Sequence[str]) -> list[Rule]:
+    if not isinstance(written, list) or not all(isinstance(text, str) for text in written):
+        example = 'rules = ["deny guest call x"]'
+        _refuse(f"{_place(lines, 'rules')}rules is a list of texts", example)
+    if len(written) > RULES_MOST:
+        _refuse(f"a policy has at most {RULES_MOST} rules", "leave some out")
+    rules = []
+    line = 0
+    for text in written:
+        line = _find_line(lines, text, line)
+        rules.append(parse_rule(text, line))
+    return rules
+
+
+def _find_line(lines: Sequence[str], text: str, after: int) -> int:
+    """Return the number of the line with a rule's text, the first one behind the rule before it."""
+    for number in range(max(after, 1), len(lines) + 1):
+        line = lines[number - 1]
+        if text and text in line and (number > after or line.count(text) > 1):
+            return number
+    return max(after, 1)
+
+
+def _parse_spending(written: object, lines: Sequence[str]) -> Spending:
+    if not isinstance(written, dict):
+        _refuse(f"{_place(lines, 'spending')}spending is a table", "[spending]")
+    for name in sorted(written.keys() - {"currency", *_CAPS}):
+        known = f"there are currency, {', '.join(_CAPS)}"
+        _refuse(f"{_place(lines, name)}{one_line(name, 40)} is no cap", known)
+    currency = written.get("currency", CURRENCY)
+    if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
+        _refuse(f"{_place(lines, 'currency')}no currency", "three letters, such as USD")
+    caps = {}
+    for name in _CAPS:
+        amount = parse_amount(written.get(name, 0))
+        if amount is None:
+            _refuse(f"{_place(lines, name)}{name} is no amount", "a number of at most two decimals")
+        caps[name] = amount
+    return Spending(currency, **caps)
+
+
+def parse_amount(value: object) -> int | None:
+    """Return an amount of money in hundredths; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        hundredths = Decimal(str(value)) * 100
+    except InvalidOperation:
+        return None
+    if not hundredths.is_finite() or hundredths != hundredths.to_integral_value():
+        return None
+    return int(hundredths) if 0 <= hundredths <= MONEY_MOST else None
+
+
+def format_amount(hundredths: int, currency: str) -> str:
+    """Return an amount as people write it: `12.50 USD`."""
+    return f"{hundredths / 100:,.2f} {currency}"
+
+
+def _place(lines: Sequence[str], name: str) -> str:
+    """Return `line 3: ` for the line that sets a name, empty when none does."""
+    for number, line in enumerate(lines, 1):
+        if re.match(rf"\s*\[?\s*[\"']?{re.escape(name)}\b", line):
+            return f"line {number}: "
+    return ""
+
+
+def _refuse(message: str, suggestion: str) -> NoReturn:
+    raise UsageError("EINVAL", message, suggestion=suggestion, source="policy")

@@ -1,0 +1,138 @@
+"""Rules are decided on what they name; a policy that cannot be read allows nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from functions.agent.policy.act import ACTS, Act, Actor, make_actor
+from functions.agent.policy.rules import (
+    FIRST_TEXT,
+    PRESETS,
+    RULES_MOST,
+    Policy,
+    close_policy,
+    decide,
+    decide_for_any,
+    parse_policy,
+)
+from sigil.errors import UsageError
+
+OWNER, GUEST = make_actor("owner"), make_actor("guest")
+NIGHT = make_actor("owner", own_work=True)
+
+
+def policy_of(*rules: str, preset: str = "standard") -> Policy:
+    lines = "".join(f'  "{rule}",\n' for rule in rules)
+    return parse_policy(f'format = 1\npreset = "{preset}"\nrules = [\n{lines}]\n')
+
+
+@pytest.mark.parametrize(
+    ("rules", "actor", "act", "effect"),
+    [
+        ((), OWNER, Act("call", "hash"), "allow"),
+        ((), OWNER, Act("spend", "acme"), "deny"),
+        ((), OWNER, Act("dance", "tango"), "deny"),
+        (("deny guest call *",), GUEST, Act("call", "hash"), "deny"),
+        (("deny guest call *",), OWNER, Act("call", "hash"), "allow"),
+        # more of the target
+        (("deny guest call *", "allow guest call web-*"), GUEST, Act("call", "web-x"), "allow"),
+        (("allow guest call web-*", "deny guest call web-x"), GUEST, Act("call", "web-x"), "deny"),
+        (("deny guest net *.evil.com",), GUEST, Act("net", "a.evil.com"), "deny"),
+        (("deny guest net *.evil.com",), GUEST, Act("net", "evil.com"), "allow"),
+        (("deny guest net x.*", "allow guest net *.b"), GUEST, Act("net", "x.b"), "deny"),
+        # who is named, before everybody; then the strictest
+        (("deny everybody call x", "allow owner call x"), OWNER, Act("call", "x"), "allow"),
+        (("allow owner call x", "deny owner call x"), OWNER, Act("call", "x"), "deny"),
+        (("deny everybody deploy *",), OWNER, Act("deploy", "x"), "deny"),
+        # an owner's own work is a member's
+        (("deny member call x",), NIGHT, Act("call", "x"), "deny"),
+        (("allow owner spend acme",), NIGHT, Act("spend", "acme"), "deny"),
+        (("ask own-work call x",), NIGHT, Act("call", "x"), "ask"),
+        (("allow member write notes/*",), NIGHT, Act("write", "notes/a.md"), "allow"),
+        (("allow member write notes/*",), NIGHT, Act("write", "notes/../a.md"), "deny"),
+        (("allow member write *",), NIGHT, Act("write", "/etc/passwd"), "deny"),
+        (("allow member write *",), NIGHT, Act("write", "a%2e/b"), "deny"),
+    ],
+)
+def test_the_rule_that_names_more_counts(
+    rules: tuple[str, ...], actor: Actor, act: Act, effect: str
+) -> None:
+    decision = decide(policy_of(*rules), actor, act)
+    assert decision.effect == effect
+    assert decide(policy_of(*reversed(rules)), actor, act).effect == effect
+
+
+def test_what_may_reach_any_host_reaches_those_that_are_denied() -> None:
+    policy = policy_of(
+        "deny guest net evil.com", "deny everybody net x.com", "allow owner net x.com"
+    )
+    assert decide_for_any(policy, GUEST, "net").effect == "deny"
+    assert decide_for_any(policy, OWNER, "net").effect == "allow"
+    assert decide_for_any(policy_of("deny guest net *"), GUEST, "net").effect == "deny"
+
+
+def test_a_policy_that_is_closed_allows_nothing() -> None:
+    closed = close_policy("the policy is damaged")
+    for kind in ACTS:
+        decision = decide(closed, OWNER, Act(kind, "x"))
+        assert (decision.effect, decision.rule) == ("deny", "the policy is damaged")
+
+
+def test_a_decision_names_the_rule_and_its_line() -> None:
+    policy = policy_of("allow guest call a", "deny guest call b")
+    assert decide(policy, GUEST, Act("call", "b")).rule == '"deny guest call b" (line 5)'
+    assert decide(policy, GUEST, Act("call", "c")).rule == '"allow everybody call *"'
+    assert decide(policy, GUEST, Act("spend", "c")).rule == (
+        "no rule of the policy names 'spend c'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "format = 1 is missing"),
+        ("format = true", "line 1: format = 1 is missing"),
+        ('format = "1"', "line 1: format = 1 is missing"),
+        ("format = 2", "the policy has format 2"),
+        ("format = 1\nallow = 1", "line 2: allow is unknown"),
+        ("format = 1\nrules = [,]", "line 2"),
+        ('format = 1\npreset = "open"', "line 2: no such preset"),
+        ('format = 1\nrules = "deny guest call x"', "line 2: rules is a list of texts"),
+        ("format = 1\nrules = [1]", "line 2: rules is a list of texts"),
+        ('format = 1\nrules = [\n"deny guest call x",\n"may guest call x"]', "line 4: 'may' is no"),
+        ('format = 1\nrules = [\n"deny them call x"]', "line 3: 'them' is nobody"),
+        ('format = 1\nrules = [\n"deny guest,, call x"]', "line 3: '' is nobody"),
+        ('format = 1\nrules = [\n"deny guest eat x"]', "line 3: 'eat' is no act"),
+        ('format = 1\nrules = [\n"deny guest call"]', "line 3: call needs a target"),
+        ('format = 1\nrules = [\n"deny guest call a*b"]', "line 3: * stands at"),
+        ('format = 1\nrules = [\n"deny guest call *a*"]', "line 3: * stands at"),
+        ('format = 1\nrules = [\n"ask guest find x"]', "line 3: find cannot wait"),
+        ('format = 1\nrules = [\n"allow owner spend *"]', "line 3: a rule that lets something"),
+        ('format = 1\nrules = [\n"allow owner schedule x"]', "line 3: schedule has no target"),
+        ("format = 1\n[spending]\nday = -1", "line 3: day is no amount"),
+        ("format = 1\n[spending]\nday = nan", "line 3: day is no amount"),
+        ("format = 1\n[spending]\nday = 0.001", "line 3: day is no amount"),
+        ("format = 1\n[spending]\nyear = 1", "line 3: year is no cap"),
+        ('format = 1\n[spending]\ncurrency = "$"', "line 3: no currency"),
+        ('format = 1\nrules = ["deny guest call \\u202ex"]', "is no rule"),
+        (f"format = 1\nrules = {['deny guest call x'] * (RULES_MOST + 1)}", "at most 128 rules"),
+        (f"format = 1 # {'x' * 16_000}", "at most 16,000"),
+        (f"format = {'[' * 9_000}", "nested"),
+        (f"a{'.a' * 70} = 1", "64 parts"),
+    ],
+)
+def test_a_policy_with_a_mistake_is_refused_by_its_line(text: str, why: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        parse_policy(text)
+    assert why in refusal.value.message
+
+
+def test_the_text_that_a_policy_begins_with_changes_nothing() -> None:
+    policy = parse_policy(FIRST_TEXT)
+    assert [rule.text for rule in policy.rules] == list(PRESETS["standard"])
+
+
+def test_presets_name_whole_kinds_alone() -> None:
+    for name in PRESETS:
+        for rule in policy_of(preset=name).rules:
+            assert rule.pattern == "*"
