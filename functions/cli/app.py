@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from functions.cli import agent, agents, channel, documents, inbox, memory, people, wake
+from functions.cli import agent, agents, channel, documents, inbox, memory, people, policy, wake
 from functions.cli.setup.flags import SetupStep
 from sigil.cli.commands import completion as completing
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, describe_bug, exit_code
@@ -39,6 +39,7 @@ cli.add_typer(wake.cli, name="wake", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
 cli.add_typer(agent.cli, name="agent", rich_help_panel=CARE)
 cli.add_typer(people.cli, name="people", rich_help_panel=CARE)
+cli.add_typer(policy.cli, name="policy", rich_help_panel=CARE)
 agent.cli.add_typer(agents.cli)
 agent.cli.add_typer(documents.cli, name="doc")
 agent.cli.add_typer(memory.cli, name="memory")

@@ -41,7 +41,7 @@ def list_documents(session: Session = None, whose: Whose = None, json: Json = Fa
         docs = _read_written(documents, scope)
     first = f"memory --session {session}" if session else "soul"
     nothing = f"no document was written yet; `uncaged agent doc edit {first}` writes the first"
-    _print_docs(docs, nothing, json)
+    print_versions(docs, nothing, json)
 
 
 @cli.command()
@@ -88,7 +88,7 @@ def history(name: Name, session: Session = None, whose: Whose = None, json: Json
     """
     with _open_documents(session, whose) as (documents, scope):
         versions = list(documents.list_versions(scope, name))
-    _print_docs(versions, f"{name} was never written", json)
+    print_versions(versions, f"{name} was never written", json)
 
 
 @cli.command()
@@ -102,9 +102,9 @@ def edit(name: Name, session: Session = None, whose: Whose = None) -> None:
     """
     with open_agent(name=whose, session=session) as (app, settings):
         before = app.documents.read(memory_scope(app, session), name)
-        file = _edit_in_editor(before, settings.editor)
+        file = edit_in_editor(before, settings.editor)
         try:
-            text = _read_text(str(file))
+            text = read_text_file(str(file))
             if not text.strip():
                 Printer().note(
                     f"an empty text changes nothing; `uncaged agent doc write {name} -` with"
@@ -116,7 +116,7 @@ def edit(name: Name, session: Session = None, whose: Whose = None) -> None:
                 written = app.documents.write(
                     before.scope, name, text, by=BY, why="edited", expect=before.version
                 )
-                _report_version(written, json=False)
+                report_version(written, json=False)
         except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
             if file.exists():
                 command = f"uncaged agent doc write {name} {file}"
@@ -139,10 +139,10 @@ def write(
 
     Example: uncaged agent doc write soul SOUL.md
     """
-    text = _read_text(file)
+    text = read_text_file(file)
     with _open_documents(session, whose) as (documents, scope):
         doc = documents.write(scope, name, text, by=BY, why=f"from {file}" if file != "-" else "")
-    _report_version(doc, json)
+    report_version(doc, json)
 
 
 @cli.command()
@@ -159,7 +159,7 @@ def rollback(
     """
     with _open_documents(session, whose) as (documents, scope):
         doc = documents.roll_back(scope, name, version, BY)
-    _report_version(doc, json)
+    report_version(doc, json)
 
 
 @cli.command("export")
@@ -224,7 +224,7 @@ def import_documents(
         for name in names:
             path = folder / file_of(name)
             if os.path.lexists(path):
-                text = _read_text(str(_require_plain_file(path)))
+                text = read_text_file(str(_require_plain_file(path)))
                 texts[name] = check_document_text(name, text)
         if not texts:
             files = ", ".join(file_of(name) for name in names)
@@ -279,7 +279,7 @@ def _require_plain_file(path: Path) -> Path:
     return path
 
 
-def _read_text(file: str) -> str:
+def read_text_file(file: str) -> str:
     """Return a file's text: regular, of at most 1 MiB, in UTF-8."""
     try:
         if file != "-" and not Path(file).is_file():
@@ -305,7 +305,7 @@ def _read_text(file: str) -> str:
         ) from None
 
 
-def _edit_in_editor(doc: Doc, editor: str) -> Path:
+def edit_in_editor(doc: Doc, editor: str) -> Path:
     """Open the text in the editor, and return the temporary file once the editor has ended well."""
     import shlex
     import subprocess
@@ -334,12 +334,12 @@ def _edit_in_editor(doc: Doc, editor: str) -> Path:
     return Path(file.name)
 
 
-def _report_version(doc: Doc, json: bool) -> None:
+def report_version(doc: Doc, json: bool) -> None:
     note = f"{doc.name} is at version {doc.version} ({len(doc.text):,} characters)"
     Printer(json=json).result(_make_row(doc), note)
 
 
-def _print_docs(docs: Sequence[Doc], nothing: str, json: bool) -> None:
+def print_versions(docs: Sequence[Doc], nothing: str, json: bool) -> None:
     """Print the documents as JSON or as a table, or on stderr that there is `nothing`."""
     from sigil.cli.times import format_time
 

@@ -108,6 +108,7 @@ class German(Texts):
         "unlink": "gibt diesem Chat wieder ein eigenes Gedächtnis",
         "pair": "zeigt, wer mit mir reden darf, lässt jemanden herein oder nimmt ihn wieder heraus",
         "soul": "zeigt, wer ich bin; Besitzer ändern es mit Worten",
+        "policy": "zeigt und ändert, was ich tun darf",
         "mem": "nimmt ins Gedächtnis auf, was hier gesagt wurde, und deine Worte dazu",
         "recall": "zeigt, was ich mir hier gemerkt habe; mit Worten sucht es auch im Gesagten",
         "forget": "vergisst eine Sache, mit der ID, die /recall zeigt",
@@ -131,6 +132,7 @@ class German(Texts):
         "link": "[CODE]",
         "pair": "[CODE | remove ID]",
         "soul": "[Worte | history | rollback N]",
+        "policy": "[REGEL | drop N | preset NAME | history | rollback N]",
         "mem": "[Worte | history | rollback N]",
         "recall": "[Worte]",
         "forget": "ID",
@@ -160,6 +162,22 @@ class German(Texts):
     stays_locked = " Gesperrt bleibt es. {notice}"
 
     policy_denies = "Meine Richtlinie erlaubt das nicht: {rule}."
+    policy_in_private = "Meine Richtlinie zeige und ändere ich nur in einem privaten Chat."
+    policy_meanwhile = (
+        "Gerade hat jemand anders die Richtlinie geändert; sie bleibt, wie sie dann war."
+    )
+    policy_kept = "Die Richtlinie bleibt, wie sie ist: {why}."
+    policy_never_changed = "Die Richtlinie wurde nie geändert."
+    policy_changed = (
+        "Erledigt: Die Richtlinie hat jetzt Version {version}. Sie gilt ab der nächsten Nachricht."
+    )
+    policy_preset = "Meine Richtlinie ist die Vorlage `{name}`, und diese Regeln gehen ihr vor:"
+    policy_spending = "Grenzen: {payment} je Zahlung, {day} am Tag, {task} je Aufgabe."
+    policy_how = (
+        "`/policy deny guest call web-search` fügt eine Regel hinzu, `/policy drop N` nimmt eine"
+        " weg, `/policy preset careful` wählt eine andere Vorlage; `/policy history` und"
+        " `/policy rollback N` zeigen frühere Versionen und bringen sie zurück."
+    )
     policy_closed = (
         "(Ich kann zurzeit nur reden: {why}. `uncaged policy check` auf meinem Rechner sagt, was"
         " daran falsch ist.)"

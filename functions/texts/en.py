@@ -86,6 +86,7 @@ class Texts:
         "unlink": "gives this chat a memory of its own again",
         "pair": "shows who may talk to me, lets somebody in, or takes them out",
         "soul": "shows who I am; owners change it with words",
+        "policy": "shows what I may do, and changes it",
         "mem": "takes what was said here into memory, and your words with it",
         "recall": "shows what I remember here; with words, searches it and what was said",
         "forget": "takes one remembered thing away, by the id that /recall shows",
@@ -118,6 +119,18 @@ class Texts:
 
     # --- policy ---
     policy_denies = "My policy does not allow that: {rule}."
+    policy_in_private = "I show and change my policy in a private chat alone."
+    policy_meanwhile = "Somebody else changed the policy just now; it stays as they left it."
+    policy_kept = "The policy stays as it is: {why}."
+    policy_never_changed = "The policy was never changed."
+    policy_changed = "Done: the policy is at version {version}. It counts from the next message on."
+    policy_preset = "My policy is the preset `{name}`, with these rules before it:"
+    policy_spending = "Caps: {payment} a payment, {day} a day, {task} a task."
+    policy_how = (
+        "`/policy deny guest call web-search` adds a rule, `/policy drop N` takes one out,"
+        " `/policy preset careful` chooses another preset; `/policy history` and"
+        " `/policy rollback N` show and bring back earlier ones."
+    )
     policy_closed = (
         "(I can only talk at the moment: {why}. `uncaged policy check` on my machine tells what is"
         " wrong with it.)"

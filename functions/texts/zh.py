@@ -66,6 +66,7 @@ class Chinese(Texts):
         "unlink": "让这个聊天重新有自己的记忆",
         "pair": "看看谁可以和我说话，让人进来或请人离开",
         "soul": "看看我的灵魂；主人写一句话就能改",
+        "policy": "查看和修改我可以做什么",
         "mem": "把这里说过的记下来，你附上的话也一起记",
         "recall": "看看我在这里记住了什么；加上关键词就搜索",
         "forget": "忘掉一件事，用 /recall 里的编号",
@@ -89,6 +90,7 @@ class Chinese(Texts):
         "link": "[码]",
         "pair": "[码 | remove 编号]",
         "soul": "[一句话 | history | rollback N]",
+        "policy": "[规则 | drop N | preset 名称 | history | rollback N]",
         "mem": "[要记的话 | history | rollback N]",
         "recall": "[关键词]",
         "forget": "编号",
@@ -116,6 +118,18 @@ class Chinese(Texts):
     stays_locked = "不过我仍被锁定。{notice}"
 
     policy_denies = "我的策略不允许这样做：{rule}。"
+    policy_in_private = "我的策略只在私聊里查看和修改。"
+    policy_meanwhile = "刚才有人改了策略，它保持那个人改后的样子。"
+    policy_kept = "策略没有变：{why}。"
+    policy_never_changed = "策略从来没有改过。"
+    policy_changed = "好了：策略现在是第 {version} 版，从下一条消息起生效。"
+    policy_preset = "我的策略是预设 `{name}`，在它之前先看这些规则："
+    policy_spending = "上限：每笔 {payment}，每天 {day}，每个任务 {task}。"
+    policy_how = (
+        "`/policy deny guest call web-search` 加一条规则，`/policy drop N` 去掉一条，"
+        "`/policy preset careful` 换一个预设；`/policy history` 和 `/policy rollback N`"
+        " 查看和恢复以前的版本。"
+    )
     policy_closed = (
         "（我现在只能聊天：{why}。在我的机器上运行 `uncaged policy check` 可以看到原因。）"
     )

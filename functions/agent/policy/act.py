@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from functions.agent.access.roles import Role
+from sigil.errors import UsageError, one_line
 
 ACTS: Final[Mapping[str, str]] = {
     "call": "call a capability, by its name",
@@ -83,3 +84,13 @@ def make_actor(
     if below_root:
         labels.add(AGENTS)
     return Actor(frozenset(labels))
+
+
+def parse_actor(text: str) -> Actor:
+    """Return the actor of whom these words of a policy are true, with commas between them."""
+    words = frozenset(text.split(","))
+    for word in sorted(words - ACTORS.keys()):
+        raise UsageError(
+            "EINVAL", f"{one_line(word, 40)!r} is nobody", suggestion=f"one of {', '.join(ACTORS)}"
+        )
+    return Actor(words | {EVERYBODY})

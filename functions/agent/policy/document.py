@@ -7,9 +7,10 @@ allows nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
-from functions.agent.memory.documents import Documents, decode_version
+from functions.agent.memory.documents import Doc, Documents, decode_version
 from functions.agent.policy.rules import (
     FIRST_TEXT,
     TEXT_CHARACTERS,
@@ -50,3 +51,29 @@ def _read_policy(item: Item | None) -> Policy:
         return parse_policy(doc.text) if doc else close_policy(DAMAGED)
     except (UsageError, BackendError) as problem:
         return close_policy(f"the policy cannot be read, so nothing is allowed: {problem.message}")
+
+
+def write_policy(
+    versions: Documents, text: str, *, by: str, why: str = "", expect: int | None = None
+) -> Doc:
+    """Write the next version of a policy and return it; the same text again writes nothing.
+
+    `UsageError` with the line of what is wrong in it; `Conflict` when `expect` is not its version.
+    """
+    parse_policy(text.strip())
+    return versions.write(versions.agent, NAME, text, by=by, why=why, expect=expect)
+
+
+def roll_back_policy(versions: Documents, version: int, by: str) -> Doc:
+    """Write an earlier version again, as a new one. Version 0 is the policy before the first."""
+    if version == 0:
+        why = "rolled back to version 0"
+        return write_policy(versions, FIRST_TEXT, by=by, why=why)
+    parse_policy(versions.read_version(versions.agent, NAME, version).text)
+    return versions.roll_back(versions.agent, NAME, version, by)
+
+
+def read_policy_text(versions: Documents) -> Doc:
+    """Return the newest version of a policy; one that was never written has the first text."""
+    doc = versions.read(versions.agent, NAME)
+    return doc if doc.version else replace(doc, text=FIRST_TEXT.strip())

@@ -231,6 +231,22 @@ def make_policy(rules: Sequence[Rule], preset: str, spending: Spending = Spendin
     return Policy(everything, preset, spending, index=index)
 
 
+def make_row(policy: Policy) -> dict[str, object]:
+    """Return what a policy says, for programs."""
+    rules = [
+        {"effect": r.effect, "who": sorted(r.who), "act": r.act, "target": r.pattern}
+        | {"line": r.line}
+        for r in policy.rules
+    ]
+    spending = {name: getattr(policy.spending, name) / 100 for name in _CAPS}
+    return {
+        "preset": policy.preset,
+        "closed": policy.closed,
+        "rules": rules,
+        "spending": {"currency": policy.spending.currency, **spending},
+    }
+
+
 def parse_rule(text: str, line: int = 0) -> Rule:
     """Return the rule in a line such as `deny guest call read-page`; `UsageError` EINVAL for
     another.
