@@ -36,7 +36,7 @@ def _name_nothing(arguments: Arguments) -> str:
 
 ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str]]]] = {
     "remember": ("ingest", _name_memory),
-    "schedule-wakeup": ("schedule", _name_nothing),
+    schedules.SCHEDULE: ("schedule", _name_nothing),
 }
 """The kind of act that a call of a service is, beside `call`, and what names its target."""
 
