@@ -188,7 +188,9 @@ def make_row(schedule: Schedule, app: App) -> dict[str, object]:
     when = schedule.when
     left = max(when.times - schedule.runs, 0)
     times: tuple[float, ...] = ()
-    if not schedule.paused and not (when.times and not left):
+    if schedule.heartbeat:
+        times = () if schedule.paused else (schedule.due,)
+    elif not schedule.paused and not (when.times and not left):
         times = list_next(
             replace(when, times=left), max(now, 0.0), began=schedule.since, count=NEXT_SHOWN
         )

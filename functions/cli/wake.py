@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from functions.cli.local_agent import Json, Whose, open_agent, print_result
+from functions.cli.local_agent import BY, Json, Whose, open_agent, print_result, require_chat
+from sigil.cli.exit_codes import FAILED, INTERRUPTED
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
 from sigil.errors import UsageError, one_line
 
 if TYPE_CHECKING:
+    from functions.agent.app import App
     from functions.agent.schedules.schedule import Run, Schedule
+    from functions.cli.wakeup_run import WakeupRun
+    from functions.events import Event
+    from functions.settings import Settings
 
+TERMINAL = "main"
+SECONDS = 3_600.0
+HOW = "see `uncaged wake heartbeat --help`, or /remind in a chat"
 TEXT_CHARACTERS = 60
-Id = Annotated[str, typer.Argument(help="The id that `uncaged wake list` shows.", metavar="ID")]
+SHOWN_CHARACTERS = 36
+Id = Annotated[
+    str, typer.Argument(help="The id or number that `uncaged wake list` shows.", metavar="ID")
+]
 
 
 class WakeGroup(TyperGroup):
     """A group whose command `now` need not be written."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the first word for an agent unless it is a command."""
-        if not args or (args[0] not in self.commands and not args[0].startswith("-")):
+        """Take the first word for an agent, or an option of `now`, unless it is a command."""
+        if not args or args[0] not in (*self.commands, *ctx.help_option_names):
             args = ["now", *args]
         rest: list[str] = super().parse_args(ctx, args)
         return rest
@@ -38,27 +51,215 @@ cli = typer.Typer(
 @cli.command("now")
 def wake_now(
     agent: Annotated[
-        str | None, typer.Argument(help="Say when this agent is due next, such as `alice`.")
+        str | None, typer.Argument(help="Wake this agent alone, such as `alice`.")
+    ] = None,
+    wakeup: Annotated[
+        str | None,
+        typer.Option(
+            "--wakeup",
+            help="Run this schedule alone, by its id or its number; its times stay as they are.",
+            metavar="ID",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Put what is due into the queue, and say what is due next; `now` need not be written.
+    """Run what is due now, and whatever is new by a look of the heartbeat; `now` need not be
+    written.
 
     Example: uncaged wake
     """
-    from functions.agent.schedules.tick import wake_agents
+    from functions.agent.schedules.schedule import make_event
     from functions.wiring import open_ingress_queue
 
     with open_agent(switch=True, name=agent) as (app, settings):
+        events: list[Event] = []
         queue = open_ingress_queue(settings)
+
+        def put(event: Event) -> None:
+            queue.put(event)
+            events.append(event)
+
         now = app.clock.now()
-        late_most = settings.catch_up_seconds
-        queued = wake_agents(app.kv, queue.put, app.root, now, late_most=late_most).queued
-        times = [each.due for each in app.schedules.list_of_chat() if not each.paused]
-    due = min(times, default=None)
-    begun = f"{queued} queued" if queued else "nothing new"
-    text = f"{begun}; next {format_time(due)}" if due else f"{begun}; nothing is scheduled"
-    print_result({"agent": app.name, "queued": queued, "next": due}, text, json)
+        if wakeup is None:
+            _put_due(app, put, settings, now, only=app.name if agent else "")
+        else:
+            schedule = _find_one(app, wakeup)
+            put(make_event(schedule, app.name, f"now-{now * 1000:.0f}", now))
+        known = _list_known(app, agent)
+        if wakeup is None:
+            put_here = {event.id for event in events}
+            events += [each for each in _list_running(known, now) if each.id not in put_here]
+    waiting = [each for _, each in known if not each.paused]
+    upcoming = min(waiting, key=lambda each: each.due, default=None)
+    runs: Sequence[WakeupRun] = ()
+    is_whole = True
+    if events and not settings.queue:
+        runs, is_whole = _run(settings, events, json=json)
+    if json:
+        row = {
+            "agent": app.name,
+            "queued": len(events),
+            "next": upcoming.due if upcoming else None,
+            "runs": [run.make_row() for run in runs],
+        }
+        Printer(json=True).document(row)
+    else:
+        _show_runs(runs, len(events), upcoming, now)
+    if not is_whole:
+        raise typer.Exit(INTERRUPTED)
+    if any(run.outcome == "failed" for run in runs):
+        raise typer.Exit(FAILED)
+
+
+def _put_due(
+    app: App, put: Callable[[Event], None], settings: Settings, now: float, *, only: str
+) -> None:
+    """Put what is due, and what a look at this moment finds."""
+    from functions.agent.schedules.heartbeat import look_by_hand, make_heartbeat, read_versions
+    from functions.agent.schedules.tick import wake_agents
+    from functions.texts.languages import load_texts
+
+    late_most = settings.catch_up_seconds
+    wake_agents(app.kv, put, app.root, now, late_most=late_most, only=only)
+    wanted = make_heartbeat(
+        SECONDS,
+        session=f"terminal:{TERMINAL}",
+        by=BY,
+        now=now,
+        zone=app.zone,
+        known=read_versions(app.kv, app.name),
+        texts=load_texts(settings.language),
+    )
+    look_by_hand(app.kv, put, wanted, app.name, now)
+
+
+def _list_known(app: App, agent: str | None) -> Sequence[tuple[str, Schedule]]:
+    """Return the schedules of one agent, or of all of them, each with the agent's name."""
+    from functions.agent.agents.record import join_name, scan_agents
+    from functions.agent.schedules.schedule import Schedules
+
+    names = [app.name]
+    if agent is None:
+        names += [join_name(app.root, name) for name, _ in scan_agents(app.kv, app.root)]
+    return [(name, each) for name in names for each in Schedules(app.kv, name).list_of_chat()]
+
+
+def _list_running(known: Sequence[tuple[str, Schedule]], now: float) -> Sequence[Event]:
+    """Return the events of the runs that are on, which another process has put."""
+    from functions.agent.schedules.schedule import make_event
+
+    running = [(name, each) for name, each in known if each.is_running(now)]
+    return [replace(make_event(each, name, "", now), id=each.running) for name, each in running]
+
+
+def _find_one(app: App, wakeup: str) -> Schedule:
+    """Return the schedule of an id, or of a number that only one of the agent's chats has."""
+    wanted = wakeup.removeprefix("#")
+    found = [each for each in app.schedules.list_of_chat() if wanted in (each.id, f"{each.number}")]
+    if len(found) > 1:
+        raise UsageError(
+            "EUSAGE",
+            f"{len(found)} chats have a schedule {wanted}",
+            suggestion=f"write its id: {', '.join(each.id for each in found)}",
+        )
+    return _require(found[0] if found else None, wakeup)
+
+
+def _run(
+    settings: Settings, events: Sequence[Event], *, json: bool
+) -> tuple[Sequence[WakeupRun], bool]:
+    """Take events to their end in this process, or wait for the one that does; the second value is
+    False when Ctrl-C ended it.
+    """
+    from functions.agent.app import ignore_step
+    from functions.cli.screen import Screen
+    from functions.cli.wakeup_run import WakeupRuns
+    from functions.wiring import open_runtime
+    from sigil.wiring import ignore_progress
+
+    screen = Screen()
+    runtime = open_runtime(settings, ignore_progress if json else screen.progress)
+    try:
+        runs = WakeupRuns(runtime, ignore_step if json else screen.show_step, screen)
+        is_whole = runs.follow(events)
+        return [runs.describe(event) for event in events], is_whole
+    finally:
+        runtime.close()
+
+
+def _show_runs(
+    runs: Sequence[WakeupRun], queued: int, upcoming: Schedule | None, now: float
+) -> None:
+    """Print the trees of the runs, and when something is due next."""
+    from functions.time.time_zone import format_clock
+
+    printer = Printer()
+    for run in runs:
+        for line in run.list_lines():
+            printer.text(line)
+    begun = "" if runs else f"{queued} queued; " if queued else "nothing new; "
+    if upcoming:
+        printer.line(f"{begun}next {format_clock(upcoming.due, upcoming.when.zone, now)}")
+    else:
+        printer.words(f"{begun}nothing is scheduled: {HOW}")
+
+
+@cli.command()
+def heartbeat(
+    interval: Annotated[
+        str | None,
+        typer.Argument(help="The shortest time between two looks, such as `30m`, or `off`."),
+    ] = None,
+    agent: Whose = None,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", help="Where it is told what matters, such as `telegram:42`."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show, set or end the heartbeat of an agent: it looks by itself whether something is new.
+
+    Example: uncaged wake heartbeat 30m
+    """
+    from functions.agent.schedules.heartbeat import make_heartbeat, parse_interval, read_versions
+    from functions.agent.schedules.schedule import HEARTBEAT
+    from functions.texts.languages import load_texts
+    from functions.time.time_zone import format_clock
+
+    with open_agent(switch=True, name=agent) as (app, settings):
+        known = app.schedules.find_heartbeat()
+        now = app.clock.now()
+        if interval is not None and interval.lower() == "off":
+            app.schedules.drop(HEARTBEAT)
+            known = None
+        elif interval is not None:
+            every = parse_interval(interval)
+            if not every:
+                raise UsageError(
+                    "EUSAGE",
+                    f"{one_line(interval, TEXT_CHARACTERS)!r} is no time from a minute to a day",
+                    suggestion="write it as `30m`, `2h` or `1d`, or `off`",
+                )
+            told = known.session if known else f"terminal:{TERMINAL}"
+            wanted = make_heartbeat(
+                every,
+                session=require_chat(session) if session is not None else told,
+                by=BY,
+                now=now,
+                zone=app.zone,
+                known=read_versions(app.kv, app.name),
+                texts=load_texts(settings.language),
+            )
+            known = app.schedules.set_heartbeat(wanted)
+    if known is None:
+        print_result({"heartbeat": None}, "the heartbeat is off", json)
+        return
+    state = f"paused ({known.paused})"
+    if not known.paused:
+        state = f"next {format_clock(known.due, known.when.zone, now)}"
+    minutes = f"{known.when.every / 60:,.0f} minutes"
+    text = f"the heartbeat looks every {minutes} at the soonest; {state}; told in {known.session}"
+    print_result({"heartbeat": _make_row(known)}, text, json)
 
 
 @cli.command("list")
@@ -73,10 +274,11 @@ def list_wakeups(agent: Whose = None, json: Json = False) -> None:
     if json:
         printer.document([_make_row(each) for each in found])
     elif not found:
-        printer.note("nothing is scheduled")
+        printer.note(f"nothing is scheduled: {HOW}")
     else:
         for each in found:
-            printer.line(_describe(each))
+            for line in _describe(each, app.clock.now()):
+                printer.text(line)
 
 
 @cli.command()
@@ -86,8 +288,9 @@ def pause(id: Id, agent: Whose = None, json: Json = False) -> None:
     Example: uncaged wake pause 3f2a9c1b7d60
     """
     with open_agent(switch=True, name=agent) as (app, _):
-        paused = _require(app.schedules.pause(id), id)
-    print_result(_make_row(paused), f"paused: {id}", json)
+        known = _find_one(app, id)
+        paused = _require(app.schedules.pause(known.id), id)
+    print_result(_make_row(paused), f"paused: {known.id}", json)
 
 
 @cli.command()
@@ -96,10 +299,15 @@ def resume(id: Id, agent: Whose = None, json: Json = False) -> None:
 
     Example: uncaged wake resume 3f2a9c1b7d60
     """
+    from functions.time.time_zone import format_clock
+
     with open_agent(switch=True, name=agent) as (app, _):
-        resumed = _require(app.schedules.resume(id, app.clock.now()), id)
-    ends = f"next {format_time(resumed.due)}" if resumed.due else "it has no more times"
-    print_result(_make_row(resumed), f"resumed: {id}; {ends}", json)
+        now = app.clock.now()
+        resumed = _require(app.schedules.resume(_find_one(app, id).id, now), id)
+    ends = "it has no more times"
+    if resumed.due:
+        ends = f"next {format_clock(resumed.due, resumed.when.zone, now)}"
+    print_result(_make_row(resumed), f"resumed: {resumed.id}; {ends}", json)
 
 
 @cli.command()
@@ -109,8 +317,9 @@ def drop(id: Id, agent: Whose = None, json: Json = False) -> None:
     Example: uncaged wake drop 3f2a9c1b7d60
     """
     with open_agent(switch=True, name=agent) as (app, _):
-        dropped = _require(app.schedules.drop(id), id)
-    print_result(_make_row(dropped), f"dropped: {id}", json)
+        known = _find_one(app, id)
+        dropped = _require(app.schedules.drop(known.id), id)
+    print_result(_make_row(dropped), f"dropped: {known.id}", json)
 
 
 @cli.command()
@@ -121,6 +330,8 @@ def runs(id: Id, agent: Whose = None, json: Json = False) -> None:
     """
     with open_agent(switch=True, name=agent) as (app, _):
         found = app.schedules.list_runs(id)
+        if not found and app.schedules.find(id) is None:
+            found = app.schedules.list_runs(_find_one(app, id).id)
     printer = Printer(json=json)
     if json:
         printer.document([_make_run_row(run) for run in found])
@@ -141,13 +352,28 @@ def _require(schedule: Schedule | None, id: str) -> Schedule:
     return schedule
 
 
-def _describe(schedule: Schedule) -> str:
-    state = (
-        f"paused ({schedule.paused})" if schedule.paused else f"next {format_time(schedule.due)}"
+def _describe(schedule: Schedule, now: float) -> tuple[str, str]:
+    """Return the two lines of a schedule, each for a terminal of 80 columns in most cases."""
+    from functions.agent.schedules.description import describe_when
+    from functions.texts.languages import load_texts
+    from functions.time.time_zone import format_stamp
+
+    zone = schedule.when.zone
+    state = f"paused ({schedule.paused})"
+    if not schedule.paused:
+        state = f"next {format_stamp(schedule.due, zone)} ({zone})"
+    last = "has not run"
+    if schedule.last:
+        last = f"last {schedule.last.outcome}"
+        if schedule.last.tokens:
+            last += f", {schedule.last.tokens:,} tokens"
+    title = one_line(schedule.title, SHOWN_CHARACTERS)
+    when = describe_when(schedule.when, load_texts("en"), now)
+    chat = one_line(schedule.session, TEXT_CHARACTERS)
+    return (
+        f"{schedule.id}  #{schedule.number}  {state}  {chat}",
+        f"  {title!r}, {when.partition(' (')[0]}; {last}",
     )
-    last = f"last {schedule.last.outcome}" if schedule.last else "has not run"
-    title = one_line(schedule.title, TEXT_CHARACTERS)
-    return f"{schedule.id}  {state}  {schedule.session}  {title!r}  {last}"
 
 
 def _describe_run(run: Run) -> str:

@@ -18,7 +18,9 @@ from typing import Final
 from functions.agent.memory.documents import CAPS
 from functions.agent.schedules.schedule import (
     DELAY_MOST,
+    HEARTBEAT,
     PERIOD_LEAST,
+    SCHEDULE,
     Schedule,
     Schedules,
     make_event,
@@ -28,6 +30,7 @@ from functions.events import Event
 from functions.texts.en import Texts
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.base import get_many
+from sigil.storage.kv.update import retry_conflicts
 
 TEXT: Final = (
     "Nobody has written to you: this is your heartbeat. Look at what is new, and by your documents"
@@ -90,7 +93,9 @@ def make_heartbeat(
     It is on behalf of `by`. What is `known` by now is not new to it.
     """
     return Schedule(
-        id="",
+        id=HEARTBEAT,
+        heartbeat=True,
+        delay=every,
         when=When(kind="every", every=every, zone=zone),
         session=session,
         by=by,
@@ -131,6 +136,29 @@ def look(
         started=now,
     )
     return changed, [event]
+
+
+def look_by_hand(
+    kv: KV, put: Callable[[Event], None], wanted: Schedule, agent: str, now: float
+) -> None:
+    """Look now whether something is new, and put the event of a run when it is. That no time is
+    moved else is what tells it from a look of the tick.
+
+    `wanted` is what looks where the heartbeat is off.
+    """
+    schedules = Schedules(kv, agent)
+
+    def attempt() -> None:
+        item = kv.get(keys.wakeup(agent, HEARTBEAT))
+        known = SCHEDULE.read(item.value) if item else wanted
+        is_on = not known.is_over and not known.paused
+        changed, events = look(kv, known if is_on else wanted, agent, now, f"now-{now * 1000:.0f}")
+        for event in events:
+            put(event)
+        if events and is_on and item:
+            schedules.write(item, changed, moved=True)
+
+    retry_conflicts(attempt)
 
 
 def find_news(kv: KV, agent: str, known: Mapping[str, str]) -> News:

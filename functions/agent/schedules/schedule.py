@@ -274,14 +274,12 @@ class Schedules:
         return retry_conflicts(store)
 
     def set_heartbeat(self, schedule: Schedule) -> Schedule:
-        """Store the heartbeat of the agent, in place of the one that it had, and return it.
+        """Store a heartbeat of the agent, in place of the one that it had, and return it.
 
         `UsageError` EINVAL for one that cannot be.
         """
         _require_sensible(schedule)
-        every = schedule.when.every
-        schedule = replace(schedule, id=HEARTBEAT, heartbeat=True, delay=every)
-        schedule = replace(schedule, due=schedule.since + every)
+        schedule = replace(schedule, due=schedule.find_next(schedule.since))
 
         def store() -> Schedule:
             item = self._kv.get(keys.wakeup(self._agent, HEARTBEAT))

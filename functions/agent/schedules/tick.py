@@ -55,8 +55,11 @@ class Woken:
     due: float
 
 
-def wake_agents(kv: KV, put: Put, root: str, now: float, *, late_most: float = LATE_MOST) -> Woken:
-    """Put the events of all schedules of a root and the agents below it that are due.
+def wake_agents(
+    kv: KV, put: Put, root: str, now: float, *, late_most: float = LATE_MOST, only: str = ""
+) -> Woken:
+    """Put the events of all schedules of a root and the agents below it that are due, or `only` of
+    one of them.
 
     What was due more than `late_most` seconds ago does not run any more.
     """
@@ -66,8 +69,9 @@ def wake_agents(kv: KV, put: Put, root: str, now: float, *, late_most: float = L
     while True:
         page = kv.scan(waker.partition, after=after, limit=PAGE)
         due = [row for row in page if _time_of(row[0]) <= now]
-        for first in range(0, len(due), KEYS_MOST):
-            queued += waker.wake_all(due[first : first + KEYS_MOST])
+        wanted = [row for row in due if only in ("", _agent_of(row[0]))]
+        for first in range(0, len(wanted), KEYS_MOST):
+            queued += waker.wake_all(wanted[first : first + KEYS_MOST])
         if len(due) < len(page):
             return Woken(queued, _time_of(page[len(due)][0]))
         if len(page) < PAGE:
@@ -99,6 +103,11 @@ def _time_of(sort: str) -> float:
     """Return the time of an item of the index, in seconds since 1970."""
     digits = sort.partition("#")[0]
     return int(digits) / 1000 if digits.isdecimal() else 0.0
+
+
+def _agent_of(sort: str) -> str:
+    """Return the agent that an item of the index is of."""
+    return keys.unescape((*sort.split("#"), "")[1])
 
 
 def _record_key(sort: str) -> Key:
@@ -136,7 +145,7 @@ class _Waker:
         return retry_conflicts(attempt)
 
     def _wake_once(self, sort: str, item: Item | None) -> int:
-        agent = keys.unescape((*sort.split("#"), "")[1])
+        agent = _agent_of(sort)
         schedules = Schedules(self.kv, agent)
         try:
             schedule = SCHEDULE.read(item.value) if item else None

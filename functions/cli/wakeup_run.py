@@ -1,0 +1,187 @@
+"""The runs of wakeups that somebody at a terminal waits for.
+
+Their events are in the queue by then. This process works on them, and on what they post, while no
+other does; those that a worker of `uncaged serve` has taken are waited for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from functions import worker
+from functions.agent.app import Watch
+from functions.agent.commands.control import tell_to_stop
+from functions.agent.schedules.schedule import Run, Schedules
+from functions.agent.session.trace import TraceRecord, format_trace, load_trace
+from functions.cli.screen import Screen
+from functions.events import Event
+from functions.queues.store_queue import StoreQueue
+from functions.queues.waiting_events import group_of
+from functions.wiring import HOLD_SECONDS, AgentRuntime
+from sigil.errors import SigilError, one_line
+from sigil.storage.kv import keys
+
+LOOK_SECONDS = 0.2
+"""Seconds between two looks whether another process is done."""
+RENEWALS = 4
+"""A lease is renewed so many times before it would end."""
+TEXT_CHARACTERS = 200
+
+
+class _NotingQueue(StoreQueue):
+    """A queue that notes what this process puts into it."""
+
+    posted: list[Event]
+
+    def put(self, event: Event) -> None:
+        """Store the event, and note it."""
+        super().put(event)
+        self.posted.append(event)
+
+
+@dataclass(frozen=True, slots=True)
+class WakeupRun:
+    """A run that is over: its event, what became of it, its trace, and what was said because of it,
+    as far as this process knows.
+    """
+
+    event: Event
+    outcome: str
+    run: Run | None
+    trace: TraceRecord | None
+    said: str
+
+    def make_row(self) -> dict[str, object]:
+        """Return the run as a row for programs."""
+        return {
+            "event": self.event.id,
+            "wakeup": self.event.data["wakeup"],
+            "agent": self.event.data["owner"],
+            "session": self.event.session,
+            "outcome": self.outcome,
+            "reason": self.run.reason if self.run else "",
+            "tokens": self.run.tokens if self.run else 0,
+            "said": self.said,
+            "trace": self.trace,
+        }
+
+    def list_lines(self) -> list[str]:
+        """Return the run as lines for people: its steps, and what became of it."""
+        lines = format_trace(self.trace) if self.trace else [self.event.id]
+        parts = [self.outcome]
+        if self.run and self.run.reason:
+            parts[0] += f" ({one_line(self.run.reason, TEXT_CHARACTERS)})"
+        if self.run and self.run.tokens:
+            parts.append(f"{self.run.tokens:,} tokens")
+        if self.said:
+            parts.append(one_line(self.said, TEXT_CHARACTERS))
+        return [*lines, f"  └ {', '.join(parts)}"]
+
+
+class WakeupRuns:
+    """Works on the events of wakeups in a thread, while a person waits."""
+
+    def __init__(self, runtime: AgentRuntime, watch: Watch, screen: Screen) -> None:
+        settings = runtime.settings
+        self._kv = runtime.stores.kv
+        self._screen = screen
+        self._lease_seconds = settings.lease
+        self._queue = _NotingQueue(
+            self._kv,
+            settings.agent,
+            lease=settings.lease,
+            hold=settings.turn_seconds + HOLD_SECONDS,
+        )
+        self._queue.posted = []
+        # whoever waits at a terminal can ask again, and reads why at once
+        self._runtime = replace(runtime, queue=self._queue, watch=watch, patient=False)
+        self._pending: list[Event] = []
+        self._posted: list[Event] = []
+        self._problem: BaseException | None = None
+        self._over = threading.Event()
+        self._stop = threading.Event()
+
+    def follow(self, events: Sequence[Event]) -> bool:
+        """Take the events, which are in the queue, to their end; False when Ctrl-C ended it.
+
+        What is at work then stops, and what was not begun waits in the queue.
+        """
+        self._pending = list(events)
+        thread = threading.Thread(target=self._work, name="wakeups", daemon=True)
+        thread.start()
+        is_stopped = False
+        while not self._over.is_set():
+            try:
+                while not self._over.wait(self._lease_seconds / RENEWALS):
+                    with suppress(SigilError):
+                        self._queue.renew()
+            except KeyboardInterrupt:
+                if is_stopped:
+                    raise
+                is_stopped = True
+                self._screen.hint("stopping after what runs now; Ctrl-C again leaves at once")
+                self._end()
+        if self._problem:
+            raise self._problem
+        return not is_stopped
+
+    def describe(self, event: Event) -> WakeupRun:
+        """Return what became of the run of an event."""
+        schedules = Schedules(self._kv, str(event.data["owner"]))
+        runs = schedules.list_runs(str(event.data["wakeup"]), most=100)
+        run = next((each for each in runs if each.event == event.id), None)
+        trace = load_trace(self._kv, event.id)
+        said = next((each.text for each in self._posted if each.cause == event.id), "")
+        if event.kind == "say":
+            said = event.text
+        outcome = run.outcome if run else "waits"
+        if run is None and trace:
+            outcome = "said" if event.kind == "say" else "stopped"
+        return WakeupRun(event, outcome, run, trace, said)
+
+    def _work(self) -> None:
+        try:
+            is_told = False
+            while self._pending and not self._stop.is_set():
+                if not self._work_once() and self._pending:
+                    if not is_told:
+                        self._screen.hint("another process works on it; waiting for it")
+                    is_told = True
+                    self._stop.wait(LOOK_SECONDS)
+        except BaseException as problem:  # noqa: BLE001  entry point: the thread that waits raises it
+            self._problem = problem
+        self._over.set()
+
+    def _work_once(self) -> bool:
+        """Work on one event of each group that something is pending in; False when others do."""
+        is_busy = False
+        for group in dict.fromkeys(map(group_of, self._pending)):
+            delivery = None if self._stop.is_set() else self._queue.take_from(group)
+            if delivery:
+                is_busy = True
+                worker.process(delivery, self._runtime)
+        posted, self._queue.posted = self._queue.posted, []
+        self._posted += posted
+        self._pending = [each for each in self._pending + posted if not self._is_over(each)]
+        return is_busy
+
+    def _is_over(self, event: Event) -> bool:
+        """Return whether no worker has to do with an event any more."""
+        if self._queue.is_waiting(event):
+            return False
+        if event.kind != "wakeup":
+            return True
+        # one that another process has put may have another place in the queue
+        known = Schedules(self._kv, str(event.data["owner"])).find(str(event.data["wakeup"]))
+        return known is None or known.running != event.id
+
+    def _end(self) -> None:
+        """Tell what is at work to stop."""
+        self._stop.set()
+        for event in self._pending[:1]:
+            session = keys.session_of(event.agent, event.session)
+            with suppress(SigilError):
+                tell_to_stop(session, event.id, self._runtime.app)
