@@ -89,7 +89,7 @@ class German(Texts):
         "new": "beginnt ein neues Gespräch; was ich mir gemerkt habe, bleibt",
         "language": "zeigt oder ändert die Sprache meiner eigenen Nachrichten",
         "timezone": "zeigt oder ändert die Zeitzone dieses Chats",
-        "remind": "erinnert dich zu einer Zeit, etwa tomorrow at nine call Bob",
+        "remind": "erinnert dich zu einer Zeit, etwa morgen um neun Bob anrufen",
         "wakeups": "zeigt, was ich hier von selbst tue und wann; hält es an oder löscht es",
         "quiet": "zeigt oder setzt die Stunden, in denen ich hier nichts von selbst sage",
         "heartbeat": "zeigt oder setzt, wie oft ich von selbst nachsehe, ob es Neues gibt",
@@ -762,10 +762,11 @@ class German(Texts):
         " {tokens:,} Token."
     )
     remind_how = (
-        "`/remind ZEIT TEXT`, die Zeit auf Englisch, etwa `/remind tomorrow at nine Bob anrufen`."
+        "`/remind ZEIT TEXT`, etwa `/remind morgen um neun Bob anrufen` oder"
+        " `/remind jeden Werktag um 8 Tabletten nehmen`."
     )
     remind_of_what = (
-        "Woran soll ich dich erinnern? `/remind tomorrow at nine Bob anrufen` sagt beides."
+        "Woran soll ich dich erinnern? `/remind morgen um neun Bob anrufen` sagt beides."
     )
     remind_too_long = "Eine Erinnerung hat höchstens {most:,} Zeichen."
     remind_full = (
@@ -1070,7 +1071,8 @@ class German(Texts):
     when_no_such_date = "Dieses Datum gibt es nicht: {words}."
     when_no_such_clock = "Diese Uhrzeit gibt es nicht: {words}."
     when_too_often = "Öfter als einmal in der Minute kann ich nicht."
-    when_no_zone = "Ich kenne keine Zeitzone {words}."
+    when_no_zone = "Ich kenne keine Zeitzone {words}. {hint}"
+    when_zone_example = "Schreib sie etwa so: `Europe/Berlin` oder `Berliner Zeit`."
     when_no_cron = (
         "`{words}` ist kein Cron-Ausdruck, der je eintritt. Er hat fünf Felder: Minute, Stunde,"
         " Tag, Monat, Wochentag."
@@ -1079,13 +1081,12 @@ class German(Texts):
     when_which_times = "Zu welchen Uhrzeiten? Schreib sie etwa so: `jeden Tag um 9:00 und 18:00`."
     when_unit = "Minuten, Stunden oder Tage: {words} wovon?"
     when_how_often = "Wie oft? Schreib es etwa so: `jede Stunde` oder `jeden Tag um 9`."
-    when_one_minute = (
-        "Mehrere Zeiten eines Tages brauchen dieselbe Minute, etwa 9:30 und 17:30. Mach für jede"
-        " deiner Zeiten eine eigene Erinnerung."
+    when_which_start = (
+        "Um wie viel Uhr soll es am {day} beginnen? Schreib es etwa so: `ab Montag um 8`."
     )
-    when_no_start = (
-        "Ich beginne mit dem nächsten Mal. Sag es dann oder ohne den Beginn noch einmal."
-    )
+    when_which_day = "An welchem Tag des Monats? Schreib es etwa so: `jeden Januar am 1. um 9`."
+    when_too_many = "Das sind zu viele Zeiten für eine Erinnerung. Mach mehrere daraus."
+    when_no_end = "Bis wann? Schreib es etwa so: `bis Freitag` oder `bis 24. Dezember`."
     when_never = "Das Ende liegt vor dem ersten Mal, also kommt es nie. Wann soll es enden?"
     when_no_calendar = (
         "Ich kann nach Minuten, Stunden, Tagen und Wochen wiederholen, und nach 1, 2, 3, 4, 6 oder"
@@ -1097,7 +1098,8 @@ class German(Texts):
     when_calendar = "{days} um {clocks} Uhr ({zone})"
     when_hours = "{days}, jede Stunde von {first} bis {last} Uhr ({zone})"
     when_span = "jeweils nach {span} ({zone})"
-    when_cron = "so oft `{cron}` es sagt ({zone})"
+    when_cron = "so oft {cron} es sagt ({zone})"
+    when_from = "{when}, Beginn: {start}"
     when_until = "{when}, Ende: {end}"
     when_times = "{when}, {count}-mal"
     when_day = "jeden Tag"

@@ -930,7 +930,8 @@ class Texts:
     when_no_such_date = "There is no such date: {words}."
     when_no_such_clock = "There is no such time of day: {words}."
     when_too_often = "Once a minute is the most that I can do."
-    when_no_zone = "I know no time zone {words}."
+    when_no_zone = "I know no time zone {words}. {hint}"
+    when_zone_example = "Write it such as `Europe/Berlin` or `Tokyo time`."
     when_no_cron = (
         "`{words}` is no cron expression that ever comes. It has five fields: minute, hour, day,"
         " month, day of the week."
@@ -941,13 +942,10 @@ class Texts:
     )
     when_unit = "Minutes, hours or days: {words} of what?"
     when_how_often = "How often? Write it such as `every hour` or `every day at 9`."
-    when_one_minute = (
-        "Several times of a day need the same minute, such as 9:30 and 17:30. Make one reminder for"
-        " each of yours."
-    )
-    when_no_start = (
-        "I begin with the next time. Say it without when it begins, or ask me again then."
-    )
+    when_which_start = "At what time on {day} shall it begin? Write it such as `from Monday at 8`."
+    when_which_day = "On which day of the month? Write it such as `every January on the 1st at 9`."
+    when_too_many = "These are too many times for one reminder. Make several of them."
+    when_no_end = "Until when? Write it such as `until Friday` or `until 24 December`."
     when_never = "Its end is before its first time, so it never comes. When shall it end?"
     when_no_calendar = (
         "I can repeat after minutes, hours, days and weeks, and after 1, 2, 3, 4, 6 or 12 months."
@@ -963,7 +961,8 @@ class Texts:
     when_calendar = "{days} at {clocks} ({zone})"
     when_hours = "{days}, every hour from {first} to {last} ({zone})"
     when_span = "every {span} ({zone})"
-    when_cron = "whenever `{cron}` says ({zone})"
+    when_cron = "whenever {cron} says ({zone})"
+    when_from = "{when}, from {start}"
     when_until = "{when}, until {end}"
     when_times = "{when}, {count} times"
     when_day = "every day"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from functions.agent.schedules.phrase_part import (
@@ -16,6 +17,8 @@ from functions.agent.schedules.phrase_part import (
     Language,
     Part,
     Pattern,
+    place_in_part,
+    sum_span,
 )
 
 _DIGITS: Final = {"零": 0, "〇": 0, "两": 2, "兩": 2} | {
@@ -87,17 +90,6 @@ def count(words: str) -> int:
 def read_weekday(character: str) -> int:
     """Return a day of the week, 0 for Sunday."""
     return 0 if character in "日天" else "一二三四五六".index(character) + 1
-
-
-def place_in_part(hour: int, part: str) -> int:
-    """Return the hour of 24 that an hour of 12 is in a part of the day."""
-    if part in ("early", "morning"):
-        return hour % 12
-    if part == "noon":
-        return hour + 12 if hour <= 3 else hour
-    if part == "midnight" or (part == "night" and (hour == 12 or hour <= 4)):
-        return 24 if hour == 12 else 24 + hour
-    return hour % 12 + 12
 
 
 def read_span(words: str) -> tuple[float, int, int]:
@@ -175,9 +167,20 @@ _YEARS: Final = {"今年": 0, "明年": NEXT}
 
 
 def _read_date(found: re.Match[str]) -> Part:
-    year = found["year"] or ""
-    told = _YEARS.get(year, 0) if year in _YEARS else int(re.sub(r"\D", "", year) or 0)
-    return Part(date=(told, count(found["month"]), count(found["day"])), words=found[0])
+    return _read_date_of(found["year"], found["month"], found["day"], found[0])
+
+
+def _read_date_of(year: str | None, month: str, day: str, words: str) -> Part:
+    told = _YEARS[year] if year in _YEARS else int(re.sub(r"\D", "", year or "") or 0)
+    return Part(date=(told, count(month), count(day)), words=words)
+
+
+def _read_dates(found: re.Match[str]) -> Part:
+    dates = tuple(
+        (0, count(month), count(day))
+        for month, day in re.findall(rf"({_NUMBER})月份?({_NUMBER})", found[0])
+    )
+    return Part(dates=dates, words=found[0])
 
 
 def _read_weekday_once(found: re.Match[str]) -> Part:
@@ -241,11 +244,8 @@ def _read_hours(found: re.Match[str]) -> Part | None:
     return Part(hours=(first, last)) if first < last <= 24 else None
 
 
-def _sum_span(span: tuple[float, int, int]) -> float:
-    seconds, days, months = span
-    return seconds + days * 86_400 + months * 30 * 86_400
-
-
+_MONTH: Final = rf"(?:{_NUMBER}月份?)"
+_AND: Final = r"\s*(?:、|和|跟|与|及|以及|，|,)\s*"
 _MONTH_DAY: Final = rf"{_NUMBER}\s*(?:[号號日]|(?=[、和]))"
 
 _PATTERNS: Final[tuple[Pattern, ...]] = (
@@ -279,8 +279,14 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         re.compile(r"大后天|今天|今日|明天|明日|后天|今(?=[晚早])|明(?=[晚早])"),
         lambda found: Part(days=_DAY_WORDS[found[0]]),
     ),
-    (re.compile(r"下(?:个)?(?:周|星期|礼拜)(?![一二三四五六日天末])"), lambda _: Part(days=7)),
-    (re.compile(r"下个?月(?![一二三四五六七八九十\d]+[号號日])"), lambda _: Part(months=1)),
+    (
+        re.compile(r"下(?:个)?(?:周|星期|礼拜)(?![一二三四五六日天末])"),
+        lambda _: Part(days=7, period="week"),
+    ),
+    (
+        re.compile(r"下个?月(?![一二三四五六七八九十\d]+[号號日])"),
+        lambda _: Part(months=1, period="month"),
+    ),
     (
         re.compile(rf"(?P<which>下下个?|下个?|这个?|本)?{_WEEKDAY}"),
         _read_weekday_once,
@@ -384,14 +390,22 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
             step=1 if found["every"] else 0,
         ),
     ),
-    (
-        re.compile(
-            rf"从(?:今天|明天|后天|下?个?{_WEEKDAY}|下个?月|{_NUMBER}月{_NUMBER}[日号])(?:开始|起)"
-        ),
-        lambda _: Part(fault="when_no_start"),
-    ),
     (re.compile(r"[之以]前"), lambda _: Part(weak=True)),
     (re.compile(rf"每年的?(?={_NUMBER}月)"), lambda _: Part(unit="year", step=1)),
+    (
+        re.compile(
+            rf"每年的?(?P<months>{_MONTH}(?:{_AND}{_MONTH})*)(?![底\d零一二两三四五六七八九十])的?"
+        ),
+        lambda found: Part(
+            unit="year",
+            step=1,
+            in_months=tuple(count(each) for each in re.findall(_NUMBER, found["months"])),
+        ),
+    ),
+    (
+        re.compile(rf"{_MONTH}{_NUMBER}[日号號](?:{_AND}{_MONTH}{_NUMBER}[日号號])+"),
+        _read_dates,
+    ),
     (
         re.compile(rf"(?:一共|总共|共|重复)?\s*(?P<count>{_NUMBER})\s*[次遍回]"),
         lambda found: Part(times=count(found["count"]), weak=True),
@@ -402,8 +416,42 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         re.compile(rf"持续(?P<span>{_SPAN})"),
-        lambda found: Part(lasting=_sum_span(read_span(found["span"]))),
+        lambda found: Part(lasting=sum_span(read_span(found["span"]))),
     ),
 )
 
-CHINESE: Final = Language(_PATTERNS, _FILLER, _JOINING, _UNTIL, _UNTIL_END)
+_PERIODS: Final[tuple[Pattern, ...]] = (
+    (
+        re.compile(r"(?:这个?|本)?(?:年底|年末)|今年(?:年底|年末)"),
+        lambda _: Part(months=0, period="year", closing=True),
+    ),
+    (
+        re.compile(r"(?:这个?|本)?(?:月底|月末)"),
+        lambda _: Part(months=0, period="month", closing=True),
+    ),
+    (
+        re.compile(
+            rf"(?P<year>\d{{4}}年|今年|明年)?(?P<month>{_NUMBER})月份?(?P<end>底|末)?(?!\d)"
+        ),
+        lambda found: replace(
+            _read_date_of(found["year"], found["month"], "0", found[0]),
+            period="month",
+            closing=bool(found["end"]),
+        ),
+    ),
+)
+_START: Final = re.compile(r"[从自]\s*|(?P<pair>(?=.{1,16}?(?:开始|起)))")
+_START_END: Final = re.compile(r"\s*(?:开始|起(?![床来飞]))")
+
+CHINESE: Final = Language(
+    patterns=_PATTERNS,
+    periods=_PERIODS,
+    filler=_FILLER,
+    joining=_JOINING,
+    until=_UNTIL,
+    until_end=_UNTIL_END,
+    start=_START,
+    start_end=_START_END,
+    edges=re.compile(r"^[在于]$"),
+    asked_edges=re.compile(r"(?!)"),
+)

@@ -16,6 +16,7 @@ _HOURS: Final = re.compile(r"(\d{1,2})-(\d{1,2})")
 _NTH: Final = re.compile(r"([0-6])(?:#([1-5])|L)")
 _NAMES: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _NAME: Final = re.compile("|".join(_NAMES))
+_DATE: Final = re.compile(r"(\d{1,2}) (\d{1,2}) \*")
 CLOCKS: Final = 6
 """So many times of a day are named; of more, the expression is shown."""
 
@@ -32,6 +33,11 @@ def describe_when(when: When, texts: Texts, now: float) -> str:
         said = texts.when_span.format(span=span, zone=when.zone)
     else:
         said = _describe_calendar(when, texts)
+    if when.start:
+        begin = to_local(when.start, when.zone)
+        is_day = when.kind == "cron" and (begin.hour, begin.minute) == (0, 0)
+        shown = texts.format_day(begin.date()) if is_day else _show(when.start, when.zone, texts)
+        said = texts.when_from.format(when=said, start=shown)
     if when.until:
         said = texts.when_until.format(when=said, end=_show(when.until, when.zone, texts))
     if when.times:
@@ -51,24 +57,48 @@ def _show(at: float, zone: str, texts: Texts) -> str:
 
 
 def _describe_calendar(when: When, texts: Texts) -> str:
-    """Return a cron expression in words, where it is one that people would say."""
-    minute, hours, days, months, weekdays = when.cron.upper().split()
-    weekdays = _NAME.sub(lambda found: str(_NAMES.index(found[0])), weekdays)
-    said = _describe_days(when, days, months, weekdays, texts)
-    spread = _HOURS.fullmatch(hours)
-    if said and minute == "0" and spread:
+    """Return cron expressions in words, where they are ones that people would say."""
+    clocks: dict[str, list[str]] = {}
+    for cron in when.crons:
+        minute, hours, days = cron.upper().split(maxsplit=2)
+        clocks.setdefault(days, []).append(f"{minute} {hours}")
+    dates = [_DATE.fullmatch(days) for days in clocks]
+    said = []
+    if len(clocks) > 1 and all(dates) and len(set(map(tuple, clocks.values()))) == 1:
+        names = [texts.format_year_day(int(each[2]), int(each[1])) for each in dates if each]
+        days = texts.when_year.format(date=_join(names, texts))
+        said.append(_describe_clocks(when, days, next(iter(clocks.values())), texts))
+    else:
+        for fields, told in clocks.items():
+            said.append(_describe_clocks(when, _describe_days(when, fields, texts), told, texts))
+    if all(said):
+        return _join(said, texts)
+    cycle = f" /{when.cycle}" if when.cycle > 1 else ""
+    crons = _join([f"`{cron}{cycle}`" for cron in when.crons], texts)
+    return texts.when_cron.format(cron=crons, zone=when.zone)
+
+
+def _describe_clocks(when: When, said: str, clocks: Sequence[str], texts: Texts) -> str:
+    """Return the times of days in words; empty where they have none. `said` are the days."""
+    spread = _HOURS.fullmatch(clocks[0].removeprefix("0 "))
+    if said and spread and len(clocks) == 1:
         first, last = (f"{int(each):02}:00" for each in spread.groups())
         return texts.when_hours.format(days=said, first=first, last=last, zone=when.zone)
-    if said and minute.isdigit() and _NUMBERS.fullmatch(hours) and hours.count(",") < CLOCKS:
-        clocks = [f"{int(each):02}:{int(minute):02}" for each in hours.split(",")]
-        return texts.when_calendar.format(days=said, clocks=_join(clocks, texts), zone=when.zone)
-    if when.cycle > 1:
-        return texts.when_cron.format(cron=f"{when.cron} /{when.cycle}", zone=when.zone)
-    return texts.when_cron.format(cron=when.cron, zone=when.zone)
+    shown = []
+    for clock in clocks:
+        minute, hours = clock.split()
+        if not (minute.isdigit() and _NUMBERS.fullmatch(hours)):
+            return ""
+        shown += [f"{int(each):02}:{int(minute):02}" for each in hours.split(",")]
+    if not said or len(shown) > CLOCKS:
+        return ""
+    return texts.when_calendar.format(days=said, clocks=_join(sorted(shown), texts), zone=when.zone)
 
 
-def _describe_days(when: When, days: str, months: str, weekdays: str, texts: Texts) -> str:
+def _describe_days(when: When, fields: str, texts: Texts) -> str:
     """Return the days of a cron expression in words; empty where they have none."""
+    days, months, weekdays = fields.split()
+    weekdays = _NAME.sub(lambda found: str(_NAMES.index(found[0])), weekdays)
     if days == months == "*":
         return _describe_weekdays(when, weekdays, texts)
     if when.cycle > 1:

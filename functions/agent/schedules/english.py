@@ -16,6 +16,8 @@ from functions.agent.schedules.phrase_part import (
     Language,
     Part,
     Pattern,
+    place_in_part,
+    sum_span,
 )
 
 _ONES: Final = (
@@ -174,17 +176,6 @@ def _read_clock(found: re.Match[str]) -> ClockTime | None:
     return ClockTime(hour, minute, certain or hour > 12 or hour == 0)
 
 
-def place_in_part(hour: int, part: str) -> int:
-    """Return the hour of 24 that an hour of 12 is in a part of the day."""
-    if part in ("morning", "early"):
-        return hour % 12
-    if part == "noon":
-        return hour + 12 if hour <= 3 else hour
-    if part == "night" and (hour == 12 or hour <= 4):
-        return 24 if hour == 12 else 24 + hour
-    return hour % 12 + 12
-
-
 _CLOCK_RE: Final = re.compile(_CLOCK, re.IGNORECASE)
 
 
@@ -313,9 +304,10 @@ def _read_day_word(found: re.Match[str]) -> Part:
     if word.startswith("this "):
         return Part(days=0, daypart=_PARTS[word.split()[1]])
     if word == "next week":
-        return Part(days=7)
+        return Part(days=7, period="week")
     if word in ("next month", "next year"):
-        return Part(months=1 if word == "next month" else 12)
+        unit = word.split()[1]
+        return Part(months=1 if unit == "month" else 12, period=unit)
     if word == "today":
         return Part(days=0)
     return Part(days=2 if "after" in word else 1)
@@ -327,6 +319,30 @@ def _read_date(found: re.Match[str]) -> Part | None:
     year = found["year"]
     month = _read_month(found["month"])
     return Part(date=(int(year) if year else 0, month, number), words=found[0])
+
+
+def _read_dates(found: re.Match[str]) -> Part:
+    dates = tuple(
+        (
+            0,
+            _read_month(each["month1"] or each["month2"]),
+            _read_ordinal((each["day1"] or each["day2"]).lower()),
+        )
+        for each in _DATE_RE.finditer(found[0])
+    )
+    return Part(dates=dates, words=found[0])
+
+
+def _read_end(found: re.Match[str]) -> Part:
+    """Read `the end of December` and `the end of the year`."""
+    unit = found["unit"].lower()
+    if unit == "month":
+        return Part(months=0, period="month", closing=True)
+    if unit == "week":
+        return Part(days=0, period="week", closing=True)
+    if unit == "year":
+        return Part(months=0, period="year", closing=True)
+    return Part(date=(0, _read_month(unit), 0), period="month", closing=True)
 
 
 def _read_slashes(found: re.Match[str]) -> Part:
@@ -356,13 +372,14 @@ def _read_nth(found: re.Match[str]) -> Part:
     return Part(unit="month", step=1, nth=nth)
 
 
-def sum_span(span: tuple[float, int, int]) -> float:
-    """Return a span in seconds."""
-    seconds, days, months = span
-    return seconds + days * 86_400 + months * 30 * 86_400
-
-
 _ORDINAL: Final = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_ORDINALS[1:])})"
+_AND: Final = r"(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)"
+_DATE: Final = (
+    rf"(?:(?:on|by)\s+)?(?:the\s+)?(?:(?P<day1>\d{{1,2}}(?:st|nd|rd|th)?|{_ORDINAL})\s+(?:of\s+)?"
+    rf"(?P<month1>{_MONTH})|(?P<month2>{_MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]))"
+)
+_BARE_DATE: Final = re.sub(r"\?P<\w+>", "?:", _DATE)
+_DATE_RE: Final = re.compile(_DATE, re.IGNORECASE)
 _OF_MONTH: Final = r"(?:of\s+)?(?:the|each|every|a)\s+month\b"
 
 
@@ -477,9 +494,20 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (
-        _pattern(rf"every\s+(?={_MONTH}|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH})"),
+        _pattern(rf"every\s+(?={_MONTH}\s*\d|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH})"),
         lambda _: Part(unit="year", step=1),
     ),
+    (
+        _pattern(
+            rf"(?:every|each)\s+(?P<months>{_MONTH}(?:{_AND}(?:every\s+)?{_MONTH})*)(?!\s*\d)"
+        ),
+        lambda found: Part(
+            unit="year",
+            step=1,
+            in_months=tuple(map(_read_month, re.findall(_MONTH, found["months"].lower()))),
+        ),
+    ),
+    (_pattern(rf"{_BARE_DATE}(?:{_AND}{_BARE_DATE})+"), _read_dates),
     (
         _pattern(rf"(?:on\s+)?(?:{'|'.join(_ADVERBS)})\b"),
         lambda found: _ADVERBS[found[0].lower().split()[-1]],
@@ -494,13 +522,6 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
         _pattern(rf"{_SPAN}\s+(?:before|after)\b"),
         lambda found: Part(fault="when_no_time", words=found[0]),
-    ),
-    (
-        _pattern(
-            rf"(?:from|starting|beginning|as of)\s+(?:on\s+)?(?:today|tomorrow|next week"
-            rf"|(?:next\s+)?{_DAY}|{_MONTH}\s*\d{{1,2}})"
-        ),
-        lambda _: Part(fault="when_no_start"),
     ),
     (
         _pattern(rf"(?P<day>{_DAY})\s+week\b"),
@@ -554,4 +575,33 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
 )
 
-ENGLISH: Final = Language(_PATTERNS, _FILLER, _JOINING, _UNTIL, _UNTIL_END)
+_PERIODS: Final[tuple[Pattern, ...]] = (
+    (_pattern(r"(?:now|today)(?:\s+on)?\b"), lambda _: Part(days=0)),
+    (
+        _pattern(rf"(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<unit>week|month|year|{_MONTH})"),
+        _read_end,
+    ),
+    (
+        _pattern(rf"(?P<month>{_MONTH})(?:\s+(?P<year>20\d\d))?(?!\s*\d)"),
+        lambda found: Part(
+            date=(int(found["year"] or 0), _read_month(found["month"]), 0), period="month"
+        ),
+    ),
+)
+_START: Final = re.compile(
+    r"(?:from|(?:starting|beginning)(?:\s+(?:from|with|in|on))?|as\s+of)\s+", re.IGNORECASE
+)
+_START_END: Final = re.compile(r"\s+on(?:wards?)?\b(?=\s*(?:,|every|each|$))", re.IGNORECASE)
+
+ENGLISH: Final = Language(
+    patterns=_PATTERNS,
+    periods=_PERIODS,
+    filler=_FILLER,
+    joining=_JOINING,
+    until=_UNTIL,
+    until_end=_UNTIL_END,
+    start=_START,
+    start_end=_START_END,
+    edges=re.compile(r"^(?:to|that|about|and)\s+|\s(?:on|at|and|in|from|by)$", re.IGNORECASE),
+    asked_edges=re.compile(r"(?!)"),
+)

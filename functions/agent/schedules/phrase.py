@@ -12,10 +12,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
+from itertools import pairwise
 from typing import Final
 
-from functions.agent.schedules.chinese import CHINESE
-from functions.agent.schedules.english import ENGLISH, place_in_part
 from functions.agent.schedules.phrase_part import (
     NEXT,
     SAME,
@@ -24,10 +23,11 @@ from functions.agent.schedules.phrase_part import (
     Part,
     Pattern,
     combine,
+    place_in_part,
 )
 from functions.agent.schedules.when import WEEK, When, expand_cron, find_next
 from functions.texts.en import Texts
-from functions.time.time_zone import find_zone, is_known, load_zone, to_local
+from functions.time.time_zone import find_zone, is_known, load_zone, suggest_zones, to_local
 from sigil.errors import UsageError
 
 DEFAULT_HOURS: Final = {
@@ -45,6 +45,8 @@ MORNING: Final = range(7, 13)
 WAKING: Final = range(7, 19)
 SOON_DAYS: Final = 400
 LATEST_YEAR: Final = 2199
+CRONS_MOST: Final = 12
+"""A repetition needs so many cron expressions at most."""
 READ_CHARACTERS: Final = 240
 """A time stands in so many of the first or the last characters of a text."""
 _WIDE: Final = {
@@ -52,10 +54,21 @@ _WIDE: Final = {
 }
 _CJK: Final = re.compile("[\u3400-\u9fff]")
 _EDGE: Final = " \t\n\r,.;:!?，。；：！？、-"
-_LEFT_OVER: Final = re.compile(r"^(?:to|that|about|and)\s+", re.IGNORECASE)
+_GERMAN: Final = re.compile(
+    r"\b(?:um|uhr|heute|(?:vor)?gestern|heilig|silvester|neujahr|nikolaus|weihnacht|halb|dreiviertel"
+    r"|viertel|alle|jede|immer|erinner|anderthalb|\w*einhalb|werktags|wochentags|wochenend|mitternacht"
+    r"|\w*mittags?\b|morgens|abends|nachts|am\s+(?:\d{1,2}\.|abend|morgen|fr|sp|\w+ten?\s)|ab\s+"
+    r"|(?:(?:ü|ue)ber)?morgen|\w*(?:t(?:ä|ae)g|st(?:ü|ue)nd|w(?:ö|oe)chent|monat|j(?:ä|ae)hr)lich"
+    r"|(?:sonn|mon|diens|donners|frei|sams)tag|mittwoch|sonnabend|januar|j(?:ä|ae)nner|februar"
+    r"|m(?:ä|ae)rz|mai|jun[io]\b|jul[io]\b|oktober|dez(?:ember)?\b|\d{1,2}\.\s?\d{1,2}\."
+    r"|\d{1,2}\.\s+(?:jan|feb|apr|aug|sep|okt|nov)"
+    r"|\w*(?:sekunde|minuten|stunde|woche|monat|jahr)(?:n|en)?\b|tagen?\b|tage?s?ende|\w+er\s+zeit\b)",
+    re.IGNORECASE,
+)
+"""Words without which there is hardly a time in German. A false one costs time alone."""
 _ALARM: Final = re.compile(r"(?:给我)?[设定订]置?(?:一?个)?的?(?:闹钟|提醒)")
 """What remains of “set an alarm for” once the time is taken out of its middle."""
-_TRAILING: Final = re.compile(r"(?:\s(?:on|at|and|in|from|by)|^[在于])$", re.IGNORECASE)
+_BETWEEN: Final = re.compile(r"[\s,;、，；]*(?:and|und|和|以及)?\s*")
 _FIELD: Final = r"[\d*?][\d*,/\-]*"
 _CRON: Final = re.compile(
     rf"(?:cron:?\s*)?[`\"']?({_FIELD}\s+{_FIELD}\s+(?:{_FIELD}|LW?)\s+[\d*A-Za-z][\w*,/\-]*\s+"
@@ -66,8 +79,13 @@ _ZONE_NAME: Final = re.compile(
     r"(?:in\s+|\()?([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_+\-]+){1,2}|UTC|GMT)\)?"
 )
 _ZONE_CITY: Final = re.compile(
-    r"(?:in\s+)?([A-Z][a-z]+(?: [A-Z][a-z]+)?)\s+(?:local\s+)?time\b|([\u4e00-\u9fff]{2,3})时间"
+    r"(?:in\s+)?([A-Z][A-Za-z]+(?: (?:de |of )?[A-Z][a-z]+){0,2})\s+(?:local\s+)?time\b"
+    r"|([\u4e00-\u9fff]{2,4}?)(?:当地)?时间"
 )
+_ZONE_LETTERS: Final = re.compile(
+    r"\(?\b(PST|PDT|EST|EDT|CST|CDT|MST|MDT|HST|BST|CES?T|IST|JST|KST|AEST)\b\)?"
+)
+"""Letters that more than one zone is called by, or one of the database that nobody means."""
 
 
 class Question(UsageError):
@@ -80,6 +98,12 @@ class Question(UsageError):
         sentence: str = getattr(texts, key)
         super().__init__("EINVAL", sentence.format(**facts))
         self.key = key
+
+
+def _ask_for_zone(words: str, now: float, texts: Texts) -> Question:
+    near = ", ".join(f"`{zone}`" for zone in suggest_zones(words, now))
+    hint = texts.zone_near.format(zones=near) if near else texts.when_zone_example
+    return Question("when_no_zone", texts, words=words, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +143,20 @@ def split_time(words: str) -> tuple[str, str]:
 
 
 def _choose_languages(text: str) -> tuple[Language, ...]:
-    return (CHINESE, ENGLISH) if _CJK.search(text) else (ENGLISH,)
+    """Return the languages that a text may be in: the patterns of each take 15 to 40 ms to compile,
+    for which no text in another one should wait.
+    """
+    from functions.agent.schedules.english import ENGLISH
+
+    if _CJK.search(text):
+        from functions.agent.schedules.chinese import CHINESE
+
+        return (CHINESE, ENGLISH)
+    if _GERMAN.search(text):
+        from functions.agent.schedules.german import GERMAN
+
+        return (GERMAN, ENGLISH)
+    return (ENGLISH,)
 
 
 def _read_cron(found: re.Match[str]) -> Part | None:
@@ -139,13 +176,20 @@ def _read_zone(found: re.Match[str]) -> Part | None:
 
 
 def _read_zone_city(found: re.Match[str]) -> Part | None:
-    zone = find_zone(found[1] or found[2])
-    return Part(zone=zone, weak=True) if zone else None
+    name = found[1] or found[2]
+    zone = find_zone(name)
+    if zone:
+        return Part(zone=zone, weak=True)
+    # “Tea time” is no zone that somebody got wrong
+    if len(name) > 4 and suggest_zones(name, 0.0):
+        return Part(fault="when_no_zone", words=name, weak=True)
+    return None
 
 
 _COMMON: Final[tuple[Pattern, ...]] = (
     (_CRON, _read_cron),
     (_ZONE_NAME, _read_zone),
+    (_ZONE_LETTERS, _read_zone),
     (_ZONE_CITY, _read_zone_city),
 )
 
@@ -174,38 +218,54 @@ def _is_boundary(text: str, at: int) -> bool:
     return at == 0 or not pair.isalnum() or bool(_CJK.search(pair))
 
 
-def _match(text: str, at: int, languages: Sequence[Language]) -> list[tuple[int, Part]]:
-    """Return what the text may say from here on, the longest first."""
+def _match(
+    text: str, at: int, languages: Sequence[Language], *, inner: bool
+) -> list[tuple[int, Part]]:
+    """Return what the text may say from here on, the longest first; with `inner` one moment alone,
+    as it stands behind “from” and “until”.
+    """
     found: list[tuple[int, Part]] = []
+    patterns = list(_COMMON)
     for language in languages:
-        until = language.until.match(text, at)
-        if until:
-            inner = _grow(text, until.end(), languages)
-            if inner and not inner.part.repeats and not inner.part.until:
-                found.append((_skip_until_end(text, inner.end, language), Part(until=inner.part)))
-        for pattern, read in language.patterns:
-            match = pattern.match(text, at)
-            part = read(match) if match and match[0] else None
-            if match and part:
-                found.append((match.end(), part))
-    for pattern, read in _COMMON:
+        patterns += language.patterns
+        if inner:
+            patterns += language.periods
+        else:
+            found += _match_bounds(text, at, language, languages)
+    for pattern, read in patterns:
         match = pattern.match(text, at)
-        part = read(match) if match else None
-        if match and part:
+        part = read(match) if match and match[0] else None
+        if match and part and not (inner and (part.repeats or part.zone or part.lasting)):
             found.append((match.end(), part))
     return sorted(found, key=lambda each: -each[0])
 
 
-def _skip_until_end(text: str, at: int, language: Language) -> int:
-    end = language.until_end.match(text, at)
-    return end.end() if end else at
+def _match_bounds(
+    text: str, at: int, language: Language, languages: Sequence[Language]
+) -> list[tuple[int, Part]]:
+    """Return the beginning and the end of a repetition that the text may tell from here on."""
+    found = []
+    until = language.until.match(text, at)
+    end = _grow(text, until.end(), languages, inner=True) if until else None
+    if end:
+        behind = language.until_end.match(text, end.end)
+        found.append((behind.end() if behind else end.end, Part(until=end.part)))
+    start = language.start.match(text, at)
+    begin = _grow(text, start.end(), languages, inner=True) if start else None
+    if start and begin:
+        behind = language.start_end.match(text, begin.end)
+        if behind or start.groupdict().get("pair") is None:
+            found.append((behind.end() if behind else begin.end, Part(start=begin.part)))
+    return found
 
 
-def _grow(text: str, at: int, languages: Sequence[Language]) -> _Cluster | None:
+def _grow(
+    text: str, at: int, languages: Sequence[Language], *, inner: bool = False
+) -> _Cluster | None:
     """Return the time that begins here, with all parts that follow."""
     begun = [
         (end, part)
-        for end, part in _match(text, at, languages)
+        for end, part in _match(text, at, languages, inner=inner)
         if not (part.lasting or (part.weak and not part.zone))
     ]
     if not begun:
@@ -215,7 +275,7 @@ def _grow(text: str, at: int, languages: Sequence[Language]) -> _Cluster | None:
     while growing:
         growing = False
         for skipped in _skip_joints(text, end, languages):
-            for next_end, more in _match(text, skipped, languages):
+            for next_end, more in _match(text, skipped, languages, inner=inner):
                 joined = combine(part, more)
                 if joined:
                     end, part, growing = next_end, joined, True
@@ -262,16 +322,25 @@ def _choose(
         tells_all = bool(part.span or part.cron or part.every) or (
             (part.repeats or part.tells_day) and part.tells_clock
         )
-        return (not part.fault, is_at_edge(cluster), tells_all, -cluster.start)
+        is_time = not part.fault and (not part.start or part.repeats)
+        return (is_time, is_at_edge(cluster), tells_all, -cluster.start)
 
     best = max(found, key=rank)
     chosen, said = [best], best.part
+    for first, second in pairwise(found):
+        is_joint = _BETWEEN.fullmatch(text, first.end, second.start)
+        if first.part.repeats and second.part.repeats and is_joint:
+            return chosen, Part(fault="when_too_many")
+    if said.repeats and not said.until and _has_unknown_end(text, best.end, languages):
+        return chosen, Part(fault="when_no_end")
     for cluster in found:
         part = cluster.part
         # a time of day in the middle counts where it is told exactly, and the day has none
         told = bool(part.clocks) and all(clock.certain for clock in part.clocks)
         if cluster is best or part.fault or not (told or is_at_edge(cluster)):
             continue
+        if part.start and not (part.repeats or said.repeats):
+            continue  # “the letter from Friday”
         tells_time = part.tells_day or part.repeats
         if (tells_time and (said.tells_day or said.repeats)) or (
             part.tells_clock and said.tells_clock
@@ -284,6 +353,17 @@ def _choose(
     return chosen, said
 
 
+def _has_unknown_end(text: str, at: int, languages: Sequence[Language]) -> bool:
+    """Return whether an end follows a repetition that no pattern reads: “until Easter”."""
+    for language in languages:
+        joint = language.joining.match(text, at)
+        until = language.until.match(text, joint.end() if joint else at)
+        # 到 alone is “arrive at” as well
+        if until and len(until[0].strip()) > 1:
+            return True
+    return False
+
+
 def _cut(words: str, text: str, chosen: Sequence[_Cluster], languages: Sequence[Language]) -> str:
     """Return the words without the times and without “remind me to” beside them."""
     pieces = []
@@ -292,14 +372,17 @@ def _cut(words: str, text: str, chosen: Sequence[_Cluster], languages: Sequence[
         pieces.append(words[at : cluster.start])
         at = cluster.end
     pieces.append(words[at:])
-    kept = [_clean(piece, languages) for piece in pieces]
+    asked = any(
+        language.filler.match(piece.strip(_EDGE)) for piece in pieces for language in languages
+    )
+    kept = [_clean(piece, languages, asked=asked) for piece in pieces]
     kept = [piece for piece in kept if piece]
     joint = "" if _CJK.search(text) else " "
     rest = joint.join(kept)
     return "" if _ALARM.fullmatch(rest) else rest
 
 
-def _clean(piece: str, languages: Sequence[Language]) -> str:
+def _clean(piece: str, languages: Sequence[Language], *, asked: bool) -> str:
     """Return a piece of the rest without what only leads to it."""
     before = None
     kept = piece.strip(_EDGE)
@@ -309,8 +392,9 @@ def _clean(piece: str, languages: Sequence[Language]) -> str:
             filler = language.filler.match(kept)
             if filler:
                 kept = kept[filler.end() :].strip(_EDGE)
-        kept = _LEFT_OVER.sub("", kept).strip(_EDGE)
-        kept = _TRAILING.sub("", kept).strip(_EDGE)
+            kept = language.edges.sub("", kept).strip(_EDGE)
+            if asked:
+                kept = language.asked_edges.sub("", kept).strip(_EDGE)
     return kept
 
 
@@ -322,9 +406,10 @@ class _Resolver:
         self._zone = zone
         self._texts = texts
         if not is_known(zone):
-            raise Question("when_no_zone", texts, words=zone)
+            raise _ask_for_zone(zone, now, texts)
         self._local = to_local(now, zone)
         self._today = self._local.date()
+        self._start = 0.0
 
     def resolve(self, part: Part) -> When:
         """Return what a part that says everything means."""
@@ -334,10 +419,13 @@ class _Resolver:
                 self._find_date((year, month, day), part.words),
                 self._find_date((year, day, month), part.words),
             )
-        if part.fault:
-            raise Question(part.fault, self._texts, words=part.words.strip())
+        self._require_clear(part)
         if part.repeats:
             return self._resolve_repetition(part)
+        if part.start:
+            raise Question("when_how_often", self._texts)
+        if part.dates:
+            return self._resolve_dates(part)
         if part.times > 1:
             raise Question("when_how_often", self._texts)
         if part.until and not (part.tells_day or part.tells_clock):
@@ -346,6 +434,17 @@ class _Resolver:
         if at <= self._now:
             raise Question("when_past_at", self._texts, time=self._show(at))
         return When(kind="at", at=at, zone=self._zone)
+
+    def _require_clear(self, part: Part) -> None:
+        """Raise `Question` for a part that says something impossible, or two things."""
+        if part.fault == "when_no_zone":
+            raise _ask_for_zone(part.words.strip(), self._now, self._texts)
+        if part.fault:
+            raise Question(part.fault, self._texts, words=part.words.strip())
+        if part.other:
+            days = sorted({self._resolve_day(part), self._resolve_day(part.other)})
+            if len(days) == 2:
+                raise self._ask_for_days(*days)
 
     # --- once ---
 
@@ -369,6 +468,13 @@ class _Resolver:
             raise Question("when_which_clock", self._texts)
         return self._find_moment(day, DEFAULT_HOURS[part.daypart], 0)
 
+    def _resolve_dates(self, part: Part) -> When:
+        """Return several dates without a year: each once, when it comes next."""
+        if part.until or part.times or (0, 2, 29) in part.dates:
+            raise Question("when_how_often", self._texts)
+        yearly = self._resolve_repetition(replace(part, unit="year", step=1))
+        return replace(yearly, times=len(set(part.dates)) * max(len(part.clocks), 1))
+
     def _resolve_clock_alone(self, part: Part) -> float:
         """Return the next time that a clock shows a time of day."""
         if len(part.clocks) > 1:
@@ -391,6 +497,8 @@ class _Resolver:
         raise self._ask(readings)
 
     def _find_coming(self, hour: int, minute: int) -> float:
+        if hour > 24 and self._find_moment(self._today, hour - 24, minute) > self._now:
+            return self._find_moment(self._today, hour - 24, minute)
         at = self._find_moment(self._today, hour, minute)
         if at <= self._now:
             at = self._find_moment(self._today + timedelta(days=1), hour, minute)
@@ -407,6 +515,26 @@ class _Resolver:
         except (OverflowError, ValueError):
             raise Question("when_no_such_date", self._texts, words=part.words) from None
         return self._find_weekday(part)
+
+    def _find_period(self, part: Part) -> tuple[date, date]:
+        """Return the first and the last day of a whole week, month or year."""
+        if part.date and not part.date[2]:
+            year, month, _ = part.date
+            if not 1 <= month <= 12 or year > LATEST_YEAR:
+                raise Question("when_no_such_date", self._texts, words=part.words)
+            if year in (0, NEXT):
+                is_over = year == NEXT or month < self._today.month
+                year = self._today.year + (1 if is_over else 0)
+            day = date(year, month, 1)
+        else:
+            day = self._resolve_day(part)
+        if part.period == "week":
+            monday = day - timedelta(days=day.weekday())
+            return monday, monday + timedelta(days=WEEK - 1)
+        if part.period == "year":
+            return date(day.year, 1, 1), date(day.year, 12, 31)
+        last = calendar.monthrange(day.year, day.month)[1]
+        return day.replace(day=1), day.replace(day=last)
 
     def _add_months(self, months: int) -> date:
         index = self._today.year * 12 + self._today.month - 1 + months
@@ -510,6 +638,17 @@ class _Resolver:
     # --- again and again ---
 
     def _resolve_repetition(self, part: Part) -> When:
+        start = part.start
+        if start and start.clocks and not part.every and not part.tells_clock:
+            # “from Monday at 8 every day”
+            day = replace(start, clocks=(), daypart="")
+            part = replace(
+                part,
+                clocks=start.clocks,
+                daypart=start.daypart,
+                start=day if day.tells_day else None,
+            )
+        self._start = self._resolve_start(part)
         base = self._build(part)
         until = self._resolve_end(part)
         when = replace(base, until=until, times=part.times)
@@ -517,61 +656,104 @@ class _Resolver:
             raise Question("when_never", self._texts)
         return when
 
+    def _resolve_start(self, part: Part) -> float:
+        """Return the first moment that counts, 0.0 for the present."""
+        start = part.start
+        if start is None:
+            return 0.0
+        self._require_clear(start)
+        if start.span or start.tells_clock:
+            at = self._resolve_once(start)
+        else:
+            day = self._find_period(start)[0] if start.period else self._resolve_day(start)
+            if day == self._today or (start.period and day < self._today):
+                return 0.0
+            if part.every and not (part.unit or part.hours):
+                raise Question("when_which_start", self._texts, day=self._texts.format_day(day))
+            at = self._find_moment(day, 0, 0)
+        if at <= self._now:
+            raise Question("when_past_at", self._texts, time=self._show(at))
+        return at
+
     def _build(self, part: Part) -> When:
         """Return the repetition without its end."""
         if part.cron:
-            return When(kind="cron", cron=part.cron, zone=self._zone)
+            return When(kind="cron", cron=part.cron, zone=self._zone, start=self._start)
         if part.every and (part.unit or part.hours):
             return self._build_within_days(part)
         if part.every:
             if part.every < 60:
                 raise Question("when_too_often", self._texts)
-            return When(kind="every", every=part.every, zone=self._zone)
-        minute, hours = self._build_clock(part)
+            return When(kind="every", every=part.every, zone=self._zone, start=self._start)
+        clocks = self._build_clocks(part)
         step = max(part.step, 1)
         if part.unit == "week" or (
             part.unit == "day" and (part.weekdays or part.weekday is not None)
         ):
             days = (*part.weekdays, *(() if part.weekday is None else (part.weekday,)))
-            return self._build_days(minute, hours, step * WEEK, days)
+            return self._build_days(clocks, step * WEEK, days)
         if part.unit == "day":
-            return self._build_days(minute, hours, step, ())
-        days_of_month = ",".join(part.month_days)
+            return self._build_days(clocks, step, ())
+        if part.nth and part.in_months:
+            return self._make(clocks, f"* {_join_numbers(part.in_months)} {part.nth}")
         if part.nth:
-            return self._build_months(f"{minute} {hours} *", step, part.nth)
-        if part.unit == "month":
+            return self._build_months(clocks, "*", step, part.nth)
+        if part.unit == "month" or part.in_months:
+            days_of_month = ",".join(part.month_days)
             if not days_of_month:
+                if part.in_months and not part.date:
+                    raise Question("when_which_day", self._texts)
                 days_of_month = str(part.date[2] if part.date else self._today.day)
             if not all(each == "L" or 1 <= int(each) <= 31 for each in days_of_month.split(",")):
                 raise Question("when_no_such_date", self._texts, words=part.words or days_of_month)
-            return self._build_months(f"{minute} {hours} {days_of_month}", step, "*")
-        day = self._find_date(part.date, part.words) if part.date else self._today
+            if not part.in_months:
+                return self._build_months(clocks, days_of_month, step, "*")
+            if not all(1 <= each <= 12 for each in part.in_months):
+                raise Question("when_no_such_date", self._texts, words=part.words)
+            return self._make(clocks, f"{days_of_month} {_join_numbers(part.in_months)} *")
         if step > 1:
             raise Question("when_no_calendar", self._texts)
-        return self._make(f"{minute} {hours} {day.day} {day.month} *")
+        if part.dates:
+            return self._build_dates(clocks, part)
+        day = self._find_date(part.date, part.words) if part.date else self._today
+        return self._make(clocks, f"{day.day} {day.month} *")
 
-    def _build_clock(self, part: Part) -> tuple[str, str]:
-        """Return the fields of the minute and the hours of a repetition."""
+    def _build_dates(self, clocks: Sequence[str], part: Part) -> When:
+        """Return a repetition on several dates of each year."""
+        months: dict[int, set[int]] = {}
+        for year, month, day in part.dates:
+            self._find_date((year, month, day), part.words)
+            months.setdefault(day, set()).add(month)
+        fields = [f"{day} {_join_numbers(sorted(found))} *" for day, found in months.items()]
+        return self._make(clocks, *fields)
+
+    def _build_clocks(self, part: Part) -> tuple[str, ...]:
+        """Return the minute and the hours of a repetition, once for each minute."""
         if part.hours:
-            return "0", f"{part.hours[0]}-{min(part.hours[1], 23)}"
+            return (f"0 {part.hours[0]}-{min(part.hours[1], 23)}",)
         if part.clocks:
-            minutes = {clock.minute for clock in part.clocks}
-            if len(minutes) > 1:
-                raise Question("when_one_minute", self._texts)
-            hours = sorted(
-                {self._fix_hour_of_days(clock, part.daypart) % 24 for clock in part.clocks}
-            )
-            return str(minutes.pop()), ",".join(map(str, hours))
+            hours: dict[int, set[int]] = {}
+            for clock in part.clocks:
+                hour = self._fix_hour_of_days(clock, part.daypart) % 24
+                hours.setdefault(clock.minute, set()).add(hour)
+            return tuple(f"{minute} {_join_numbers(sorted(hours[minute]))}" for minute in hours)
         if part.daypart == SAME or (
             part.unit != "day" and not part.daypart and self._is_plain(part)
         ):
-            return str(self._local.minute), str(self._local.hour)
-        return "0", str(DEFAULT_HOURS[part.daypart] % 24)
+            return (f"{self._local.minute} {self._local.hour}",)
+        return (f"0 {DEFAULT_HOURS[part.daypart] % 24}",)
 
     def _is_plain(self, part: Part) -> bool:
         """Return whether nothing but the unit was said: it then begins from now."""
         return not (
-            part.weekdays or part.weekday is not None or part.month_days or part.nth or part.date
+            part.weekdays
+            or part.weekday is not None
+            or part.month_days
+            or part.nth
+            or part.date
+            or part.dates
+            or part.in_months
+            or part.start
         )
 
     def _fix_hour_of_days(self, clock: ClockTime, daypart: str) -> int:
@@ -598,64 +780,79 @@ class _Resolver:
         if minutes >= 60 and minutes % 60 == 0 and minutes <= 12 * 60:
             hours = f"{first}-{min(last, 23)}"
             step = minutes // 60
-            return self._make(f"0 {hours}{f'/{step}' if step > 1 else ''} * * {days}")
+            return self._make((f"0 {hours}{f'/{step}' if step > 1 else ''}",), f"* * {days}")
         if minutes and 60 % minutes == 0:
             end = last - 1 if part.hours else last
             hours = f"{first}-{min(end, 23)}" if part.hours else "*"
-            return self._make(f"*/{minutes} {hours} * * {days}")
+            return self._make((f"*/{minutes} {hours}",), f"* * {days}")
         raise Question("when_no_calendar", self._texts)
 
-    def _build_days(self, minute: str, hours: str, cycle: int, days: Sequence[int]) -> When:
+    def _build_days(self, clocks: Sequence[str], cycle: int, days: Sequence[int]) -> When:
         """Return a repetition every so many days, of weeks on certain days of the week."""
         if cycle > SOON_DAYS:
             raise Question("when_no_calendar", self._texts)
         if cycle % WEEK == 0 and not days:
-            first = self._find_first(f"{minute} {hours} * * *")
+            first = self._find_first(self._make(clocks, "* * *"))
             days = (first.isoweekday() % WEEK,)
-        field = ",".join(map(str, sorted(set(days)))) if days else "*"
+        field = _join_numbers(sorted(set(days))) or "*"
         if field == "1,2,3,4,5":
             field = "1-5"
-        made = self._make(f"{minute} {hours} * * {field}")
+        made = self._make(clocks, f"* * {field}")
         if cycle in (1, WEEK):
             return made
-        first = self._find_first(made.cron)
+        first = self._find_first(made)
         if cycle % WEEK == 0:
             first -= timedelta(days=first.weekday())
         return replace(made, cycle=cycle, anchor=first.isoformat())
 
-    def _build_months(self, start: str, step: int, weekday: str) -> When:
+    def _build_months(self, clocks: Sequence[str], day: str, step: int, weekday: str) -> When:
+        """Return a repetition after so many months, on a day of the month or one of the week."""
+        monthly = self._make(clocks, f"{day} * {weekday}")
         if step == 1:
-            return self._make(f"{start} * {weekday}")
-        if step == 12:
-            first = self._find_first(f"{start} * {weekday}")
-            return self._make(f"{start} {first.month} {weekday}")
-        if 12 % step:
+            return monthly
+        if step != 12 and 12 % step:
             raise Question("when_no_calendar", self._texts)
-        quarter = step == 3 and start[-2:] == " 1"
-        first_month = 1 if quarter else self._find_first(f"{start} * {weekday}").month
+        quarter = step == 3 and day == "1"
+        first_month = 1 if quarter else self._find_first(monthly).month
         months = sorted((first_month - 1 + index * step) % 12 + 1 for index in range(12 // step))
-        return self._make(f"{start} {','.join(map(str, months))} {weekday}")
+        return self._make(clocks, f"{day} {_join_numbers(months)} {weekday}")
 
-    def _make(self, cron: str) -> When:
-        if not expand_cron(cron):
-            raise Question("when_no_cron", self._texts, words=cron)
-        return When(kind="cron", cron=cron, zone=self._zone)
+    def _make(self, clocks: Sequence[str], *days: str) -> When:
+        """Return a repetition at these minutes and hours on these days, as cron writes them."""
+        crons = [f"{clock} {each}" for each in days for clock in clocks]
+        if len(crons) > CRONS_MOST:
+            raise Question("when_too_many", self._texts)
+        for cron in crons:
+            if not expand_cron(cron):
+                raise Question("when_no_cron", self._texts, words=cron)
+        return When(
+            kind="cron",
+            cron=crons[0],
+            also=tuple(crons[1:]),
+            zone=self._zone,
+            start=self._start,
+        )
 
-    def _find_first(self, cron: str) -> date:
-        found = find_next(self._make(cron), self._now, began=self._now)
+    def _find_first(self, when: When) -> date:
+        found = find_next(when, self._now, began=self._now)
         if found is None:
             raise Question("when_never", self._texts)
         return to_local(found, self._zone).date()
 
     def _resolve_end(self, part: Part) -> float:
         if part.lasting:
-            return self._now + part.lasting
+            return (self._start or self._now) + part.lasting
         end = part.until
         if end is None:
             return 0.0
-        if end.fault:
-            raise Question(end.fault, self._texts, words=end.words)
-        if end.tells_clock or end.span:
+        self._require_clear(end)
+        if end.period and not end.tells_clock:
+            first, last = self._find_period(end)
+            before = first - timedelta(days=1)
+            if not end.closing and before > self._today:
+                raise self._ask_for_days(before, last)
+            at = self._find_moment(last, 23, 59)
+        elif end.tells_clock or end.span:
             at = self._resolve_once(end)
         else:
             at = self._find_moment(self._resolve_day(end), 23, 59)
@@ -684,3 +881,7 @@ class _Resolver:
     def _show(self, at: float) -> str:
         moment = to_local(at, self._zone)
         return f"{self._texts.format_day(moment.date())} {moment:%H:%M}"
+
+
+def _join_numbers(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))

@@ -31,8 +31,13 @@ class Part:
 
     A day is told by one of `days` and `months` from today, `weekday` (0 is Sunday, as in cron; in
     the week `week`), or `date` (year, month, day; 0 is not told). A repetition has `every`, the
-    seconds, or `unit` and `step`. `fault` is the name of a text that asks back, about `words`. A
-    `weak` part means a time only behind another one. The `daypart` `same` is the time of now.
+    seconds, or `unit` and `step`, and may have `in_months` alone. `fault` is the name of a text
+    that asks back, about `words`. A `weak` part means a time only behind another one. The `daypart`
+    `same` is the time of now.
+
+    A `period` (`week`, `month`, `year`) is the whole one that the day is in, of which the end alone
+    is meant when it is `closing`; the day 0 of a `date` tells a month. `dates` are several, and
+    `other` is what the same words may mean as well. A repetition is from `start` to `until`.
     """
 
     span: float = 0.0
@@ -50,6 +55,12 @@ class Part:
     month_days: tuple[str, ...] = ()
     nth: str = ""
     hours: tuple[int, int] | None = None
+    in_months: tuple[int, ...] = ()
+    dates: tuple[tuple[int, int, int], ...] = ()
+    period: str = ""
+    closing: bool = False
+    other: Part | None = None
+    start: Part | None = None
     until: Part | None = None
     lasting: float = 0.0
     times: int = 0
@@ -69,7 +80,7 @@ class Part:
         """Return whether it tells one day."""
         return any(
             each is not None for each in (self.days, self.months, self.weekday, self.date)
-        ) or bool(self.span)
+        ) or bool(self.span or self.dates)
 
     @property
     def tells_clock(self) -> bool:
@@ -86,17 +97,42 @@ class Language:
     """How a language speaks of times.
 
     `filler` is “remind me to”, which is neither the time nor the text. `joining` may stand between
-    two parts. The end of a repetition stands behind `until`, and before `until_end`.
+    two parts. The end of a repetition stands behind `until`, and before `until_end`; its beginning
+    behind `start`, and before `start_end`, which has to be there where the group `pair` of `start`
+    is; behind these, `periods` are read as well. `edges` remain at the ends of a text whose time is
+    taken out; `asked_edges` only where the filler was taken out, too.
     """
 
     patterns: tuple[Pattern, ...]
+    periods: tuple[Pattern, ...]
     filler: re.Pattern[str]
     joining: re.Pattern[str]
     until: re.Pattern[str]
     until_end: re.Pattern[str]
+    start: re.Pattern[str]
+    start_end: re.Pattern[str]
+    edges: re.Pattern[str]
+    asked_edges: re.Pattern[str]
 
 
 _DEFAULTS: Final[Mapping[str, object]] = {each.name: each.default for each in fields(Part)}
+
+
+def place_in_part(hour: int, part: str) -> int:
+    """Return the hour of 24 that an hour of 12 is in a part of the day."""
+    if part in ("morning", "early"):
+        return hour % 12
+    if part == "noon":
+        return hour + 12 if hour <= 3 else hour
+    if part == "midnight" or (part == "night" and (hour == 12 or hour <= 4)):
+        return 24 if hour == 12 else 24 + hour
+    return hour % 12 + 12
+
+
+def sum_span(span: tuple[float, int, int]) -> float:
+    """Return a span of seconds, days and months in seconds."""
+    seconds, days, months = span
+    return seconds + days * 86_400 + months * 30 * 86_400
 
 
 def combine(first: Part, second: Part) -> Part | None:

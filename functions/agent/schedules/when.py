@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from functions.time.time_zone import LATEST, load_zone, to_local
-from sigil.storage.stored import Stored
+from sigil.storage.stored import Stored, later
 
 Seconds = Annotated[float, Meta(ge=0, lt=1e12)]
 
@@ -38,8 +38,10 @@ class When(Stored):
 
     `at` is the one time of the kind `at`, in seconds since 1970; `every` are the seconds between
     two times of the kind `every`; `cron` has the five fields of the kind `cron`, which are read in
-    `zone`, the IANA name of a time zone. `until` is the last moment, 0 for none, and `times` says
-    how often it happens, 0 for always: whoever keeps the schedule counts.
+    `zone`, the IANA name of a time zone; `also` are more such expressions, for times that one
+    cannot tell. `start` is the first moment that counts and `until` the last one, 0 for none. The
+    times of the kind `every` are counted from `start`. `times` says how often it happens, 0 for
+    always: whoever keeps the schedule counts.
 
     `cycle` leaves out days of the kind `cron`: of so many days, counted from the date `anchor`
     (`2026-11-23`), only the first counts. Of whole weeks it is the first week: every other Friday
@@ -55,6 +57,13 @@ class When(Stored):
     times: int = 0
     cycle: int = 0
     anchor: str = ""
+    also: tuple[str, ...] = later(())
+    start: Seconds = later(0.0)
+
+    @property
+    def crons(self) -> tuple[str, ...]:
+        """Return all cron expressions of the kind `cron`."""
+        return (self.cron, *self.also)
 
 
 def find_next(when: When, after: float, *, began: float) -> float | None:
@@ -67,14 +76,19 @@ def find_next(when: When, after: float, *, began: float) -> float | None:
     found: float | None
     if when.kind == "at":
         found = when.at if when.at > after else None
+    elif when.kind == "every" and when.start > after:
+        found = when.start
     elif when.kind == "every":
         every = max(when.every, SHORTEST)
+        began = when.start or began
         passed = max(floor((after - began) / every), 0)
         found = began + (passed + 1) * every
         if found <= after:  # the division was rounded down
             found += every
     else:
-        found = _find_next_of_cron(when, after)
+        after = max(after, when.start - 1)
+        coming = [_find_next_of_cron(when, cron, after) for cron in when.crons]
+        found = min((each for each in coming if each is not None), default=None)
     if found is None or (when.until and found > when.until):
         return None
     return found
@@ -115,16 +129,16 @@ def is_on_cycle(when: When, day: date) -> bool:
     return not _count_days_off(when, day)
 
 
-def _find_next_of_cron(when: When, after: float) -> float | None:
+def _find_next_of_cron(when: When, cron: str, after: float) -> float | None:
     from cronsim import CronSim
 
-    if not expand_cron(when.cron):
+    if not expand_cron(cron):
         return None
     zone = load_zone(when.zone)
     last_year = to_local(min(max(after, 0.0), LATEST), when.zone).year + YEARS_AHEAD
     if last_year >= 9_900:
         return None
-    cron = _fix_minutes(when.cron)
+    cron = _fix_minutes(cron)
     start: datetime | None = to_local(after, when.zone)
     while start is not None and start.year <= last_year:
         begun, start = start, None

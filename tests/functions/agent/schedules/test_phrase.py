@@ -12,19 +12,26 @@ from hypothesis import strategies as st
 from functions.agent.schedules.phrase import Question, parse_when
 from functions.agent.schedules.when import find_next, list_next
 from functions.texts.languages import load_texts
-from tests.functions.agent.schedules import known_phrases, later_phrases, unseen_phrases
+from tests.functions.agent.schedules import (
+    german_phrases,
+    known_phrases,
+    later_phrases,
+    start_phrases,
+    unseen_phrases,
+)
 from tests.machine import times, within
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = "2026-11-25 14:20"
 PHRASES = [
     (*row, zone, code)
-    for table in (known_phrases, unseen_phrases, later_phrases)
+    for table in (known_phrases, unseen_phrases, later_phrases, start_phrases, german_phrases)
     for name, zone, code in (
         ("ENGLISH", "Europe/Berlin", "en"),
         ("CHINESE", "Asia/Shanghai", "zh"),
+        ("GERMAN", "Europe/Berlin", "de"),
     )
-    for row in getattr(table, name)
+    for row in getattr(table, name, ())
 ]
 
 
@@ -80,10 +87,18 @@ def test_a_phrase_means_its_time_and_leaves_its_text_or_asks_one_question(
         ("today call Bob", "when_which_clock"),
         ("in 10", "when_unit"),
         ("tomorrow at 9am 5 times", "when_how_often"),
-        ("every day at 9:00 and 17:30", "when_one_minute"),
+        ("tomorrow at 9:00 and 17:30", "when_two_readings"),
+        ("every January at 9 budget", "when_which_day"),
+        ("from tomorrow every 2 hours drink", "when_which_start"),
+        (
+            "every day at 9:01, 9:02, 9:03, 9:04, 9:05, 9:06, 9:07, 9:08, 9:09, 9:10, 9:11, 9:12, 9:13",
+            "when_too_many",
+        ),
         ("every day at 9 until today 3pm", "when_never"),
         ("every 5 months", "when_no_calendar"),
-        ("from Monday every day at 8 walk", "when_no_start"),
+        ("from Monday walk", "when_how_often"),
+        ("every day at 8 until Easter walk", "when_no_end"),
+        ("every Monday at 8 and every Friday at 9 gym", "when_too_many"),
     ],
 )
 def test_what_is_impossible_or_may_be_two_times_is_asked_in_one_sentence(words, key):
@@ -134,7 +149,7 @@ def test_a_zone_may_stand_beside_the_time(words, shown):
 
 
 PAGE = Path(__file__).parents[4] / "docs" / "schedules.md"
-ROWS = [line.split("|")[1:3] for line in PAGE.read_text("utf-8").splitlines() if "`" in line and line.startswith("|")]  # fmt: skip
+ROWS = [line.split("|")[1:4] for line in PAGE.read_text("utf-8").splitlines() if "`" in line and line.startswith("|")]  # fmt: skip
 EXAMPLES = [each for row in ROWS for column in row for each in re.findall("`(.+?)`", column)]
 
 
@@ -148,7 +163,7 @@ def test_what_the_page_shows_is_understood(words):
 WORDS = st.sampled_from(
     "every at in next the 5 30 99999 9:00 25:00 friday mondays day days week month of and until for"
     " times tomorrow noon half past 3 o'clock am pm 2026-12-24 31/12 feb 30 * */5 0 1-5 @daily"
-    " UTC Europe/Berlin remind me to 每 周一 三点 半 下 个 月 一百 号 后 到 天 隔 两 、 , . \x00 ２０ 🙂".split(
+    " UTC Europe/Berlin remind me to from jan bis ab morgen um jeden zweiten Freitag Ende Dezember halb vier Uhr nachts 每 周一 三点 半 从 起 年底 下 个 月 一百 号 后 到 天 隔 两 、 , . \x00 ２０ 🙂".split(
         " "
     )
 )
@@ -170,7 +185,7 @@ def test_whatever_is_written_is_a_time_to_come_or_a_question(words, now, joint):
 
 def test_a_long_hostile_text_takes_no_time():
     begun = time.process_time()
-    for words in ("every " * 700, "1" * 4000, "每" * 4000, "twenty-" * 600, "at 9 and " * 450, "周一、" * 1300, "1,2-3/4 " * 500):  # fmt: skip
+    for words in ("every " * 700, "1" * 4000, "每" * 4000, "twenty-" * 600, "at 9 and " * 450, "周一、" * 1300, "1,2-3/4 " * 500, "from until " * 350, "从到起" * 1300, "bis ab vom 1. " * 300, "am 1. März und " * 280, "einund" * 700, "montag, " * 500, "Aa " * 1300, "jan and " * 500):  # fmt: skip
         with suppress(Question):
             parse(words)
     assert time.process_time() - begun < within(6)
