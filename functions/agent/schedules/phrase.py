@@ -100,7 +100,8 @@ class Question(UsageError):
         self.key = key
 
 
-def _ask_for_zone(words: str, now: float, texts: Texts) -> Question:
+def ask_for_zone(words: str, now: float, texts: Texts) -> Question:
+    """Return the question about a zone that nobody knows, with those that may be meant."""
     near = ", ".join(f"`{zone}`" for zone in suggest_zones(words, now))
     hint = texts.zone_near.format(zones=near) if near else texts.when_zone_example
     return Question("when_no_zone", texts, words=words, hint=hint)
@@ -406,7 +407,7 @@ class _Resolver:
         self._zone = zone
         self._texts = texts
         if not is_known(zone):
-            raise _ask_for_zone(zone, now, texts)
+            raise ask_for_zone(zone, now, texts)
         self._local = to_local(now, zone)
         self._today = self._local.date()
         self._start = 0.0
@@ -438,7 +439,7 @@ class _Resolver:
     def _require_clear(self, part: Part) -> None:
         """Raise `Question` for a part that says something impossible, or two things."""
         if part.fault == "when_no_zone":
-            raise _ask_for_zone(part.words.strip(), self._now, self._texts)
+            raise ask_for_zone(part.words.strip(), self._now, self._texts)
         if part.fault:
             raise Question(part.fault, self._texts, words=part.words.strip())
         if part.other:

@@ -161,7 +161,7 @@ def _require_room_for_guest(context: CallContext, *, works: bool) -> None:
 def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
     """Return the times that the arguments ask for; `UsageError` EINVAL where they are not plain."""
     # the patterns of all phrases take 40 ms to compile, which no other call should wait for
-    from functions.agent.schedules.phrase import Question, parse_when
+    from functions.agent.schedules.phrase import Question, ask_for_zone, parse_when
 
     zone = home.zone
     named = read_text(arguments, "zone")
@@ -170,7 +170,7 @@ def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
         if not zone:
             raise UsageError(
                 "EINVAL",
-                home.texts.when_no_zone.format(words=one_line(named, NAME_CHARACTERS)),
+                ask_for_zone(one_line(named, NAME_CHARACTERS), now, home.texts).message,
                 suggestion="give its IANA name, such as Europe/Berlin, or leave zone out",
             )
     words = clean_text(read_text(arguments, "when"))
