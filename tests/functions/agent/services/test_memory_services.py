@@ -374,7 +374,9 @@ def test_a_failed_call_is_a_failure_like_any_other_tools(chat: Chat) -> None:
 
 
 def test_an_event_of_a_call_that_runs_again_after_a_crash_is_kept_once(chat: Chat) -> None:
-    place = CallContext(chat.home.app, "main#telegram:9", by="telegram:9", call="telegram:1:5")
+    app = chat.home.app
+    gate = app.make_gate(app.load_policies(), "member", private=True)
+    place = CallContext(app, "main#telegram:9", by="telegram:9", call="telegram:1:5", gate=gate)
     offer = chat.home.app.registry.query("remember", Caller("main")).hits[0].offer
     given = {"type": "coffee", "payload": "a cup", "source": "user"}
 
