@@ -25,6 +25,7 @@ from functions.queues.waiting_events import (
     encode_due,
     encode_waiting,
     group_of,
+    is_awaited,
     sort_key_of,
 )
 from functions.time.clock import SYSTEM, Clock
@@ -83,7 +84,9 @@ class StoreQueue:
     A new event wakes a waiting worker of this process at once, and that worker knows which session
     to open. Events that other processes put are found in the index of ready sessions, which all
     workers of this process together read once every `poll` seconds, and five times as rarely while
-    nothing waits there.
+    nothing waits there. A session in which somebody has written to this process does not wait
+    behind the whole index, as when thousands are reminded at once: workers take one of these and
+    one of those in turn.
 
     With `agent` it hands out the events of that agent and of those below it alone: roots may share
     a store. It hands out the events of one `lane`, so that those of the others wait for none of
@@ -125,8 +128,11 @@ class StoreQueue:
         self._changes = 0
         # the sessions worked on in this process, and when their leases end (monotonic)
         self._reserved: dict[str, float] = {}
-        # the sessions known to be ready, and the versions of their marks
+        # the sessions known to be ready, and the versions of their marks: all, and those in which
+        # somebody has just written to this process
         self._ready: dict[str, str] = {}
+        self._written: dict[str, str] = {}
+        self._serves_written = False  # whose turn it is
         self._next_read = 0.0  # of the index (monotonic)
         self._rests_until = 0.0  # after a look that found nothing (monotonic)
         self._pause = poll
@@ -140,7 +146,7 @@ class StoreQueue:
         session = group_of(event)
         version = self._store(event)
         for side in self._sides:
-            side._note_ready(session, version)
+            side._note_ready(session, version, written=is_awaited(event))
 
     def put_and_take(self, event: Event) -> Delivery | None:
         """Store the event and return the first one of its session, for this worker alone.
@@ -215,7 +221,10 @@ class StoreQueue:
             self._unmark_ready(receipt.session, receipt.ready)
         else:
             with self._changed:
-                self._ready.setdefault(receipt.session, receipt.ready)
+                ready = (
+                    self._written if any(map(is_awaited, delivery.behind or ())) else self._ready
+                )
+                ready.setdefault(receipt.session, receipt.ready)
         self._release(receipt.lease)
 
     def retry(self, delivery: Delivery, delay: float) -> None:
@@ -268,7 +277,8 @@ class StoreQueue:
                 due = decode_due(mark.value)
                 if self._is_due(due):
                     with self._changed:
-                        self._ready.setdefault(session, mark.version)
+                        if session not in self._written:
+                            self._ready.setdefault(session, mark.version)
                 else:
                     self._read_index_in(due - self._clock.now())
             delivery = self._claim_ready_session()
@@ -318,18 +328,37 @@ class StoreQueue:
             after = marks[-1][0]
 
     def _claim_ready_session(self) -> Delivery | None:
-        """Claim the first of the sessions known to be ready that is free, and return its event."""
+        """Claim the first of the sessions known to be ready that is free, and return its event.
+
+        Those in which somebody has written, and all others, come first in turn.
+        """
         with self._changed:
-            ready = list(self._ready.items())
-        for session, version in ready:
-            if not self._reserve(session):
-                continue
-            with self._changed:
-                self._ready.pop(session, None)
+            self._serves_written = not self._serves_written
+            written_first = self._serves_written
+        while found := self._reserve_first(written_first=written_first):
+            known, session, version = found
             delivery = self._claim(session, version)
             if delivery:
-                self._cursor = session
+                if known is not self._written:
+                    self._cursor = session
                 return delivery
+        return None
+
+    def _reserve_first(self, *, written_first: bool) -> tuple[dict[str, str], str, str] | None:
+        """Reserve the first session that is known to be ready, and return who knew it, its name and
+        the version of its mark; None when there is none that is free.
+        """
+        now = self._clock.monotonic()
+        with self._changed:
+            order = (self._written, self._ready) if written_first else (self._ready, self._written)
+            for known in order:
+                for session, version in known.items():
+                    if self._reserved.get(session, now) > now:
+                        continue
+                    self._reserved[session] = now + self._lease_seconds
+                    self._ready.pop(session, None)
+                    self._written.pop(session, None)
+                    return known, session, version
         return None
 
     def _reserve(self, session: str) -> bool:
@@ -425,12 +454,15 @@ class StoreQueue:
     def _is_due(self, due: float) -> bool:
         return not self._clock.now() < due <= self._clock.now() + DELAY_MOST
 
-    def _note_ready(self, session: str, version: str) -> None:
-        """Wake a worker for a session, if this side of the queue hands out its events."""
+    def _note_ready(self, session: str, version: str, *, written: bool) -> None:
+        """Wake a worker for a session, if this side of the queue hands out its events; `written`
+        says that somebody wrote there.
+        """
         is_ours = keys.ready_session(session).partition == self._index
         if is_ours and self._serves(session):
             with self._changed:
-                self._ready[session] = version
+                ready = self._written if written else self._ready
+                ready[session] = version
             self._wake_worker()
 
     def _mark_due(self, session: str, ready: str, due: float) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from functions import events
-from functions.events import Event
+from functions.events import BACKGROUND_KINDS, Event
 from sigil.errors import UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import Item, keys
@@ -80,6 +80,11 @@ def group_of(event: Event) -> str:
     if event.is_own_work:
         return keys.own_work_of(event.agent)
     return session
+
+
+def is_awaited(event: Event) -> bool:
+    """Return whether somebody wrote it and waits for what comes of it."""
+    return not (event.is_background or event.kind in BACKGROUND_KINDS)
 
 
 def encode_waiting(

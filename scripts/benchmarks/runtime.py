@@ -1,6 +1,7 @@
-"""Measures a chat's answer while agents work by themselves, beside the same answer alone.
+"""Measures agents that work by themselves: what they cost while they sleep, how late they are, and a
+chat's answer while they work, beside the same answer alone.
 
-Two hundred turns of background work wait, each of an agent of its own, with a scripted model whose
+What concerns schedules is measured by wakeups.py. Beside that, two hundred turns of background work wait, each of an agent of its own, with a scripted model whose
 requests take five seconds. Meanwhile people chat: four at once, in chats of their own. The workers
 are those of `uncaged serve`; the store is SQLite, the queue the store itself or SQS (an emulated
 one). The model is a process of its own.
@@ -24,6 +25,7 @@ from functions.events import Event, Sender, order_of
 from functions.local import QueueWorkers
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
+from scripts.benchmarks import wakeups
 from scripts.benchmarks.measuring import run_server
 from scripts.benchmarks.rows import Row
 from sigil.storage.kv import keys
@@ -43,12 +45,16 @@ THINKING_SECONDS: Final = 0.15
 LATER_MS: Final = 1_000.0
 """A chat's answer may come so much later than alone."""
 BACKGROUND: Final = "[background]"
+WAKEUP: Final = "[wakeup]"
 
 
 def run(data: Path | None) -> Iterator[Row]:
     """Measure in milliseconds from a message's way into the queue to its answer."""
     with ExitStack() as stack:
         url = stack.enter_context(run_server("scripts.benchmarks.runtime"))
+        yield from wakeups.measure_sleepers()
+        yield from wakeups.measure_server()
+        yield from wakeups.measure_storms(url, _ask_all)
         server = stack.enter_context(Ministack())
         os.environ.update(server.environment)
         for where in ("the store", "SQS"):
@@ -187,10 +193,20 @@ def _serve_model() -> None:
     from tests.fakes.server import Answer, Recorded, json_answer
 
     class SlowModel(ScriptedModel):
-        """Takes its time for background work, and keeps no requests."""
+        """Takes its time for background work, and keeps no requests; it counts those of wakeups."""
+
+        woken = 0
 
         def answer(self, request: Recorded) -> Answer:
             self.requests.clear()
+            if request.path == "/count":
+                return json_answer(self.woken)
+            if WAKEUP.encode() in request.body:
+                with self.changed:
+                    self.woken += 1
+                time.sleep(CHAT_SECONDS)
+                usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 5}
+                return json_answer({"usage": usage, **say("[SILENT]")})
             time.sleep(TURN_SECONDS if BACKGROUND.encode() in request.body else CHAT_SECONDS)
             usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 5}
             return json_answer({"usage": usage, **say("done")})

@@ -32,7 +32,9 @@ from sigil.storage.kv.base import KEYS_MOST, get_many
 from sigil.storage.kv.update import retry_conflicts
 from sigil.storage.stored import NewerFormat
 
+FIRST_PAGE: Final = 25
 PAGE: Final = 500
+"""So many items of the index are read at once; at first few, since mostly nothing is due."""
 LATE_MOST: Final = 86_400.0
 """What was due so many seconds ago does not run any more, unless a setting says another number; its
 chat is told.
@@ -66,17 +68,19 @@ def wake_agents(
     waker = _Waker(kv, put, keys.due_wakeup(root, 0.0, "", "").partition, now, late_most)
     queued = 0
     after = ""
+    limit = FIRST_PAGE
     while True:
-        page = kv.scan(waker.partition, after=after, limit=PAGE)
+        page = kv.scan(waker.partition, after=after, limit=limit)
         due = [row for row in page if _time_of(row[0]) <= now]
         wanted = [row for row in due if only in ("", _agent_of(row[0]))]
         for first in range(0, len(wanted), KEYS_MOST):
             queued += waker.wake_all(wanted[first : first + KEYS_MOST])
         if len(due) < len(page):
             return Woken(queued, _time_of(page[len(due)][0]))
-        if len(page) < PAGE:
+        if len(page) < limit:
             return Woken(queued, inf)
         after = page[-1][0]
+        limit = PAGE
 
 
 def restore_marks(kv: KV, agents: Iterable[str], now: float) -> int:

@@ -571,3 +571,22 @@ def test_a_worker_goes_on_behind_the_first_page_of_the_index_without_waiting_for
         assert delivery
         queue.done(delivery)
     assert kv.scan(keys.READY) == []
+
+
+def test_whoever_writes_does_not_wait_behind_thousands_that_are_reminded_at_once(
+    inbox: StoreQueue,
+) -> None:
+    reminders = 2 * PAGE + 1
+    for number in range(reminders):
+        inbox.put(replace(event(number, f"telegram:{1_000 + number}"), kind="say"))
+    order = []
+    for number in range(9):
+        if number % 3 == 1:
+            inbox.put(event(number, "http:admin:main"))
+        delivery = taken(inbox)
+        order.append(delivery.event.kind)
+        inbox.done(delivery)
+    # each is taken at once, or after one of the others, which go on as well
+    assert order.count("message") == 3
+    assert "message" in order[1:3]
+    assert len(handle_all(inbox)) == reminders - 6

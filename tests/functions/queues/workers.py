@@ -133,7 +133,8 @@ class OwnWork:
         return replace(delivery, event=_reveal(delivery.event), behind=behind)
 
     def done(self, delivery: Delivery, gathered: Sequence[Event] = ()) -> None:
-        self._queue.done(delivery, tuple(map(_disguise, gathered)))
+        behind = delivery.behind and tuple(map(_disguise, delivery.behind))
+        self._queue.done(replace(delivery, behind=behind), tuple(map(_disguise, gathered)))
 
     def retry(self, delivery: Delivery, delay: float) -> None:
         self._queue.retry(replace(delivery, event=_disguise(delivery.event)), delay)
