@@ -34,7 +34,7 @@ from functions.wiring import AgentRuntime, open_runtime
 from scripts.benchmarks.measuring import median_call, run_server
 from scripts.benchmarks.rows import Row
 from sigil.storage.artifacts import MemoryArtifacts
-from sigil.storage.kv import Item, Key, keys
+from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.sqlite import SqliteKV
 from sigil.wiring import Stores
 from tests.fakes.bot_api import BotApi
@@ -214,7 +214,7 @@ def _id(number: int) -> str:
     return f"{number:012x}"
 
 
-def _add_work(kv: SqliteKV, agent: str, number: int, since: float, due: float) -> None:
+def _add_work(kv: KV, agent: str, number: int, since: float, due: float) -> None:
     """Store what an agent does once an hour."""
     when = When(kind="every", every=PERIOD, zone="UTC")
     schedule = Schedule(
@@ -229,7 +229,7 @@ def _add_work(kv: SqliteKV, agent: str, number: int, since: float, due: float) -
     Schedules(kv, agent).write(None, schedule, moved=True)
 
 
-def _add_reminder(kv: SqliteKV, number: int, due: float) -> None:
+def _add_reminder(kv: KV, number: int, due: float) -> None:
     """Store what somebody is reminded of once."""
     chat = f"telegram:{PEOPLE + number}"
     schedule = Schedule(
