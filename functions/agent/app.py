@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -18,6 +19,13 @@ from functions.agent.access.links import Links
 from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
 from functions.agent.access.roles import Role, Rules
+from functions.agent.behaviours.behaviour import (
+    PREFIX,
+    Behaviour,
+    is_behaviour_name,
+    parse_behaviour,
+)
+from functions.agent.behaviours.built_in import BUILT_IN, ON_MESSAGE
 from functions.agent.compaction import Strategy, load_strategy
 from functions.agent.context import (
     PREAMBLE_SHARE,
@@ -45,7 +53,7 @@ from functions.prices import DOLLARS
 from functions.time import time_zone, weather
 from functions.time.clock import SYSTEM, Clock
 from functions.time.stamp import TEMPLATE, Stamp
-from sigil.errors import BackendError
+from sigil.errors import BackendError, UsageError
 from sigil.protocol import Caller, Registry
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -248,28 +256,63 @@ class App:
         end = find_period_end(now, self.limits)
         return time_zone.format_clock(end, self.find_zone(document), now)
 
+    def find_behaviour(self, name: str) -> Behaviour | None:
+        """Return one of its behaviours; None when there is none of this name that can be read.
+
+        A built-in one stands in where somebody's own cannot be read.
+        """
+        if not is_behaviour_name(name):
+            return None
+        written = self.documents.read(self.documents.agent, f"{PREFIX}{name}")
+        for text in (written.text, ""):
+            with suppress(UsageError):
+                return parse_behaviour(name, text)
+        return None
+
+    def list_behaviours(self) -> list[str]:
+        """Return the names of its behaviours."""
+        written = {doc.name.removeprefix(PREFIX) for doc in self.documents.list_behaviours()}
+        return [name for name in sorted({*BUILT_IN, *written}) if self.find_behaviour(name)]
+
     def list_preamble_keys(self, memory: str) -> list[Key]:
         """Return the keys of what the system message is made from, in a chat with this memory.
 
         `memory` is its scope, mostly the chat's own S.
         """
-        return [*self._outline(memory).list_keys(), *self.documents.list_keys(memory)]
+        return [
+            *self._outline(memory).list_keys(),
+            *self.documents.list_keys(memory),
+            keys.document(self.documents.agent, f"{PREFIX}{ON_MESSAGE}"),
+        ]
 
-    def build_preamble(self, memory: str, items: Sequence[Item | None] | None = None) -> Preamble:
+    def build_preamble(
+        self, memory: str, items: Sequence[Item | None] | None = None, *, own: bool = False
+    ) -> Preamble:
         """Return the system message in a chat whose memory has this scope, mostly the chat's own S.
 
-        `items` were just read at `list_preamble_keys`; without them they are read.
+        `items` were just read at `list_preamble_keys`; without them they are read. In the agent's
+        `own` work the behaviour is said by its briefing, and in a chat the prompt of `on_msg`
+        stands in the system message once somebody has written it.
         """
         if items is None:
             items = get_many(self.kv, self.list_preamble_keys(memory))
         outline = self._outline(memory)
         totals = len(outline.list_keys())
+        behaviour = "" if own or not items[-1] else self._read_on_message(items[-1])
         return build_preamble(
             self.short_name,
-            self.documents.decode_for_prompt(memory, items[totals:]),
+            self.documents.decode_for_prompt(memory, items[totals:-1]),
             self.model.window * PREAMBLE_SHARE,
             outline.write(items[:totals]),
+            behaviour,
         )
+
+    def _read_on_message(self, item: Item) -> str:
+        """Return the prompt of `on_msg` that somebody has written, empty when it cannot be read."""
+        text = self.documents.decode_behaviour(f"{PREFIX}{ON_MESSAGE}", item).text
+        with suppress(UsageError):
+            return parse_behaviour(ON_MESSAGE, text).prompt if text else ""
+        return ""
 
     def _outline(self, memory: str) -> Outline:
         return Outline(self.kv, memory, self.documents.agent, self.helpers.terms)

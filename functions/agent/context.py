@@ -14,6 +14,7 @@ from math import inf
 import orjson
 
 from functions.agent import tokens
+from functions.agent.behaviours.briefing import BEHAVIOUR
 from functions.agent.memory.documents import Doc
 from functions.agent.messages import (
     RUNTIME_MARK,
@@ -56,7 +57,7 @@ MARK_TOKENS = 10.0
 OF_CHAT = " OF THIS CHAT"
 OUTLINE = "MEMORY OUTLINE"
 """The name of the segment with the newest and most used things."""
-_CUT_ORDER = ("memory", "user", "tools", "agents", "role", "self", "soul")
+_CUT_ORDER = ("memory", "user", "tools", "agents", "behaviour", "role", "self", "soul")
 """Documents are cut in this order when the prompt is too long."""
 _TITLES = {
     "role": "## Role",
@@ -66,6 +67,7 @@ _TITLES = {
     "user": "## USER.md",
     "tools": "## TOOLS.md",
     "memory": "## Long-term Memory",
+    "behaviour": "## Behaviour",
 }
 PREAMBLE_SHARE = 0.3
 """The part of the model's window that the system message may take."""
@@ -108,16 +110,24 @@ class Preamble:
 
 @lru_cache(maxsize=64)
 def build_preamble(
-    name: str, docs: tuple[Doc, ...] = (), room: float = inf, outline: str = ""
+    name: str,
+    docs: tuple[Doc, ...] = (),
+    room: float = inf,
+    outline: str = "",
+    behaviour: str = "",
 ) -> Preamble:
     """Return the system message: who the agent is, the policy, the documents, then the outline of
-    what is remembered.
+    what is remembered. A `behaviour` stands before what is remembered.
 
     It is the same while these are, so that the prompt's prefix stays cacheable. What is beyond
     `room` estimated tokens is cut, the outline first and memory next; who it is and the policy are
     never cut.
     """
     fixed = (("identity", IDENTITY.format(name=one_line(name, 60))), ("policy", POLICY))
+    if behaviour:
+        remembered = [doc.name == "memory" or "#" in doc.scope for doc in docs]
+        place = [*remembered, True].index(True)
+        docs = (*docs[:place], Doc("", BEHAVIOUR.lower(), text=behaviour), *docs[place:])
     segments = [_make_segment(doc) for doc in docs]
     if outline:
         segments.append((OUTLINE.lower(), delimit_text(OUTLINE, outline)))

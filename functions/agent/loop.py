@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
+from typing import Final
 
 from functions.agent import compaction, tokens, verification
 from functions.agent.app import App, TurnStep, Watch
+from functions.agent.behaviours.behaviour import REQUESTS_MOST
+from functions.agent.behaviours.chain import carry_on
 from functions.agent.context import (
     VERIFY,
     Preamble,
@@ -26,6 +29,7 @@ from functions.agent.mailbox import Mailbox, format_mails
 from functions.agent.messages import (
     MAIL_ORIGIN,
     RUNTIME_ORIGIN,
+    SILENT,
     CallResult,
     Message,
     ToolCall,
@@ -39,7 +43,7 @@ from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.round_reaction import react
 from functions.agent.safety.status import NoticeReader, write_notice
 from functions.agent.sanitize import is_visible
-from functions.agent.session.document import Document, Turn
+from functions.agent.session.document import ASLEEP, Document, Turn
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import describe_request, explain_error, fill_usage
 from functions.agent.tool_calls import (
@@ -56,6 +60,8 @@ from sigil.errors import BackendError
 from sigil.protocol import Offer
 
 ROUNDS = 6
+SAFE_STOP: Final = "safe_stop"
+"""How a run of a behaviour ends that a limit cuts short; one that ends with an answer sleeps."""
 ROUND_SECONDS = 20.0
 """A round takes at least so long: a worker with less time left begins none."""
 MAIL_SHARE = 0.5
@@ -73,7 +79,8 @@ class RoundContext:
     queue; `mailbox` is read before each request. `patient` says that the turn may wait when the
     model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
-    turn ends.
+    turn ends. `model` is another model of the same endpoint than the chat's, empty for that, and
+    `requests_most` how many requests the turn may send.
     """
 
     app: App
@@ -88,6 +95,13 @@ class RoundContext:
     reader: NoticeReader = NoticeReader()
     put: Callable[[Event], None] | None = None
     mailbox: Mailbox | None = None
+    model: str = ""
+    requests_most: int = REQUESTS_MOST
+
+    @property
+    def rounds_most(self) -> int:
+        """Return how many rounds there may be before the request that asks for the answer."""
+        return min(ROUNDS, self.requests_most - 1)
 
     @property
     def texts(self) -> Texts:
@@ -131,17 +145,22 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         return opened, None
     opened = _finish_open_calls(opened, context)
     while True:
+        if _turn_of(opened).ended and not opened.document.safety.reason:
+            return opened, SILENT
         ending = _find_ending(opened, context)
         if ending:
             return ending
         if context.app.clock.monotonic() >= context.deadline:
-            return opened, context.texts.out_of_time
+            return _note_limit(opened, "seconds", SAFE_STOP), context.texts.out_of_time
         if context.is_cut_short():
             return opened, None
         opened = _take_mail(opened, context)
         rounds = _turn_of(opened).rounds
         # a turn is never compacted; in a full window there is still room for an answer
-        last = rounds >= ROUNDS or (rounds > 0 and context.is_window_full(opened.document))
+        is_full = rounds > 0 and context.is_window_full(opened.document)
+        last = rounds >= context.rounds_most or is_full
+        if rounds >= context.rounds_most:
+            opened = _note_limit(opened, "requests", "sleep")
         offers = context.list_offers(opened.document) if not last else ()
         reply, opened = _ask_model(opened, context, offers, with_tools=not last)
         if reply.finish == "stopped":
@@ -163,7 +182,8 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
             reasoning=reply.reasoning,
         )
         turn = _turn_of(opened)
-        if not last and turn.rounds < ROUNDS and verification.needs_verification(turn, reply):
+        may_verify = not last and turn.rounds < context.rounds_most
+        if may_verify and verification.needs_verification(turn, reply):
             opened = _request_verification(opened, context, message)
             continue
         if last or not reply.calls:
@@ -179,6 +199,17 @@ def _turn_of(opened: SessionHandle) -> Turn:
 
 def _with_turn(opened: SessionHandle, turn: Turn) -> SessionHandle:
     return opened.with_document(replace(opened.document, turn=turn))
+
+
+def _note_limit(opened: SessionHandle, limit: str, end: str) -> SessionHandle:
+    """Return the session whose turn's trace says which limit of its behaviour ends it, and how.
+
+    A person's turn has no behaviour with limits of its own.
+    """
+    turn = _turn_of(opened)
+    if not turn.behaviour or any(step.get("limit") == limit for step in turn.trace):
+        return opened
+    return _with_turn(opened, turn.add_step("limit", limit=limit, end=end))
 
 
 def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionHandle, str] | None:
@@ -295,7 +326,7 @@ def _ask_model(
     preamble = context.preamble
     messages = build_prompt(preamble, document.messages, app.make_stamp(document))
     if not with_tools:
-        messages.append(make_final_request(full=turn.rounds < ROUNDS))
+        messages.append(make_final_request(full=turn.rounds < context.rounds_most))
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers)
     estimate += count_overhead(preamble)
     tries = max(outage.TRIES_MOST - outage.count_failed_tries(turn.trace), 1)
@@ -309,7 +340,7 @@ def _ask_model(
         may_write=partial(may_write_calls, opened.key, document, app),
         tries=tries,
         pause_most=outage.PAUSE_MOST if context.patient else inf,
-        model=document.model,
+        model=context.model or document.model,
     )
     started = app.clock.monotonic()
     reply = app.model.chat(request)
@@ -374,7 +405,7 @@ def _shorten_history(
     turn = _turn_of(opened)
     if outage.count_failed_tries(turn.trace) >= outage.TRIES_MOST:
         return None
-    preamble = app.build_preamble(opened.memory)
+    preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
     room = app.count_room(preamble, before.ratio)
     document = evict_before_turn(opened.key, before, room, app, context.watch)
     if document is None:
@@ -475,7 +506,13 @@ def _record_results(
         )
         entries += [describe_call(result), *result.entries]
         first = turn.posted + len(posts) - before
-        posts += stamp_posts(result.posts, turn.event, result.place, now, first)
+        made = result.posts
+        if result.ending:
+            name = result.ending.behaviour
+            turn = replace(turn, ended=name or ASLEEP).add_step("end", behaviour=name)
+            used = turn.usage.counted
+            made = tuple(carry_on(turn.event, turn.trace, used, post) for post in made)
+        posts += stamp_posts(made, turn.event, result.place, now, first)
     safety = replace(safety, counters=reaction.counters)
     if reaction.reason:
         safety = context.breakers.stop(safety, reaction.reason)

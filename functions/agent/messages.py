@@ -24,7 +24,7 @@ from msgspec import Meta
 from functions.agent import unopened
 from functions.agent.access import roles
 from functions.agent.ledger.entry import Entry
-from functions.agent.posts import Post
+from functions.agent.posts import Ending, Post
 from functions.agent.sanitize import clean_text, delimit_text, escape_delimiters, escape_zones
 from functions.events import QUOTE_LIMIT, Event, Quote
 from functions.overheard import OverheardMessage
@@ -158,8 +158,8 @@ class Message(Stored):
     """One message of the history.
 
     `seq` numbers a session's messages from 1 and never repeats; `at` is seconds since the epoch.
-    `calls` belong to the assistant, `call_id` and `loads` to tools: `loads` is written by
-    `sigil_query` and `sigil_deploy` alone and is the only thing that makes a tool. `origin` says
+    `calls` belong to the assistant, `call_id` to tools. `loads` is the only thing that makes a
+    tool: `sigil_query`, `sigil_deploy` and the runtime's briefing write it. `origin` says
     where a user message came from (platform, name); `cut` counts characters that were left out.
     `tokens` is the estimate of its size, made when it joins a history. `files` were kept beside a
     tool's result. `by` names the people on whose behalf the agent's own work is, with spaces
@@ -234,7 +234,7 @@ class CallResult:
     and the message of its failure. `listed` is the result that names what was paged in, a row for
     each, and `content` its text. `ran` says that the call began at all. `files` were kept. `posts`
     are what it made happen, and `place` names it within its turn, `SEQ:POSITION`. `entries` are for
-    the ledger, beside that of the call.
+    the ledger, beside that of the call. `ending` says that the turn ends with it.
     """
 
     call: ToolCall
@@ -250,6 +250,7 @@ class CallResult:
     posts: tuple[Post, ...] = ()
     place: str = ""
     entries: tuple[Entry, ...] = ()
+    ending: Ending | None = None
 
 
 def user_message(

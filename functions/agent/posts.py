@@ -63,14 +63,25 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a run of the agent's own that a service asks for.
+
+    `behaviour` is the one that goes on after it, empty when none does.
+    """
+
+    behaviour: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceAnswer:
     """The answer of a service that makes something happen: its result, what it posts, and what the
-    ledger has of it beside the call.
+    ledger has of it beside the call. The turn ends after the round where it has an `ending`.
     """
 
     result: Json
     posts: tuple[Post, ...] = ()
     entries: tuple[Entry, ...] = ()
+    ending: Ending | None = None
 
 
 class PostAllowance:

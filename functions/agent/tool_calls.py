@@ -125,11 +125,23 @@ def answer_calls(
         _wait_for_result(future, call, context.retry.seconds, over)
         for future, call in zip(futures, calls, strict=True)
     ]
-    results, taken = page_in(results, offers, room)
+    results, taken = page_in(keep_first_ending(results), offers, room)
     failures = [result for result in results if result.error]
     room -= taken + sum(len(result.content) + PAIN_CHARACTERS for result in failures)
     share = max(room // max(len(results) - len(failures), 1), RESULT_LEAST)
     return [_shorten_result(result, min(RESULT_CHARACTERS, share)) for result in results]
+
+
+def keep_first_ending(results: Sequence[CallResult]) -> list[CallResult]:
+    """Return the results with the first end of the turn alone: the others have failed."""
+    kept: list[CallResult] = []
+    for result in results:
+        if result.ending and any(other.ending for other in kept):
+            late = ToolError("ELIMIT", "another call of this step has ended the run already")
+            kept.append(replace(fail_call(result.call, late), ms=result.ms))
+        else:
+            kept.append(result)
+    return kept
 
 
 def page_in(
@@ -350,6 +362,7 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
             posts=answer.posts,
             place=place,
             entries=answer.entries,
+            ending=answer.ending,
         )
     context.gate.require_network(context.registry, offer, context.caller)
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)

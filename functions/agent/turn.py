@@ -17,6 +17,11 @@ from functions.agent.access.roles import Role
 from functions.agent.agents import bindings
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
 from functions.agent.app import App, TurnStep, Watch, ignore_step
+from functions.agent.behaviours import chain
+from functions.agent.behaviours.behaviour import REQUESTS_MOST, Behaviour, parse_behaviour
+from functions.agent.behaviours.briefing import make_briefing
+from functions.agent.behaviours.built_in import ON_WAKEUP
+from functions.agent.behaviours.pins import find_pins
 from functions.agent.commands import groups, pairing, table
 from functions.agent.commands.command import CommandCall
 from functions.agent.commands.control import handle_control
@@ -54,7 +59,7 @@ from functions.agent.sanitize import clean_text
 from functions.agent.schedules.outcome import note_run
 from functions.agent.schedules.quiet_hours import hold_back, is_quiet, make_collection
 from functions.agent.schedules.schedule import NOBODY
-from functions.agent.services.call_context import CallContext
+from functions.agent.services.call_context import CallContext, OwnWork
 from functions.agent.services.table import call_service
 from functions.agent.services.things import find_remembered
 from functions.agent.session import missed_messages
@@ -78,6 +83,7 @@ from functions.agent.tool_calls import (
     interrupt_call,
 )
 from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Event, order_of
+from functions.events import HOPS_MOST as EVENT_HOPS_MOST
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Conflict, ToolError
@@ -104,6 +110,8 @@ LIGHT_TOKENS = 2_000
 """A run of a schedule begins with so many tokens of the runs before it at most, so that one of
 every half an hour costs no more with every day.
 """
+PINS_SHARE = 0.25
+"""The part of the window's room that a behaviour's pins may take."""
 SAID_NOTE = "You said the following here by yourself, out of {origin}; nobody had just written."
 """The runtime's line above what the agent said in a chat by itself."""
 INTERRUPTED = (
@@ -408,12 +416,12 @@ def _begin_turn(
 
     # make room for the turn in the window: memory hears of what leaves after the reply
     opened = _with_safety(opened, begun)
-    preamble = app.build_preamble(opened.memory, prompt)
+    preamble = app.build_preamble(opened.memory, prompt, own=event.is_own_work)
     room = app.count_room(preamble, opened.document.ratio)
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
     kept = room * KEPT_SHARE
-    if event.kind == "wakeup":
+    if event.kind == "wakeup" and not chain.count_hops(event):
         kept = min(kept, LIGHT_TOKENS)
     document = note_enough_unheard(evict(side, kept, context.watch))
     document = document.note(side.entries, event, app.clock.now())
@@ -429,6 +437,9 @@ def _begin_turn(
     heard = _read_overheard(document, events, context)
     if mailbox:
         turn = replace(turn, first=document.next_seq)
+    if event.is_own_work:
+        turn, briefing = _brief(turn, document, room, context)
+        document = document.add(briefing)
     gathered: tuple[GatheredMessage, ...] = ()
     if mails:
         most = int(room * tokens.CHARACTERS_A_TOKEN * MAIL_SHARE)
@@ -446,6 +457,32 @@ def _begin_turn(
         context.watch(TurnStep("note", "gather", f"{len(gathered)} more messages are answered"))
     opened = _save_open_turn(opened, replace(document, turn=turn), context)
     return _run_and_close(opened, preamble, context)
+
+
+def _brief(
+    turn: Turn, document: Document, room: float, context: TurnContext
+) -> tuple[Turn, Message]:
+    """Return the turn, whose trace says which behaviour it runs, and the briefing that opens it.
+
+    The behaviour is the one that the event names; `on_wakeup` stands in for one that is gone.
+    """
+    app = context.app
+    event = turn.event
+    wanted = str(event.data.get(chain.NAME) or ON_WAKEUP)
+    behaviour = app.find_behaviour(wanted) or parse_behaviour(ON_WAKEUP, "")
+    caller = app.make_caller(event.session)
+    offers, left_out = find_pins(behaviour.pins, app.registry, caller, room * PINS_SHARE)
+    facts: dict[str, Json] = {"name": behaviour.name, "pins": len(offers)}
+    hop = chain.count_hops(event)
+    if hop:
+        facts["hop"] = hop
+    if left_out:
+        facts["left_out"] = list(left_out)
+    if wanted != behaviour.name:
+        facts["missing"] = wanted
+    turn = replace(turn, behaviour=behaviour.name).add_step("behaviour", **facts)
+    stamp = app.make_stamp(document)
+    return turn, make_briefing(behaviour, offers, stamp, event.kind, turn.began)
 
 
 def _open_mailbox(event: Event, app: App) -> Mailbox | None:
@@ -703,7 +740,8 @@ def _resume_turn(
     turn = replace(turn, attempts=turn.attempts + 1).add_step("resume")
     context = TurnContext(app, watch, worker, role, breakers, policies)
     opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
-    return _run_and_close(opened, app.build_preamble(opened.memory), context)
+    preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
+    return _run_and_close(opened, preamble, context)
 
 
 def _save_open_turn(
@@ -723,7 +761,11 @@ def _make_round_context(
     breakers = context.breakers
     event = turn.event
     session = keys.session_of(app.name, event.session)
-    deadline = app.clock.monotonic() + app.turn_seconds - turn.used
+    behaviour = app.find_behaviour(turn.behaviour)
+    seconds = app.turn_seconds
+    if behaviour and behaviour.limits.seconds:
+        seconds = min(seconds, behaviour.limits.seconds)
+    deadline = app.clock.monotonic() + seconds - turn.used
     is_owner = role == "owner" and event.private
     gate = context.make_gate(event)
     caller = app.make_caller(event.session, owner=is_owner)
@@ -741,6 +783,7 @@ def _make_round_context(
         home=as_string(event.data.get("home")) if event.is_own_work else event.session,
         asked_at=event.at,
         gate=gate,
+        work=OwnWork(event, turn.task, behaviour) if behaviour else None,
     )
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:
@@ -781,7 +824,16 @@ def _make_round_context(
         reader=replace(reader, guest=False),
         put=worker.put,
         mailbox=_open_mailbox(event, app),
+        model=_find_model(event, behaviour),
+        requests_most=behaviour.limits.requests if behaviour else REQUESTS_MOST,
     )
+
+
+def _find_model(event: Event, behaviour: Behaviour | None) -> str:
+    """Return the model that somebody chose for a run, or else for its behaviour; mostly none."""
+    if behaviour is None:
+        return ""
+    return str(event.data.get(chain.MODEL) or behaviour.model)
 
 
 def _run_and_close(
@@ -802,6 +854,8 @@ def _run_and_close(
     if text is not None:
         allowances = app.make_allowances(app.find_zone(opened.document))
         allowances.record_tokens(turn.event, context.role, turn.usage.counted, turn.began)
+        opened = _let_next_go_on(opened, turn, app, said=bool(remove_silence(turn.event, text)))
+        turn = opened.document.turn or turn
         opened, note = _warn_of_budget(opened, turn, context)
         note = "\n\n".join(filter(None, (note, _warn_of_policy(turn.event, rounds))))
         if text and not note:
@@ -829,6 +883,28 @@ def _run_and_close(
         quotes=(),
     )
     return replace(app.sessions.save(opened, document), next=continuation)
+
+
+def _let_next_go_on(opened: SessionHandle, turn: Turn, app: App, *, said: bool) -> SessionHandle:
+    """Return the session with the event of the behaviour that follows the turn's own, if one does.
+
+    It follows an answer, and no turn that ended otherwise or failed.
+    """
+    behaviour = app.find_behaviour(turn.behaviour)
+    document = opened.document
+    if not behaviour or not behaviour.next or turn.ended or document.safety.reason:
+        return opened
+    event = turn.event
+    too_many = chain.count_hops(event) >= behaviour.limits.hops or event.hops >= EVENT_HOPS_MOST
+    if not turn.answered or too_many or not app.find_behaviour(behaviour.next):
+        facts: dict[str, Json] = {"limit": "hops", "end": "sleep"} if too_many else {}
+        kind = "limit" if too_many else "end"
+        return opened.with_document(replace(document, turn=turn.add_step(kind, **facts)))
+    post = chain.make_next(event, turn.task, behaviour.next)
+    post = chain.carry_on(event, turn.trace, turn.usage.counted, post, said=said)
+    posts = stamp_posts([post], event, "next", app.clock.now(), turn.posted)
+    turn = replace(turn, ended=behaviour.next).add_step("end", behaviour=behaviour.next)
+    return opened.with_document(replace(document, turn=turn, posts=document.posts + posts))
 
 
 def _warn_of_budget(

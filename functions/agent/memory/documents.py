@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from functions.agent.behaviours.behaviour import PREFIX, is_behaviour_document, parse_behaviour
+from functions.agent.behaviours.built_in import BUILT_IN
 from functions.agent.sanitize import clean_text, find_unseen
 from sigil.errors import BackendError, Conflict, UsageError, one_line
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
@@ -26,6 +28,8 @@ CAPS: Final = {
     "memory": 12_000,
 }
 """The documents, in the order of the prompt, and how many characters each may have."""
+BEHAVIOUR_CHARACTERS: Final = 8_000
+"""A document that holds a behaviour may have so many."""
 OF_CHATS: Final = ("user", "memory")
 """The documents that a chat has of its own, beside the agent's."""
 FIRST_SOUL: Final = """\
@@ -50,7 +54,8 @@ class Doc(Stored):
     """One version of a document.
 
     `scope` is the agent's escaped name or a session's S; `at` is seconds since 1970; `by` and `why`
-    say who wrote it and for what. Version 0 was never written: it is empty, but for the soul.
+    say who wrote it and for what. Version 0 was never written: it is empty, but for the soul and
+    the built-in behaviours.
     """
 
     scope: str
@@ -120,13 +125,14 @@ class Documents:
         if (
             before.version
             and before.by != DAMAGED
-            and before.text == check_document_text(name, text, self._caps[name])
+            and before.text
+            == check_document_text(name, text, self._caps.get(name, BEHAVIOUR_CHARACTERS))
         ):
             return before
         after = replace(
             before,
             version=before.version + 1,
-            text=check_document_text(name, text, self._caps[name]),
+            text=check_document_text(name, text, self._caps.get(name, BEHAVIOUR_CHARACTERS)),
             at=self._now(),
             by=one_line(by, 80),
             why=one_line(why, 200),
@@ -200,6 +206,19 @@ class Documents:
             )
         return doc
 
+    def decode_behaviour(self, name: str, item: Item) -> Doc:
+        """Return the document of one of the agent's behaviours from what was just read of it."""
+        return self._decode_or_replace(self.agent, name, item.value)
+
+    def list_behaviours(self) -> list[Doc]:
+        """Return the agent's behaviours that were ever written, by name."""
+        partition = keys.document(self.agent, PREFIX).partition
+        return [
+            self.decode_behaviour(name, item)
+            for name, item in scan_all(self._kv, partition, PREFIX, page=PAGE)
+            if is_behaviour_document(name)
+        ]
+
     def list_versions(self, scope: str, name: str) -> Iterator[Doc]:
         """Yield all versions that can be read, the newest first."""
         head = self.read(scope, name)
@@ -220,7 +239,10 @@ class Documents:
 
     def _make_unwritten(self, scope: str, name: str) -> Doc:
         """Return a document as it is until somebody writes it."""
-        return Doc(scope, name, text=FIRST_SOUL if (scope, name) == (self.agent, "soul") else "")
+        text = ""
+        if scope == self.agent:
+            text = FIRST_SOUL if name == "soul" else BUILT_IN.get(name.removeprefix(PREFIX), "")
+        return Doc(scope, name, text=text)
 
     def _require_name(self, scope: str, name: str) -> str:
         if scope != self.agent and require_document_name(name, self._caps) not in OF_CHATS:
@@ -255,8 +277,10 @@ class Documents:
 
 def require_document_name(name: str, caps: Mapping[str, int] = CAPS) -> str:
     """Return `name` when it is a document's; raise `UsageError` ENOENT otherwise."""
-    if name not in caps:
+    if name not in caps and not (caps is CAPS and is_behaviour_document(name)):
         hint = f"the documents: {', '.join(caps)}"
+        if caps is CAPS:
+            hint += f", and {PREFIX}NAME such as {PREFIX}on_wakeup"
         if name == "history":
             hint = "what happened in a chat: `uncaged agent history`"
         raise UsageError("ENOENT", f"there is no document {one_line(name, 40)!r}", suggestion=hint)
@@ -266,9 +290,9 @@ def require_document_name(name: str, caps: Mapping[str, int] = CAPS) -> str:
 def check_document_text(name: str, text: str, most: int = 0) -> str:
     """Return `text`, cleaned, when it may be this document; raise `UsageError` otherwise.
 
-    `most`: how many characters it may have; those of `CAPS` for 0.
+    `most`: how many characters it may have; those of `CAPS` for 0. A behaviour must be readable.
     """
-    most = most or CAPS[name]
+    most = most or CAPS.get(name, BEHAVIOUR_CHARACTERS)
     place = find_unseen(text)
     if place is not None:
         line = text.count("\n", 0, place) + 1
@@ -282,6 +306,8 @@ def check_document_text(name: str, text: str, most: int = 0) -> str:
         raise UsageError(
             "ETOOBIG", f"{name} has {len(text):,} characters", suggestion=f"at most {most:,}"
         )
+    if text and is_behaviour_document(name):
+        parse_behaviour(name.removeprefix(PREFIX), text)
     return text
 
 

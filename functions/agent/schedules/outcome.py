@@ -5,6 +5,7 @@ A person's turn writes nothing here.
 
 from __future__ import annotations
 
+from functions.agent.behaviours.chain import SPENT, has_said, name_run, read_count
 from functions.agent.schedules.schedule import FAILED, Run, Schedules, make_notice
 from functions.agent.session.document import Turn
 from functions.events import Event
@@ -29,12 +30,12 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
     elif step.get("kind") == "given-up" or turn.failed or stopped:
         outcome = "failed"
         reason = stopped or str(step.get("failure") or step["kind"])
-    elif event.kind == "say":
+    elif event.kind == "say" or turn.is_handed_on:
         return ()
     else:
-        outcome = "said" if said else "silent"
-    tokens = turn.usage.counted
-    return _note(kv, event, Run(event.id, _find_due(event), now, outcome, reason, tokens))
+        outcome = "said" if said or has_said(event, turn.trace) else "silent"
+    tokens = read_count(event, SPENT) + turn.usage.counted
+    return _note(kv, event, Run(name_run(event), _find_due(event), now, outcome, reason, tokens))
 
 
 def note_lost_run(kv: KV, event: Event, reason: str, now: float) -> tuple[Event, ...]:
@@ -43,7 +44,8 @@ def note_lost_run(kv: KV, event: Event, reason: str, now: float) -> tuple[Event,
     """
     if not _is_run(event):
         return ()
-    return _note(kv, event, Run(event.id, _find_due(event), now, "failed", reason))
+    tokens = read_count(event, SPENT)
+    return _note(kv, event, Run(name_run(event), _find_due(event), now, "failed", reason, tokens))
 
 
 def _is_run(event: Event) -> bool:

@@ -17,6 +17,7 @@ from typing import Annotated, Final
 import orjson
 from msgspec import Meta
 
+from functions.agent.behaviours.chain import MODEL, NAME
 from functions.agent.schedules.when import When, find_next
 from functions.events import OWN, Event, Sender, order_of
 from functions.time.time_zone import is_known
@@ -80,7 +81,9 @@ class Schedule(Stored):
     and `due` when it is due next, in seconds since 1970; `due` is 0 when it is over. `paused` says
     why nothing happens at its times, empty when something does.
 
-    `collects` says that it ends quiet hours, and belongs to no list.
+    `collects` says that it ends quiet hours, and belongs to no list. `behaviour` is the one that
+    goes about `text`, empty for `on_wakeup`, and `model` the model that does, empty for that of the
+    behaviour.
 
     A `heartbeat` runs only when a look finds something new. `delay` are the seconds to its next
     look, and it does not look before `asleep` (seconds since 1970). `known` has the versions of
@@ -116,6 +119,7 @@ class Schedule(Stored):
     delay: Time = later(0.0)
     asleep: Time = later(0.0)
     known: Mapping[str, str] = later(default_factory=dict, hash=False)
+    behaviour: str = later("")
 
     @property
     def is_over(self) -> bool:
@@ -179,6 +183,8 @@ def make_event(schedule: Schedule, agent: str, name: str, now: float, note: str 
         data["collects"] = True
     if not schedule.say:
         data["home"] = schedule.session
+        given = {NAME: schedule.behaviour, MODEL: schedule.model}
+        data.update({field: value for field, value in given.items() if value})
     return Event(
         id=f"wakeup:{agent}:{schedule.id}:{name}",
         kind="say" if schedule.say else "wakeup",

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from functions.agent.access.roles import Role
 from functions.agent.app import App
+from functions.agent.behaviours.behaviour import Behaviour
 from functions.agent.memory.memory_lines import remove_lines
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Recalled, Things
 from functions.agent.policy.gate import Gate
 from functions.agent.posts import PostAllowance
+from functions.events import Event
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json, tool_of
@@ -22,6 +24,17 @@ FAILED = '{"error"'
 
 
 @dataclass(frozen=True, slots=True)
+class OwnWork:
+    """The work of the agent's own that a turn does: its event, the piece of work that it belongs
+    to, and the behaviour that it runs.
+    """
+
+    event: Event
+    task: str
+    behaviour: Behaviour
+
+
+@dataclass(frozen=True, slots=True)
 class CallContext:
     """The context of one call of a service.
 
@@ -29,7 +42,8 @@ class CallContext:
     its own. `owner` says that an owner asks, in a chat of their own. `by` is
     the id of the person whose turn it is. `call` is unique to a call, and the same when it is run
     again after a crash. `zone` is the chat's time zone, in which dates without one are read.
-    `posts` is how many events the turn may still make. `gate` lets through what the policy allows.
+    `posts` is how many events the turn may still make, and `work` what it does by itself, None in a
+    person's turn. `gate` lets through what the policy allows.
 
     `role` is that of the person, and `private` says that nobody else writes in the chat. `home` is
     the chat as the channels know it, for work of the agent's own the one that it belongs to; empty
@@ -49,6 +63,7 @@ class CallContext:
     home: str = ""
     asked_at: float = 0.0
     gate: Gate = Gate()
+    work: OwnWork | None = None
 
     @property
     def things(self) -> Things:

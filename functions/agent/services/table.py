@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
 from functions.agent.posts import ServiceAnswer
 from functions.agent.services import schedules
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
+from functions.agent.services.own_work import go_on_with, sleep, tell
 from functions.agent.services.search_history import NAME, search_history
 from functions.agent.services.things import forget, recall, remember
 from sigil.errors import SigilError, ToolError
@@ -23,6 +25,9 @@ SERVICES: Final[Mapping[str, Service]] = {
     schedules.SCHEDULE: schedules.schedule_wakeup,
     schedules.LIST: schedules.list_wakeups,
     schedules.CANCEL: schedules.cancel_wakeup,
+    SLEEP: sleep,
+    NEXT_BEHAVIOR: go_on_with,
+    TELL: tell,
 }
 
 

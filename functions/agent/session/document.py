@@ -34,6 +34,8 @@ from sigil.json_fields import as_mapping
 from sigil.protocol import Json, KeptFile
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
+ASLEEP: Final = "!sleep"
+"""The end of a turn after which no behaviour goes on. No behaviour has this name."""
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
 OUTBOX_MOST = 200
@@ -61,7 +63,9 @@ class Turn(Stored):
     of those workers. `began` is in seconds since 1970. `trace` has a row for each step so far, for
     `uncaged trace`, and never a text. `gathered` are the messages that it answers beside its event,
     in order. `posted` counts the events that it has posted. `first` is the number of its first
-    message where mail may come in between, else 0.
+    message where mail may come in between, else 0. `behaviour` names the one that it runs in work
+    of the agent's own. `ended` is not empty when it ends by itself: `ASLEEP`, or the name of the
+    behaviour that goes on.
     """
 
     event: Event
@@ -76,6 +80,13 @@ class Turn(Stored):
     gathered: tuple[GatheredMessage, ...] = later(())
     posted: Count = later(0)
     first: Count = later(0)
+    behaviour: str = later("")
+    ended: str = later("")
+
+    @property
+    def is_handed_on(self) -> bool:
+        """Return whether another behaviour goes on where it ended."""
+        return self.ended not in ("", ASLEEP)
 
     @property
     def events(self) -> tuple[Event, ...]:

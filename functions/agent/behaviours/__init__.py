@@ -1,0 +1,1 @@
+"""Behaviours say how an agent goes about what it does by itself."""

@@ -1,0 +1,30 @@
+"""A briefing opens a turn of an agent's own work: when it is, the behaviour, and its tools.
+
+It is a message of the runtime's, and the tools are its typed `loads`: they are a function of the
+history like all others, a compaction may evict them, and the next turn's briefing brings them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from functions.agent.behaviours.behaviour import Behaviour
+from functions.agent.messages import RUNTIME_ORIGIN, Message
+from functions.agent.sanitize import delimit_text
+from functions.time.stamp import Stamp
+from sigil.protocol import Offer
+
+BEHAVIOUR: Final = "BEHAVIOUR"
+"""The name of the delimiters around the prompt of a behaviour."""
+SURROUNDINGS: Final = "ENVIRONMENT"
+
+
+def make_briefing(
+    behaviour: Behaviour, offers: Sequence[Offer], stamp: Stamp, kind: str, now: float
+) -> Message:
+    """Return the briefing of a turn that an event of this kind sets off `now`."""
+    surroundings = delimit_text(SURROUNDINGS, stamp.format(now // 60 * 60, kind))
+    prompt = delimit_text(BEHAVIOUR, f"## {behaviour.name}\n\n{behaviour.prompt}")
+    content = f"{surroundings}\n{prompt}"
+    return Message("user", content, at=now, origin=RUNTIME_ORIGIN, loads=tuple(offers))

@@ -1,0 +1,37 @@
+"""The behaviours that every agent has until somebody writes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+ON_WAKEUP: Final = "on_wakeup"
+ON_MESSAGE: Final = "on_msg"
+ON_SELF_IMPROVE: Final = "on_self_improve"
+ON_COMPACT_MEMORY: Final = "on_compact_memory"
+
+BUILT_IN: Final[Mapping[str, str]] = {
+    ON_WAKEUP: """\
+You were woken to work by yourself: nobody has just written, and nobody answers a question now.
+- Do what the message below says, whole, with the tools that you have or find.
+- Above it stands what you did when you were woken before. Say only what is new or has changed.
+- What you answer is said in the chat that this work belongs to. cap_tell says something there at
+  once, while you go on.
+- cap_sleep ends this run when there is nothing to say. cap_next_behavior goes on with another
+  behaviour.""",
+    ON_MESSAGE: """\
+Answer the newest message. When it asks for something, do it and say what came of it; when it is
+not clear, ask one question.""",
+    ON_SELF_IMPROVE: """\
+Look at how your own work went lately, and find one thing to do better.
+- Search the history for failures, corrections and what people had to say twice.
+- Where a rule of thumb follows from it, remember it with its source. Change nothing else.
+- Tell a person only what they have to decide. When you found nothing, end with cap_sleep.""",
+    ON_COMPACT_MEMORY: """\
+Look through what you remember, and put it in order.
+- Recall what belongs to the people and projects that you last worked for.
+- What was said twice, is over or contradicts something newer: correct or forget it. What is still
+  open stays.
+- Say nothing about it. When you are done, end with cap_sleep.""",
+}
+"""What the model reads of each, by its name."""

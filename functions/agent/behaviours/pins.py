@@ -1,0 +1,120 @@
+"""Pins are the tools that a behaviour's work begins with, without a search.
+
+Three services are there for pins alone: they stand in no registry, so no search finds them, and
+they do nothing in a chat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Final
+
+from functions.agent import tokens
+from functions.agent.behaviours.behaviour import NAME_CHARACTERS
+from sigil.errors import BackendError, UsageError
+from sigil.protocol import Caller, Json, Offer, Registry
+from sigil.strict_json import canonical
+
+SLEEP: Final = "sleep"
+NEXT_BEHAVIOR: Final = "next-behavior"
+TELL: Final = "tell"
+TELL_CHARACTERS: Final = 8_000
+
+
+def _offer_service(
+    name: str, description: str, properties: Mapping[str, Json], required: Sequence[str]
+) -> Offer:
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+    digest = sha256(canonical([name, description, schema])).hexdigest()
+    # running one again after a crash posts the same events under the same ids
+    return Offer(name, 1, f"sha256:{digest}", description, schema, pure=True, kind="host")
+
+
+PINNED_ONLY: Final[Mapping[str, Offer]] = {
+    offer.name: offer
+    for offer in (
+        _offer_service(
+            SLEEP,
+            "End this run now and say nothing more. What somebody should know is said before, with"
+            " tell, or answered in place of this call.",
+            {
+                "until": {
+                    "type": "string",
+                    "maxLength": 100,
+                    "description": "For a heartbeat: when it looks next, such as tomorrow at 9:00",
+                }
+            },
+            (),
+        ),
+        _offer_service(
+            NEXT_BEHAVIOR,
+            "End this behaviour and go on with another one, which begins with its own instructions"
+            " and tools and reads what was done here.",
+            {
+                "name": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": NAME_CHARACTERS,
+                    "description": "Its name, such as on_self_improve",
+                }
+            },
+            ("name",),
+        ),
+        _offer_service(
+            TELL,
+            "Say something at once in the chat that this work belongs to, and go on working.",
+            {
+                "text": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": TELL_CHARACTERS,
+                    "description": "What is said, in the language of its people",
+                },
+                "to": {
+                    "type": "string",
+                    "maxLength": 256,
+                    "description": "Another chat of the same person, such as telegram:42",
+                },
+            },
+            ("text",),
+        ),
+    )
+}
+
+
+def find_pins(
+    names: Sequence[str], registry: Registry, caller: Caller, room: float
+) -> tuple[tuple[Offer, ...], tuple[str, ...]]:
+    """Return the offers of what is pinned, and the names of what is left out.
+
+    Left out is what does not exist, was withdrawn or cannot be reached, and what does not fit into
+    `room` estimated tokens.
+    """
+    offers: list[Offer] = []
+    left_out = []
+    for name in names:
+        found = _find_offers(name, registry, caller)
+        size = tokens.of_offers(found)
+        if not found or size > room:
+            left_out.append(name)
+            continue
+        room -= size
+        offers.extend(found)
+    return tuple(offers), tuple(left_out)
+
+
+def _find_offers(name: str, registry: Registry, caller: Caller) -> tuple[Offer, ...]:
+    if name in PINNED_ONLY:
+        return (PINNED_ONLY[name],)
+    try:
+        # who is named stands first, whatever else is like it
+        hits = registry.query(name, caller).hits
+    except (BackendError, UsageError):
+        return ()
+    return tuple(hit.offer for hit in hits if hit.offer.name == name)

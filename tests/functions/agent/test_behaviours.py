@@ -1,0 +1,394 @@
+"""Behaviours say how an agent goes about its own work: prompt, tools, limits, what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from functions.agent.behaviours.built_in import BUILT_IN
+from functions.agent.messages import SCHEDULED_NOTE
+from functions.agent.schedules.schedule import HEARTBEAT, Schedule, make_event
+from functions.agent.schedules.when import When
+from functions.agent.session.trace import load_trace
+from functions.agent.toolset import in_scope
+from functions.queues.dead_letters import scan_dead_letters
+from functions.wiring import AgentRuntime
+from sigil.errors import UsageError
+from sigil.protocol import Caller
+from sigil.storage.kv import keys
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, call, say
+from tests.fakes.server import Answer
+from tests.functions.agent.test_own_work import BY, own, run, work
+from tests.functions.chats import Chats
+from tests.functions.people import platform
+
+SLEEP = call(("cap_sleep", {}))
+
+
+@pytest.fixture
+def open_chats(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> Callable[..., Chats]:
+    def make(**settings: Any) -> Chats:
+        return Chats(runtime(**{"llm_url": model.url, **platform(bot), **settings}), bot)
+
+    return make
+
+
+@pytest.fixture
+def chats(open_chats: Callable[..., Chats]) -> Chats:
+    return open_chats()
+
+
+def write(chats: Chats, name: str, text: str) -> None:
+    documents = chats.runtime.app.documents
+    documents.write(documents.agent, f"behaviour/{name}", text, by="test")
+
+
+def deploy(chats: Chats, name: str) -> None:
+    """Deploy a capability of the agent's, as a person does."""
+    spec = {
+        "name": name,
+        "description": f"{name} a number",
+        "schema": {"type": "object", "properties": {}},
+        "execute": "return 'done'",
+    }
+    chats.runtime.app.registry.deploy(spec, Caller("main"))
+
+
+def hop(name: str) -> Any:
+    return call(("cap_next_behavior", {"name": name}))
+
+
+def tools_of(body: Any) -> list[str]:
+    return [tool["function"]["name"] for tool in body.get("tools", ())]
+
+
+def results(body: Any) -> list[str]:
+    return [each["content"] for each in body["messages"] if each["role"] == "tool"]
+
+
+def steps(chats: Chats, event: str = "wakeup:1") -> Sequence[dict[str, Any]]:
+    record = load_trace(chats.runtime.stores.kv, event)
+    assert record
+    return record["steps"]  # type: ignore[return-value]
+
+
+def test_a_run_begins_with_its_behaviour_and_its_tools_and_reads_them_in_order(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    documents = chats.runtime.app.documents
+    documents.write(documents.agent, "role", "You help Ada.", by="test")
+    documents.write(documents.agent, "self", "I am careful.", by="test")
+    model.then(say("[SILENT]"), say("[SILENT]"))
+    run(chats, work(1), work(2, text="look again"))
+    first, again = model.bodies
+    static = ["sigil_query", "sigil_deploy"]
+    assert tools_of(first) == [*static, "cap_sleep", "cap_next_behavior", "cap_tell"]
+    whole = "\n".join(message["content"] for message in first["messages"])
+    parts = [
+        "You help Ada.",
+        "I am careful.",
+        "<<ENVIRONMENT>>",
+        "<<BEHAVIOUR>>",
+        BUILT_IN["on_wakeup"],
+        "look at the mail",
+    ]
+    places = [whole.index(part) for part in parts]
+    assert places == sorted(places)
+    briefing, asked = first["messages"][1:]
+    assert briefing["content"].startswith("[runtime]\n<<ENVIRONMENT>>\n20")
+    assert asked["content"].endswith(f"look at the mail\n{SCHEDULED_NOTE}")
+    assert again["messages"][: len(first["messages"])] == first["messages"]
+    assert tools_of(again) == tools_of(first)
+    assert steps(chats)[0] == {"kind": "behaviour", "name": "on_wakeup", "pins": 3}
+
+
+def test_the_tools_of_a_behaviour_are_a_function_of_the_history(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(say("[SILENT]"))
+    run(chats, work(1))
+    messages = own(chats).messages
+    assert [offer.tool for offer in in_scope(messages)] == [
+        "cap_sleep",
+        "cap_next_behavior",
+        "cap_tell",
+    ]
+    # what compaction evicts is gone, and the next briefing brings it back
+    opened = chats.runtime.app.sessions.open(keys.session_of("main", "own:main"))
+    chats.runtime.app.sessions.save(opened, replace(opened.document, messages=()))
+    assert in_scope(own(chats).messages) == ()
+    model.then(say("[SILENT]"))
+    run(chats, work(2))
+    assert tools_of(model.bodies[1]) == tools_of(model.bodies[0])
+
+
+def test_no_search_finds_what_is_pinned_only_and_no_chat_can_call_it(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    searches = call(
+        *(("sigil_query", {"query": words}) for words in ("sleep", "next-behavior", "tell"))
+    )
+    model.then(searches, SLEEP, say("no"), say("no"))
+    chats.write(1, "sleep now")
+    chats.work_off()
+    assert len(chats.list_texts()) == 1
+    assert not {"cap_sleep", "cap_tell", "cap_next_behavior"} & {*tools_of(model.bodies[2])}
+    assert "ENOTOOL" in results(model.bodies[2])[-1]
+
+
+def test_sleep_ends_a_run_without_a_word_or_another_request(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(SLEEP)
+    run(chats, work(1))
+    assert len(model.bodies) == 1
+    assert chats.list_texts() == []
+    assert steps(chats)[-2:] == [{"kind": "end", "behaviour": ""}, {"kind": "save"}]
+    assert [message.content for message in own(chats).messages][-1] == "[SILENT]"
+    model.then(say("there is mail"))
+    run(chats, work(2))
+    assert chats.list_texts() == ["there is mail"]
+
+
+def test_a_run_of_the_heartbeat_moves_its_next_look(chats: Chats, model: ScriptedModel) -> None:
+    def sleep(until: str) -> Any:
+        return call(("cap_sleep", {"until": until}))
+
+    chats.write(1, "/heartbeat 30m")
+    chats.work_off()
+    schedules = chats.runtime.app.schedules
+    data = {"home": BY, "wakeup": HEARTBEAT, "owner": "main", "due": 0.0}
+    before = schedules.find_heartbeat()
+    assert before
+    model.then(sleep("in 2 hours"))
+    run(chats, work(1))  # no run of it
+    assert schedules.find_heartbeat() == before
+    model.then(sleep("every day at 9"), sleep("in 8 days"), sleep("in 2 hours"))
+    run(chats, work(2, data=data))
+    assert all("EINVAL" in result for result in results(model.bodies[-1])[-2:])
+    asleep = schedules.find_heartbeat()
+    assert asleep
+    assert asleep.due == pytest.approx(chats.runtime.app.clock.now() + 7_200, abs=60)
+
+
+def test_the_next_behaviour_goes_on_in_the_same_session_with_its_own_tools(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    deploy(chats, "double")
+    write(chats, "rates", '+++\npins = ["double"]\n+++\nCompare with yesterday.')
+    model.then(hop("rates"), say("The euro fell."))
+    run(chats, work(1))
+    first, second = model.bodies
+    assert tools_of(second)[2:] == [*tools_of(first)[2:], "cap_double"]
+    assert "Compare with yesterday." in second["messages"][-2]["content"]
+    assert second["messages"][-1]["content"].endswith(f"look at the mail\n{SCHEDULED_NOTE}")
+    assert second["messages"][: len(first["messages"])] == first["messages"]
+    assert chats.list_texts() == ["The euro fell."]
+
+
+def test_a_run_has_at_most_three_hops_and_stays_where_the_next_is_unknown(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    for name in ("one", "two", "three", "four"):
+        write(chats, name, f"This is {name}.")
+    hops = [hop(name) for name in ("one", "two", "three", "four")]
+    model.then(hop("nowhere"), *hops, say("at the end"), say("at the end"))
+    run(chats, work(1))
+    assert len(model.bodies) == 7  # the last call failed, so the answer was verified
+    unknown = orjson.loads(results(model.bodies[1])[-1].partition("\n")[0])["error"]
+    assert (unknown["code"], unknown["source"]) == ("ENOENT", "next-behavior")
+    assert "on_self_improve" in unknown["suggestion"]
+    assert "four" in unknown["suggestion"]
+    assert "ELIMIT" in results(model.bodies[5])[-1]
+    assert "This is three." in model.bodies[5]["messages"][-4]["content"]
+    assert len(chats.list_texts()) == 1
+    assert not list(scan_dead_letters(chats.runtime.stores.kv))
+
+
+def test_the_first_end_of_a_step_counts(chats: Chats, model: ScriptedModel) -> None:
+    model.then(call(("cap_sleep", {}), ("cap_next_behavior", {"name": "on_self_improve"})))
+    run(chats, work(1))
+    assert len(model.bodies) == 1
+    model.then(say("fine"))
+    run(chats, work(2))
+    assert "ended the run already" in results(model.bodies[1])[1]
+
+
+def test_a_behaviour_that_names_the_next_one_is_followed_by_it(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    write(chats, "on_wakeup", '+++\nnext = "tidy"\n+++\nLook at the mail.')
+    write(chats, "tidy", '+++\nnext = "on_wakeup"\nlimits = { hops = 1 }\n+++\nPut it in order.')
+    model.then(say("There was a letter."), say("[SILENT]"))
+    run(chats, work(1))
+    assert len(model.bodies) == 2
+    assert chats.list_texts() == ["There was a letter."]
+    model.then(SLEEP)  # who ends the run ends it
+    run(chats, work(2))
+    assert len(model.bodies) == 3
+
+
+def test_tell_says_something_at_once_and_only_to_its_own_people(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    both = call(
+        ("cap_tell", {"text": "I have begun."}),
+        ("cap_tell", {"text": "secret", "to": "telegram:999"}),
+    )
+    model.then(both, say("I am done."), say("I am done."))
+    run(chats, work(1))
+    told, done = chats.list_texts()
+    assert told == "I have begun."
+    assert done.startswith("I am done.")
+    told, refused = results(model.bodies[1])
+    assert told == f'{{"ok":"it is said in {BY}"}}'
+    assert "EPERM" in refused
+    model.then(call(("cap_tell", {"text": "hello"})), say("[SILENT]"))
+    run(chats, work(2, data={}))
+    assert "ENOENT" in results(model.bodies[-1])[-1]
+
+
+def test_quiet_hours_hold_back_what_is_told(chats: Chats, model: ScriptedModel) -> None:
+    chats.write(1, "/quiet 00:00-23:59")
+    chats.work_off()
+    before = chats.list_texts()
+    model.then(call(("cap_tell", {"text": "I have begun."})), SLEEP)
+    run(chats, work(1))
+    assert chats.list_texts() == before
+    assert chats.document().held == ("I have begun.",)
+
+
+@pytest.mark.parametrize(("most", "requests"), [(1, 1), (3, 3), (8, 7)])
+def test_a_run_that_always_wants_more_ends_at_its_limit_and_its_trace_says_why(
+    chats: Chats, model: ScriptedModel, most: int, requests: int
+) -> None:
+    write(chats, "on_wakeup", f"+++\nlimits = {{ requests = {most} }}\n+++\nLook.")
+    searching = call(("sigil_query", {"query": "anything"}))
+    model.then(*[searching] * (requests - 1), say("so far so good"))
+    run(chats, work(1))
+    assert len(model.bodies) == requests
+    assert "tools" not in model.bodies[-1]
+    assert "all steps" in model.bodies[-1]["messages"][-1]["content"]
+    assert {"kind": "limit", "limit": "requests", "end": "sleep"} in steps(chats)
+    assert chats.list_texts() == ["so far so good"]
+
+
+def test_a_run_that_takes_too_long_is_stopped_and_says_so(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(turn_seconds=1e-6)
+    run(chats, work(1))
+    assert model.bodies == []
+    assert {"kind": "limit", "limit": "seconds", "end": "safe_stop"} in steps(chats)
+    assert len(chats.list_texts()) == 1
+
+
+def test_a_failure_is_not_tried_again_inside_a_behaviour(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(Answer(400))
+    run(chats, work(1))
+    assert len(model.bodies) == 1
+    assert steps(chats)[-1]["finish"] == "error"
+
+
+def test_what_cannot_be_pinned_is_left_out_and_said_in_the_trace(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    deploy(chats, "double")
+    deploy(chats, "triple")
+    chats.runtime.app.registry.yank("triple@1", Caller("main", owner=True))  # type: ignore[attr-defined]
+    pins = ["double", "nothing-such", "sleep", "triple"]
+    write(chats, "on_wakeup", f"+++\npins = {pins}\n+++\nCount.")
+    model.then(say("[SILENT]"))
+    run(chats, work(1))
+    assert tools_of(model.bodies[0])[2:] == ["cap_double", "cap_sleep"]
+    assert steps(chats)[0]["left_out"] == ["nothing-such", "triple"]
+
+
+def test_a_schedule_runs_its_behaviour_with_its_model_and_counts_the_whole_chain(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    write(chats, "rates", '+++\nmodel = "small"\n+++\nLook at the rates.')
+    write(chats, "later", '+++\nmodel = "other"\n+++\nSay it.')
+    app = chats.runtime.app
+    now = app.clock.now()
+
+    def wake(text: str, **fields: Any) -> Schedule:
+        when = When(kind="at", at=now + 60, zone="UTC")
+        wanted = Schedule(id="", when=when, session=BY, by=BY, since=now, text=text, **fields)
+        made, _ = app.schedules.add(wanted)
+        run(chats, make_event(made, "main", "1", now))
+        found = app.schedules.find(made.id)
+        assert found
+        return found
+
+    model.then(hop("later"), say("The euro fell."))
+    ran = wake("rates", behaviour="rates")
+    assert [body["model"] for body in model.bodies] == ["small", "other"]
+    assert "Look at the rates." in model.bodies[0]["messages"][1]["content"]
+    assert ran.last
+    assert ran.last.outcome == "said"
+    assert ran.last.event == f"wakeup:main:{ran.id}:1"
+    assert ran.last.tokens > 0
+    spent = ran.last.tokens
+    model.then(say("[SILENT]"))
+    ran = wake("rates again", behaviour="rates", model="chosen")
+    assert model.bodies[-1]["model"] == "chosen"
+    assert ran.last
+    assert 0 < ran.last.tokens < spent
+
+
+def test_a_behaviour_that_is_gone_is_replaced_by_on_wakeup(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(say("[SILENT]"))
+    run(chats, work(1, data={"home": BY, "behaviour": "gone"}))
+    assert BUILT_IN["on_wakeup"] in model.bodies[0]["messages"][1]["content"]
+    assert steps(chats)[0]["missing"] == "gone"
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_each_built_in_behaviour_can_be_invoked(
+    chats: Chats, model: ScriptedModel, name: str
+) -> None:
+    model.then(say("[SILENT]"))
+    run(chats, work(1, data={"behaviour": name}))
+    assert BUILT_IN[name] in model.bodies[0]["messages"][1]["content"]
+
+
+def test_a_chat_reads_on_msg_only_once_somebody_has_written_it(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(say("one"), say("two"), say("three"))
+    chats.write(1, "hello")
+    chats.work_off()
+    write(chats, "on_msg", "Answer in rhymes.")
+    chats.write(2, "hello again")
+    chats.work_off()
+    write(chats, "on_msg", "")
+    chats.write(3, "and again")
+    chats.work_off()
+    plain, rhymed, last = (body["messages"][0]["content"] for body in model.bodies)
+    segment = "<<BEHAVIOUR>>\n## Behaviour\n\nAnswer in rhymes.\n<</BEHAVIOUR>>"
+    assert "BEHAVIOUR" not in plain
+    assert segment in rhymed
+    assert rhymed.replace(f"{segment}\n", "").replace(f"\n{segment}", "") == plain
+    assert last == plain
+
+
+def test_only_what_can_be_read_is_written(chats: Chats) -> None:
+    with pytest.raises(UsageError, match="no end"):
+        write(chats, "on_wakeup", "+++\nnext = 'x'")
+    for name in ("On_wakeup", "../x", "a#b", "x" * 41, ""):
+        with pytest.raises(UsageError, match="no document"):
+            write(chats, name, "text")
+    with pytest.raises(UsageError, match="characters"):
+        write(chats, "long", "x" * 8_001)
