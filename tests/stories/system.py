@@ -67,8 +67,8 @@ class Planner(ScriptedModel):
     """A model whose replies depend on what it reads alone: whoever asks again is told the same.
 
     `task N` takes it three rounds: a query, a call of both capabilities side by side, a long
-    answer. Anything else is answered at once. `spin`: how long each of the two works. What `then`
-    was given comes first.
+    answer. `hop` goes on with another behaviour where it wakes the agent. Anything else is answered
+    at once. `spin`: how long each of the two works. What `then` was given comes first.
     """
 
     def __init__(self) -> None:
@@ -99,6 +99,8 @@ def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
     asked = text_of(messages[place])
     task = re.fullmatch(r"task (\d+)", asked)
     step = sum(message["role"] == "assistant" for message in messages[place:])
+    if "\nhop\n" in messages[place]["content"] and "## on_wakeup" in messages[place - 1]["content"]:
+        return call(("cap_next_behavior", {"name": "on_self_improve"}))
     if task is None:
         return say("\n".join(f"answer to {text}" for text in list_row(messages)))
     if step > 1:

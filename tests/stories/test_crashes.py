@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import orjson
 import pytest
@@ -45,6 +45,7 @@ AT_ONCE = 6
 FIRST, NEXT = update(10, "task 1"), update(11, "hello")
 EARLIER = update(9, "hello")
 ALICE = "main.alice"
+HOP: Final = "hop"
 OUTCOME = f"answer to {SCHEDULED_NOTE}"
 REPLY, FOLLOWING = ("…", "… answer to task 1"), "answer to hello"
 IN_FLIGHT, POISON = 6, "poison"
@@ -290,19 +291,20 @@ def test_a_crash_in_a_turn_that_answers_two_messages_loses_nothing_and_repeats_n
 @pytest.mark.parametrize(
     ("open_system", "kind"),
     [
-        ("sqlite", "task"),
         ("redis", "wakeup"),
         ("dynamodb", "wakeup"),
         ("sqs", "task"),
         ("sqlite", "mail"),
+        ("sqlite", HOP),
     ],
     indirect=["open_system"],
 )
 def test_a_crash_in_work_of_another_agents_own_tells_its_chat_once(
-    open_system: OpenSystem, kind: Kind
+    open_system: OpenSystem, kind: Kind | Literal["hop"]
 ) -> None:
     """Its outcome is an event of its own: killed before the checkpoint, behind it, behind the put
-    and before the acknowledgement, it is said once. Mail is shown once, and gone after that.
+    and before the acknowledgement, it is said once. Mail is shown once, and gone after that. Where
+    another behaviour goes on, each of the two runs once.
     """
     with open_system(lease=60.0) as system:
         put_work(system, kind)
@@ -317,7 +319,7 @@ def test_a_crash_in_work_of_another_agents_own_tells_its_chat_once(
     assert not broken_rows, "\n".join(broken_rows)
 
 
-def put_work(system: System, kind: Kind) -> None:
+def put_work(system: System, kind: Kind | Literal["hop"]) -> None:
     """Put work of another agent's own into the queue, as the runtime does."""
     now = time.time()
     record = AgentRecord("agent", "enabled", now, f"telegram:{OWNER}")
@@ -326,11 +328,11 @@ def put_work(system: System, kind: Kind) -> None:
         Mailbox(system.store, ALICE).deliver(Mail("1", "alice", "the mail", now))
     event = Event(
         id="wakeup:1",
-        kind=kind,
+        kind="wakeup" if kind == HOP else kind,
         agent=ALICE,
         session="own:main",
         sender=Sender("runtime:scheduler"),
-        text="look at the mail",
+        text=HOP if kind == HOP else "look at the mail",
         at=now,
         order=order_of(now, 1),
         private=True,
@@ -342,7 +344,7 @@ def put_work(system: System, kind: Kind) -> None:
         open_queue(settings, stores).chats.put(event)
 
 
-def play_work(open_system: OpenSystem, kind: Kind, point: str) -> Row:
+def play_work(open_system: OpenSystem, kind: Kind | Literal["hop"], point: str) -> Row:
     """Crash at the point in work of the agent's own, and look at what its chat has heard."""
     with open_system(lease=within(LEASES[MODES[0]])) as system:
         try:
@@ -364,7 +366,10 @@ def play_work(open_system: OpenSystem, kind: Kind, point: str) -> Row:
         if system.platform.texts not in ([OUTCOME], [*texts, OUTCOME]) or said != [OUTCOME]:
             problems.append(f"sent {system.platform.texts}, in the history {said}")
         own = Sessions(system.store).open(keys.session_of(ALICE, "own:main")).document
-        if [message.role for message in own.messages] != ["user", "assistant"]:
+        roles = "user user assistant"
+        if kind == HOP:
+            roles = f"user user assistant tool assistant {roles}"
+        if [message.role for message in own.messages] != roles.split():
             problems.append(f"its own history: {own.messages}")
         mails = system.store.scan(keys.mail(ALICE, 0.0, "").partition)
         if mails or document.posts or document.outbox or system.dead_letters():
