@@ -122,17 +122,13 @@ class Documents:
         before, version = self._read_head(scope, self._require_name(scope, name))
         if expect is not None and expect != before.version:
             raise Conflict(f"{name} was changed meanwhile: it is at version {before.version}")
-        if (
-            before.version
-            and before.by != DAMAGED
-            and before.text
-            == check_document_text(name, text, self._caps.get(name, BEHAVIOUR_CHARACTERS))
-        ):
+        text = check_document_text(name, text, self._caps.get(name, BEHAVIOUR_CHARACTERS))
+        if before.version and before.by != DAMAGED and before.text == text:
             return before
         after = replace(
             before,
             version=before.version + 1,
-            text=check_document_text(name, text, self._caps.get(name, BEHAVIOUR_CHARACTERS)),
+            text=text,
             at=self._now(),
             by=one_line(by, 80),
             why=one_line(why, 200),
