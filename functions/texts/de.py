@@ -227,6 +227,7 @@ class German(Texts):
     status_waiting = "Ich warte auf das Modell, das im Moment nicht antwortet."
     status_agent = "Der Agent {name} verbrauchte {spent} aller Token{limit}."
     status_model = "Modell: {model}, sein Fenster von {window} Token ist zu {share} belegt."
+    status_next = "Als Nächstes hier von selbst: „{title}“, {time}."
     status_version = "Version {version}, läuft seit {uptime}."
     status_version_only = "Version {version}."
     status_failures = "Von den letzten {steps} Schritten gingen {failed} schief."

@@ -176,6 +176,7 @@ class Texts:
     status_waiting = "I am waiting for the model, which does not answer at the moment."
     status_agent = "Agent {name} used {spent:,} of all tokens{limit}."
     status_model = "Model: {model}, with {share} of its window of {window:,} tokens in use."
+    status_next = "Next here by myself: “{title}”, {time}."
     status_version = "Version {version}, running for {uptime}."
     status_version_only = "Version {version}."
     status_failures = "Lately, {failed} of {steps} steps went wrong."

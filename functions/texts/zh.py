@@ -164,6 +164,7 @@ class Chinese(Texts):
     status_waiting = "模型暂时没有回应，我在等它。"
     status_agent = "其中智能体 {name} 用了 {spent:,} token{limit}。"
     status_model = "模型：{model}，窗口 {window:,} token，已用 {share}。"
+    status_next = "接下来我会在这里自己做：“{title}”，{time}。"
     status_version = "版本 {version}，已运行 {uptime}。"
     status_version_only = "版本 {version}。"
     status_failures = "最近 {steps} 步里有 {failed} 步没成功。"

@@ -22,7 +22,10 @@ from functions.agent.session.document import Document
 from functions.prices import format_money
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
+from functions.time.time_zone import format_clock
+from sigil.errors import one_line
 
+TITLE_CHARACTERS = 60
 SHOWN_FAILURES = 3
 """`/status` tells so many of the last failures."""
 
@@ -162,6 +165,7 @@ def describe_status(call: CommandCall) -> list[str]:
             model=document.model or app.model.name, window=app.model.window, share=f"{share:.0%}"
         )
         lines += [model, _describe_version(app, texts)]
+    lines.append(_describe_next_wakeup(call))
     if report.failed:
         failed = texts.status_failures.format(steps=report.operations, failed=report.failed)
         lines.append(failed)
@@ -197,6 +201,18 @@ def _describe_state(report: StatusReport, call: CommandCall) -> str:
     if turn is None:
         return texts.status_ready
     return texts.status_waiting if turn.waiting else texts.status_working
+
+
+def _describe_next_wakeup(call: CommandCall) -> str:
+    """Return what the agent does next in this chat by itself; empty for nothing."""
+    found = call.app.schedules.list_of_chat(call.event.session)
+    waiting = [each for each in found if not each.paused]
+    if not waiting:
+        return ""
+    first = min(waiting, key=lambda each: each.due)
+    time = format_clock(first.due, first.when.zone, call.app.clock.now())
+    title = one_line(first.title, TITLE_CHARACTERS)
+    return call.texts.status_next.format(title=title, time=time)
 
 
 def _describe_version(app: App, texts: Texts) -> str:

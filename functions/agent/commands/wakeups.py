@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.schedules.description import describe_when
 from functions.agent.schedules.schedule import Schedule, make_event
 from functions.time.time_zone import format_clock, format_stamp
 from sigil.errors import one_line
@@ -22,9 +23,9 @@ def run_wakeups(call: CommandCall) -> CommandResult:
     if not call.text:
         found = schedules.list_of_chat(call.event.session)
         lines = [_describe(each, call) for each in found]
-        return call.reply(
-            "\n".join([*lines, "", texts.wakeups_how] if lines else [texts.wakeups_none])
-        )
+        if not lines:
+            return call.reply(f"{texts.wakeups_none} {texts.remind_how}")
+        return call.reply("\n\n".join([*lines, texts.wakeups_how]))
     match = _ACTION.fullmatch(call.text)
     if not match:
         return call.reply(texts.wakeups_how)
@@ -53,24 +54,28 @@ def run_wakeups(call: CommandCall) -> CommandResult:
 
 
 def _describe(schedule: Schedule, call: CommandCall) -> str:
-    """Return the line of a schedule: when it is due next, and what became of the last time."""
+    """Return a schedule in lines that fit on a phone: when it is due, and what became of the last
+    time.
+    """
     texts = call.texts
     zone = schedule.when.zone
-    parts = [f"{schedule.number}. {one_line(schedule.title, SHOWN_CHARACTERS)}"]
+    lines = [f"{schedule.number}. {one_line(schedule.title, SHOWN_CHARACTERS)}"]
+    if schedule.when.kind != "at" and not schedule.heartbeat:
+        lines.append(describe_when(schedule.when, texts, call.app.clock.now()))
     if schedule.paused:
         why = texts.wakeup_pauses.get(schedule.paused, schedule.paused)
-        parts.append(texts.wakeup_pause.format(why=why))
+        lines.append(texts.wakeup_pause.format(why=why))
     else:
-        parts.append(texts.wakeup_next.format(time=f"{format_stamp(schedule.due, zone)} ({zone})"))
+        lines.append(texts.wakeup_next.format(time=f"{format_stamp(schedule.due, zone)} ({zone})"))
     last = schedule.last
     if last:
         outcome = texts.wakeup_outcomes.get(last.outcome, last.outcome)
-        parts.append(texts.wakeup_last.format(time=format_stamp(last.due, zone), outcome=outcome))
         if last.tokens:
-            parts.append(texts.wakeup_cost.format(tokens=last.tokens))
+            outcome += f", {texts.wakeup_cost.format(tokens=last.tokens)}"
+        lines.append(texts.wakeup_last.format(time=format_stamp(last.due, zone), outcome=outcome))
     if schedule.skipped or schedule.missed:
-        parts.append(texts.wakeup_left_out.format(skipped=schedule.skipped, missed=schedule.missed))
-    return " · ".join(parts)
+        lines.append(texts.wakeup_left_out.format(skipped=schedule.skipped, missed=schedule.missed))
+    return "\n".join(lines)
 
 
 COMMANDS: Final[Commands] = {

@@ -9,6 +9,7 @@ import pytest
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent import talk
 from tests.functions.agent.schedules.wakeups import BY, Wakeups
 from tests.functions.chats import Chats
 from tests.functions.people import GUEST, OWNER, platform
@@ -26,16 +27,25 @@ def tell(chats: Chats, text: str, sender: int = OWNER) -> str:
     return chats.list_texts()[-1]
 
 
+def read_status(chats: Chats) -> str:
+    return talk.tell(chats.runtime, "/status", session=BY, sender=BY)[0]
+
+
 def test_a_chat_reads_its_own_schedules_with_zone_outcome_and_cost(
     chats: Chats, model: ScriptedModel
 ) -> None:
-    assert tell(chats, "/wakeups") == "Nothing is scheduled here."
+    assert tell(chats, "/wakeups").startswith("Nothing is scheduled here. /remind TIME TEXT")
+    assert "Next here" not in read_status(chats)
     model.then(say("A letter has come."))
     wakeups = Wakeups(chats)
     Wakeups(chats, session="telegram:77", text="somebody else's")
     shown = tell(chats, "/wakeups")
-    assert shown.startswith("1. look at the mail · next 2")
-    assert "(UTC)" in shown
+    title, times, next_time = shown.splitlines()[:3]
+    assert (title, times) == ("1. look at the mail", "every hour (UTC)")
+    assert next_time.startswith("next 2")
+    assert next_time.endswith(" (UTC)")
+    assert max(len(each) for each in (title, times, next_time)) <= 40
+    assert "Next here by myself: “look at the mail”, " in read_status(chats)
     wakeups.run()
     shown = tell(chats, "/wakeups")
     assert "said something" in shown
