@@ -18,7 +18,7 @@ from functions.agent.commands import control
 from functions.agent.consolidation import consolidate_owed
 from functions.agent.language import choose_texts_for
 from functions.agent.loop import SAVE_SECONDS
-from functions.agent.schedules.outcome import note_lost_run
+from functions.agent.schedules.outcome import note_lost_run, note_skipped_run
 from functions.agent.session.store import SessionHandle
 from functions.agent.turn import NeedsIsolation, WorkerBudget, abandon_turn, run_turn
 from functions.alerts import halt_alert, send_alert
@@ -204,7 +204,9 @@ def handle_event(
         return ()
     found = _find_agent(event, runtime)
     if isinstance(found, AbsentAgent):
-        _give_up_silently(event, runtime, found.reason)
+        now = runtime.app.clock.now()
+        if not (found.is_away and note_skipped_run(runtime.stores.kv, event, found.reason, now)):
+            _give_up_silently(event, runtime, found.reason)
         return ()
     misfit = _explain_misfit(event)
     if misfit:

@@ -19,9 +19,10 @@ NAME_CHARACTERS: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class AbsentAgent:
-    """An agent that works on no event, and why."""
+    """An agent that works on no event, and why; `is_away` says that it may come back as it is."""
 
     reason: str
+    is_away: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class AgentDirectory:
         except ValueError:
             return AbsentAgent(f"the record of the agent {shown!r} is damaged")
         if record.state != "enabled":
-            return AbsentAgent(f"the agent {shown!r} is {record.state}")
+            is_away = record.state == "disabled"
+            return AbsentAgent(f"the agent {shown!r} is {record.state}", is_away=is_away)
         try:
             app = self._factory.make_agent(root, name, record)
         except UsageError as problem:  # such as a guide of a package that is not installed any more

@@ -48,6 +48,16 @@ def note_lost_run(kv: KV, event: Event, reason: str, now: float) -> tuple[Event,
     return _note(kv, event, Run(name_run(event), _find_due(event), now, "failed", reason, tokens))
 
 
+def note_skipped_run(kv: KV, event: Event, reason: str, now: float) -> bool:
+    """Write down that a run was left out, because its agent is away for the time being; False for
+    what is no run.
+    """
+    if not _is_run(event):
+        return False
+    _note(kv, event, Run(event.id, _find_due(event), now, "skipped", reason))
+    return True
+
+
 def _is_run(event: Event) -> bool:
     """Return whether an event is a run of a schedule."""
     is_known = event.data.get("wakeup") and event.data.get("owner")
