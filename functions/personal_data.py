@@ -254,7 +254,9 @@ class PersonalData:
         schedules = list(Schedules(self._kv, self._app.name).scan())
         while True:
             size = len(ids) + len(chats)
-            chats |= {each.own_session for each in schedules if _wants(each, ids, chats)}
+            # a heartbeat's session is the agent's: it has mail of everybody
+            wanted = [each for each in schedules if _wants(each, ids, chats) and not each.heartbeat]
+            chats |= {each.own_session for each in wanted}
             chats |= {name for name in names.values() if any(_owns(id, name) for id in ids)}
             for linked in links.values():
                 if any(chat.session in chats or chat.who in ids for chat in linked):

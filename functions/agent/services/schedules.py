@@ -236,7 +236,9 @@ def _describe(schedule: Schedule, home: _Home, now: float) -> dict[str, Json]:
     if not schedule.paused:
         first = schedule.due
         left = schedule.when.times - schedule.runs if schedule.when.times else 0
-        rest = list_next(schedule.when, first, began=schedule.since, count=2)
+        rest: Sequence[float] = ()
+        if not schedule.heartbeat:  # its later looks depend on what this one finds
+            rest = list_next(schedule.when, first, began=schedule.since, count=2)
         times = (first, *rest)[: left or 3]
     said = describe_when(schedule.when, home.texts, now)
     if len(times) > 1:

@@ -10,6 +10,7 @@ import pytest
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.schedules.schedule import HEARTBEAT
 from functions.agent.schedules.tick import wake_agents
+from functions.personal_data import PersonalData
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from sigil.storage.kv.update import scan_all
@@ -137,3 +138,21 @@ def test_many_runs_before_it_make_the_next_one_no_dearer(
     size = len(str(model.requests[-1].json()["messages"]))
     assert len(model.requests) == 12
     assert size < 15_000, size
+
+
+def test_the_work_of_a_heartbeat_does_not_belong_to_whoever_set_it(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    tell(chats, "/heartbeat 30m")
+    runtime = chats.runtime
+    Mailbox(runtime.stores.kv, "main").deliver(Mail("1", "Bob", "for nobody else", 1.0))
+    model.then(say("[SILENT]"))
+    look(chats)
+    personal = PersonalData(runtime.app, runtime.stores.artifacts)
+    found = personal.find(f"telegram:{OWNER}")
+    exported = str(personal.export(found))
+    assert "this is your heartbeat" in exported  # the record itself
+    assert "for nobody else" not in exported
+    personal.erase(found)
+    assert runtime.app.schedules.find_heartbeat() is None
+    assert "for nobody else" in str(runtime.app.sessions.open(OWN).document.messages)
