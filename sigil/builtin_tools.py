@@ -311,6 +311,13 @@ def hit_row(hit: Hit) -> dict[str, Json]:
     the tool.
     """
     offer = hit.offer
+    if hit.offers:
+        return {
+            "capability": offer.name,
+            "tools": [each.tool for each in hit.offers],
+            "description": hit.summary or offer.description,
+            "score": hit.score,
+        }
     return {
         "capability": offer.name,
         "tool": offer.tool,
@@ -344,7 +351,9 @@ def weak_row(weak: WeakHit) -> dict[str, Json]:
 def next_call(items: Sequence[Json]) -> dict[str, Json]:
     """Return the field that says which tool to call, empty when there is none."""
     rows = [as_mapping(item) for item in items]
-    tools = [row["tool"] for row in rows if "tool" in row]
+    tools: list[Json] = []
+    for row in rows:
+        tools += [row["tool"]] if "tool" in row else as_sequence(row.get("tools"))
     if not tools:
         return {}
     if len(tools) == 1:
@@ -371,6 +380,11 @@ def without_tools(row: Mapping[str, Json], tools: Collection[str]) -> dict[str, 
     """
 
     def drop_tool(row: Mapping[str, Json]) -> dict[str, Json]:
+        if "tools" in row:
+            left = [tool for tool in as_sequence(row["tools"]) if tool not in tools]
+            if left:
+                return {**row, "tools": left}
+            return {"capability": row["capability"]}
         if row.get("tool") not in tools:
             return dict(row)
         return {name: row[name] for name in row if name not in ("tool", "description", "next")}

@@ -37,9 +37,9 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", re.ASCII)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _VERSION = re.compile(r"[1-9][0-9]{0,7}", re.ASCII)
 TOOL_PREFIX, TOOL_LIMIT = "cap_", 64
-Kind = Literal["wasm", "host", "mcp"]
+Kind = Literal["wasm", "host", "mcp", "bundle"]
 """The kind of a capability: a module in the sandbox, a function of the agent's own, a tool of an
-MCP server.
+MCP server, or some of these that are found together.
 """
 
 
@@ -201,12 +201,18 @@ class Offer:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """An offer that a query found; `score` in 0…1. `summary`: its description without the examples,
-    which its tool has.
+    which its tool has. `offers` are those of a bundle's members, what was found itself first.
     """
 
     offer: Offer
     score: float
     summary: str = ""
+    offers: tuple[Offer, ...] = ()
+
+    @property
+    def loads(self) -> tuple[Offer, ...]:
+        """Return the offers that become tools."""
+        return self.offers or (self.offer,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,13 +340,17 @@ def hit_row(hit: Hit, registry: Registry, caller: Caller) -> HitRow:
     else:
         tags = detail.get("tags", [])
         examples = detail.get("examples", [])
-    return {
+    row: HitRow = {
         **offer_row(hit.offer),
         "summary": hit.summary,
         "tags": tags,
         "examples": examples,
         "score": hit.score,
+        "offers": [offer_row(each) for each in hit.offers],
     }
+    if not hit.offers:
+        del row["offers"]
+    return row
 
 
 def query_page(found: Found, registry: Registry, caller: Caller) -> QueryPage:

@@ -32,8 +32,8 @@ NextPage = Annotated[
 ]
 TokenKind = Literal["admin", "deploy", "invoke"]
 CapabilityKind = Annotated[
-    Literal["wasm", "host", "mcp"],
-    Field(description="what runs; `host` runs inside an agent alone"),
+    Literal["wasm", "host", "mcp", "bundle"],
+    Field(description="what runs; `host` runs inside an agent alone, of a `bundle` its members"),
 ]
 _Class = TypeVar("_Class", bound=type)
 
@@ -86,7 +86,7 @@ class RemovedRow(TypedDict):
 @schema_name("Hit")
 class HitRow(OfferRow):
     """A capability that a query found, ready to call. `summary`: the description without the
-    examples.
+    examples. `offers`: the members of a bundle, which are what is called.
     """
 
     summary: str
@@ -94,6 +94,7 @@ class HitRow(OfferRow):
     score: Score
     tags: list[str]
     examples: list[str]
+    offers: NotRequired[list[OfferRow]]
 
 
 @schema_name("Glimpse")
@@ -193,6 +194,7 @@ class InterfaceRow(PublicRow):
     idempotent: bool
     permissions: dict[str, object]
     limits: LimitsRow
+    members: NotRequired[list[str]]
 
 
 @schema_name("Pin")

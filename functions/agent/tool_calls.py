@@ -28,7 +28,7 @@ from sigil import builtin_tools
 from sigil.builtin_tools import original_arguments, read_arguments
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence
-from sigil.protocol import Caller, Found, Json, Offer, Registry, capability_of
+from sigil.protocol import Caller, Found, Hit, Json, Offer, Registry, capability_of
 from sigil.strict_json import dumps
 
 RECALL = "recall"
@@ -204,10 +204,12 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
     listed = {name: value for name, value in listed.items() if name != ALSO_REMEMBERED}
     items = []
     for item in map(as_mapping, as_sequence(listed["items"])):
-        items.append({name: item[name] for name in ("capability", "tool") if name in item})
+        items.append({name: item[name] for name in ("capability", "tool", "tools") if name in item})
     while True:
         shorter = _list_loads(result.call, {**listed, "items": items}, result.loads)
-        unpaged = [number for number, item in enumerate(items) if "tool" not in item]
+        unpaged = [
+            number for number, item in enumerate(items) if not item.keys() & {"tool", "tools"}
+        ]
         if len(shorter.content) <= share:
             return replace(shorter, ms=result.ms)
         near = as_sequence(listed.get(NEAR))
@@ -386,10 +388,11 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
     remembered = context.find_remembered(text)
     others = remembered.others if remembered.is_own or not hits else ""
     if (remembered.things or remembered.near or others) and RECALL not in [
-        hit.offer.name for hit in hits
+        offer.name for hit in hits for offer in hit.loads
     ]:
         for hit in context.registry.query(RECALL, context.caller, limit=1).hits:
-            if hit.offer.name == RECALL and context.gate.may_find(RECALL):
+            found_names = [offer.name for offer in hit.loads]
+            if RECALL in found_names and context.gate.may_find(RECALL):
                 hits.append(hit)
                 found = replace(found, hits=tuple(hits), total=found.total + 1)
     listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
@@ -401,18 +404,23 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
     if remembered.things:
         things: list[Json] = [dict(thing) for thing in remembered.things]
         listed = {REMEMBERED: things, **listed, "next": ANSWER_IT}
-    return _list_loads(call, listed, tuple(hit.offer for hit in hits))
+    return _list_loads(call, listed, tuple(offer for hit in hits for offer in hit.loads))
 
 
 def _leave_out_denied(found: Found, context: ToolCallContext) -> Found:
     """Return what was found without the capabilities that the policy denies."""
     gate = context.gate
-    hits = tuple(hit for hit in found.hits if gate.may_find(hit.offer.name))
+    hits: list[Hit] = []
+    for hit in found.hits:
+        # of a bundle the members are what the model gets
+        offers = tuple(offer for offer in hit.offers if gate.may_find(offer.name))
+        if gate.may_find(hit.offer.name) and bool(offers) == bool(hit.offers):
+            hits.append(replace(hit, offers=offers))
     weak = tuple(hit for hit in found.weak if gate.may_find(hit.name))
     total = found.total - len(found.hits) + len(hits)
     if not hits:
         total = 0  # nobody is told how many there are of what they may not find
-    return replace(found, hits=hits, weak=weak, total=total)
+    return replace(found, hits=tuple(hits), weak=weak, total=total)
 
 
 def _explain_missing_tool(context: ToolCallContext, tool: str) -> SigilError:

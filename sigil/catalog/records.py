@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from sigil.catalog import heads
 from sigil.catalog.heads import HeadState
+from sigil.manifest.languages import BUNDLE, HOST
 from sigil.manifest.model import STORED, Manifest
 from sigil.protocol import Offer
 from sigil.storage.kv import ABSENT, Expect
@@ -103,7 +104,7 @@ def _read_manifest(kind: type, raw: object) -> object:
     """Read the manifest within a record, with the fields of it that a newer version wrote."""
     if kind is Manifest:
         return Manifest.model_validate_json(
-            orjson.dumps(_read_web(raw)), strict=True, extra="allow", context=STORED
+            orjson.dumps(_read_bundle(_read_web(raw))), strict=True, extra="allow", context=STORED
         )
     raise NotImplementedError(kind)
 
@@ -118,7 +119,7 @@ def encode(record: Record) -> bytes:
     """Return the record as JSON."""
     fields = {name: getattr(record, name) for name in _PLAIN_FIELDS}
     dumped = record.manifest.model_dump(mode="json", exclude_unset=True)
-    manifest = _store_web(_add_extra(record.manifest, dumped))
+    manifest = _store_bundle(_store_web(_add_extra(record.manifest, dumped)))
     return orjson.dumps({**fields, "manifest": manifest, **(record._rest or {})})
 
 
@@ -144,6 +145,26 @@ def _read_web(raw: object) -> object:
     if rules:
         others["http"] = rules
     return {**raw, "permissions": {**others, "web": True}}
+
+
+def _store_bundle(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return a dumped manifest with the members of a bundle as they are stored.
+
+    Version 0.1.0 knows no bundles. It reads a function of the agent that requires its members,
+    which no manifest can ask for, and offers what nobody answers.
+    """
+    if manifest.get("lang") != BUNDLE:
+        return manifest
+    others = {name: value for name, value in manifest.items() if name != "members"}
+    return {**others, "lang": HOST, "requires": manifest["members"]}
+
+
+def _read_bundle(raw: object) -> object:
+    """Return a stored manifest as it was before `_store_bundle`."""
+    if not isinstance(raw, dict) or raw.get("lang") != HOST or not raw.get("requires"):
+        return raw
+    others = {name: value for name, value in raw.items() if name != "requires"}
+    return {**others, "lang": BUNDLE, "members": raw["requires"]}
 
 
 def _add_extra(model: BaseModel, dumped: dict[str, Any]) -> dict[str, Any]:

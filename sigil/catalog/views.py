@@ -64,7 +64,7 @@ def detail_row(
 ) -> DetailRow:
     """Return everything about a version: its line in the list and what an inspection adds."""
     manifest = record.manifest.model_dump(mode="json")
-    return {
+    row: DetailRow = {
         **listed,
         "schema": manifest["input"],
         "pure": record.manifest.pure,
@@ -84,7 +84,11 @@ def detail_row(
         "pins": pins,
         "source": source,
         "runs": runs,
+        "members": list(record.manifest.members),
     }
+    if not record.manifest.members:
+        del row["members"]
+    return row
 
 
 def run_rows(runs: Iterable[RunNote], record: Record, caller: Caller) -> list[RunRow]:

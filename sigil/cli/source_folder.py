@@ -36,12 +36,12 @@ CURRENT_FOLDER = Path()
 """The folder that a command uses when none is named."""
 
 
-def read_package(folder: Path) -> Package:
+def read_package(folder: Path, *, has_code: bool = True) -> Package:
     """Return the package in a folder, its permissions checked too; `UsageError` names the line and
-    the field that are wrong.
+    the field that are wrong. One that `has_code` is no bundle.
     """
     from sigil.manifest import permissions
-    from sigil.manifest.languages import HOST
+    from sigil.manifest.languages import BUNDLE, HOST
     from sigil.manifest.messages import with_line
     from sigil.manifest.package import read_folder
 
@@ -52,6 +52,13 @@ def read_package(folder: Path) -> Package:
             "it is a part of the agent: it cannot be built, tested or deployed",
             source=package.manifest.name,
             suggestion="ask the agent for it in a chat",
+        )
+    if has_code and package.manifest.lang == BUNDLE:
+        raise UsageError(
+            "EUSAGE",
+            "it is a bundle, which has no code to build or test",
+            source=package.manifest.name,
+            suggestion="`sigil deploy FOLDER` checks that its members are there",
         )
     try:
         permissions.require_valid_permissions(package.manifest)

@@ -163,6 +163,7 @@ DETAIL = RowReader(
     "limits",
     optional=(
         "kind",
+        "members",
         "source",
         "pending",
         "active",
@@ -220,7 +221,8 @@ SERVER_TOOL = RowReader(
     optional=("hints",),
 )
 HEALTH = RowReader(rows.HealthRow)
-_HIT = RowReader(rows.HitRow, *_OFFER, "score", optional=("kind", "summary"))
+_HIT = RowReader(rows.HitRow, *_OFFER, "score", optional=("kind", "summary", "offers"))
+_MEMBER = RowReader(rows.OfferRow, *_OFFER, optional=("kind",))
 _WEAK = RowReader(rows.WeakHitRow, "capability", "description", "kind")
 _GLIMPSE = RowReader(rows.GlimpseRow, "capability", "description", "score")
 _TESTS = RowReader(rows.GoldenTestCounts, "passed")
@@ -243,7 +245,11 @@ def read_found(body: bytes) -> Found:
     hits = []
     for row in _read_few(_HIT, answer):
         summary = one_line(row.get("summary", ""), DESCRIPTION_CHARACTERS)
-        hits.append(Hit(_read_offer(row), row["score"], summary))
+        members = _MEMBER.check_list(row.get("offers", []))  # older servers know no bundles
+        if len(members) > ITEMS_MOST:
+            raise foreign_answer()
+        offers = tuple(map(_read_offer, members))
+        hits.append(Hit(_read_offer(row), row["score"], summary, offers))
     weak_rows = _WEAK.check_list(answer.get("weak", []))  # servers of 0.1.0 do not send it
     if len(weak_rows) > ITEMS_MOST:
         raise foreign_answer()

@@ -104,6 +104,8 @@ def build(package: Package, sandbox: ModuleChecker) -> BuiltModule:
                     suggestion="take them out",
                 )
             return BuiltModule("sigil", b"")
+        case "bundle":
+            return BuiltModule("sigil", b"")
 
 
 def _decode_source(package: Package) -> str:

@@ -24,7 +24,7 @@ from sigil.deploy import golden_tests
 from sigil.deploy.cooldown import Cooldown
 from sigil.errors import Conflict, Refused, SigilError, UsageError
 from sigil.manifest import permissions
-from sigil.manifest.languages import HOST
+from sigil.manifest.languages import BUNDLE, HOST
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package
 from sigil.manifest.permission_rules import parse_call_rule
@@ -144,7 +144,7 @@ class Deployer:
         with self._take_turn(manifest.name, caller), _named_errors(manifest.name):
             checked, part, program = self._check(linked, caller, log, later=_is_library(caller))
             passed = 0
-            if not _is_library(caller):
+            if not _is_library(caller) and manifest.lang != BUNDLE:
                 bench = golden_tests.GoldenTestBench(
                     self._sandbox, caller.target, linked.view, tenant_of(caller), part.pins
                 )
@@ -217,6 +217,8 @@ class Deployer:
                 source=name,
                 suggestion="write it in a language that the sandbox runs, such as js",
             )
+        if manifest.lang == BUNDLE and not _is_library(caller):
+            _require_members(linked, caller)
         if manifest.permissions.mcp and caller.token:
             raise Refused(
                 "EPERM",
@@ -439,6 +441,35 @@ def _is_owner(caller: Caller) -> bool:
 
 def _is_library(caller: Caller) -> bool:
     return caller.author == "library"
+
+
+def _require_members(linked: LinkedPackage, caller: Caller) -> None:
+    """Raise `UsageError` ENOENT or EINVAL unless every member of a bundle is there and is none."""
+    manifest = linked.manifest
+    if manifest.public:
+        raise Refused(
+            "EPERM",
+            "a bundle is found in its own namespace alone",
+            source=manifest.name,
+            suggestion="leave public out, and make its members public",
+        )
+    for name in manifest.members:
+        active = (linked.view.catalog.load_active(home, name) for home in caller.sees)
+        record = next(filter(None, active), None)
+        if record is None or not caller.reaches(record.namespace, name):
+            raise UsageError(
+                "ENOENT",
+                f"no capability is called {name}",
+                source=manifest.name,
+                suggestion="deploy its members first",
+            )
+        if record.manifest.lang == BUNDLE:
+            raise UsageError(
+                "EINVAL",
+                f"{name} is a bundle, and no bundle has another one in it",
+                source=manifest.name,
+                suggestion=f"name its members: {', '.join(record.manifest.members)}",
+            )
 
 
 def _require_free_name(

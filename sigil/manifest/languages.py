@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-Lang = Literal["js", "ts", "wat", "wasm", "wasi", "c", "assemblyscript", "rust", "mcp", "host"]
+Lang = Literal[
+    "js", "ts", "wat", "wasm", "wasi", "c", "assemblyscript", "rust", "mcp", "host", "bundle"
+]
 
 HOST: Final = "host"
 """The language of a function of the agent itself, which has no code here and runs only inside an
 agent.
 """
+BUNDLE: Final = "bundle"
+"""The language of a list of other capabilities, which are found together."""
+CODELESS: Final = (HOST, BUNDLE)
+"""Languages without code."""
 BINARY: Final = ("wasm", "wasi")
 """Languages whose code is a finished module."""
 SOURCES: Final = {

@@ -17,7 +17,7 @@ from pydantic import (
 
 from sigil.errors import UsageError, one_line
 from sigil.manifest import schema
-from sigil.manifest.languages import HOST, Lang
+from sigil.manifest.languages import BUNDLE, HOST, Lang
 from sigil.manifest.schema import clean_texts
 from sigil.protocol import Kind, is_name
 from sigil.strict_json import canonical
@@ -27,6 +27,8 @@ STORED = "stored"
 not checked again.
 """
 MANIFEST_BYTES = 128 * 1024
+MEMBERS_MOST = 16
+"""A bundle has so many members: a query that finds one pages in all of them."""
 TTL_DEFAULT, TTL_MOST = 3_600, 86_400
 _CODE_WORD = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 
@@ -143,6 +145,9 @@ class Manifest(_ManifestModel):
         default="wait", exclude_if=lambda value: value == "wait"
     )
     requires: Annotated[tuple[Name, ...], Field(max_length=20, strict=False)] = ()
+    members: Annotated[tuple[Name, ...], Field(max_length=MEMBERS_MOST, strict=False)] = Field(
+        default=(), exclude_if=lambda value: not value
+    )
     input: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
     output: dict[str, object] | None = None
     permissions: Permissions = Permissions()
@@ -170,6 +175,25 @@ class Manifest(_ManifestModel):
             raise ValueError(problem.message) from None
 
     @model_validator(mode="after")
+    def _check_members(self, info: ValidationInfo) -> Manifest:
+        if info.context == STORED:
+            return self
+        if self.lang != BUNDLE:
+            if self.members:
+                raise ValueError(f"only a bundle has members: lang is {self.lang}")
+            return self
+        if not self.members:
+            raise ValueError("a bundle has members: name them")
+        if len(set(self.members)) < len(self.members):
+            raise ValueError("a member of a bundle is named once")
+        if self.name in self.members:
+            raise ValueError("a bundle is no member of itself")
+        own = self.requires or self.tests or not self.permissions.none
+        if own or self.input.get("properties"):
+            raise ValueError("a bundle has no input, requires, permissions and tests of its own")
+        return self
+
+    @model_validator(mode="after")
     def _small(self, info: ValidationInfo) -> Manifest:
         if info.context != STORED and len(canonical(self.model_dump(mode="json"))) > MANIFEST_BYTES:
             raise ValueError(f"a manifest has at most {MANIFEST_BYTES // 1024} KiB, tests included")
@@ -187,6 +211,8 @@ class Manifest(_ManifestModel):
         """Return the kind of code that answers a call."""
         if self.lang == HOST:
             return "host"
+        if self.lang == BUNDLE:
+            return "bundle"
         return "mcp" if self.lang == "mcp" else "wasm"
 
     @property

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from sigil.errors import UsageError, one_line
 from sigil.json_fields import as_mapping
 from sigil.manifest.corrections import suggest_schema, suggest_test
-from sigil.manifest.languages import BINARY, HOST, SOURCES
+from sigil.manifest.languages import BINARY, BUNDLE, CODELESS, SOURCES
 from sigil.manifest.messages import (
     first_problem,
     format_field,
@@ -78,7 +78,7 @@ def read_folder(folder: Path) -> Package:
             "it leaves the folder",
             "put the source into the folder",
         )
-    if manifest.lang == HOST:
+    if manifest.lang in CODELESS:
         return Package(manifest, b"")
     code_path = folder / source
     try:
@@ -136,12 +136,16 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
             ("build", next(iter(build), "source")),
             "build has lang and source, both strings",
         )
+    bundle = table.get("bundle", {})
+    if not isinstance(bundle, dict) or bundle.keys() - {"members"}:
+        raise manifest_error(place, text, ("bundle",), "bundle has members, a list of names")
     sections = {
         name: table[name] for name in ("input", "output", "permissions", "limits") if name in table
     }
     fields = {
         **table.get("capability", {}),
         **sections,
+        **bundle,
         "lang": lang,
         "tests": table.get("test", []),
     }
@@ -162,6 +166,7 @@ def parse_toml(text: str, *, place: str = "sigil.toml") -> tuple[Manifest, str]:
 SECTIONS = (
     "[capability]",
     "[build]",
+    "[bundle]",
     "[input]",
     "[output]",
     "[permissions]",
@@ -170,6 +175,7 @@ SECTIONS = (
 )
 _CAPABILITY = Manifest.model_fields.keys() - {
     "lang",
+    "members",
     "input",
     "output",
     "permissions",
@@ -253,6 +259,8 @@ def parse_fields(fields: Mapping[str, Json], code: bytes) -> Package:
 
 def _extract_code(spec: Mapping[str, Json]) -> tuple[bytes, str]:
     """Return the code of a flat package and its language."""
+    if spec.get("lang") == BUNDLE and not any(spec.get(form) for form in _CODE):
+        return b"", BUNDLE
     forms = [form for form in _CODE if form in spec]
     text = spec[forms[0]] if len(forms) == 1 else None
     if not isinstance(text, str):
@@ -285,7 +293,7 @@ def _require_size(code: bytes, lang: str) -> bytes:
         is_empty = not code
         hint = "give the module's bytes"
     else:
-        is_empty = lang != HOST and not code.removeprefix(b"\xef\xbb\xbf").strip()
+        is_empty = lang not in CODELESS and not code.removeprefix(b"\xef\xbb\xbf").strip()
         hint = "write what it does, such as `return input.text`"
     if is_empty:
         raise UsageError("EMANIFEST", "the code is empty", suggestion=hint)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from sigil import builtin_tools
@@ -19,7 +19,17 @@ from sigil.builtin_tools import (
 from sigil.errors import SigilError, ToolError, UsageError, one_line
 from sigil.mcp.jsonrpc import PARAMS, RpcError
 from sigil.mcp.working_set import ResidentTools
-from sigil.protocol import TOOL_PREFIX, Caller, Json, KeptFile, Offer, Ref, Registry, capability_of
+from sigil.protocol import (
+    TOOL_PREFIX,
+    Caller,
+    Hit,
+    Json,
+    KeptFile,
+    Offer,
+    Ref,
+    Registry,
+    capability_of,
+)
 from sigil.strict_json import dumps, loads
 
 if TYPE_CHECKING:
@@ -271,6 +281,9 @@ class Toolbox:
         """Page capabilities in by name; `UsageError` ENOENT when there is none of that name."""
         for name in names:
             row = self.registry.inspect(name, self.caller)
+            if row.get("kind") == "bundle":
+                self.preload(row.get("members", []))
+                continue
             if row.get("kind") == "host":
                 raise UsageError(
                     "EINVAL",
@@ -291,17 +304,23 @@ class Toolbox:
     def _query_registry(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
         text, limit = builtin_tools.read_query(arguments)
         found = self.registry.query(text, self.caller, limit=FOUND_MOST)
-        hits = [hit for hit in found.hits if hit.offer.kind != "host"]
-        evicted = self._load_offers(hit.offer for hit in hits[:limit])
+        hits = list(_list_runnable(found.hits))
+        evicted = self._load_offers(offer for hit in hits[:limit] for offer in hit.loads)
         rows = []
         for hit in hits[:limit]:
             # a client that does not list the tools again has to know the schema and the examples
             # from here
-            details = {"description": hit.offer.description, "schema": hit.offer.schema}
+            details: dict[str, Json] = {}
+            if hit.offers:
+                details["members"] = [
+                    {"capability": each.name, **_describe_offer(each)} for each in hit.offers
+                ]
+            else:
+                details = _describe_offer(hit.offer)
             rows.append({**builtin_tools.hit_row(hit), **details})
         total = found.total - len(found.hits) + len(hits)
         if hits:
-            best = hits[0].offer
+            best = hits[0].loads[0]
             how = f"now call {builtin_tools.RUN} with capability {best.name!r} and its input"
         else:
             how = WRITE_IT if self.require_deploy else CANNOT_WRITE
@@ -394,6 +413,18 @@ def fit_files(files: Iterable[KeptFile]) -> list[KeptFile]:
         if room >= 0:
             fitting.append(file)
     return fitting
+
+
+def _list_runnable(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """Yield the hits without what only an agent runs."""
+    for hit in hits:
+        offers = tuple(offer for offer in hit.offers if offer.kind != "host")
+        if hit.offer.kind != "host" and bool(hit.offers) == bool(offers):
+            yield replace(hit, offers=offers)
+
+
+def _describe_offer(offer: Offer) -> dict[str, Json]:
+    return {"description": offer.description, "schema": offer.schema}
 
 
 def _make_result(structured: Mapping[str, Json], text: str | None = None) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 from sigil.errors import Refused, UsageError
-from sigil.manifest.languages import HOST
+from sigil.manifest.languages import BUNDLE, CODELESS
 from sigil.manifest.model import Manifest
 from sigil.manifest.permission_rules import parse_call_rule
 from sigil.manifest.permissions import declared_calls
@@ -50,12 +50,13 @@ def resolve_calls(
 def order_callees_first(manifests: Mapping[str, Manifest]) -> list[str]:
     """Return the names in an order in which they can be deployed.
 
-    They stay in the given order when they call each other in a circle.
+    A bundle comes after its members. They stay in the given order when they call each other in
+    a circle.
     """
-    callees = {
-        name: [other for other in declared_calls(manifest) if other in manifests]
-        for name, manifest in manifests.items()
-    }
+    callees = {}
+    for name, manifest in manifests.items():
+        needed = (*declared_calls(manifest), *manifest.members)
+        callees[name] = [other for other in needed if other in manifests]
     try:
         return [*TopologicalSorter(callees).static_order()]
     except CycleError:
@@ -109,11 +110,18 @@ def list_reachable(capability: Runnable, host_services: HostServices) -> dict[st
     return found
 
 
-def refuse_outside_agent(name: str, source: str) -> Refused:
-    """Return the error for running `name`, which only an agent can."""
+def refuse_without_code(manifest: Manifest, source: str) -> Refused:
+    """Return the error for running what only an agent can, or a bundle, which nobody can."""
+    if manifest.lang == BUNDLE:
+        return Refused(
+            "EPERM",
+            f"{manifest.name} is a bundle, of which only the members run",
+            source=source,
+            suggestion=f"run one of them: {', '.join(manifest.members)}",
+        )
     return Refused(
         "EPERM",
-        f"{name} runs inside an agent alone, for the chat that calls it",
+        f"{manifest.name} runs inside an agent alone, for the chat that calls it",
         source=source,
         suggestion="ask the agent for it in a chat",
     )
@@ -135,8 +143,8 @@ def _require_no_circle(
             callee = host_services.find_version(parse_call_rule(text), caller.namespace, first)
         if callee is None:
             continue
-        if callee.manifest.lang == HOST:
-            raise refuse_outside_agent(callee.name, caller.name)
+        if callee.manifest.lang in CODELESS:
+            raise refuse_without_code(callee.manifest, caller.name)
         if callee.identity == first.identity:
             raise Refused(
                 "ECYCLE",

@@ -17,7 +17,7 @@ from sigil import strict_json
 from sigil.access.grants import home_of, how_to_grant
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.manifest.arguments import accept
-from sigil.manifest.languages import HOST
+from sigil.manifest.languages import CODELESS
 from sigil.manifest.model import Manifest
 from sigil.manifest.permission_rules import (
     HttpRule,
@@ -37,7 +37,7 @@ from sigil.manifest.permissions import (
 )
 from sigil.protocol import Caller, Json, KeptFile
 from sigil.run.call_chain import CallLink, FailureRecorder, NestedFailure, on_behalf_of
-from sigil.run.dependencies import DEPTH_MOST, describe_circle, refuse_outside_agent
+from sigil.run.dependencies import DEPTH_MOST, describe_circle, refuse_without_code
 from sigil.run.host_calls.context import HostServices, Runnable, StartedCall
 from sigil.run.host_calls.dispatch import HostCallDispatcher
 from sigil.run.host_calls.fetch import NetworkRights, WebRight
@@ -171,8 +171,8 @@ class Executor:
         """
         link = path[-1]
         capability = link.capability
-        if capability.manifest.lang == HOST:
-            raise refuse_outside_agent(capability.name, capability.name)
+        if capability.manifest.lang in CODELESS:
+            raise refuse_without_code(capability.manifest, capability.name)
         call = self._recorder.record_start(capability, link.caller, tree.caller.session)
         secrets = None
         body = b""

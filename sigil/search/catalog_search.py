@@ -8,13 +8,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.public import EVERYWHERE, PublicCapabilities, foreign_offer, full_name
 from sigil.catalog.records import Record
+from sigil.manifest.languages import BUNDLE
 from sigil.protocol import Caller, Found, Glimpse, Hit, WeakHit
 from sigil.search import DamagedIndexError, Encoder, Filter, Index, IndexHit, diversify
 from sigil.search.index_sync import Follower
@@ -75,10 +76,7 @@ class CatalogSearch:
             answer = self._index.find(text, WIDE, within=caller.sees, among=_reach_filter(caller))
             ours = self._list_nearest(answer.hits, caller)
             theirs = self._foreign_hits(text, caller)
-            mine = tuple(
-                Hit(record.offer, score, record.manifest.description)
-                for record, score in self._load_records(ours, limit)
-            )
+            mine, left_out = self._make_hits(ours, caller, limit)
             others = tuple(
                 Hit(foreign_offer(record), score, record.manifest.description)
                 for record, score in self._load_public(theirs, limit - len(mine))
@@ -87,10 +85,12 @@ class CatalogSearch:
             weak: list[WeakHit] = []
             if len(found) < limit:
                 nearest = self._list_nearest(answer.weak, caller)
+                nearest = [each for each in nearest if each[0] not in left_out]
                 for record, _ in self._load_records(nearest, WEAK_MOST):
                     description = record.manifest.description
                     weak.append(WeakHit(record.name, description, record.offer.kind))
-            return Found(found, len(ours) + len(theirs), tuple(weak))
+            repeated = sum(ref in left_out for ref, _ in ours)
+            return Found(found, len(ours) + len(theirs) - repeated, tuple(weak))
 
         return self._retry_damaged(find_once, caller)
 
@@ -138,6 +138,67 @@ class CatalogSearch:
 
     def _list_nearest(self, hits: Iterable[IndexHit], caller: Caller) -> list[tuple[str, float]]:
         return [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller.sees)]
+
+    def _make_hits(
+        self, found: Sequence[tuple[str, float]], caller: Caller, limit: int
+    ) -> tuple[tuple[Hit, ...], set[str]]:
+        """Return the first `limit` hits, and what is in one of them beside what was found.
+
+        A bundle, or a member of one, is one hit with all members that are there.
+        """
+        hits: list[Hit] = []
+        left_out: set[str] = set()
+        ranks = {ref: rank for rank, (ref, _) in enumerate(found)}
+        for ref, score in found:
+            if len(hits) >= limit:
+                break
+            if ref in left_out:
+                continue
+            home, name = _split_ref(ref)
+            record = self._follower_of(home).load_record(name)
+            if record is None:
+                continue
+            bundle = self._find_bundle(record, caller)
+            members = self._load_members(bundle, caller) if bundle else []
+            if bundle and members:
+                left_out |= {_make_ref(each) for each in (bundle, *members)} - {ref}
+                # what fits best comes first, for the window may have no room for all of them
+                members.sort(key=lambda each: ranks.get(_make_ref(each), len(ranks)))
+                offers = tuple(each.offer for each in members)
+                hits.append(Hit(bundle.offer, score, bundle.manifest.description, offers))
+            elif record.manifest.lang != BUNDLE:
+                hits.append(Hit(record.offer, score, record.manifest.description))
+        return tuple(hits), left_out
+
+    def _find_bundle(self, record: Record, caller: Caller) -> Record | None:
+        """Return the bundle that a record is, or the first one of its namespace that it is in."""
+        if record.manifest.lang == BUNDLE:
+            return record
+        home = record.namespace
+        for ref in sorted(self._index.list_called(record.name, home)):
+            name = _split_ref(ref)[1]
+            if name == record.name or not self._is_nearest(ref, caller.sees):
+                continue
+            other = self._follower_of(home).load_record(name)
+            if other and record.name in other.manifest.members and caller.reaches(home, name):
+                return other
+        return None
+
+    def _load_members(self, bundle: Record, caller: Caller) -> list[Record]:
+        """Return the members of a bundle that are there and that the caller reaches.
+
+        They are what its own namespace has under their names, or else the library.
+        """
+        members: list[Record] = []
+        for name in bundle.manifest.members:
+            for home in caller.sees[caller.sees.index(bundle.namespace) :]:
+                record = self._follower_of(home).load_record(name)
+                if record is None:
+                    continue
+                if record.manifest.lang != BUNDLE and caller.reaches(home, name):
+                    members.append(record)
+                break
+        return members
 
     def _load_records(self, found: Iterable[tuple[str, float]], limit: int) -> Iterator[Scored]:
         """Yield the first `limit` records that are still there."""
@@ -245,6 +306,10 @@ class ForeignFilter:
 
 def _reach_filter(caller: Caller) -> Filter | None:
     return None if caller.only is None else lambda ref: caller.reaches(*_split_ref(ref))
+
+
+def _make_ref(record: Record) -> str:
+    return f"{record.namespace}/{record.name}"
 
 
 def _split_ref(ref: str) -> tuple[str, str]:

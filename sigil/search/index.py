@@ -28,7 +28,7 @@ from sigil.search.matching import Answers, Scored, find_answers
 from sigil.search.postings import rarity
 from sigil.search.query import Query
 from sigil.search.ranking import Candidate
-from sigil.search.words import QUERY_LIMIT, Tokenizer
+from sigil.search.words import QUERY_LIMIT, Tokenizer, normalize_phrase
 
 SAMPLE_SIZE: Final = 200
 """Documents of a group that are candidates when nothing is asked for.
@@ -109,6 +109,17 @@ class Index:
         """Return whether the group has this document."""
         with self._lock:
             return group in self._groups and self._groups[group].has(ref)
+
+    def list_called(self, name: str, group: str) -> list[str]:
+        """Return the documents of the group that have this name or alias."""
+        phrase = normalize_phrase(name)
+        with self._lock:
+            parts = self._groups[group].parts if group in self._groups else []
+            return [
+                part.get_entry(number).ref
+                for part in parts
+                for number, _ in part.find_called(phrase, {})
+            ]
 
     def set_stamp(self, ref: str, group: str, stamp: int) -> None:
         """Give a document of the group's file another stamp."""

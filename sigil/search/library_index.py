@@ -83,7 +83,7 @@ def _read_capability(path: Path) -> _Capability:
         about["name"],
         about["description"],
         tuple(about.get("tags", ())),
-        tuple(about.get("aliases", ())),
+        (*about.get("aliases", ()), *manifest.get("bundle", {}).get("members", ())),
         tuple(about.get("examples", ())),
         manifest.get("input", {}),
     )

@@ -107,6 +107,8 @@ class PublicSource:
 def _make_document(ref: str, group: str, found: Found, *aliases: str) -> IndexDocument:
     """Return what a search reads of a record; `aliases` are names beside its own ones."""
     stamp, record = found
+    # a bundle is found under the names of its members too
+    names = (*aliases, *record.manifest.members)
     return make_document(
-        record.manifest, ref, group, aliases=aliases, stamp=stamp, until=record.expires_at or 0.0
+        record.manifest, ref, group, aliases=names, stamp=stamp, until=record.expires_at or 0.0
     )

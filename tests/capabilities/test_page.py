@@ -54,13 +54,17 @@ def _extras(manifest: Manifest) -> str:
     return ", ".join(filter(None, (written, asks)))
 
 
+INSIDE = ("host", "bundle")
+"""The kinds of what no sandbox runs."""
+
+
 def manifests() -> list[Manifest]:
     return [read_folder(path.parent).manifest for path in sorted(FOLDER.glob("*/sigil.toml"))]
 
 
 def table() -> str:
     rows = ["| capability | what it does | an example |", "|---|---|---|"]
-    for manifest in (one for one in manifests() if one.kind != "host"):
+    for manifest in (one for one in manifests() if one.kind not in INSIDE):
         extras = f" ({_extras(manifest)})" if _extras(manifest) else ""
         what = manifest.description.replace("|", "\\|")
         rows.append(
@@ -77,9 +81,9 @@ def test_the_page_has_a_row_for_every_capability() -> None:
 
 def test_the_page_has_a_row_for_each_of_the_agents_own() -> None:
     rows = [
-        f"| [`{one.name}`](../capabilities/{one.name}) | {one.description} | `"
+        f"| [`{one.name}`](../capabilities/{one.name}) | {one.description} | "
         for one in manifests()
-        if one.kind == "host"
+        if one.kind in INSIDE
     ]
     assert rows
     assert not [row for row in rows if row not in PAGE.read_text(encoding="utf-8")]
@@ -87,7 +91,7 @@ def test_the_page_has_a_row_for_each_of_the_agents_own() -> None:
 
 def test_the_page_and_the_readme_count_the_library_right() -> None:
     found = manifests()
-    count, run = len(found), sum(one.kind != "host" for one in found)
+    count, run = len(found), sum(one.kind not in INSIDE for one in found)
     page = PAGE.read_text(encoding="utf-8")
     assert f"{count} capabilities: {run} that the sandbox runs" in page
     assert f"## The {run}\n" in page

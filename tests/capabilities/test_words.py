@@ -13,6 +13,7 @@ from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
 from tests.capabilities.conftest import FOLDER, Library
 
+BUNDLES = ("scheduler", "日程安排", "Terminplaner", "planificateur")
 ASKED = {
     "calculate": "计算器 | 最大公约数",
     "cancel-wakeup": "cancel my reminder | 取消提醒 | lösche die Erinnerung | annule le rappel",
@@ -52,6 +53,7 @@ ASKED = {
     "regex-extract": "正则提取邮箱 | extract numbers from text",
     "remember": "记住我的生日 | 存入记忆 | remember this | save to memory",
     "roman-numerals": "罗马数字 | roman numerals of 1994",
+    "schedule": " | ".join(BUNDLES),
     "schedule-wakeup": "remind me | set an alarm | 提醒我 | 设闹钟 | erinnere mich | mets un rappel",
     "search-history": "聊天记录 | 之前说过什么 | what did we talk about last week | search earlier messages",
     "shape-area": "圆的面积 | volume of a sphere",
@@ -98,7 +100,9 @@ def registry(library: Library) -> LocalRegistry:
 
 
 def found(registry: LocalRegistry, query: str) -> list[str]:
-    return [hit.offer.name for hit in registry.query(query, Caller("main")).hits]
+    """The names of what is found; of a bundle the member that was found."""
+    hits = registry.query(query, Caller("main")).hits
+    return [hit.offer.name if query in BUNDLES else hit.loads[0].name for hit in hits]
 
 
 def test_every_capability_is_asked_for_here() -> None:

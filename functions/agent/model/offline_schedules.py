@@ -23,7 +23,7 @@ SHOWN_CHARACTERS = 200
 
 _NOUN = r"reminders?|alarms?|timers?|schedules?|wake-?ups?|scheduled (?:tasks?|jobs?)"
 _NOUN_DE = r"erinnerung(?:en)?|wecker|timer|termin(?:e|s)?"
-_NOUN_ZH = "提醒|闹钟|定时任务|计划任务"
+_NOUN_ZH = "提醒事项|提醒|闹钟|定时任务|计划任务|日程"
 _REMIND = re.compile(
     r"(?:and |also )?(?:remind|nudge|ping) me\b(?!\s+(?:what|who|whose|where|when|how|why|which|if"
     r"|whether|of (?:what|who|how)|about (?:what|who|how))\b)[\s:,]*"
@@ -63,7 +63,8 @@ _CLOCK = re.compile(
 )
 """What its time has to have: `every day is a gift` is no wish."""
 _LIST = re.compile(
-    r"(?:please )?(?:(?:what|which)(?:'s| is| are| have| do)?|show|list|tell me|see)\b.{0,40}"
+    r"(?:please )?(?:(?:what|which)(?:'s| is| are| have| do)?|show|list|manage|tell me|see)\b"
+    r".{0,40}"
     rf"\b(?:my|the|any|all|your|of|which|what|me|everything|there)?\s*(?:{_NOUN})\b"
     r"(?:\s+(?:do i have(?: set(?: up)?)?|have i(?: set)?|are there|are set(?: up)?|i have|here"
     r"|there are|of mine|that are set|right now|now))*[\s?.!]*"
@@ -74,7 +75,7 @@ _LIST = re.compile(
     rf"|(?:welche|was für|zeige?(?: mir)?|liste|was sind|meine)\b.{{0,30}}?(?:{_NOUN_DE})\b"
     r"(?:\s+(?:habe ich|gibt es|sind (?:gesetzt|geplant)|auf))*[\s?.!]*"
     rf"|(?:请|帮我)?(?:我(?:都)?(?:有|设了?)?(?:的|哪些|什么)*|有哪些|查看|看看|列出|显示|都?有什么)+"
-    rf"(?:我?的?所有的?)?(?:{_NOUN_ZH})(?:列表|有哪些|是什么|呢|都?有哪些)?[\s？。！?]*",
+    rf"(?:我?的?所有的?)?(?:{_NOUN_ZH})(?:[和与](?:{_NOUN_ZH}))?(?:列表|有哪些|是什么|呢|都?有哪些)?[\s？。！?]*",
     re.IGNORECASE,
 )
 _CANCEL = re.compile(

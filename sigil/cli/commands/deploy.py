@@ -18,6 +18,7 @@ from sigil.cli.times import format_count, format_time
 from sigil.errors import Refused, SigilError, UsageError
 
 if TYPE_CHECKING:
+    from sigil.deploy.golden_tests import GoldenTestResult
     from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
     from sigil.protocol import Deployed, Json
@@ -44,6 +45,7 @@ _COMPARED_FIELDS = (
     "public",
     "idempotent",
     "requires",
+    "members",
     "limits",
     "permissions",
 )
@@ -119,7 +121,7 @@ def deploy(
     if folders:
         _deploy_all(shell, folders, dry_run=dry_run)
         return
-    spec = flat_spec(read_package(place))
+    spec = flat_spec(read_package(place, has_code=False))
     _require_ephemeral_for_ttl(spec, "ttl", 'lifetime = "ephemeral"')
     _deploy_or_preview(shell, spec, place, dry_run=dry_run)
 
@@ -159,7 +161,7 @@ def _deploy_all(shell: Shell, folders: list[Path], *, dry_run: bool) -> None:
     try:
         packages: dict[str, tuple[Package, Path]] = {}
         for folder in folders:
-            package = read_package(folder)
+            package = read_package(folder, has_code=False)
             packages[package.manifest.name] = (package, folder)
         order = order_callees_first(
             {name: package.manifest for name, (package, _) in packages.items()}
@@ -289,11 +291,14 @@ def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> Deplo
     """
     from sigil.cli.commands.test import test_package
     from sigil.manifest import permissions
+    from sigil.manifest.languages import BUNDLE
 
     manifest = package.manifest
     permissions.require_valid_permissions(manifest)
+    results: list[GoldenTestResult] = []
     with locate_errors(folder):
-        results = test_package(shell, package, folder or Path(manifest.name))
+        if manifest.lang != BUNDLE:
+            results = test_package(shell, package, folder or Path(manifest.name))
     for result in results:
         if result.problem:
             raise Refused(

@@ -69,5 +69,7 @@ def _search(shell: Shell, text: str, limit: int) -> None:
     rows = []
     for hit in found.hits:
         offer = hit.offer
-        rows.append((offer.name, offer.version, offer.kind, f"{hit.score:.3f}", offer.description))
+        members = ", ".join(each.name for each in hit.offers)
+        told = f"{offer.description} Members: {members}." if members else offer.description
+        rows.append((offer.name, offer.version, offer.kind, f"{hit.score:.3f}", told))
     shell.printer.table(("capability", "version", "kind", "score", "description"), rows)

@@ -30,6 +30,7 @@ FIELD_TEXTS = {
     "idempotent": "a call whose answer was lost may run again",
     "on_degraded": "after failures it rests, or the version before it comes back",
     "requires": "capabilities that it calls",
+    "members": "of a bundle: the capabilities that it pages in",
     "schema": "the JSON Schema of its input, an object",
     "output_schema": "the JSON Schema of its output",
     "permissions": "what it asks for; nothing unless it is given",
