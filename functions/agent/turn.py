@@ -210,10 +210,12 @@ def read_turn_records(
     chat's binding decides.
 
     A session that is `opened` already is not read again. Its document adopts what consolidations
-    came to beside its turns.
+    came to beside its turns. One of the agent's own has the time zone of the chat that the work is
+    for.
     """
     session = keys.session_of(app.name, event.session)
     chat = app.name_chat(event.session)
+    home = _find_home(event, app)
     breakers = app.make_breakers(session)
     people = app.people
     memory = opened.memory if opened else app.sessions.guess_memory(session)
@@ -228,9 +230,10 @@ def read_turn_records(
         [keys.zone_asked(session)] if _needs_zone(event, app) else [],
         [keys.chat_binding(app.root, event.session)] if bound else [],
         list_policy_keys(app.name),
+        [keys.session_head(home)] if home else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
-    head, progress, seen, safety, person, prompt, listening, asked, binding, policies = (
+    head, progress, seen, safety, person, prompt, listening, asked, binding, policies, homes = (
         [next(items) for _ in group] for group in groups
     )
     if bound:
@@ -240,7 +243,12 @@ def read_turn_records(
     breakers.use_items(safety)
     if opened is None:
         opened = app.sessions.decode_head(session, head[0])
-    opened = opened.with_document(adopt_progress(session, opened.document, progress[0]))
+    document = adopt_progress(session, opened.document, progress[0])
+    if event.is_own_work and event.kind != "continue":
+        # its days and hours are those of whoever it is for, as they are now
+        zone = app.sessions.decode_head(home, homes[0]).document.zone if home else ""
+        document = replace(document, zone=zone)
+    opened = opened.with_document(document)
     if opened.memory != memory:
         prompt = get_many(app.kv, app.list_preamble_keys(opened.memory))
     return TurnRecords(
@@ -255,6 +263,16 @@ def read_turn_records(
         overheard.find_start(listening[0]) if listening else "",
         asks_zone=asked == [None] and not opened.document.zone,
     )
+
+
+def _find_home(event: Event, app: App) -> str:
+    """Return the session (S of the keys) of the chat that work of the agent's own is for; empty
+    where there is none.
+    """
+    home = event.data.get("home")
+    if not (event.is_own_work and isinstance(home, str) and home):
+        return ""
+    return keys.session_of(str(event.data.get("home_agent") or app.name), home)
 
 
 def _needs_zone(event: Event, app: App) -> bool:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import orjson
 import pytest
 
 from functions.agent.agents.bindings import bind
@@ -110,6 +113,35 @@ def test_the_schedules_of_whoever_is_removed_pause(
     assert [each.paused for each in time.schedules.scan()] == [NOBODY, NOBODY]
     assert chats.list_texts() == said
     assert len(model.bodies) == 1
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Honolulu"])
+def test_work_for_a_chat_has_its_hours_and_counts_for_its_days(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, zone: str
+) -> None:
+    settings = {**platform(bot), "access": "open", "guest_turns": 2, "guest_tokens": 10**6}
+    chats = Chats(runtime(llm_url=model.url, **settings), bot)
+    time = Time(chats)
+    work = time.add(**WORK)
+    chats.write(1, f"/timezone {zone}", GUEST)
+    chats.write(2, "hello", GUEST)
+    chats.work_off()
+    model.then(say("[SILENT]"))
+    assert time.run(work)
+    today = datetime.now(ZoneInfo(zone)).date().isoformat()
+    asked = str(model.bodies[-1]["messages"][-1]["content"])
+    assert f"[{today} " in asked
+    assert zone in asked.partition("]")[0]
+    days = keys.daily_allowance("main", "", "").partition
+    ((sort, item),) = time.kv.scan(days)
+    assert sort.partition("#")[0] == today
+    usage = orjson.loads(item.value)
+    assert usage["turns"] == 2
+    assert usage["tokens"] > 0
+    known = time.run(work)  # the day's turns are used up
+    assert known
+    assert known.last
+    assert (known.last.outcome, known.last.reason) == ("skipped", "allowance")
 
 
 def test_a_reminder_comes_in_its_chat_whoever_answers_there_by_then(
