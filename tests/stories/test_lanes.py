@@ -122,8 +122,8 @@ def test_what_an_agent_does_by_itself_leaves_a_background_worker_to_another_agen
     home = runtime(llm_url=busy.url, background_workers=WORKERS, **OPEN)
     (other,) = hire(home, 1)
     with serving(home):
-        for number in range(3):
-            home.queue.put(wakeup(number))
+        for number in range(3):  # each in a session of its own
+            home.queue.put(replace(wakeup(number), session=f"own:w-{number}"))
         until(lambda: busy.hanging == 1, "the first is at work")
         home.queue.put(wakeup(4, other))
         until(lambda: busy.hanging == WORKERS, "the other agent's is at work beside it")

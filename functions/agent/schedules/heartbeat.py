@@ -132,10 +132,8 @@ def look(
         delay=every,
         asleep=0.0,
         due=now + every,
-        running=event.id,
-        started=now,
     )
-    return changed, [event]
+    return changed.begin_run(event.id, now), [event]
 
 
 def look_by_hand(

@@ -145,6 +145,16 @@ class Schedule(Stored):
         """Return whether a run is on."""
         return bool(self.running) and now - self.started < RUN_SECONDS_MOST
 
+    def begin_run(self, event: str, now: float) -> Schedule:
+        """Return it with a run that is on, unless that has ended already.
+
+        A tick that crashed between the event and the record is repeated, and by then the run may
+        have come to its end: nobody would say so again.
+        """
+        if self.last and self.last.event == event:
+            return self
+        return replace(self, running=event, started=now)
+
     def find_next(self, after: float) -> float:
         """Return its next time after another one, 0.0 when there is none any more."""
         if self.heartbeat:

@@ -199,7 +199,7 @@ def _decide(
     if schedule.say:
         run = Run(event.id, schedule.due, now, "said")
         return replace(changed, last=run), [event]
-    return replace(changed, running=event.id, started=now), [event]
+    return changed.begin_run(event.id, now), [event]
 
 
 def _count_missed(schedule: Schedule, now: float) -> int:

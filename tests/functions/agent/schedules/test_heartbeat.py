@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -207,12 +206,10 @@ def test_two_schedulers_at_once_look_once(place: Place, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("news", [False, True], ids=["nothing", "mail"])
-def test_a_crash_before_any_write_of_a_look_repeats_it(
-    clock: Clock, tmp_path: Path, news: bool
-) -> None:
+def test_a_crash_before_any_write_of_a_look_repeats_it(clock: Clock, news: bool) -> None:
     for writes in range(10):
         clock.now = START
-        kv = DyingKV(tmp_path / f"{writes}.db", clock)
+        kv = DyingKV(MemoryKV(clock))
         beating = Beating(kv, clock)
         if news:
             beating.mail()
@@ -228,7 +225,6 @@ def test_a_crash_before_any_write_of_a_look_repeats_it(
         assert beating.read().delay == (MINUTE if news else 2 * MINUTE)
         index = keys.due_wakeup("main", 0.0, "", "").partition
         assert len(kv.scan(index)) == 1
-        kv.close()
 
 
 class ReadsCounted(MemoryKV):
