@@ -91,6 +91,7 @@ KINDS: Final[Mapping[str, str]] = {
     "usage": "usage",
     "dead": "dead letters",
     "trace": "traces",
+    "run": "traces",
     "stored": "values of capabilities",
     "wakeup": "schedules",
     "wakeup-run": "schedules",
@@ -455,7 +456,7 @@ class PersonalData:
     def _list_by_content(
         self, person: PersonFound, chats: Mapping[str, str]
     ) -> Iterator[PersonalRecord]:
-        """Yield the dead letters, the traces and the usage of their chats."""
+        """Yield the dead letters, the traces, the runs and the usage of their chats."""
         origins = set()
         for session in chats:
             origins.add(keys.mail(session, 0.0, "").partition)
@@ -496,6 +497,10 @@ class PersonalData:
             fields = _load(record.item.value)
             if fields.get("agent") == self._app.name and fields.get("session") in person.chats:
                 yield replace(record, chat=str(fields["session"]))
+        for record in self._scan(keys.run(self._app.name, "", "").partition, ""):
+            fields = _load(record.item.value)
+            if fields.get("session") in person.chats or fields.get("by") in person.ids:
+                yield replace(record, chat=str(fields.get("session")))
         usage = keys.session_usage(self._app.root, "", "").partition
         for record in self._scan(usage, ""):
             session = keys.session_of_group(record.key.sort.partition("#")[2])

@@ -247,6 +247,12 @@ class Settings(SigilSettings):
         " about; older ones are only told",
         least=1,
     )
+    run_days: int = setting(
+        "UNCAGED_RUN_DAYS",
+        90,
+        "for how many days it is kept what each turn did (`uncaged trace`), without its texts",
+        least=1,
+    )
     lease: float = setting(
         "UNCAGED_LEASE",
         30.0,

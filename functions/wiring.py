@@ -317,6 +317,7 @@ def open_app(
         registry=registry,
         rules=_make_access_rules(settings),
         turn_seconds=settings.turn_seconds,
+        run_days=settings.run_days,
         guide=load_guide(settings.guide),
         strategy=load_strategy(settings.context),
         limits=_make_safety_limits(settings),

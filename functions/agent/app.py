@@ -110,6 +110,8 @@ class App:
     turn_seconds: float = 120.0
     started: float = 0.0
     version: Callable[[], str] = lambda: ""
+    run_days: float = 90.0
+    """For so many days it is kept what its turns did."""
     look_seconds: float = 0.25
     """A turn relies for so long on what it last read about halts, stops and the budget. It reads
     them again before it acts on the model's answer. With 0 it reads them before every request and

@@ -6,7 +6,7 @@ them: consolidation is due, and follows the reply. A digest of the failures of l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from functions.agent.app import App, TurnStep, Watch
@@ -19,8 +19,10 @@ from functions.agent.safety.guides import Guide
 from functions.agent.session.document import Document
 from functions.agent.side_request import SideRequests
 from functions.agent.toolset import in_scope
+from sigil.protocol import Json
 from sigil.storage.kv import keys
 
+Step = Mapping[str, Json]
 NATIVE_SECONDS = 30 * 86_400.0
 """For so long it is known that native calls have left a chat's history."""
 ENOUGH = 10
@@ -34,7 +36,8 @@ def evict(side: SideRequests, room: float, watch: Watch) -> Document:
     compacted = apply_strategy(app.strategy, side.document.messages, room)
     if not compacted.dropped:
         return side.document
-    side.document = _archive_dropped(side.session, side.document, compacted, app, watch)
+    side.trace = (*side.trace, _report_eviction(side.document, compacted, watch))
+    side.document = _archive_dropped(side.session, side.document, compacted, app)
 
     def ask(system: str, text: str) -> str:
         reply = side.ask(system, text)
@@ -48,8 +51,8 @@ def evict(side: SideRequests, room: float, watch: Watch) -> Document:
 
 def evict_before_turn(
     session: str, document: Document, room: float, app: App, watch: Watch
-) -> Document | None:
-    """Return the document with less of the history before the turn in progress.
+) -> tuple[Document, Step] | None:
+    """Return the document with less of the history before the turn in progress, and what left.
 
     This is for a turn whose request an endpoint refused as too long. The turn's own messages stay.
     None when there is nothing else. No note replaces what left: it would come behind the
@@ -67,7 +70,8 @@ def evict_before_turn(
         compacted = Compacted((), earlier)
     kept = (*compacted.kept, *own)
     compacted = Compacted(kept, compacted.dropped)
-    return replace(_archive_dropped(session, document, compacted, app, watch), messages=kept)
+    gone = _report_eviction(document, compacted, watch)
+    return replace(_archive_dropped(session, document, compacted, app), messages=kept), gone
 
 
 def apply_compaction(document: Document, compacted: Compacted, app: App, ask: Ask) -> Document:
@@ -123,20 +127,29 @@ def note_enough_unheard(document: Document) -> Document:
     return replace(document, owed=document.next_seq - 1)
 
 
-def _archive_dropped(
-    session: str, document: Document, compacted: Compacted, app: App, watch: Watch
-) -> Document:
-    """Archive the dropped messages, of which memory has to hear, and report which tools leave with
-    them.
+def _report_eviction(document: Document, compacted: Compacted, watch: Watch) -> Step:
+    """Report which tools leave the history, and return the row of a turn's trace that says so, with
+    the count of the messages and their estimated tokens.
     """
+    stays = {offer.tool for offer in in_scope(compacted.kept)}
+    tools = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
+    text = f"{len(compacted.dropped)} messages archived"
+    watch(TurnStep("evict", text=text, facts={"tools": tools}))
+    return {
+        "kind": "evict",
+        "tools": tools,
+        "messages": len(compacted.dropped),
+        "tokens": round(estimate_size(compacted.dropped)),
+    }
+
+
+def _archive_dropped(session: str, document: Document, compacted: Compacted, app: App) -> Document:
+    """Archive the dropped messages, of which memory has to hear."""
     dropped = compacted.dropped
     archived = archive_messages(session, document, dropped, app)
     if archived.unheard:
         archived = replace(archived, owed=document.next_seq - 1)
     note_native_calls(session, dropped, app)
-    stays = {offer.tool for offer in in_scope(compacted.kept)}
-    gone = [offer.tool for offer in in_scope(document.messages) if offer.tool not in stays]
-    watch(TurnStep("evict", text=f"{len(dropped)} messages archived", facts={"tools": gone}))
     return archived
 
 

@@ -57,7 +57,7 @@ from functions.agent.toolset import QUERY, STATIC, define_tools, in_scope
 from functions.events import Event
 from functions.texts.en import Texts
 from sigil.errors import BackendError
-from sigil.protocol import Offer
+from sigil.protocol import Json, Offer
 
 ROUNDS = 6
 SAFE_STOP: Final = "safe_stop"
@@ -231,7 +231,7 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
         context.watch(TurnStep("note", reason, notice, error=safety.state))
         return opened.with_document(replace(opened.document, safety=safety)), notice
     if told_to_stop:
-        return opened, context.texts.stopped
+        return _with_turn(opened, turn.add_step("stop")), context.texts.stopped
     exceeded = context.check_allowance(turn)
     return (opened, exceeded) if exceeded else None
 
@@ -342,6 +342,7 @@ def _ask_model(
         pause_most=outage.PAUSE_MOST if context.patient else inf,
         model=context.model or document.model,
     )
+    began = app.clock.now()
     started = app.clock.monotonic()
     reply = app.model.chat(request)
     ms = round((app.clock.monotonic() - started) * 1000, 1)
@@ -350,7 +351,7 @@ def _ask_model(
         return reply, opened.with_document(document.note([stopped], turn.event, app.clock.now()))
     tool_count = len(offers) + len(STATIC) if with_tools else 0
     return reply, _record_request(
-        opened, context, reply, estimate=estimate, tool_count=tool_count, ms=ms
+        opened, context, reply, estimate=estimate, tool_count=tool_count, ms=ms, began=began
     )
 
 
@@ -362,8 +363,12 @@ def _record_request(
     estimate: float,
     tool_count: int,
     ms: float,
+    began: float,
 ) -> SessionHandle:
-    """Return the session with what a request cost, in its turn, its safety status and its ratio."""
+    """Return the session with what a request cost, in its turn, its safety status and its ratio.
+
+    It `began` so many seconds after 1970 and took `ms` milliseconds.
+    """
     app = context.app
     document = opened.document
     turn = _turn_of(opened)
@@ -376,11 +381,16 @@ def _record_request(
     failed = reply.finish == "error"
     facts = {"tools": tool_count, "prompt": usage.prompt, "completion": usage.completion}
     tries = max(reply.tries, 1) if failed else reply.tries
+    more: dict[str, Json] = {"cached": usage.cached} if usage.cached else {}
+    if document.model:
+        more["model"] = document.model
     turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage).add_step(
         "request",
+        at=turn.count_ms(began),
         ms=ms,
         finish=reply.finish,
         **facts,
+        **more,
         **outage.failure_facts(reply.failure, tries, reply.retry_after),
     )
     safety = context.breakers.record_request(document.safety, turn.task, usage)
@@ -407,10 +417,11 @@ def _shorten_history(
         return None
     preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
     room = app.count_room(preamble, before.ratio)
-    document = evict_before_turn(opened.key, before, room, app, context.watch)
-    if document is None:
+    evicted = evict_before_turn(opened.key, before, room, app, context.watch)
+    if evicted is None:
         return None
-    turn = replace(turn, rounds=turn.rounds - 1)
+    document, gone = evicted
+    turn = replace(turn, rounds=turn.rounds - 1, trace=(*turn.trace, gone))
     opened = opened.with_document(replace(document, turn=turn))
     opened = _save_checkpoint(opened, context)
     return opened, replace(context, preamble=preamble)
@@ -427,10 +438,11 @@ def _finish_open_calls(opened: SessionHandle, context: RoundContext) -> SessionH
         return opened
     offers = in_scope(document.messages)
     repeatable = [call for call in pending if is_safe_to_repeat(call, offers)]
+    began = context.app.clock.now()
     results = _run_calls(document, context, repeatable, offers)
     by_id = {result.call.id: result for result in results}
     answers = [by_id.get(call.id) or interrupt_call(call) for call in pending]
-    return _record_results(opened, context, answers)
+    return _record_results(opened, context, answers, began)
 
 
 def _run_round(
@@ -444,8 +456,9 @@ def _run_round(
     else:
         opened = _save_checkpoint(opened, context, message)
     context.breakers.reload()
+    began = context.app.clock.now()
     results = _run_calls(opened.document, context, message.calls, offers)
-    return _record_results(opened, context, results)
+    return _record_results(opened, context, results, began)
 
 
 def _run_calls(
@@ -464,34 +477,44 @@ def _run_calls(
 
 
 def _record_results(
-    opened: SessionHandle, context: RoundContext, results: Sequence[CallResult]
+    opened: SessionHandle, context: RoundContext, results: Sequence[CallResult], began: float
 ) -> SessionHandle:
-    """Save the results of calls, with the guide's words and what they lead to."""
+    """Save the results of calls, with the guide's words and what they lead to.
+
+    The calls `began` so many seconds after 1970.
+    """
     app = context.app
     safety = opened.document.safety
     reaction = react(results, safety.counters, app.guide)
     turn = _turn_of(opened)
     resident = {offer.tool for offer in in_scope(opened.document.messages)}
     now = app.clock.now()
-    messages = []
+    messages: list[Message] = []
     entries: list[Entry] = []
     posts = opened.document.posts
     before = len(posts)
     for result, fact in zip(reaction.answers, reaction.facts, strict=True):
         name = result.call.name
         context.watch(TurnStep("answer", name, result.content, result.ms, error=result.error))
+        loads: list[Json] = []
         for offer in result.loads:
             if offer.tool not in resident:
+                loads.append([offer.tool, round(tokens.of_offer(offer))])
                 context.watch(TurnStep("load", offer.tool, offer.description))
                 resident.add(offer.tool)
-        failure = {"fingerprint": fact.fingerprint} if fact.failed else {}
+        more: dict[str, Json] = {"loads": loads} if loads else {}
+        if fact.failed:
+            more["fingerprint"] = fact.fingerprint
         turn = replace(turn, tools=(*turn.tools, name)).add_step(
             "call",
+            at=turn.count_ms(began),
+            id=result.call.id,
+            seq=opened.document.next_seq + len(messages),
             name=name,
             ms=round(result.ms, 1),
             size=len(result.content),
             error=result.error,
-            **failure,
+            **more,
         )
         messages.append(
             Message(

@@ -52,6 +52,7 @@ from functions.agent.policy.document import list_policy_keys, read_policies
 from functions.agent.policy.gate import Gate
 from functions.agent.policy.rules import Policy
 from functions.agent.posts import POSTS_MOST, Post, PostAllowance, stamp_posts
+from functions.agent.runs.run import make_run, save_run
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.retry import Retry
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
@@ -65,15 +66,16 @@ from functions.agent.services.things import find_remembered
 from functions.agent.session import missed_messages
 from functions.agent.session.document import (
     OUTBOX_MOST,
+    RUNS_MOST,
     SEEN_MOST,
     Document,
     GatheredMessage,
     Outgoing,
     Turn,
+    name_run,
 )
 from functions.agent.session.memory_progress import adopt_progress
 from functions.agent.session.store import SessionHandle
-from functions.agent.session.trace import save_trace
 from functions.agent.side_request import SECONDS, SideRequests
 from functions.agent.tool_calls import (
     FindRemembered,
@@ -355,7 +357,7 @@ def stop_turn(session: str, app: App) -> SessionHandle:
         return opened
     opened = note_lost_request(opened, app)
     text = choose_texts_for(turn.event, opened.document).stopped
-    return close_turn(opened, app, turn, text)
+    return close_turn(opened, app, turn.add_step("stop"), text)
 
 
 def _give_up_turn(
@@ -430,7 +432,7 @@ def _begin_turn(
     refusal = allowances.begin_turn(event, context.role, texts)
     if refusal is not None:
         turn = turn.add_step("skip", reason="allowance")
-        return close_turn(opened, app, turn, refusal, in_history=False)
+        return close_turn(opened, app, turn, refusal, in_history=False, role=context.role)
 
     # make room for the turn in the window: memory hears of what leaves after the reply
     opened = _with_safety(opened, begun)
@@ -449,7 +451,8 @@ def _begin_turn(
     if length > room:
         breakers.settle(document.safety)
         notice = texts.too_long.format(window=app.model.window)
-        return close_turn(opened.with_document(document), app, turn, notice, in_history=False)
+        opened = opened.with_document(document)
+        return close_turn(opened, app, turn, notice, in_history=False, role=context.role)
 
     events = [event, *_find_gathered_events(opened, event, context)]
     heard = _read_overheard(document, events, context)
@@ -557,7 +560,8 @@ def _answer_unopened(opened: SessionHandle, turn: Turn, context: TurnContext) ->
     document = opened.document.add(message)
     if text:
         document = document.add(Message("assistant", text, at=context.app.clock.now()))
-    return close_turn(opened.with_document(document), context.app, turn, text, in_history=False)
+    opened = opened.with_document(document)
+    return close_turn(opened, context.app, turn, text, in_history=False, role=context.role)
 
 
 def _answer_without_turn(
@@ -572,17 +576,24 @@ def _answer_without_turn(
     event = turn.event
     if event.joined:
         # whoever it was: one sentence, and nothing that a stranger could not see anyway
-        return close_turn(opened, app, turn, groups.write_greeting(event, app), in_history=False)
+        turn = turn.add_step("joined")
+        return close_turn(
+            opened, app, turn, groups.write_greeting(event, app), in_history=False, role=role
+        )
     if event.kind in BACKGROUND_KINDS:
         if not app.rules.may_work(role):
             return _skip_unwanted(opened, turn, app)
     elif not app.rules.may_talk(role):
-        return close_turn(opened, app, turn, pairing.answer_stranger(event, app), in_history=False)
+        turn = turn.add_step("refused")
+        return close_turn(
+            opened, app, turn, pairing.answer_stranger(event, app), in_history=False, role=role
+        )
     if event.kind == "say":
         return _say(opened, turn, context)
     if event.is_control:
         answer = handle_control(event, app, role).text
-        return close_turn(opened, app, turn, answer, in_history=False)
+        turn = turn.add_step("control")
+        return close_turn(opened, app, turn, answer, in_history=False, role=role)
     if event.kind != "message":
         return None
     result = table.run_command(CommandCall(app, opened, role, event))
@@ -596,7 +607,8 @@ def _answer_without_turn(
     allowances = app.make_allowances(app.find_zone(opened.document))
     allowances.record_tokens(event, role, turn.usage.counted, turn.began)
     saved = (result.saved or opened).with_document(document)
-    return close_turn(saved, app, turn, result.text, in_history=False)
+    turn = turn.add_step("command", name=result.name)
+    return close_turn(saved, app, turn, result.text, in_history=False, role=role)
 
 
 def _skip_event(
@@ -699,7 +711,7 @@ def _close_stopped(
             told_later=told_later,
             texts=reader.texts,
         )
-    return close_turn(opened, app, turn, notice, in_history=False)
+    return close_turn(opened, app, turn, notice, in_history=False, role=context.role)
 
 
 def _gets_notice(other: Event, event: Event, app: App) -> bool:
@@ -880,7 +892,7 @@ def _run_and_close(
             # the history has the question, so that the model knows what an answer to it means
             question = _ask_for_zone(opened, turn, context)
             text = "\n\n".join(filter(None, (text, question)))
-        return close_turn(opened, app, turn, text, note=note)
+        return close_turn(opened, app, turn, text, note=note, role=context.role)
     used = turn.used + app.clock.monotonic() - began
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)
     if turn.failed:
@@ -1023,11 +1035,12 @@ def close_turn(
     *,
     in_history: bool = True,
     note: str = "",
+    role: str = "",
 ) -> SessionHandle:
     """Close a turn that ends with this text: history, handled ids and outbox in one write.
 
     `in_history` makes the text a message of the history. The `note` is sent below it and is no
-    part of the history.
+    part of the history. `role` is that of the person on whose behalf it was, where it is known.
     """
     event = turn.event
     now = app.clock.now()
@@ -1086,10 +1099,11 @@ def close_turn(
         # what did not count is counted by now
         usage=replace(document.usage + turn.usage, saved=0),
         last=replace(turn.usage, saved=0) if turn.rounds else document.last,
+        runs=(*document.runs, name_run(event.id, turn.began))[-RUNS_MOST:],
         erased={who: at for who, at in document.erased.items() if now - at < keys.SEEN_TTL},
     )
     closed = app.sessions.save(opened, document)
-    save_trace(app.kv, turn, closed, now)
+    save_run(app.kv, make_run(turn, closed, now, role, app.model.name), app.run_days)
     return replace(flush_ledger(closed, app), gathered=turn.events[1:])
 
 

@@ -348,21 +348,28 @@ def uninstall(
 
 @cli.command(rich_help_panel=CARE)
 def trace(
-    event: Annotated[
-        str | None, typer.Argument(help="The event's id; without it, the latest are listed.")
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[EVENT|AGENT]",
+            help="An event's id, or an agent; without it, the latest of all agents are listed.",
+        ),
     ] = None,
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Wait for what comes, until Ctrl-C.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the trace as JSON.")] = False,
 ) -> None:
     """Show what an event's turn did.
 
-    Its rounds, requests, calls and checkpoints, without any text; traces are kept for 8 days.
+    Its rounds, requests, calls and checkpoints, and the runs that it set off, without any text.
 
     Example: uncaged trace telegram:42:1007
     """
-    if event is None:
-        inbox.list_traces(json)
-    else:
-        inbox.show_trace(event, json)
+    from functions.cli.trace import show_runs
+
+    show_runs(name, follow=follow, json=json)
 
 
 @cli.command(rich_help_panel=REST)

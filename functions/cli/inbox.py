@@ -1,4 +1,4 @@
-"""`uncaged inbox` and `uncaged trace`: waiting events, dead letters, and what a turn did."""
+"""`uncaged inbox`: waiting events and dead letters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated, NotRequired, Protocol, TypedDict, runtime_checkabl
 import orjson
 import typer
 
-from functions.agent.session import trace
 from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.waiting_events import decode_waiting
@@ -27,7 +26,6 @@ cli = typer.Typer(
 )
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 TEXT_CHARACTERS = 60
-LATEST_TRACES = 20
 
 
 @runtime_checkable
@@ -109,34 +107,6 @@ def drop(
     kv = open_stores(Settings.read()).kv
     dead_letters.drop(kv, dead_letters.find(kv, event))
     sys.stderr.write("dropped\n")
-
-
-def show_trace(event: str, json: bool) -> None:
-    """Print what an event's turn did; `UsageError` with ENOENT when nothing is known of it."""
-    record = trace.load_trace(open_stores(Settings.read()).kv, event)
-    if record is None:
-        raise UsageError(
-            "ENOENT",
-            "no trace of this event",
-            source=event,
-            suggestion="traces are kept for 8 days; `uncaged trace` lists the latest",
-        )
-    text = orjson.dumps(record).decode() if json else "\n".join(trace.format_trace(record))
-    sys.stdout.write(f"{text}\n")
-
-
-def list_traces(json: bool) -> None:
-    """Print the latest events that have a trace, the newest first."""
-    records = trace.list_latest(open_stores(Settings.read()).kv, LATEST_TRACES)
-    if json:
-        sys.stdout.write(orjson.dumps(records).decode() + "\n")
-        return
-    if not records:
-        sys.stderr.write("no turn has a trace; traces are kept for 8 days\n")
-    for record in records:
-        at = format_time(record["began"])
-        requests = "1 request" if record["rounds"] == 1 else f"{record['rounds']} requests"
-        sys.stdout.write(f"{record['event']}  {at}  {record['session']}  {requests}\n")
 
 
 class InboxRow(TypedDict):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from functions.agent.session import trace
+from functions.agent.runs.run import load_run
 from functions.agent.turn import run_turn, stop_turn
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
@@ -101,15 +101,12 @@ def ask(runtime: AgentRuntime, session: str, question: Ask) -> TurnFacts:
     replies = opened.document.outbox
     app.sessions.clear_outbox(opened)
     text = "\n\n".join(reply.text for reply in replies)
-    record = trace.load_trace(app.kv, event.id)
+    run = load_run(app.kv, app.name, opened.document.runs[-1])
     worklog = Worklog(0, 0, 0.0)
     details = []
-    if record:
-        usage = record["usage"]
-        worklog = Worklog(
-            record["rounds"], usage["prompt"] + usage["completion"], record["seconds"]
-        )
-        details = [step["detail"] for step in record["steps"] if step.get("detail")]
+    if run:
+        worklog = Worklog(run.requests, run.usage.total, run.seconds)
+        details = [step["detail"] for step in run.steps if step.get("detail")]
     facts = collect_facts(
         opened.document.messages,
         text,

@@ -65,7 +65,7 @@ def test_a_worker_that_stalls_while_the_model_thinks_neither_saves_nor_sends(
         assert not system.dead_letters()
 
 
-@pytest.mark.parametrize("place", ["write trace 1 before", "read head 2 before"])
+@pytest.mark.parametrize("place", ["write run 1 before", "read head 2 before"])
 def test_a_worker_that_stalls_before_it_sends_does_not_send(
     open_system: OpenSystem, place: str
 ) -> None:
@@ -92,7 +92,7 @@ def test_two_workers_that_both_find_a_reply_unsent_send_it_once(open_system: Ope
         early = system.start("read head 1 before", signal.SIGSTOP)
         system.deliver(early, update(1, "first"))
         until(system.fired, "the first worker stalls before it opens the session")
-        late = system.start("write trace 1 before", signal.SIGSTOP, once="second")
+        late = system.start("write run 1 before", signal.SIGSTOP, once="second")
         until(lambda: system.fired("second"), "the second worker stalls before it sends")
         early.signal(signal.SIGCONT)
         system.platform.wait_for_texts("answer to first")

@@ -74,7 +74,8 @@ class CommandCall:
 class CommandResult:
     """The reply of a command, and the session's document after it.
 
-    `saved` is the session when it was saved meanwhile; `trace` has rows for the turn's trace, and
+    `name` is that of the command that ran, empty where none did. `saved` is the session when it was
+    saved meanwhile; `trace` has rows for the turn's trace, and
     `entries` are for the ledger.
     """
 
@@ -83,6 +84,7 @@ class CommandResult:
     saved: SessionHandle | None = None
     trace: tuple[Mapping[str, Json], ...] = ()
     entries: tuple[Entry, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

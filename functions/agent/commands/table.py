@@ -96,7 +96,8 @@ def run_command(call: CommandCall) -> CommandResult | None:
     refusal = _find_refusal(command, call, words)
     if refusal is not None:
         return call.reply(refusal)
-    return command.run(replace(call, text=words))
+    result = command.run(replace(call, text=words))
+    return replace(result, name=ALIASES.get(name, name))
 
 
 def answer_inquiry(event: Event, app: App) -> str:

@@ -1,1 +1,1 @@
-"""A chat session: its document, its store, its overflow and its trace."""
+"""A chat session: its document, its store, and its overflow."""

@@ -39,8 +39,11 @@ ASLEEP: Final = "!sleep"
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
 OUTBOX_MOST = 200
-HIDDEN: Final = "ledger:"
-"""The ids that version 0.1.0 takes the end of the ledger for begin so; no platform is called so."""
+RUNS_MOST: Final = 20
+RUN_TIMES: Final = 10**13 - 1
+"""A time in milliseconds that none comes after."""
+HIDDEN: Final = "kept:"
+"""The ids that version 0.1.0 takes what is hidden for begin so; no platform is called so."""
 HIDDEN_CHARACTERS: Final = 600
 
 
@@ -125,6 +128,10 @@ class Turn(Stored):
         """Return whether it was saved to be gone on with later, no request under way."""
         return bool(self.trace) and self.trace[-1].get("kind") in ("wait", "hand-on")
 
+    def count_ms(self, now: float) -> int:
+        """Return how many milliseconds after its beginning a time is (seconds since 1970)."""
+        return max(round((now - self.began) * 1000), 0)
+
     def add_step(self, kind: str, **facts: Json) -> Turn:
         """Return the turn with one more row in its trace."""
         return replace(self, trace=(*self.trace, {"kind": kind, **facts}))
@@ -172,7 +179,7 @@ class Document(Stored):
     the settings. `posts` are events that its turns made and that may not be in the queue yet,
     and `taken` the mails that its history has and that may still be in the mailbox. `quiet` are the
     hours in which nothing is said by itself (`22:00-07:00`), and `held` has what waits for their
-    end. `ledger` is the end of its chain in the ledger.
+    end. `ledger` is the end of its chain in the ledger, and `runs` are the ids of its last runs.
     """
 
     messages: tuple[Message, ...] = ()
@@ -199,6 +206,7 @@ class Document(Stored):
     quiet: str = later("")
     held: tuple[str, ...] = later(())
     ledger: LedgerChain = later(LedgerChain())
+    runs: tuple[str, ...] = later(())
 
     @property
     def owes_memory(self) -> bool:
@@ -281,13 +289,14 @@ def encode_document(document: Document, overflow: OverflowStore = NO_OVERFLOW) -
     What every chat comes to have is written where version 0.1.0 reads something harmless, for it
     takes a field that it does not know for damage: what is `owed` among the chunks that are
     `unheard`, as a number below 0, which reads as a chunk that is gone, and the end of the ledger
-    among the ids that were `seen`.
+    and the last runs among the ids that were `seen`.
     """
     if document.owed:
         document = replace(document, unheard=(*document.unheard, -document.owed), owed=0)
-    if document.ledger.count:
-        hidden = hide(dumps(document.ledger))
-        document = replace(document, seen=(*hidden, *document.seen), ledger=LedgerChain())
+    if document.ledger.count or document.runs:
+        hidden = hide(dumps(Hidden(document.ledger, document.runs)))
+        seen = (*hidden, *document.seen)
+        document = replace(document, seen=seen, ledger=LedgerChain(), runs=())
     body = dumps(document)
     if len(body) < COMPRESS_BYTES:
         return body
@@ -295,6 +304,22 @@ def encode_document(document: Document, overflow: OverflowStore = NO_OVERFLOW) -
     if len(compressed) <= LIMIT or not overflow.available:
         return compressed
     return move_bodies_out(body, overflow)
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden(Stored):
+    """The parts of a document that are written where version 0.1.0 reads something harmless."""
+
+    ledger: LedgerChain = LedgerChain()
+    runs: tuple[str, ...] = ()
+
+
+def name_run(event: str, began: float) -> str:
+    """Return the id of the run of an event whose turn began then (seconds since 1970): the ids of
+    newer ones sort first.
+    """
+    milliseconds = min(max(round(began * 1000), 0), RUN_TIMES - 1)
+    return f"{RUN_TIMES - milliseconds:013d}~{event}"
 
 
 def hide(value: bytes) -> tuple[str, ...]:
@@ -313,7 +338,7 @@ def find_hidden(seen: Sequence[str]) -> bytes:
         return b""
 
 
-CHAIN: Final = Shape[LedgerChain](LedgerChain)
+HIDDEN_PARTS: Final = Shape[Hidden](Hidden)
 DOCUMENT: Final = Shape[Document](
     Document, required=("messages", "next_seq", "turn", "outbox", "seen", "usage")
 )
@@ -339,8 +364,8 @@ def decode_document(data: bytes, overflow: OverflowStore = NO_OVERFLOW) -> Docum
         if any(each.startswith(HIDDEN) for each in document.seen):
             hidden = find_hidden(document.seen)
             visible = tuple(each for each in document.seen if not each.startswith(HIDDEN))
-            ledger = CHAIN.read(hidden) if hidden else LedgerChain()
-            document = replace(document, seen=visible, ledger=ledger)
+            parts = HIDDEN_PARTS.read(hidden) if hidden else Hidden()
+            document = replace(document, seen=visible, ledger=parts.ledger, runs=parts.runs)
         return replace(
             document,
             safety=safety,

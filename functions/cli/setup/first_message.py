@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from functions.agent.session.trace import load_trace
+from functions.agent.runs.run import load_run
 from functions.cli.setup.questions import Questions
 from functions.cli.setup.service import is_polled
 from functions.settings import Settings
@@ -140,7 +140,7 @@ def _find_answer(app: App, key: str, first: int) -> _Answer | None:
     if document.turn or document.outbox or document.next_seq <= first:
         return None
     said = [each for each in document.messages if each.seq >= first and each.role == "assistant"]
-    trace = load_trace(app.kv, document.seen[-1]) if document.seen else None
-    steps = trace["steps"] if trace else []
+    run = load_run(app.kv, app.name, document.runs[-1]) if document.runs else None
+    steps = run.steps if run else ()
     has_failed = bool(steps) and steps[-1].get("finish") == "error"
     return _Answer(said[-1].content if said else "", bool(said) and not has_failed)

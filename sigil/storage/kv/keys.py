@@ -367,8 +367,13 @@ def unread_reply(session: str, name: str) -> Key:
 
 
 def event_trace(event: str) -> Key:
-    """The steps of a handled event, without its texts."""
+    """The steps of a handled event as version 0.1.0 writes them; they end by themselves."""
     return Key("trace", escape(event))
+
+
+def run(agent: str, inverse: str, event: str) -> Key:
+    """What the turn of an event did; `inverse` counts down, so that the newest is first."""
+    return Key(f"run#{escape(agent)}", f"{inverse}#{escape(event)}" if inverse else "")
 
 
 def ledger_entries(agent: str, chain: str, number: int) -> Key:
@@ -598,7 +603,9 @@ MEMORY_ITEMS = frozenset(("things", "memory-link"))
 PERSON_PARTITIONS = frozenset(
     ("person", "waiting", "first-owner-tries", "allowance", "link-tries", "link-code")
 )
-PERSONAL_OTHERS = frozenset(("usage", "dead", "trace", "stored", "binding", "wakeup", "wakeup-run"))
+PERSONAL_OTHERS = frozenset(
+    ("usage", "dead", "trace", "run", "stored", "binding", "wakeup", "wakeup-run")
+)
 PERSONAL = (
     SESSION_PARTITIONS
     | SESSION_ITEMS

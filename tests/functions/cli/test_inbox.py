@@ -1,4 +1,4 @@
-"""`uncaged inbox` and `uncaged trace` over a store that a server filled."""
+"""`uncaged inbox` over a store that a server filled."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from functions.queues import dead_letters
 from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.storage.kv import keys
-from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.talk import event, run_event
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.talk import event
 
 
 @pytest.fixture
@@ -90,42 +90,3 @@ def test_bytes_that_are_no_event_can_be_seen_and_dropped_only(
     assert run("inbox", "retry", row["event"])[0] == 1
     assert run("inbox", "drop", row["event"])[0] == 0
     assert json.loads(run("inbox", "dead", "--json")[1]) == []
-
-
-def test_a_trace_shows_rounds_requests_calls_and_checkpoints_but_no_text(
-    runtime: Callable[..., AgentRuntime], model: ScriptedModel, run: Callable[..., tuple[int, str]]
-) -> None:
-    home = runtime(llm_url=model.url)
-    model.then(
-        call(("sigil_query", {"query": "a secret wish"}), ("cap_nothing", {})),
-        say("a secret answer?"),
-    )
-    happened = event("a secret message")
-    run_event(home, happened)
-
-    assert run("trace")[1].startswith(f"{happened.id}  ")
-    assert [row["event"] for row in json.loads(run("trace", "--json")[1])] == [happened.id]
-    code, shown = run("trace", happened.id)
-    record = json.loads(run("trace", happened.id, "--json")[1])
-
-    assert code == 0
-    for part in (
-        "round 1: request",
-        "round 2: request",
-        "sigil_query",
-        "cap_nothing",
-        "ENOTOOL",
-        "save",
-        "tokens",
-    ):
-        assert part in shown
-    assert "secret" not in json.dumps(record)
-    assert [step["kind"] for step in record["steps"]] == [
-        "request",
-        "save",
-        "call",
-        "call",
-        "save",
-        "request",
-    ]
-    assert run("trace", "telegram:1:nothing")[0] == 1

@@ -14,8 +14,8 @@ from functions.agent.access.roles import Rules
 from functions.agent.app import App
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline import OfflineModel
+from functions.agent.runs.run import load_run
 from functions.agent.session.store import Sessions
-from functions.agent.session.trace import load_trace
 from functions.channels.base import AttachedFile, Busy
 from functions.channels.http_replies import HttpReplies
 from functions.events import Event, Sender, order_of
@@ -294,7 +294,8 @@ def test_a_trace_tells_no_nonsense(home: AgentRuntime, clocks: TwoClocks, jump: 
     home.queue.put(event(1))
     work(thinking(home, lambda: clocks.jump(jump)))
 
-    record = load_trace(home.stores.kv, "m1")
-    assert record
-    assert record["seconds"] >= 0
-    assert all(step.get("ms", 0.0) < 60_000 for step in record["steps"])
+    run = load_run(home.stores.kv, "main", "m1")
+    assert run
+    assert run.seconds >= 0
+    assert all(step.get("ms", 0.0) < 60_000 for step in run.steps)
+    assert all(step.get("at", 0) >= 0 for step in run.steps)

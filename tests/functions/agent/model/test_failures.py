@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from functions.agent.model import outage
-from functions.agent.session import trace
+from functions.agent.runs.run import format_run, scan_runs
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
-from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 from tests.functions.agent.talk import tell
@@ -177,8 +176,8 @@ def test_a_trace_tells_owners_what_the_endpoint_said(runtime: Open, model: Scrip
     model.then(refuse(401))
     tell(home, "hi")
 
-    (_, item), *_ = home.stores.kv.scan(keys.event_trace("").partition)
-    lines = trace.format_trace(json.loads(item.value))
+    (run,) = scan_runs(home.stores.kv, "main")
+    lines = format_run(run)
 
     assert any(
         "1 failed (key: the model answered 401: Incorrect key ***" in line for line in lines

@@ -15,10 +15,10 @@ from functions.agent.commands.control import unlock
 from functions.agent.commands.status import make_report
 from functions.agent.context import VERIFY
 from functions.agent.messages import RUNTIME_MARK
+from functions.agent.runs.run import format_run, load_run
 from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE
 from functions.agent.safety.status import REASONS
-from functions.agent.session.trace import format_trace, load_trace
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -422,11 +422,11 @@ def test_what_a_verification_changed_is_measured(
 
     run_event(home, happened)
 
-    trace = load_trace(home.app.kv, happened.id)
-    assert trace is not None
-    assert [row["outcome"] for row in trace["steps"] if row["kind"] == "verified"] == [outcome]
-    assert [row["kind"] for row in trace["steps"]].count("verify") == 1
-    assert f"  │   · verified: {outcome}" in format_trace(trace)
+    run = load_run(home.app.kv, "main", happened.id)
+    assert run is not None
+    assert [row["outcome"] for row in run.steps if row["kind"] == "verified"] == [outcome]
+    assert [row["kind"] for row in run.steps].count("verify") == 1
+    assert f"  │   · verified: {outcome}" in format_run(run)
     assert len(model.bodies) == 3 + len(after)
 
 

@@ -1,0 +1,296 @@
+"""A run is what a turn did: its requests with their tokens, its calls with their sizes, its saves.
+
+There is one row for each turn, the newest first, without any text of a chat. What a model's
+endpoint said about a failure is in it, because people are told less: only owners read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from functions.agent.messages import Count, Number, Usage
+from functions.agent.session.document import Turn, name_run
+from functions.agent.session.store import SessionHandle
+from sigil.json_fields import as_number, as_sequence
+from sigil.protocol import Json
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.update import scan_all
+from sigil.storage.stored import Shape, Stored, dumps, row
+
+STEPS_BYTES: Final = 2_048
+"""About so many bytes of steps does a row have; what is between its first and its last is left out
+beyond that.
+"""
+DETAIL_CHARACTERS: Final = 300
+LOOKED_MOST: Final = 5_000
+"""A run that is only known by its event is looked for among so many of the newest."""
+PAGE: Final = 200
+LEFT_OUT: Final = "left-out"
+REASONS: Final = ("joined", "refused", "control", "command")
+"""The steps that say why a turn of a message asked no model."""
+Step = Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Stored):
+    """What a closed turn did.
+
+    `reason` says why there was a turn: the kind of its event, or what else a message was (a
+    `command`, a stranger's that was `refused`, …). `outcome` is `said`, `silent`, `failed`,
+    `stopped`, `skipped` or `given-up`, and `why` says more of the last four. `by` is the person on
+    whose behalf it was, with their `role`. `cause` is the event that made this one, `root` the
+    first of them, `hops` how many there were. `task` is the piece of work that it belongs to.
+    `files` counts what it sent. `began` is in seconds since 1970, and each step's `at` in
+    milliseconds after it.
+    """
+
+    event: str
+    session: str
+    agent: str
+    kind: str
+    reason: str
+    outcome: str
+    began: Number
+    seconds: Number = 0.0
+    why: str = ""
+    by: str = ""
+    role: str = ""
+    model: str = ""
+    requests: Count = 0
+    usage: Usage = Usage()
+    calls: Count = 0
+    failed: Count = 0
+    files: Count = 0
+    messages: Count = 0
+    bytes: Count = 0
+    cause: str = ""
+    root: str = ""
+    hops: Count = 0
+    task: str = ""
+    behaviour: str = ""
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Return its name, by which it is found at once: `INV~EVENT`."""
+        return name_run(self.event, self.began)
+
+    @property
+    def first(self) -> str:
+        """Return the first event of the chain that it belongs to."""
+        return self.root or self.event
+
+
+RUN: Final = Shape[Run](Run)
+
+
+def save_run(kv: KV, run: Run, days: float) -> None:
+    """Write down a run, for so many days."""
+    kv.put(_key(run.agent, run.id), dumps(run), ttl=days * 86_400)
+
+
+def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: str) -> Run:
+    """Return the run of a turn that was just closed, with the `role` of the person on whose behalf
+    it was and the name of the agent's `model`; `now` is in seconds since 1970.
+    """
+    event = turn.event
+    document = closed.document
+    said = [reply for reply in document.outbox if reply.event == event.id]
+    posted = [post for post in document.posts if post.cause == event.id and post.kind == "say"]
+    outcome, why = _find_outcome(turn, document.safety.reason, said=bool(said or posted))
+    reasons = [str(step["kind"]) for step in turn.trace if step["kind"] in REASONS]
+    behaviour = event.data.get("behaviour")
+    return Run(
+        event=event.id,
+        session=event.session,
+        agent=keys.unescape(closed.key.partition("#")[0]),
+        kind=event.kind,
+        reason=reasons[0] if reasons else event.kind,
+        outcome=outcome,
+        began=turn.began,
+        seconds=round(max(now - turn.began, 0.0), 3),
+        why=why,
+        by=event.behalf,
+        role=role,
+        model=(document.model or model) if turn.rounds else "",
+        requests=turn.rounds,
+        usage=turn.usage,
+        calls=len(turn.tools),
+        failed=sum(1 for step in turn.trace if step["kind"] == "call" and step.get("error")),
+        files=sum(len(reply.files) for reply in said),
+        messages=len(document.messages),
+        bytes=closed.size,
+        cause=event.cause,
+        root=event.root,
+        hops=event.hops,
+        task=turn.task,
+        behaviour=behaviour if isinstance(behaviour, str) else "",
+        steps=shorten_steps(turn.trace, turn.began),
+    )
+
+
+def _find_outcome(turn: Turn, stopped: str, *, said: bool) -> tuple[str, str]:
+    """Return how a turn ended, and why; `stopped` is why its session may not go on."""
+    by_kind = {step["kind"]: step for step in turn.trace}
+    if "skip" in by_kind:
+        return "skipped", str(by_kind["skip"].get("reason", ""))
+    if "given-up" in by_kind:
+        return "given-up", ""
+    if turn.failed:
+        return "failed", str(turn.trace[-1].get("failure", ""))
+    if "stop" in by_kind:
+        return "stopped", "told"
+    if stopped:
+        return "stopped", stopped
+    return ("said" if said else "silent"), ""
+
+
+def shorten_steps(steps: Sequence[Step], began: float) -> tuple[Step, ...]:
+    """Return the steps of a row: in few bytes, the first ones and the last."""
+    kept = [_tidy_step(step, began) for step in steps]
+    if len(orjson.dumps(kept)) <= STEPS_BYTES:
+        return tuple(kept)
+    kept = [step for step in kept if step["kind"] != "save"]
+    sizes = [len(orjson.dumps(step)) + 1 for step in kept]
+    if sum(sizes) <= STEPS_BYTES:
+        return tuple(kept)
+    size = sizes[-1] + 60
+    count = 0
+    for each in sizes[:-1]:
+        size += each
+        if size > STEPS_BYTES:
+            break
+        count += 1
+    left_out: Step = {"kind": LEFT_OUT, "count": len(kept) - 1 - count}
+    return (*kept[:count], left_out, kept[-1])
+
+
+def _tidy_step(step: Step, began: float) -> Step:
+    detail = step.get("detail")
+    if isinstance(detail, str) and len(detail) > DETAIL_CHARACTERS:
+        step = {**step, "detail": f"{detail[:DETAIL_CHARACTERS]}…"}
+    if step["kind"] == "wait":
+        # the turn has to know when that was; a row says how long after its beginning
+        step = {**step, "at": max(round((as_number(step.get("at")) - began) * 1000), 0)}
+    return step
+
+
+def load_run(kv: KV, agent: str, name: str) -> Run | None:
+    """Return a run by its id or by its event, None when there is none.
+
+    By its event it is looked for among the newest `LOOKED_MOST`.
+    """
+    inverse, mark, _ = name.partition("~")
+    if mark and inverse.isdecimal():
+        item = kv.get(_key(agent, name))
+        return read_run(item) if item else None
+    wanted = keys.escape(name)
+    for looked, (sort, item) in enumerate(_scan(kv, agent)):
+        if sort.partition("#")[2] == wanted:
+            return read_run(item)
+        if looked >= LOOKED_MOST:
+            break
+    return None
+
+
+def scan_runs(kv: KV, agent: str, after: str = "") -> Iterator[Run]:
+    """Yield the runs of an agent, the newest first; those behind the one with the id `after`."""
+    for _, item in _scan(kv, agent, _key(agent, after).sort if after else ""):
+        run = read_run(item)
+        if run:
+            yield run
+
+
+def scan_since(kv: KV, agent: str, began: float) -> Iterator[Run]:
+    """Yield the runs of an agent that began at this time or later, the newest first."""
+    for run in scan_runs(kv, agent):
+        if run.began < began:
+            return
+        yield run
+
+
+def read_run(item: Item) -> Run | None:
+    """Return the run in an item, None for one that cannot be read."""
+    try:
+        return RUN.read(item.value)
+    except ValueError:
+        return None
+
+
+def describe(run: Run) -> dict[str, object]:
+    """Return a run as programs get it, with its id."""
+    fields = row(run)
+    return {"id": run.id, **fields}
+
+
+def _scan(kv: KV, agent: str, after: str = "") -> Iterator[tuple[str, Item]]:
+    partition = keys.run(agent, "", "").partition
+    return scan_all(kv, partition, after=after, page=PAGE)
+
+
+def _key(agent: str, name: str) -> Key:
+    inverse, _, event = name.partition("~")
+    return keys.run(agent, inverse, event)
+
+
+def format_run(run: Run) -> list[str]:
+    """Return the run as lines: each round with its request, its calls and its saves."""
+    usage = run.usage
+    cached = f" ({usage.cached:,} cached)" if usage.cached else ""
+    lines = [
+        f"{run.event}  {run.session}",
+        (
+            f"  {run.requests} requests, {usage.prompt:,}{cached} + {usage.completion:,} tokens,"
+            f" {run.seconds:.3f} s, {run.messages} messages, {run.bytes:,} bytes"
+        ),
+    ]
+    number = 0
+    for step in run.steps:
+        if step["kind"] == "request":
+            number += 1
+        lines.append(_format_step(step, number))
+    return lines
+
+
+def _format_step(step: Step, number: int) -> str:
+    """Return the line of a step; `number` is that of its round."""
+    match step["kind"]:
+        case "request":
+            spent = f"{step['prompt']:,} + {step['completion']:,} tokens"
+            return (
+                f"  ├ round {number}: request {step['ms']} ms, {spent}, {step['tools']} tools,"
+                f" {step['finish']}{_format_failure(step)}"
+            )
+        case "call":
+            outcome = step["error"] or f"{step['size']:,} characters"
+            if step.get("fingerprint"):
+                outcome = f"{outcome} [{step['fingerprint']}]"
+            loads = [str(as_sequence(load)[0]) for load in as_sequence(step.get("loads"))]
+            loaded = "".join(f", + {tool}" for tool in loads)
+            return f"  │   ├ {step['name']} {step['ms']} ms, {outcome}{loaded}"
+        case "evict":
+            tools = ", ".join(str(tool) for tool in as_sequence(step.get("tools")))
+            gone = f": {tools}" if tools else ""
+            return f"  │   · evicted {step['messages']} messages{gone}"
+        case "aside":
+            return f"  │   · a request beside the conversation{_format_failure(step)}"
+        case "verified":
+            return f"  │   · verified: {step['outcome']}"
+        case "skip":
+            return f"  │   · skipped: {step['reason']}"
+        case "command":
+            return f"  │   · command: {step['name']}"
+        case "left-out":
+            return f"  │   · {step['count']} more steps"
+        case kind:
+            return f"  │   · {kind}"
+
+
+def _format_failure(step: Step) -> str:
+    """Return why tries to reach the model failed, in its endpoint's words."""
+    tries = f", {step['tries']} failed" if step.get("tries") else ""
+    return f"{tries} ({step['failure']}: {step['detail']})" if step.get("failure") else tries
