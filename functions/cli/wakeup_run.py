@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functions import worker
 from functions.agent.app import Watch
 from functions.agent.commands.control import tell_to_stop
+from functions.agent.runs import run as turns
 from functions.agent.schedules.schedule import Run, Schedules
-from functions.agent.session.trace import TraceRecord, format_trace, load_trace
 from functions.cli.screen import Screen
 from functions.events import Event
 from functions.queues.store_queue import StoreQueue
@@ -51,7 +51,7 @@ class WakeupRun:
     event: Event
     outcome: str
     run: Run | None
-    trace: TraceRecord | None
+    trace: turns.Run | None
     said: str
 
     def make_row(self) -> dict[str, object]:
@@ -65,12 +65,12 @@ class WakeupRun:
             "reason": self.run.reason if self.run else "",
             "tokens": self.run.tokens if self.run else 0,
             "said": self.said,
-            "trace": self.trace,
+            "trace": turns.describe(self.trace) if self.trace else None,
         }
 
     def list_lines(self) -> list[str]:
         """Return the run as lines for people: its steps, and what became of it."""
-        lines = format_trace(self.trace) if self.trace else [self.event.id]
+        lines = turns.format_run(self.trace) if self.trace else [self.event.id]
         parts = [self.outcome]
         if self.run and self.run.reason:
             parts[0] += f" ({one_line(self.run.reason, TEXT_CHARACTERS)})"
@@ -130,10 +130,13 @@ class WakeupRuns:
 
     def describe(self, event: Event) -> WakeupRun:
         """Return what became of the run of an event."""
-        schedules = Schedules(self._kv, str(event.data["owner"]))
+        owner = str(event.data["owner"])
+        schedules = Schedules(self._kv, owner)
         runs = schedules.list_runs(str(event.data["wakeup"]), most=100)
         run = next((each for each in runs if each.event == event.id), None)
-        trace = load_trace(self._kv, event.id)
+        agents = dict.fromkeys((owner, event.agent))
+        found = (turns.load_run(self._kv, agent, event.id) for agent in agents)
+        trace = next(filter(None, found), None)
         said = next((each.text for each in self._posted if each.cause == event.id), "")
         if event.kind == "say":
             said = event.text

@@ -103,7 +103,6 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
     posted = [post for post in document.posts if post.cause == event.id and post.kind == "say"]
     outcome, why = _find_outcome(turn, document.safety.reason, said=bool(said or posted))
     reasons = [str(step["kind"]) for step in turn.trace if step["kind"] in REASONS]
-    behaviour = event.data.get("behaviour")
     return Run(
         event=event.id,
         session=event.session,
@@ -128,7 +127,7 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
         root=event.root,
         hops=event.hops,
         task=turn.task,
-        behaviour=behaviour if isinstance(behaviour, str) else "",
+        behaviour=turn.behaviour,
         steps=shorten_steps(turn.trace, turn.began),
     )
 
@@ -284,6 +283,8 @@ def _format_step(step: Step, number: int) -> str:
             return f"  │   · skipped: {step['reason']}"
         case "command":
             return f"  │   · command: {step['name']}"
+        case "behaviour":
+            return f"  │   · behaviour: {step.get('name', '')}"
         case "left-out":
             return f"  │   · {step['count']} more steps"
         case kind:

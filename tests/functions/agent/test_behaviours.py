@@ -11,9 +11,9 @@ import pytest
 
 from functions.agent.behaviours.built_in import BUILT_IN
 from functions.agent.messages import SCHEDULED_NOTE
+from functions.agent.runs.run import load_run
 from functions.agent.schedules.schedule import HEARTBEAT, Schedule, make_event
 from functions.agent.schedules.when import When
-from functions.agent.session.trace import load_trace
 from functions.agent.toolset import in_scope
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
@@ -74,9 +74,9 @@ def results(body: Any) -> list[str]:
 
 
 def steps(chats: Chats, event: str = "wakeup:1") -> Sequence[dict[str, Any]]:
-    record = load_trace(chats.runtime.stores.kv, event)
-    assert record
-    return record["steps"]  # type: ignore[return-value]
+    found = load_run(chats.runtime.stores.kv, "main", event)
+    assert found
+    return list(found.steps)  # type: ignore[arg-type]
 
 
 def test_a_run_begins_with_its_behaviour_and_its_tools_and_reads_them_in_order(

@@ -114,7 +114,7 @@ def test_one_schedule_runs_by_its_number_and_keeps_its_times(
     (done,) = row["runs"]
     assert (done["wakeup"], done["outcome"], done["said"]) == (made.id, "silent", "")
     assert done["tokens"] > 0
-    assert done["trace"]["rounds"] == 1
+    assert done["trace"]["requests"] == 1
     found = home.app.schedules.find(made.id)
     assert found
     assert found.due == made.due
