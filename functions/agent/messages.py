@@ -44,6 +44,10 @@ RUNTIME_MARK: Final = "[runtime]"
 MAIL_ORIGIN: Final = "mail"
 """The origin of a message that holds what stood in a mailbox."""
 RUNTIME_ORIGIN: Final = "runtime"
+SAID_NOTE: Final = (
+    "You said the following here by yourself, out of {origin}; nobody had just written."
+)
+"""The line above what the agent said without being asked."""
 """The origin of a kept message that the runtime wrote; a person's names a platform."""
 
 SCHEDULED_KINDS: Final = ("task", "wakeup", "mail")

@@ -25,6 +25,7 @@ from functions.agent.behaviours.pins import find_pins
 from functions.agent.commands import groups, pairing, table
 from functions.agent.commands.command import CommandCall
 from functions.agent.commands.control import handle_control
+from functions.agent.commands.snooze import answer_reminder
 from functions.agent.commands.time_zone import suggest_city
 from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict, note_enough_unheard
@@ -35,6 +36,7 @@ from functions.agent.loop import MAIL_SHARE, SAVE_SECONDS, RoundContext, run_rou
 from functions.agent.mailbox import Mail, Mailbox, format_mails, scope_of, take_fitting
 from functions.agent.messages import (
     RUNTIME_ORIGIN,
+    SAID_NOTE,
     SCHEDULED_KINDS,
     SCHEDULED_NOTE,
     SILENT,
@@ -114,7 +116,6 @@ every half an hour costs no more with every day.
 """
 PINS_SHARE = 0.25
 """The part of the window's room that a behaviour's pins may take."""
-SAID_NOTE = "You said the following here by yourself, out of {origin}; nobody had just written."
 """The runtime's line above what the agent said in a chat by itself."""
 INTERRUPTED = (
     '{"error":{"source":"runtime","code":"EINTERRUPTED","message":"the turn was'
@@ -596,7 +597,8 @@ def _answer_without_turn(
         return close_turn(opened, app, turn, answer, in_history=False, role=role)
     if event.kind != "message":
         return None
-    result = table.run_command(CommandCall(app, opened, role, event))
+    call = CommandCall(app, opened, role, event)
+    result = table.run_command(call) or answer_reminder(call)
     if result is None:
         return None
     stays = {message.seq for message in result.document.messages}

@@ -90,6 +90,8 @@ class German(Texts):
         "language": "zeigt oder ändert die Sprache meiner eigenen Nachrichten",
         "timezone": "zeigt oder ändert die Zeitzone dieses Chats",
         "remind": "erinnert dich zu einer Zeit, etwa morgen um neun Bob anrufen",
+        "snooze": "sagt die letzte Erinnerung später noch einmal, etwa in 10 Minuten",
+        "done": "hakt die letzte Erinnerung ab, so dass sie nicht noch einmal kommt",
         "wakeups": "zeigt, was ich hier von selbst tue und wann; hält es an oder löscht es",
         "quiet": "zeigt oder setzt die Stunden, in denen ich hier nichts von selbst sage",
         "heartbeat": "zeigt oder setzt, wie oft ich von selbst nachsehe, ob es Neues gibt",
@@ -123,6 +125,8 @@ class German(Texts):
         "timezone": "[STADT | auto]",
         "wakeups": "[pause | resume | now | drop N]",
         "remind": "ZEIT TEXT",
+        "snooze": "[N] [ZEIT]",
+        "done": "[N]",
         "quiet": "[22:00-07:00 | off]",
         "heartbeat": "[30m | off]",
         "listen": "[on | off]",
@@ -762,6 +766,13 @@ class German(Texts):
         "Nachsehen ohne Neues kostet nichts; Läufe in den letzten 30 Tagen: {runs:,}, mit"
         " {tokens:,} Token."
     )
+    snooze_how = "`/snooze 10m` oder `/snooze morgen um neun`, und `/snooze 3 1h` für die Nummer 3."
+    snooze_none = "Hier kam keine Erinnerung, die ich noch einmal sagen könnte."
+    snooze_set = "Ich sage „{text}“ noch einmal: {when}. `/done` nimmt es zurück."
+    snooze_keeps = "Die eigenen Zeiten bleiben."
+    reminder_done = "Erledigt: „{text}“."
+    reminder_again = "Sie kommt wieder um {time}; `/wakeups` beendet sie ganz."
+    wakeup_snoozed = "noch einmal"
     remind_how = (
         "`/remind ZEIT TEXT`, etwa `/remind morgen um neun Bob anrufen` oder"
         " `/remind jeden Werktag um 8 Tabletten nehmen`."

@@ -68,6 +68,8 @@ class Texts:
         "language": "shows or sets the language of my own messages",
         "timezone": "shows or sets the time zone of this chat",
         "remind": "reminds you at a time, such as tomorrow at nine call Bob",
+        "snooze": "says the last reminder again later, such as in 10 minutes",
+        "done": "ends the last reminder, so that it is not said again",
         "wakeups": "shows what I do here by myself and when; pauses, resumes or drops it",
         "quiet": "shows or sets the hours in which I say nothing here by myself",
         "heartbeat": "shows or sets how often I look by myself whether something is new",
@@ -654,6 +656,13 @@ class Texts:
         "Looks that find nothing cost nothing; runs in the last 30 days: {runs:,}, with"
         " {tokens:,} tokens."
     )
+    snooze_how = "`/snooze 10m` or `/snooze tomorrow at nine`, and `/snooze 3 1h` for number 3."
+    snooze_none = "No reminder was said here that I could say again."
+    snooze_set = "I will say “{text}” once more: {when}. `/done` takes it back."
+    snooze_keeps = "Its own times stay."
+    reminder_done = "Done: “{text}”."
+    reminder_again = "It comes again at {time}; `/wakeups` ends it for good."
+    wakeup_snoozed = "once more"
     remind_how = (
         "`/remind TIME TEXT`, such as `/remind tomorrow at nine call Bob` or"
         " `/remind every weekday at 8 take the pills`."

@@ -48,6 +48,8 @@ class Chinese(Texts):
         "language": "查看或设置我自己消息的语言",
         "timezone": "查看或设置这个聊天的时区",
         "remind": "到时间提醒你，例如 明天上午九点给鲍勃打电话",
+        "snooze": "过一会儿再说一次最近的提醒，例如10分钟后",
+        "done": "结束最近的提醒，不再说",
         "wakeups": "看看我在这里会自己做什么、什么时候做；可以暂停、继续或删除",
         "quiet": "看看或设置我在这里不主动说话的时段",
         "heartbeat": "看看或设置我多久自己查看一次有没有新情况",
@@ -81,6 +83,8 @@ class Chinese(Texts):
         "timezone": "[城市 | auto]",
         "wakeups": "[pause | resume | now | drop N]",
         "remind": "时间 内容",
+        "snooze": "[N] [时间]",
+        "done": "[N]",
         "quiet": "[22:00-07:00 | off]",
         "heartbeat": "[30m | off]",
         "listen": "[on | off]",
@@ -623,6 +627,13 @@ class Chinese(Texts):
     heartbeat_paused = "我每{span}查看一次有没有新情况，但现在暂停：{why}。"
     heartbeat_elsewhere = "要紧的事在 {chat} 告诉。"
     heartbeat_cost = "没有新情况时不花费用；最近30天运行 {runs:,} 次，共 {tokens:,} 个 token。"
+    snooze_how = "`/snooze 10分钟` 或 `/snooze 明天上午九点`；`/snooze 3 1小时` 用于编号 3。"
+    snooze_none = "这里还没有说过可以再说一次的提醒。"
+    snooze_set = "到时我再说一次“{text}”：{when}。`/done` 可以取消。"
+    snooze_keeps = "它原来的时间不变。"
+    reminder_done = "完成：“{text}”。"
+    reminder_again = "下一次是 {time}；`/wakeups` 可以让它不再来。"
+    wakeup_snoozed = "再说一次"
     remind_how = (
         "`/remind 时间 内容`，例如 `/remind 明天上午九点给鲍勃打电话`，"
         "或 `/remind 每个工作日早上八点吃药`。"

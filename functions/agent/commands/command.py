@@ -14,6 +14,7 @@ from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle
 from functions.events import Event
 from functions.texts.en import Texts
+from functions.time.time_zone import DAY_SECONDS
 from sigil.protocol import Json
 
 
@@ -64,6 +65,12 @@ class CommandCall:
         """Return the gate for what the sender wants, by the policy as it is now."""
         policies = self.app.load_policies()
         return self.app.make_gate(policies, self.role, private=self.event.private)
+
+    def find_time(self) -> float:
+        """Return when the message was sent: that is what “now” means, though it may have waited."""
+        now = self.app.clock.now()
+        is_near = abs(now - self.event.at) < DAY_SECONDS
+        return min(self.event.at, now) if is_near else now
 
     def reply(self, text: str) -> CommandResult:
         """Return a reply that changes nothing."""

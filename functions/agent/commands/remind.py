@@ -8,7 +8,6 @@ from typing import Final
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
 from functions.agent.schedules.schedule import GUEST_MOST, TEXT_CHARACTERS, Schedule
 from functions.agent.schedules.when import list_next
-from functions.time.time_zone import DAY_SECONDS
 from sigil.errors import Refused, UsageError, one_line
 
 SHOWN_CHARACTERS: Final = 200
@@ -25,10 +24,7 @@ def run_remind(call: CommandCall) -> CommandResult:
     words = _MYSELF.sub("", call.text, count=1) if _MYSELF.match(call.text) else call.text
     if not words:
         return call.reply(texts.remind_how)
-    # a message that waited means the time at which it was sent
-    now = call.app.clock.now()
-    if abs(now - call.event.at) < DAY_SECONDS:
-        now = min(call.event.at, now)
+    now = call.find_time()
     zone = call.app.find_zone(call.document)
     try:
         when, text = parse_when(words, now, zone, texts)

@@ -62,6 +62,8 @@ def _describe(schedule: Schedule, call: CommandCall) -> str:
     lines = [f"{schedule.number}. {one_line(schedule.title, SHOWN_CHARACTERS)}"]
     if schedule.when.kind != "at" and not schedule.heartbeat:
         lines.append(describe_when(schedule.when, texts, call.app.clock.now()))
+    if schedule.snoozed:
+        lines.append(texts.wakeup_snoozed)
     if schedule.paused:
         why = texts.wakeup_pauses.get(schedule.paused, schedule.paused)
         lines.append(texts.wakeup_pause.format(why=why))

@@ -29,8 +29,8 @@ _ORDINALS: Final = (
     "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 ).split()
 _NUMBER: Final = (
-    rf"(?:\d{{1,4}}(?![\d:])|(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_ONES[1:10])}))?"
-    rf"|(?:{'|'.join(sorted(_ONES, key=len, reverse=True))})|a couple of|a few|an?)\b"
+    rf"(?:\d{{1,4}}(?![\d:])|(?:(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_ONES[1:10])}))?"
+    rf"|(?:{'|'.join(sorted(_ONES, key=len, reverse=True))})|a couple of|a few|an?)\b)"
 )
 _DAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _DAY: Final = (

@@ -89,6 +89,8 @@ class Schedule(Stored):
     look, and it does not look before `asleep` (seconds since 1970). `known` has the versions of
     what it has seen (see `functions/agent/schedules/heartbeat.py`).
 
+    `snoozed` is the id of the reminder that it says once more.
+
     `runs` counts how often it came about, `skipped` how often a run was still on, `missed` how
     often nobody was there; `failures` counts the runs that failed in a row. `running` is the event
     of the run that is on, which began at `started`, and `last` what became of the last one.
@@ -116,6 +118,7 @@ class Schedule(Stored):
     last: Run | None = None
     collects: bool = False
     heartbeat: bool = later(False)
+    snoozed: str = later("")
     delay: Time = later(0.0)
     asleep: Time = later(0.0)
     known: Mapping[str, str] = later(default_factory=dict, hash=False)
@@ -272,7 +275,8 @@ class Schedules:
         def store() -> tuple[Schedule, bool]:
             item = self._kv.get(keys.wakeup(self._agent, schedule.id))
             found = _read(item) if item else None
-            if found and not found.is_over:
+            if found and (not found.is_over or (found.runs and found.when.kind == "at")):
+                # the turn that made it may have crashed, and what was said is not said again
                 return found, False
             known = list(self.scan())
             count = sum(not each.is_over and not each.is_extra for each in known)

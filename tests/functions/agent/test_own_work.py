@@ -14,8 +14,7 @@ from functions import worker
 from functions.agent.commands.control import halt
 from functions.agent.loop import ROUND_SECONDS
 from functions.agent.mailbox import Mail, Mailbox
-from functions.agent.messages import SCHEDULED_NOTE
-from functions.agent.turn import SAID_NOTE
+from functions.agent.messages import SAID_NOTE, SCHEDULED_NOTE
 from functions.backup.archive import ArchiveReader
 from functions.backup.format import HEADS
 from functions.backup.restoring import NO_SECRETS, restore_backup, verify_backup

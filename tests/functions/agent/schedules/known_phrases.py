@@ -6,6 +6,8 @@ ENGLISH = [
     ("tomorrow at 9 read about the 20:00 news with Bob", "11-26 09:00", "read about the 20:00 news with Bob"),
     ("tomorrow read the 9 o'clock news", "11-26 09:00", "read the 9 o'clock news"),
     ("in 20 minutes", "11-25 14:40", ""),
+    ("in 25m stretch", "11-25 14:45", "stretch"),
+    ("in 20min stretch", "11-25 14:40", "stretch"),
     ("tomorrow at nine", "11-26 09:00", ""),
     ("next Friday 5pm", "?", ""),
     ("every weekday at 8", "11-26 08:00, 11-27 08:00, 11-30 08:00 ...", ""),

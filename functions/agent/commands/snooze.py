@@ -1,0 +1,231 @@
+"""/snooze says a reminder once more, later, and /done is rid of it.
+
+A few plain words right below a reminder, such as “later” and “done”, do the same without a model.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
+from functions.agent.messages import RUNTIME_ORIGIN, SAID_NOTE
+from functions.agent.sanitize import clean_text
+from functions.agent.schedules.schedule import Schedule
+from functions.agent.schedules.when import When
+from functions.texts.en import Texts
+from functions.time.time_zone import DAY_SECONDS, format_clock
+from sigil.errors import Refused, UsageError, one_line
+
+LATER_SECONDS: Final = 600
+"""“Later” alone means so many seconds."""
+SHOWN_CHARACTERS: Final = 200
+ANSWER_CHARACTERS: Final = 60
+_NUMBERED: Final = re.compile(r"#?(\d{1,9})\s+(\S.*)", re.DOTALL | re.ASCII)
+_NUMBER: Final = re.compile(r"#?(\d{1,9})", re.ASCII)
+_CJK: Final = re.compile("[\u3400-\u9fff]")
+_EDGE: Final = " \t\n.!,。！，~"
+_DONE: Final = re.compile(
+    r"(?:all |already )?done|(?:it['’]s |it is )?done|did it"
+    r"|(?:我)?(?:已经?)?(?:完成|做完|搞定|做好)了?|(?:ist |schon )?erledigt",
+    re.IGNORECASE,
+)
+_LATER: Final = re.compile(
+    r"(?:please )?"
+    r"(?:snooze(?: it| this)?(?: for| until| till)?|(?:remind me )?later|remind me again"
+    r"|sp(?:ä|ae)ter(?: nochmal)?|erinner[en]? mich (?:sp(?:ä|ae)ter|noch ?mal)"
+    r"|(?:稍后|稍後|等会儿?|过会儿?|推迟|延后)(?:再?提醒我?)?)"
+    r"(?P<words>(?:[\s,，]|(?<=[\u3400-\u9fff])).*)?",
+    re.IGNORECASE,
+)
+
+
+def run_snooze(call: CommandCall) -> CommandResult:
+    """Say the last reminder of the chat, or the one of a number, once more at a later time."""
+    texts = call.texts
+    number, words = _split_number(call)
+    reminder = _find_said(call, number)
+    if reminder is None:
+        return call.reply(_tell_unknown(number, texts))
+    try:
+        when = _read_time(words, call)
+    except UsageError as question:
+        return call.reply(question.message)
+    return _snooze(call, reminder, when)
+
+
+def run_done(call: CommandCall) -> CommandResult:
+    """End the last reminder of the chat, or the one of a number: it is not said once more."""
+    texts = call.texts
+    match = _NUMBER.fullmatch(call.text)
+    if call.text and not match:
+        return call.reply(texts.snooze_how)
+    number = int(match[1]) if match else 0
+    reminder = _find_said(call, number)
+    if reminder is None:
+        return call.reply(_tell_unknown(number, texts))
+    return _end(call, reminder)
+
+
+def answer_reminder(call: CommandCall) -> CommandResult | None:
+    """Snooze or end the reminder that a message stands right below, where its words mean nothing
+    else; None for every other message.
+
+    It has to be the person's own chat, and the last thing said there one reminder, of this day.
+    """
+    event = call.event
+    text = clean_text(event.text).strip(_EDGE)
+    if not event.private or not 0 < len(text) <= ANSWER_CHARACTERS or event.attachments:
+        return None
+    done = _DONE.fullmatch(text)
+    later = None if done else _LATER.fullmatch(text)
+    messages = call.document.messages[-2:]
+    if not (done or later) or len(messages) < 2:
+        return None
+    note, said = messages
+    is_ours = note.origin == RUNTIME_ORIGIN and note.content.startswith(SAID_NOTE.partition("{")[0])
+    if not is_ours or said.role != "assistant" or call.app.clock.now() - said.at > DAY_SECONDS:
+        return None
+    if any(not (quote.relation == "reply" and quote.ours) for quote in event.quotes):
+        return None
+    shown = said.content.split("\n\n")
+    there = [each for each in _list_said(call) if call.app.redact(clean_text(each.say)) in shown]
+    if len({_find_root(each) for each in there}) != 1:
+        return None
+    if done:
+        return _end(call, there[-1])
+    try:
+        when = _read_time((later["words"] or "").strip(_EDGE) if later else "", call)
+    except UsageError:
+        return None
+    return _snooze(call, there[-1], when)
+
+
+def _split_number(call: CommandCall) -> tuple[int, str]:
+    """Return the number of a reminder and the words of a time: `3 10m`, but not `3 days`."""
+    match = _NUMBERED.fullmatch(call.text)
+    if match:
+        try:
+            _read_time(match[2], call)
+        except UsageError:
+            return 0, call.text
+        return int(match[1]), match[2]
+    return 0, call.text
+
+
+def _tell_unknown(number: int, texts: Texts) -> str:
+    return texts.wakeup_unknown.format(number=number) if number else texts.snooze_none
+
+
+def _list_said(call: CommandCall) -> list[Schedule]:
+    """Return the reminders that were said in the chat in the last month, the last one last.
+
+    One that is over is kept so long.
+    """
+    found = [
+        (each.last.ended, each.number, each)
+        for each in call.app.schedules.scan()
+        if each.session == call.event.session and each.say and not each.is_extra and each.last
+    ]
+    return [each for _, _, each in sorted(found, key=lambda row: row[:2])]
+
+
+def _find_said(call: CommandCall, number: int) -> Schedule | None:
+    found = [each for each in _list_said(call) if number in (0, each.number)]
+    return found[-1] if found else None
+
+
+def _find_root(reminder: Schedule) -> str:
+    """Return the id of the reminder that somebody made, of which this may be one time more."""
+    return reminder.snoozed or reminder.id
+
+
+def _list_extra(call: CommandCall, root: str) -> list[Schedule]:
+    """Return the times to come that a reminder was snoozed to: one, but after a crash."""
+    found = call.app.schedules.list_of_chat(call.event.session)
+    return [each for each in found if each.snoozed == root]
+
+
+def _read_time(words: str, call: CommandCall) -> When:
+    """Return the one time that words mean, `10m` as well; `UsageError` with a question else."""
+    # the patterns take 40 ms to compile, which no other message should wait for
+    from functions.agent.schedules.phrase import Question, parse_when
+
+    texts = call.texts
+    now = call.find_time()
+    zone = call.app.find_zone(call.document)
+    if not words:
+        return When(kind="at", at=now + LATER_SECONDS, zone=zone)
+    after = f"{words}后" if _CJK.search(words) else f"in {words}"
+    asked: UsageError | None = None
+    for each in (after, words) if words[0].isdigit() else (words, after):
+        try:
+            when, rest = parse_when(each, now, zone, texts)
+        except Question as question:
+            if question.key != "when_no_time":
+                asked = asked or question
+            continue
+        if not rest and when.kind == "at":
+            return when
+    raise asked or UsageError("EINVAL", texts.snooze_how)
+
+
+def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
+    from functions.agent.schedules.description import describe_when
+
+    texts = call.texts
+    now = call.find_time()
+    allowed = call.make_gate().decide("schedule")
+    if allowed.effect != "allow":
+        return call.reply(texts.policy_denies.format(rule=allowed.rule))
+    root = _find_root(reminder)
+    wanted = Schedule(
+        id="",
+        when=when,
+        session=call.event.session,
+        by=call.event.sender.id,
+        since=now,
+        say=reminder.say,
+        name=reminder.name,
+        language=texts.code,
+        snoozed=root,
+    )
+    try:
+        made, _ = call.app.schedules.add(wanted)
+    except Refused:
+        return call.reply(texts.remind_full)
+    except UsageError:
+        return call.reply(texts.remind_over)
+    # the new one comes first: after a crash in between there are two, and the turn runs again
+    for each in _list_extra(call, root):
+        if each.id != made.id:
+            call.app.schedules.drop(each.id)
+    said = texts.snooze_set.format(
+        text=one_line(reminder.say, SHOWN_CHARACTERS), when=describe_when(when, texts, now)
+    )
+    if reminder.when.kind != "at" and not reminder.is_over:
+        said = f"{said} {texts.snooze_keeps}"
+    if call.event.platform == "terminal":
+        said = f"{said} {texts.remind_at_terminal}"
+    return call.reply(said)
+
+
+def _end(call: CommandCall, reminder: Schedule) -> CommandResult:
+    """Drop the times that a reminder was snoozed to; one that comes again keeps its own."""
+    texts = call.texts
+    schedules = call.app.schedules
+    root = _find_root(reminder)
+    for each in _list_extra(call, root):
+        schedules.drop(each.id)
+    said = texts.reminder_done.format(text=one_line(reminder.say, SHOWN_CHARACTERS))
+    known = schedules.find(root)
+    if known and not known.is_over and not known.paused:
+        time = format_clock(known.due, known.when.zone, call.app.clock.now())
+        said = f"{said} {texts.reminder_again.format(time=time)}"
+    return call.reply(said)
+
+
+COMMANDS: Final[Commands] = {
+    "snooze": Command(run_snooze, arguments="[N] [TIME]", changes_chat=always),
+    "done": Command(run_done, arguments="[N]", changes_chat=always),
+}

@@ -1,0 +1,146 @@
+"""/snooze and /done from outside, and the plain words that stand for them below a reminder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from functions.agent.schedules.schedule import Schedules
+from functions.wiring import AgentRuntime
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.commands.test_remind import Desk
+from tests.functions.chats import Chats
+from tests.functions.people import platform
+
+MINUTE = 60.0
+
+
+@pytest.fixture
+def desk(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Desk:
+    return Desk(Chats(runtime(llm_url=model.url, timezone="UTC", **platform(bot)), bot))
+
+
+def remind(desk: Desk, words: str = "in 20 minutes call Bob") -> None:
+    desk.tell(f"/remind {words}")
+    assert desk.wait(20 * MINUTE) == ["call Bob"]
+
+
+@pytest.mark.parametrize(
+    ("command", "minutes"),
+    [
+        ("/snooze", 10),
+        ("/snooze 25m", 25),
+        ("/snooze half an hour", 30),
+        ("/snooze 20分钟", 20),
+        ("/snooze 2 Stunden", 120),
+        ("/snooze 1 1h", 60),
+        ("/snooze 3 days", 3 * 24 * 60),
+        ("/snooze tomorrow at nine", 20 * 60 + 40),
+    ],
+)
+def test_a_reminder_is_said_once_more_at_the_time_that_is_asked_for(
+    desk: Desk, command: str, minutes: int
+) -> None:
+    remind(desk)
+    assert "“call Bob” once more" in desk.tell(command)
+    assert desk.wait((minutes - 1) * MINUTE) == []
+    assert desk.wait(MINUTE) == ["call Bob"]
+    assert desk.wait(86_400.0) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("/snooze 10", "Minutes, hours or days"),
+        ("/snooze every day at 9", "/snooze 10m or"),
+        ("/snooze yesterday", "is past"),
+        ("/snooze buy milk", "/snooze 10m or"),
+        ("/snooze 7 10m", "number 7"),
+        ("/done 7", "number 7"),
+        ("/done with it", "/snooze 10m or"),
+    ],
+)
+def test_what_is_no_time_to_come_is_answered_with_one_sentence(
+    desk: Desk, command: str, answer: str
+) -> None:
+    remind(desk)
+    assert answer in desk.tell(command)
+    assert desk.tell("/wakeups") == "Nothing is scheduled here."
+
+
+def test_without_a_reminder_there_is_nothing_to_snooze(desk: Desk) -> None:
+    desk.tell("/remind in 20 minutes call Bob")
+    assert desk.tell("/snooze") == "No reminder was said here that I could say again."
+    assert desk.tell("/done") == "No reminder was said here that I could say again."
+
+
+def test_another_snooze_moves_the_first_and_done_takes_it_back(desk: Desk) -> None:
+    remind(desk)
+    desk.tell("/snooze 10m")
+    desk.tell("/snooze 30m")
+    assert "call Bob · once more" in desk.tell("/wakeups")
+    assert desk.wait(29 * MINUTE) == []
+    assert desk.wait(MINUTE) == ["call Bob"]
+    desk.tell("/snooze 10m")
+    assert desk.tell("/done") == "Done: “call Bob”."
+    assert desk.wait(86_400.0) == []
+
+
+def test_one_that_comes_again_keeps_its_own_times(desk: Desk) -> None:
+    remind(desk, "every day at 12:20 call Bob")
+    assert "Its own times stay" in desk.tell("/snooze 10m")
+    assert desk.wait(10 * MINUTE) == ["call Bob"]
+    assert desk.wait((24 * 60 - 10) * MINUTE) == ["call Bob"]
+    desk.tell("/snooze 1h")
+    assert "It comes again at" in desk.tell("/done")
+    assert desk.wait(23 * 60 * MINUTE) == []
+    assert desk.wait(60 * MINUTE) == ["call Bob"]
+
+
+@pytest.mark.parametrize(
+    ("words", "minutes"),
+    [
+        ("Later!", 10),
+        ("snooze 30 min", 30),
+        ("稍后20分钟", 20),
+        ("später", 10),
+        ("Done.", 0),
+        ("完成", 0),
+        ("erledigt", 0),
+    ],
+)
+def test_plain_words_right_below_a_reminder_need_no_model(
+    desk: Desk, model: ScriptedModel, words: str, minutes: int
+) -> None:
+    remind(desk)
+    answer = desk.tell(words)
+    assert "call Bob" in answer
+    assert model.bodies == []
+    assert desk.wait(minutes * MINUTE) == (["call Bob"] if minutes else [])
+    assert desk.wait(86_400.0) == []
+
+
+def test_the_same_words_elsewhere_are_for_the_model(desk: Desk, model: ScriptedModel) -> None:
+    for words in ("done", "later", "snooze the stock market"):
+        model.then(say("Well."))
+        assert desk.tell(words) == "Well."
+    remind(desk)
+    for words in ("done deal?", "later in Paris", "done"):
+        model.then(say("Well."))
+        assert desk.tell(words) == "Well."
+
+
+def test_what_a_turn_made_before_it_crashed_is_not_made_again_after_it_was_said(
+    desk: Desk,
+) -> None:
+    remind(desk)
+    desk.tell("/snooze 10m")
+    assert desk.wait(10 * MINUTE) == ["call Bob"]
+    schedules = Schedules(desk.chats.runtime.stores.kv, "main")
+    (said,) = (each for each in schedules.scan() if each.snoozed)
+    wanted = replace(said, id="", due=0.0, runs=0, last=None, number=0)
+    assert schedules.add(wanted) == (said, False)
+    assert desk.wait(MINUTE) == []
