@@ -53,7 +53,7 @@ from functions.prices import DOLLARS
 from functions.time import time_zone, weather
 from functions.time.clock import SYSTEM, Clock
 from functions.time.stamp import TEMPLATE, Stamp
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Caller, Registry
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -271,6 +271,17 @@ class App:
                 return parse_behaviour(name, text)
         return None
 
+    def require_behaviour(self, name: str) -> Behaviour:
+        """Return one of its behaviours; `UsageError` ENOENT when there is none of this name."""
+        behaviour = self.find_behaviour(name)
+        if behaviour is None:
+            raise UsageError(
+                "ENOENT",
+                f"there is no behaviour {one_line(name, 40)!r}",
+                suggestion=f"there are {', '.join(self.list_behaviours())}",
+            )
+        return behaviour
+
     def list_behaviours(self) -> list[str]:
         """Return the names of its behaviours."""
         written = {doc.name.removeprefix(PREFIX) for doc in self.documents.list_behaviours()}
@@ -300,7 +311,7 @@ class App:
             items = get_many(self.kv, self.list_preamble_keys(memory))
         outline = self._outline(memory)
         totals = len(outline.list_keys())
-        behaviour = "" if own or not items[-1] else self._read_on_message(items[-1])
+        behaviour = "" if own or not items[-1] else self.read_behaviour(ON_MESSAGE, items[-1])
         return build_preamble(
             self.short_name,
             self.documents.decode_for_prompt(memory, items[totals:-1]),
@@ -309,11 +320,17 @@ class App:
             behaviour,
         )
 
-    def _read_on_message(self, item: Item) -> str:
-        """Return the prompt of `on_msg` that somebody has written, empty when it cannot be read."""
-        text = self.documents.decode_behaviour(f"{PREFIX}{ON_MESSAGE}", item).text
+    def read_behaviour(self, name: str, item: Item | None = None) -> str:
+        """Return the prompt of a behaviour as somebody has written it; empty for a built-in one, or
+        when it cannot be read.
+
+        `item` was just read of its document; without it that is read.
+        """
+        document = f"{PREFIX}{name}"
+        item = item or self.kv.get(keys.document(self.documents.agent, document))
+        text = self.documents.decode_behaviour(document, item).text if item else ""
         with suppress(UsageError):
-            return parse_behaviour(ON_MESSAGE, text).prompt if text else ""
+            return parse_behaviour(name, text).prompt if text else ""
         return ""
 
     def _outline(self, memory: str) -> Outline:

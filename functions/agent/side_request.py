@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Final
 
 from functions.agent import tokens
 from functions.agent.app import App
@@ -15,15 +16,23 @@ from functions.agent.ledger.entry import UNKNOWN, Entry
 from functions.agent.messages import Usage
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
+from functions.agent.model.offline_signature import NAME as OFFLINE
 from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.session.document import Document
+from functions.events import OWN
 from functions.texts.en import Texts
+from functions.texts.languages import load_texts
+from sigil.errors import UsageError
 from sigil.protocol import Json
+from sigil.storage.kv import keys
 
 SECONDS = 60.0
 """The model may take so long for one request."""
 TRIES = 3
+PROBE_SYSTEM: Final = "You are asked whether you are there. Answer with one word."
+PROBE: Final = "Are you there?"
+"""What a model is asked before somebody can choose it."""
 
 
 class SideRequests:
@@ -128,6 +137,26 @@ class SideRequests:
     def _find_stop_reason(self) -> str:
         safety = self.document.safety
         return safety.reason or self._breakers.find_stop_reason(safety)
+
+
+def require_answer(app: App, name: str) -> None:
+    """Raise `UsageError` EINVAL unless a model of this name answers at the agent's endpoint."""
+    if app.model.name == OFFLINE:
+        raise UsageError(
+            "EINVAL",
+            f"no model {name} is there: the offline model is the only one",
+            suggestion="set UNCAGED_LLM_URL or UNCAGED_LLM_KEY first, or leave the model out",
+        )
+    document = Document(model=name)
+    aside = SideRequests(keys.session_of(app.name, f"{OWN}:main"), app, document, tries=1)
+    reply = aside.ask(PROBE_SYSTEM, PROBE)
+    # a second model may have answered in its place
+    if reply.finish == "error" or reply.failure:
+        raise UsageError(
+            "EINVAL",
+            f"the model {name} does not answer: {explain_error(reply, load_texts('en'))}",
+            suggestion="name a model of the endpoint in UNCAGED_LLM_URL, or leave the model out",
+        )
 
 
 def explain_error(reply: ModelReply, texts: Texts) -> str:

@@ -929,9 +929,9 @@ def _let_next_go_on(opened: SessionHandle, turn: Turn, app: App, *, said: bool) 
     event = turn.event
     too_many = chain.count_hops(event) >= behaviour.limits.hops or event.hops >= EVENT_HOPS_MOST
     if not turn.answered or too_many or not app.find_behaviour(behaviour.next):
-        facts: dict[str, Json] = {"limit": "hops", "end": "sleep"} if too_many else {}
-        kind = "limit" if too_many else "end"
-        return opened.with_document(replace(document, turn=turn.add_step(kind, **facts)))
+        if too_many:
+            turn = turn.add_step("limit", limit="hops", end="sleep")
+        return opened.with_document(replace(document, turn=turn))
     post = chain.make_next(event, turn.task, behaviour.next)
     post = chain.carry_on(event, turn.trace, turn.usage.counted, post, said=said)
     posts = stamp_posts([post], event, "next", app.clock.now(), turn.posted)

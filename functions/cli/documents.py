@@ -14,19 +14,34 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from functions.cli import agent
-from functions.cli.local_agent import BY, Json, Session, Whose, memory_scope, open_agent
+from functions.cli.local_agent import (
+    BY,
+    Json,
+    Session,
+    Whose,
+    memory_scope,
+    open_agent,
+    require_model,
+)
 from sigil.cli.printing import Printer
 from sigil.errors import Conflict, UsageError
 
 if TYPE_CHECKING:
+    from functions.agent.app import App
     from functions.agent.memory.documents import Doc, Documents
 
 cli = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Manage the agent's documents: soul, memory, role and the others.",
+    help="Manage the agent's documents: soul, memory, role and the others, and its behaviours.",
 )
-Name = Annotated[str, typer.Argument(help="role, self, agents, soul, user, tools or memory.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="role, self, agents, soul, user, tools or memory, or behaviour/NAME such as"
+        " behaviour/on_wakeup."
+    ),
+]
 HISTORY = "history"
 FILE_BYTES = 1 << 20
 
@@ -92,6 +107,38 @@ def history(name: Name, session: Session = None, whose: Whose = None, json: Json
 
 
 @cli.command()
+def diff(
+    name: Name,
+    old: Annotated[int, typer.Argument(help="The version to compare from.")],
+    new: Annotated[
+        int | None, typer.Argument(help="The version to compare with; the newest unless given.")
+    ] = None,
+    session: Session = None,
+    whose: Whose = None,
+) -> None:
+    """Show what changed between two versions of a document; 0 is the one that nobody wrote.
+
+    Example: uncaged agent doc diff soul 1
+    """
+    from difflib import unified_diff
+
+    with _open_documents(session, whose) as (documents, scope):
+        before = documents.read_version(scope, name, old)
+        if new is None:
+            after = documents.read(scope, name)
+        else:
+            after = documents.read_version(scope, name, new)
+    lines = unified_diff(
+        before.text.splitlines(),
+        after.text.splitlines(),
+        f"{name} version {before.version}",
+        f"{name} version {after.version}",
+        lineterm="",
+    )
+    Printer().text("\n".join(lines) or "nothing differs")
+
+
+@cli.command()
 def edit(name: Name, session: Session = None, whose: Whose = None) -> None:
     """Write a document in your editor (EDITOR).
 
@@ -113,6 +160,7 @@ def edit(name: Name, session: Session = None, whose: Whose = None) -> None:
             elif text.strip() == before.text:
                 Printer().note("nothing was changed")
             else:
+                _require_model(app, name, text)
                 written = app.documents.write(
                     before.scope, name, text, by=BY, why="edited", expect=before.version
                 )
@@ -140,8 +188,10 @@ def write(
     Example: uncaged agent doc write soul SOUL.md
     """
     text = read_text_file(file)
-    with _open_documents(session, whose) as (documents, scope):
-        doc = documents.write(scope, name, text, by=BY, why=f"from {file}" if file != "-" else "")
+    with open_agent(name=whose, session=session) as (app, _):
+        _require_model(app, name, text)
+        why = f"from {file}" if file != "-" else ""
+        doc = app.documents.write(memory_scope(app, session), name, text, by=BY, why=why)
     report_version(doc, json)
 
 
@@ -218,14 +268,17 @@ def import_documents(
     """
     from functions.agent.memory.documents import check_document_text
 
-    with _open_documents(session, whose) as (documents, scope):
+    with open_agent(name=whose, session=session) as (app, _):
+        documents = app.documents
+        scope = memory_scope(app, session)
         names = _document_names(documents, scope)
         texts = {}
-        for name in names:
+        for name in (*names, *_list_behaviours_in(folder, documents, scope)):
             path = folder / file_of(name)
             if os.path.lexists(path):
                 text = read_text_file(str(_require_plain_file(path)))
                 texts[name] = check_document_text(name, text)
+                _require_model(app, name, texts[name])
         if not texts:
             files = ", ".join(file_of(name) for name in names)
             raise UsageError(
@@ -243,8 +296,36 @@ def import_documents(
 
 
 def file_of(name: str) -> str:
-    """Return the Markdown file of a document: `SOUL.md`."""
-    return f"{name.upper()}.md"
+    """Return the Markdown file of a document: `SOUL.md`, `BEHAVIOUR.ON_WAKEUP.md`."""
+    return f"{name.upper().replace('/', '.')}.md"
+
+
+def _list_behaviours_in(folder: Path, documents: Documents, scope: str) -> Sequence[str]:
+    """Return the documents of behaviours that a folder has files of; a chat has no behaviours."""
+    from functions.agent.behaviours.behaviour import PREFIX, is_behaviour_document
+
+    if scope != documents.agent:
+        return ()
+    start = file_of(PREFIX).removesuffix(".md")
+    files = sorted(path.name for path in folder.glob(f"{start}*.md"))
+    names = [PREFIX + file.removeprefix(start).removesuffix(".md").lower() for file in files]
+    return [name for name in names if is_behaviour_document(name) and file_of(name) in files]
+
+
+def _require_model(app: App, name: str, text: str) -> None:
+    """Raise `UsageError` unless the model that the text of a behaviour names answers, if it names
+    one.
+    """
+    from functions.agent.behaviours.behaviour import (
+        PREFIX,
+        is_behaviour_document,
+        parse_behaviour,
+    )
+
+    if text.strip() and is_behaviour_document(name):
+        behaviour = parse_behaviour(name.removeprefix(PREFIX), text)
+        if behaviour.model:
+            require_model(app, behaviour.model)
 
 
 @contextmanager
@@ -263,7 +344,8 @@ def _document_names(documents: Documents, scope: str) -> tuple[str, ...]:
 def _read_written(documents: Documents, scope: str) -> list[Doc]:
     """Return the documents of a scope that were ever written."""
     docs = [documents.read(scope, name) for name in _document_names(documents, scope)]
-    return [doc for doc in docs if doc.version]
+    behaviours = documents.list_behaviours() if scope == documents.agent else []
+    return [doc for doc in (*docs, *behaviours) if doc.version]
 
 
 def _require_plain_file(path: Path) -> Path:

@@ -103,6 +103,18 @@ def require_chat(session: str) -> str:
     return session
 
 
+def require_model(app: App, name: str) -> None:
+    """Raise `UsageError` unless a model of this name answers at the agent's endpoint."""
+    from functions.agent.side_request import require_answer
+    from functions.wiring import Closable
+
+    try:
+        require_answer(app, name)
+    finally:
+        if isinstance(app.model, Closable):
+            app.model.close()
+
+
 def memory_scope(app: App, session: str | None) -> str:
     """Return the scope of a chat's memory, which it may share; that of every chat for None."""
     key = session_key(app, session)

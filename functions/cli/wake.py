@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from functions.cli.local_agent import BY, Json, Whose, open_agent, print_result, require_chat
+from functions.cli.local_agent import (
+    BY,
+    Json,
+    Whose,
+    open_agent,
+    print_result,
+    require_chat,
+    require_model,
+)
 from sigil.cli.exit_codes import FAILED, INTERRUPTED
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
@@ -320,6 +328,45 @@ def drop(id: Id, agent: Whose = None, json: Json = False) -> None:
         known = _find_one(app, id)
         dropped = _require(app.schedules.drop(known.id), id)
     print_result(_make_row(dropped), f"dropped: {known.id}", json)
+
+
+@cli.command("set")
+def set_how(
+    id: Id,
+    behaviour: Annotated[
+        str | None,
+        typer.Option("--behaviour", help="Its behaviour, or empty for on_wakeup.", metavar="NAME"),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="Another model of the same endpoint, or empty for the agent's.",
+            metavar="MODEL",
+        ),
+    ] = None,
+    agent: Whose = None,
+    json: Json = False,
+) -> None:
+    """Choose how a schedule that works is gone about: its behaviour, its model.
+
+    Example: uncaged wake set 3f2a9c1b7d60 --behaviour on_self_improve
+    """
+    if behaviour is None and model is None:
+        raise UsageError(
+            "EUSAGE", "nothing is chosen", suggestion="give --behaviour NAME, or --model MODEL"
+        )
+    with open_agent(switch=True, name=agent) as (app, _):
+        known = _find_one(app, id)
+        if behaviour:
+            app.require_behaviour(behaviour)
+        if model:
+            require_model(app, model)
+        changed = _require(app.schedules.set_how(known.id, behaviour=behaviour, model=model), id)
+    text = f"set: {changed.id} runs {changed.behaviour or 'on_wakeup'}"
+    if changed.model:
+        text += f" with {changed.model}"
+    print_result(_make_row(changed), text, json)
 
 
 @cli.command()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from functions import worker
 from functions.agent.app import Watch
+from functions.agent.behaviours import chain
 from functions.agent.commands.control import tell_to_stop
 from functions.agent.runs import run as turns
 from functions.agent.schedules.schedule import Run, Schedules
@@ -45,7 +46,7 @@ class _NotingQueue(StoreQueue):
 @dataclass(frozen=True, slots=True)
 class WakeupRun:
     """A run that is over: its event, what became of it, its trace, and what was said because of it,
-    as far as this process knows.
+    as far as this process knows. `after` are the traces of the behaviours that followed in it.
     """
 
     event: Event
@@ -53,6 +54,7 @@ class WakeupRun:
     run: Run | None
     trace: turns.Run | None
     said: str
+    after: Sequence[turns.Run] = ()
 
     def make_row(self) -> dict[str, object]:
         """Return the run as a row for programs."""
@@ -66,11 +68,14 @@ class WakeupRun:
             "tokens": self.run.tokens if self.run else 0,
             "said": self.said,
             "trace": turns.describe(self.trace) if self.trace else None,
+            "after": [turns.describe(each) for each in self.after],
         }
 
     def list_lines(self) -> list[str]:
         """Return the run as lines for people: its steps, and what became of it."""
         lines = turns.format_run(self.trace) if self.trace else [self.event.id]
+        for each in self.after:
+            lines += turns.format_run(each)
         parts = [self.outcome]
         if self.run and self.run.reason:
             parts[0] += f" ({one_line(self.run.reason, TEXT_CHARACTERS)})"
@@ -137,13 +142,19 @@ class WakeupRuns:
         agents = dict.fromkeys((owner, event.agent))
         found = (turns.load_run(self._kv, agent, event.id) for agent in agents)
         trace = next(filter(None, found), None)
-        said = next((each.text for each in self._posted if each.cause == event.id), "")
+        said = ""
+        after = []
+        for each in self._posted:
+            if each.kind == "say" and event.id in (each.cause, each.root):
+                said = said or each.text
+            elif each.data.get(chain.RUN) == event.id:
+                after.append(turns.load_run(self._kv, each.agent, each.id))
         if event.kind == "say":
             said = event.text
         outcome = run.outcome if run else "waits"
         if run is None and trace:
             outcome = "said" if event.kind == "say" else "stopped"
-        return WakeupRun(event, outcome, run, trace, said)
+        return WakeupRun(event, outcome, run, trace, said, list(filter(None, after)))
 
     def _work(self) -> None:
         try:

@@ -11,11 +11,9 @@ from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
 from functions.agent.model.offline_signature import NAME as OFFLINE
-from functions.agent.side_request import SideRequests, explain_error
+from functions.agent.side_request import PROBE, PROBE_SYSTEM, SideRequests, explain_error
 
 AUTOMATIC: Final = "auto"
-SYSTEM: Final = "You are asked whether you are there. Answer with one word."
-QUESTION: Final = "Are you there?"
 _NAME = re.compile(r"[!-_a-~]{1,100}", re.ASCII)
 """A model's name: visible ASCII without a backquote."""
 
@@ -36,7 +34,7 @@ def run_model(call: CommandCall) -> CommandResult:
     if not _NAME.fullmatch(call.text):
         return call.reply(texts.model_bad)
     aside = SideRequests(call.session, app, replace(call.document, model=call.text), tries=1)
-    reply = aside.ask(SYSTEM, QUESTION)
+    reply = aside.ask(PROBE_SYSTEM, PROBE)
     # a second model may have answered in its place
     if reply.finish == "error" or reply.failure:
         why = explain_error(reply, texts)

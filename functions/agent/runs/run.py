@@ -284,11 +284,23 @@ def _format_step(step: Step, number: int) -> str:
         case "command":
             return f"  │   · command: {step['name']}"
         case "behaviour":
-            return f"  │   · behaviour: {step.get('name', '')}"
+            return f"  ├ behaviour {step['name']}, {step['pins']} pins{_format_left_out(step)}"
+        case "end":
+            after = f"goes on with {step['behaviour']}" if step["behaviour"] else "sleeps"
+            return f"  │   · {after}"
+        case "limit":
+            return f"  │   · the limit of {step['limit']} ends it: {step['end']}"
         case "left-out":
             return f"  │   · {step['count']} more steps"
         case kind:
             return f"  │   · {kind}"
+
+
+def _format_left_out(step: Step) -> str:
+    """Return which pins of a behaviour were left out, and which behaviour was not there."""
+    names = as_sequence(step.get("left_out"))
+    left_out = f", without {', '.join(map(str, names))}" if names else ""
+    return f"{left_out}, in place of {step['missing']}" if step.get("missing") else left_out
 
 
 def _format_failure(step: Step) -> str:

@@ -421,6 +421,29 @@ class Schedules:
         """Keep what became of a run for a month."""
         self._kv.put(keys.wakeup_run(self._agent, id, run.due), dumps(run), ttl=KEPT_SECONDS)
 
+    def set_how(
+        self, id: str, *, behaviour: str | None = None, model: str | None = None
+    ) -> Schedule | None:
+        """Let a schedule that works be gone about with another behaviour or model; empty names
+        stand for those that it would have by itself.
+
+        Returns None when there is none, and raises `UsageError` EINVAL for one that only says
+        something.
+        """
+
+        def change(known: Schedule) -> Schedule:
+            if known.say:
+                raise UsageError(
+                    "EINVAL",
+                    "a reminder is said as it is, without a model",
+                    suggestion="choose a schedule that works",
+                    source="schedule",
+                )
+            chosen = known.behaviour if behaviour is None else behaviour
+            return replace(known, behaviour=chosen, model=known.model if model is None else model)
+
+        return None if self._is_gone(id) else self._change(id, change)
+
     def move(self, schedule: Schedule, due: float) -> bool:
         """Let a schedule be due at another time than it said; False when it was changed
         meanwhile.

@@ -60,17 +60,12 @@ def _read_until(words: str, context: CallContext, now: float) -> float:
 def go_on_with(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     """End the run, and let another behaviour go on in the same session.
 
-    `ToolError` for one that does not exist, and when the chain is as long as it may be: the run
-    stays then.
+    `UsageError` for one that does not exist, and `ToolError` when the chain is as long as it may
+    be: the run stays then.
     """
     work = _require_work(context)
     name = read_text(arguments, "name")
-    if context.app.find_behaviour(name) is None:
-        raise ToolError(
-            "ENOENT",
-            f"there is no behaviour {one_line(name, SHOWN_CHARACTERS)!r}",
-            suggestion=f"there are {', '.join(context.app.list_behaviours())}; this one goes on",
-        )
+    context.app.require_behaviour(name)
     if count_hops(work.event) >= work.behaviour.limits.hops:
         raise ToolError(
             "ELIMIT",
@@ -106,6 +101,7 @@ def tell(context: CallContext, arguments: Arguments) -> ServiceAnswer:
             f"{one_line(to, SHOWN_CHARACTERS)} is no chat of the person whose work this is",
             suggestion="leave out to: it is said in the chat that the work belongs to",
         )
+    context.gate.require("say", to)
     agent = str(data.get("home_agent") or keys.root_of(context.app.name))
     origin: dict[str, Json] = {"from": data["from"]} if data.get("from") else {}
     context.posts.take(1)

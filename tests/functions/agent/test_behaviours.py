@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from functions.agent.behaviours.built_in import BUILT_IN
+from functions.agent.consolidation import OWNERS_WISHES, PROMPT
 from functions.agent.messages import SCHEDULED_NOTE
 from functions.agent.runs.run import load_run
 from functions.agent.schedules.schedule import HEARTBEAT, Schedule, make_event
@@ -382,6 +383,25 @@ def test_a_chat_reads_on_msg_only_once_somebody_has_written_it(
     assert segment in rhymed
     assert rhymed.replace(f"{segment}\n", "").replace(f"\n{segment}", "") == plain
     assert last == plain
+
+
+def test_on_compact_memory_steers_what_memory_keeps_once_somebody_has_written_it(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    def remember() -> str:
+        """Return the instructions for one consolidation."""
+        number = len(model.bodies)
+        chats.write(number, "we fly to Rome")
+        chats.write(number + 1_000, "/mem")
+        chats.work_off()
+        return str(model.bodies[-1]["messages"][0]["content"])
+
+    plain = remember()
+    assert plain == PROMPT
+    write(chats, "on_compact_memory", "Keep every flight.")
+    assert remember() == (
+        f"{PROMPT}\n{OWNERS_WISHES}\n<<BEHAVIOUR>>\nKeep every flight.\n<</BEHAVIOUR>>"
+    )
 
 
 def test_only_what_can_be_read_is_written(chats: Chats) -> None:

@@ -406,3 +406,46 @@ def test_what_happened_in_a_chat_is_printed(
     (row,) = json.loads(run("history", "--session", "telegram:7", "--json").stdout)
     assert (row["first"], row["last"], row["raw"]) == (1, 1, False)
     assert run("doc", "show", "memory", "--session", "telegram:7").stdout == "# Memory\n- Tea.\n"
+
+
+def test_behaviours_are_documents_of_the_agent(run: Run, tmp_path: Path) -> None:
+    name = "behaviour/on_wakeup"
+    built_in = run("doc", "show", name).stdout
+    assert built_in.startswith("You were woken")
+    text = '+++\npins = ["sleep"]\n+++\nLook at the mail.'
+    assert "version 1" in run("doc", "write", name, "-", given=text).stderr
+    run("doc", "write", name, "-", given=text.replace("mail", "post"))
+    changed = run("doc", "diff", name, "1").stdout
+    assert "-Look at the mail.\n+Look at the post." in changed
+    assert run("doc", "diff", name, "2").stdout == "nothing differs\n"
+    run("doc", "rollback", name, "1")
+    run("doc", "write", "behaviour/rates", "-", given="Look at the rates.")
+    written = [row["name"] for row in json.loads(run("doc", "list", "--json").stdout)]
+    assert written == [name, "behaviour/rates"]
+    run("doc", "export", "out")
+    files = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert files == ["BEHAVIOUR.ON_WAKEUP.md", "BEHAVIOUR.RATES.md"]
+    (tmp_path / "out" / "BEHAVIOUR.RATES.md").write_text("Look again.")
+    (tmp_path / "out" / "BEHAVIOUR.no-name.md").write_text("not one of ours")
+    assert "behaviour/rates imported" in run("doc", "import", "out").stderr
+    assert run("doc", "show", "behaviour/rates").stdout == "Look again.\n"
+    run("doc", "rollback", name, "0")
+    assert run("doc", "show", name).stdout == built_in
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("behaviour/rates", "---\nmodel: x\n---\nLook.", "TOML between two lines"),
+        ("behaviour/rates", '+++\nmodel = "x"\n+++\nLook.', "the offline model is the only one"),
+        ("behaviour/Rates", "Look.", "behaviour/NAME such as behaviour/on_wakeup"),
+        ("behaviour/rates --session telegram:42", "Look.", "no document of a chat's own"),
+    ],
+)
+def test_a_behaviour_that_cannot_be_is_refused_with_what_to_do(
+    run: Run, name: str, text: str, problem: str
+) -> None:
+    first, *options = name.split(" ")
+    with pytest.raises(UsageError) as caught:
+        run("doc", "write", first, "-", *options, given=text)
+    assert problem in f"{caught.value.message}; {caught.value.suggestion}"

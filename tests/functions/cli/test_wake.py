@@ -122,6 +122,33 @@ def test_one_schedule_runs_by_its_number_and_keeps_its_times(
     assert "2 chats have a schedule 1" in run("--wakeup", "1")[1]
 
 
+def test_a_schedule_is_gone_about_as_somebody_chose(
+    home: AgentRuntime, run: Run, model: ScriptedModel
+) -> None:
+    made = schedule(home, text="look at the mail")
+    spoken = schedule(home, say="drink water")
+    model.then(say("yes"))
+    said = run("set", "1", "--behaviour", "on_self_improve", "--model", "small")
+    assert said == (0, f"set: {made.id} runs on_self_improve with small\n")
+    assert model.bodies[0]["model"] == "small"
+    model.then(call(("cap_next_behavior", {"name": "on_wakeup"})), say("A letter has come."))
+    tree = run("--wakeup", "1")[1]
+    assert "behaviour on_self_improve, 3 pins" in tree
+    assert "goes on with on_wakeup" in tree
+    first, second = model.bodies[1:]
+    assert (first["model"], second["model"]) == ("small", "small")
+    assert "## on_self_improve" in first["messages"][1]["content"]
+    model.then(Answer(404))
+    assert "the model gone does not answer" in run("set", "1", "--model", "gone")[1]
+    assert "there is no behaviour 'gone'" in run("set", "1", "--behaviour", "gone")[1]
+    assert "nothing is chosen" in run("set", "1")[1]
+    assert "without a model" in run("set", spoken.id, "--behaviour", "on_wakeup")[1]
+    assert run("set", "1", "--behaviour", "", "--model", "") == (
+        0,
+        f"set: {made.id} runs on_wakeup\n",
+    )
+
+
 def test_a_reminder_is_said_without_a_request(
     home: AgentRuntime, run: Run, model: ScriptedModel
 ) -> None:
