@@ -10,6 +10,7 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NoReturn
@@ -204,6 +205,8 @@ class _Conversation:
                 self._screen.hint("taken back: nobody had begun to work on it")
             return INTERRUPTED
         self._consolidate()
+        with suppress(SigilError):
+            self._runtime.inputs.tell_heartbeats(self._runtime.stores.kv, time.time())
         return int(self._has_failed)
 
     def _finish_rest(self) -> None:

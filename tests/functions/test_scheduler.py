@@ -9,16 +9,18 @@ from dataclasses import replace
 import pytest
 
 from functions import scheduler
-from functions.agent.schedules.schedule import Schedule, Schedules
+from functions.agent.schedules.heartbeat import make_heartbeat
+from functions.agent.schedules.schedule import HEARTBEAT, Schedule, Schedules
 from functions.agent.schedules.when import When
 from functions.events import CONSOLIDATION, Event
 from functions.local import QueueWorkers
 from functions.queues.dead_letters import give_up, scan_dead_letters
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
+from functions.texts.languages import load_texts
 from functions.wiring import AgentRuntime
 from sigil.storage.artifacts import MemoryArtifacts
-from sigil.storage.kv import KV
+from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import Stores
 from tests.fakes.bot_api import BotApi
@@ -134,6 +136,41 @@ def test_a_reminder_that_was_just_made_is_said_at_its_second(
     finally:
         assert workers.stop()
     assert [message["text"] for message in bot.messages] == ["drink water"]
+
+
+def test_what_somebody_writes_reaches_a_heartbeat_that_looks_rarely(
+    runtime: Callable[..., AgentRuntime], bot: BotApi
+) -> None:
+    home = runtime(**platform(bot))
+    now = time.time()
+    schedules = home.app.schedules
+    beat = make_heartbeat(
+        1800.0,
+        session="terminal:main",
+        by=f"telegram:{OWNER}",
+        now=now,
+        zone="UTC",
+        known={},
+        texts=load_texts("en"),
+    )
+    schedules.set_heartbeat(beat)
+    item = home.stores.kv.get(keys.wakeup("main", HEARTBEAT))
+    schedules.write(item, replace(beat, delay=DAY, due=now + DAY), moved=True)
+    home.queue.put(replace(event(1, f"telegram:{OWNER}"), private=True))
+    workers = QueueWorkers(home)
+    workers.start()
+    try:
+        until(lambda: bot.messages != [], "it is answered", within(5.0))
+        home.due.set()
+        until(lambda: _due_of(schedules) < now + 2 * 1800.0, "the heartbeat knows", within(5.0))
+    finally:
+        assert workers.stop()
+    assert now + 1800.0 <= _due_of(schedules)
+
+
+def _due_of(schedules: Schedules) -> float:
+    found = schedules.find_heartbeat()
+    return found.due if found else 0.0
 
 
 def test_on_aws_the_scheduled_function_wakes_who_is_due(

@@ -16,10 +16,13 @@ from fastapi import FastAPI
 from mangum import Mangum
 
 from functions import webhook, worker
-from functions.events import Event
+from functions.agent.app import App
+from functions.agent.schedules.heartbeat import make_heartbeat
+from functions.events import Event, Sender
 from functions.queues import dead_letters
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import group_id
+from functions.texts.languages import load_texts
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
@@ -231,6 +234,36 @@ def test_a_control_event_is_answered_like_any_other(place: Place, model: Scripte
     place.put(message(1, "/stop"))
     assert place.invoke() == []
     assert model.bodies == []
+
+
+def test_a_message_reaches_a_heartbeat_that_looks_rarely_and_a_strangers_does_not(
+    place: Place, model: ScriptedModel
+) -> None:
+    app = place.runtime.app
+    now = app.clock.now()
+    beat = make_heartbeat(
+        1800.0,
+        session="telegram:42",
+        by="telegram:42",
+        now=now,
+        zone="UTC",
+        known={},
+        texts=load_texts("en"),
+    )
+    app.schedules.write(None, replace(beat, delay=86_400.0, due=now + 86_400.0), moved=True)
+    place.put(replace(message(1, chat=77), sender=Sender("telegram:77")))
+    assert place.invoke() == []
+    assert read_due(app) == now + 86_400.0
+    model.then(say("hi there"))
+    place.put(message(2))
+    assert place.invoke() == []
+    assert now + 1800.0 <= read_due(app) < now + 3600.0
+
+
+def read_due(app: App) -> float:
+    found = app.schedules.find_heartbeat()
+    assert found
+    return found.due
 
 
 def test_an_invocation_without_records_does_nothing(place: Place) -> None:

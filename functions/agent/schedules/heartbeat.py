@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -49,16 +49,6 @@ _UNITS: Final[Mapping[str, float]] = {
 }
 _PART: Final = re.compile(r"(\d{1,5})\s*([^\W\d_]+)\.?\s*")
 _BEFORE: Final = re.compile(r"(?:every|alle|每隔|每)\s*", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """What a look found: `found` names it for the agent, empty when nothing is new; `versions` are
-    those of all that it compared.
-    """
-
-    found: tuple[str, ...]
-    versions: Mapping[str, str]
 
 
 def parse_interval(words: str) -> float:
@@ -112,23 +102,23 @@ def look(
 ) -> tuple[Schedule, list[Event]]:
     """Return what becomes of a heartbeat that looks now, and the events to put.
 
-    `name` is that of a run by hand: its look moves no time unless it finds something.
+    `name` is that of a run by hand: its look moves no time unless it finds something. What was
+    found stays news until a run of it has ended well.
     """
     if schedule.is_running(now):
         skipped = replace(schedule, skipped=schedule.skipped + 1, due=schedule.find_next(now))
         return (schedule if name else skipped), []
     every = schedule.when.every
     news = find_news(kv, agent, schedule.known)
-    if not news.found:
+    if not news:
         delay = min(2 * max(schedule.delay, every), DELAY_MOST)
         later = replace(schedule, delay=delay, asleep=0.0, due=now + delay)
         return (schedule if name else later), []
-    note = f"New since your last look: {'; '.join(news.found)}."
+    note = f"New since your last look: {'; '.join(news)}."
     event = make_event(schedule, agent, name or f"{round(schedule.due * 1000)}", now, note)
     changed = replace(
         schedule,
         runs=schedule.runs + 1,
-        known=news.versions,
         delay=every,
         asleep=0.0,
         due=now + every,
@@ -159,9 +149,11 @@ def look_by_hand(
     retry_conflicts(attempt)
 
 
-def find_news(kv: KV, agent: str, known: Mapping[str, str]) -> News:
-    """Return what is new for an agent beside what it has seen, by two requests to the store: one
-    for its mailbox, where hooks leave what they get as well, one for all versions.
+def find_news(kv: KV, agent: str, known: Mapping[str, str]) -> Sequence[str]:
+    """Return in words what is new for an agent beside what it has seen.
+
+    It takes two requests to the store: one for its mailbox, where hooks leave what they get as
+    well, and one for all versions.
     """
     scope = keys.escape(agent)
     found = []
@@ -175,7 +167,7 @@ def find_news(kv: KV, agent: str, known: Mapping[str, str]) -> News:
         found.append(f"documents of yours have changed ({', '.join(documents)})")
     if MEMORY_OF_THINGS in changed:
         found.append("you remember something else than before")
-    return News(tuple(found), versions)
+    return found
 
 
 def read_versions(kv: KV, agent: str) -> Mapping[str, str]:

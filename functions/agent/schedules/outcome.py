@@ -6,7 +6,8 @@ A person's turn writes nothing here.
 from __future__ import annotations
 
 from functions.agent.behaviours.chain import SPENT, has_said, name_run, read_count
-from functions.agent.schedules.schedule import FAILED, Run, Schedules, make_notice
+from functions.agent.schedules.heartbeat import read_versions
+from functions.agent.schedules.schedule import FAILED, HEARTBEAT, Run, Schedules, make_notice
 from functions.agent.session.document import Turn
 from functions.events import Event
 from functions.texts.languages import load_texts
@@ -72,7 +73,12 @@ def _find_due(event: Event) -> float:
 
 def _note(kv: KV, event: Event, run: Run) -> tuple[Event, ...]:
     agent = str(event.data["owner"])
-    schedule = Schedules(kv, agent).note_run(str(event.data["wakeup"]), run)
+    id = str(event.data["wakeup"])
+    seen = None
+    if id == HEARTBEAT and run.outcome in ("said", "silent"):
+        # with what the run has changed itself, so that it does not run for that again
+        seen = read_versions(kv, agent)
+    schedule = Schedules(kv, agent).note_run(id, run, seen)
     if not schedule or schedule.paused != FAILED or run.outcome != "failed":
         return ()
     texts = load_texts(schedule.language)

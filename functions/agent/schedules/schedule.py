@@ -391,8 +391,10 @@ class Schedules:
             self._kv.delete(self.key_of_due(dropped))
         return dropped
 
-    def note_run(self, id: str, run: Run) -> Schedule | None:
+    def note_run(self, id: str, run: Run, seen: Mapping[str, str] | None = None) -> Schedule | None:
         """Write down what became of a run, and return the schedule; None when it is not there.
+
+        `seen` are the versions that are no news to a heartbeat from now on.
 
         It pauses when the run was one failure too many. Writing the same down again changes
         nothing.
@@ -413,7 +415,8 @@ class Schedules:
             elif failures >= FAILURES_MOST:
                 paused = paused or FAILED
             running = "" if known.running == run.event else known.running
-            return replace(known, failures=failures, paused=paused, running=running, last=run)
+            ended = replace(known, failures=failures, paused=paused, running=running, last=run)
+            return ended if seen is None else replace(ended, known=seen)
 
         return self._change(id, end)
 

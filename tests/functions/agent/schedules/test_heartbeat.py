@@ -14,8 +14,10 @@ from functions.agent.schedules.heartbeat import (
     parse_interval,
     read_versions,
 )
-from functions.agent.schedules.schedule import DELAY_MOST, HEARTBEAT, Run, Schedule, Schedules
+from functions.agent.schedules.outcome import note_run
+from functions.agent.schedules.schedule import DELAY_MOST, HEARTBEAT, Schedule, Schedules
 from functions.agent.schedules.tick import restore_marks, wake_agents
+from functions.agent.session.document import Turn
 from functions.events import Event
 from functions.queues.store_queue import StoreQueue
 from functions.texts.languages import load_texts
@@ -76,7 +78,11 @@ class Beating:
         self.mailbox.deliver(Mail(text, "alice", text, self.clock.now))
 
     def end(self, event: Event, outcome: str = "silent") -> None:
-        self.schedules.note_run(HEARTBEAT, Run(event.id, self.clock.now, self.clock.now, outcome))
+        """Let the turn of a run end as it does, with an answer or without."""
+        turn = Turn(event, began=self.clock.now)
+        if outcome == "failed":
+            turn = turn.add_step("given-up")
+        note_run(self.kv, turn, "", said=outcome == "said", now=self.clock.now)
 
 
 @pytest.fixture
@@ -131,6 +137,20 @@ def test_a_document_that_was_changed_is_found_once(beating: Beating) -> None:
     (event,) = beating.look()
     assert "(role)" in event.text
     assert "you remember something else" in event.text
+
+
+def test_a_change_stays_news_until_a_run_ends_well_and_its_own_changes_are_none(
+    beating: Beating,
+) -> None:
+    beating.kv.put(keys.document("main", "role"), b"the shop's helper")
+    for _ in range(2):
+        (event,) = beating.look()
+        beating.end(event, "failed")
+    (event,) = beating.look()
+    beating.kv.put(keys.thing_totals("main"), b"{}")
+    beating.end(event, "said")
+    assert beating.look() == []
+    assert beating.read().failures == 0
 
 
 def test_what_another_agent_got_is_no_news(beating: Beating) -> None:
