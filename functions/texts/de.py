@@ -782,7 +782,8 @@ class German(Texts):
     )
     remind_too_long = "Eine Erinnerung hat höchstens {most:,} Zeichen."
     remind_full = (
-        "Es gibt so viele Erinnerungen, wie es geben kann. `/wakeups` zeigt die in diesem Chat."
+        "Es gibt so viele Erinnerungen, wie es geben kann. `/wakeups` zeigt die in diesem Chat,"
+        " und `/wakeups drop N` macht Platz."
     )
     remind_over = "Diese Zeit ist vorbei."
     remind_set = "Ich sage dann „{text}“: {when}. `/wakeups drop {number}` nimmt es zurück."
@@ -1080,21 +1081,27 @@ class German(Texts):
     when_past = "{words} ist vorbei. Wann soll es sein?"
     when_past_at = "{time} ist vorbei. Wann soll es sein?"
     when_two_readings = "Meinst du {first} oder {second}?"
-    when_no_such_date = "Dieses Datum gibt es nicht: {words}."
-    when_no_such_clock = "Diese Uhrzeit gibt es nicht: {words}."
-    when_too_often = "Öfter als einmal in der Minute kann ich nicht."
+    when_no_such_date = (
+        "Dieses Datum gibt es nicht: {words}. Schreib es etwa so: `24. Dezember um 18 Uhr`."
+    )
+    when_no_such_clock = (
+        "Diese Uhrzeit gibt es nicht: {words}. Schreib sie etwa so: `um 18:30 Uhr`."
+    )
+    when_too_often = (
+        "Öfter als einmal in der Minute kann ich nicht. Schreib es etwa so: `alle 5 Minuten`."
+    )
     when_no_zone = "Ich kenne keine Zeitzone {words}. {hint}"
     when_zone_example = "Schreib sie etwa so: `Europe/Berlin` oder `Berliner Zeit`."
     when_no_cron = (
-        "`{words}` ist kein Cron-Ausdruck, der je eintritt. Er hat fünf Felder: Minute, Stunde,"
-        " Tag, Monat, Wochentag."
+        "{words} ist kein Cron-Ausdruck, der je eintritt. Seine fünf Felder sind Minute, Stunde,"
+        " Tag, Monat und Wochentag, etwa `0 8 * * 1-5`."
     )
-    when_which_clock = "Um wie viel Uhr heute?"
+    when_which_clock = "Um wie viel Uhr heute? Schreib es etwa so: `heute um 18 Uhr`."
     when_which_times = "Zu welchen Uhrzeiten? Schreib sie etwa so: `jeden Tag um 9:00 und 18:00`."
-    when_unit = "Minuten, Stunden oder Tage: {words} wovon?"
+    when_unit = "Minuten, Stunden oder Tage? Schreib es etwa so: `in 10 Minuten`."
     when_how_often = "Wie oft? Schreib es etwa so: `jede Stunde` oder `jeden Tag um 9`."
     when_which_start = (
-        "Um wie viel Uhr soll es am {day} beginnen? Schreib es etwa so: `ab Montag um 8`."
+        "Um wie viel Uhr soll es beginnen ({day})? Schreib es etwa so: `ab Montag um 8`."
     )
     when_which_day = "An welchem Tag des Monats? Schreib es etwa so: `jeden Januar am 1. um 9`."
     when_too_many = "Das sind zu viele Zeiten für eine Erinnerung. Mach mehrere daraus."

@@ -669,7 +669,10 @@ class Texts:
     )
     remind_of_what = "What shall I remind you of? `/remind tomorrow at nine call Bob` says both."
     remind_too_long = "A reminder has at most {most:,} characters."
-    remind_full = "There is no room for more reminders. `/wakeups` shows those of this chat."
+    remind_full = (
+        "There is no room for more reminders. `/wakeups` shows those of this chat, and"
+        " `/wakeups drop N` makes room."
+    )
     remind_over = "That time is over."
     remind_set = "I will say “{text}”: {when}. `/wakeups drop {number}` takes it back."
     remind_known = "I have that already, as number {number}: “{text}”, {when}."
@@ -937,20 +940,20 @@ class Texts:
     when_past = "{words} is past. When shall it be?"
     when_past_at = "{time} is past. When shall it be?"
     when_two_readings = "Do you mean {first} or {second}?"
-    when_no_such_date = "There is no such date: {words}."
-    when_no_such_clock = "There is no such time of day: {words}."
-    when_too_often = "Once a minute is the most that I can do."
+    when_no_such_date = "There is no such date: {words}. Write it such as `24 December at 18:00`."
+    when_no_such_clock = "There is no such time of day: {words}. Write it such as `at 18:30`."
+    when_too_often = "Once a minute is the most that I can do. Write it such as `every 5 minutes`."
     when_no_zone = "I know no time zone {words}. {hint}"
     when_zone_example = "Write it such as `Europe/Berlin` or `Tokyo time`."
     when_no_cron = (
-        "`{words}` is no cron expression that ever comes. It has five fields: minute, hour, day,"
-        " month, day of the week."
+        "{words} is no cron expression that ever comes. Its five fields are minute, hour, day,"
+        " month and day of the week, such as `0 8 * * 1-5`."
     )
-    when_which_clock = "At what time today?"
+    when_which_clock = "At what time today? Write it such as `today at 18:00`."
     when_which_times = (
         "At which times of the day? Write them such as `every day at 9:00 and 18:00`."
     )
-    when_unit = "Minutes, hours or days: {words} of what?"
+    when_unit = "Minutes, hours or days? Write it such as `in 10 minutes`."
     when_how_often = "How often? Write it such as `every hour` or `every day at 9`."
     when_which_start = "At what time on {day} shall it begin? Write it such as `from Monday at 8`."
     when_which_day = "On which day of the month? Write it such as `every January on the 1st at 9`."

@@ -9,6 +9,7 @@ from functions.agent.commands.command import Command, CommandCall, CommandResult
 from functions.agent.schedules.quiet_hours import parse_hours
 
 OFF: Final = "off"
+OFF_WORDS: Final = (OFF, "aus", "关", "关闭", "取消")
 
 
 def run_quiet(call: CommandCall) -> CommandResult:
@@ -21,7 +22,7 @@ def run_quiet(call: CommandCall) -> CommandResult:
         if document.quiet:
             shown = texts.quiet_now.format(hours=document.quiet, zone=zone)
         return call.reply(f"{shown} {texts.quiet_how}")
-    if call.text.lower() == OFF:
+    if call.text.lower() in OFF_WORDS:
         said = "\n\n".join((texts.quiet_off, *document.held))
         return CommandResult(said, replace(document, quiet="", held=()))
     hours = parse_hours(call.text)

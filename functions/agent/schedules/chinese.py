@@ -122,7 +122,9 @@ def _read_in(found: re.Match[str]) -> Part:
     seconds, days, months = read_span(found["span"])
     if seconds:
         return Part(span=seconds + days * 86_400)
-    return Part(months=months, daypart=SAME) if months else Part(days=days, daypart=SAME)
+    if months:
+        return Part(months=months, daypart=SAME, words=found[0])
+    return Part(days=days, daypart=SAME, words=found[0])
 
 
 _CLOCK_RE: Final = re.compile(_CLOCK)
@@ -221,6 +223,8 @@ def _read_weekly(found: re.Match[str]) -> Part:
 def _read_every(found: re.Match[str]) -> Part:
     words, unit = found["step"] or "", found["unit"]
     step = _read_step(f"隔{words}" if found["gap"] else words)
+    if words and count(words) == 0 and not found["half"]:
+        return Part(fault="when_no_calendar", words=found[0])
     if found["half"] and unit in ("小时", "钟头"):
         number = re.search(_NUMBER, words)
         return Part(every=(count(number[0]) if number else 0) * HOUR + 30 * MINUTE)

@@ -207,7 +207,9 @@ def _read_in(found: re.Match[str]) -> Part:
     seconds, days, months = read_span(found["span"])
     if seconds:
         return Part(span=seconds + days * 86_400)
-    return Part(months=months, daypart=SAME) if months else Part(days=days, daypart=SAME)
+    if months:
+        return Part(months=months, daypart=SAME, words=found[0])
+    return Part(days=days, daypart=SAME, words=found[0])
 
 
 def _read_every_span(found: re.Match[str]) -> Part | None:

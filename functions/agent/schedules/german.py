@@ -185,11 +185,11 @@ def _read_in(found: re.Match[str]) -> Part:
     if seconds:
         return Part(span=seconds + days * 86_400)
     if months:
-        return Part(months=months, daypart=SAME)
+        return Part(months=months, daypart=SAME, words=found[0])
     if re.match(r"acht\s", found["span"], re.IGNORECASE):
         # “in acht Tagen” is what many say for a week
         return Part(days=7, daypart=SAME, other=Part(days=8, daypart=SAME))
-    return Part(days=days, daypart=SAME)
+    return Part(days=days, daypart=SAME, words=found[0])
 
 
 _CLOCK_RE: Final = re.compile(_CLOCK, re.IGNORECASE)

@@ -56,7 +56,7 @@ _CJK: Final = re.compile("[\u3400-\u9fff]")
 _EDGE: Final = " \t\n\r,.;:!?，。；：！？、-"
 _GERMAN: Final = re.compile(
     r"\b(?:um|uhr|heute|(?:vor)?gestern|heilig|silvester|neujahr|nikolaus|weihnacht|halb|dreiviertel"
-    r"|viertel|alle|jede|immer|erinner|anderthalb|\w*einhalb|werktags|wochentags|wochenend|mitternacht"
+    r"|viertel|\w*mal\s+(?:am|pro|im|die|in|t)|alle|jede|immer|erinner|anderthalb|\w*einhalb|werktags|wochentags|wochenend|mitternacht"
     r"|\w*mittags?\b|morgens|abends|nachts|am\s+(?:\d{1,2}\.|abend|morgen|fr|sp|\w+ten?\s)|ab\s+"
     r"|(?:(?:ü|ue)ber)?morgen|\w*(?:t(?:ä|ae)g|st(?:ü|ue)nd|w(?:ö|oe)chent|monat|j(?:ä|ae)hr)lich"
     r"|(?:sonn|mon|diens|donners|frei|sams)tag|mittwoch|sonnabend|januar|j(?:ä|ae)nner|februar"

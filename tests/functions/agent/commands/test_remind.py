@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from functions.agent.schedules.schedule import SCHEDULES_MOST, Schedules
 from functions.agent.schedules.tick import wake_agents
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
@@ -81,11 +82,37 @@ def test_it_reads_chinese_and_the_zone_of_the_chat(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["", "call Bob", "tomorrow at 25:00 call Bob", "every second call Bob", "yesterday x"]
+    "words",
+    [
+        "",
+        "call Bob",
+        "tomorrow at 25:00 call Bob",
+        "every second call Bob",
+        "yesterday x",
+        "99 * * * * x",
+        "每秒喝水",
+        "明天上午九点 Mars/Phobos 开会",
+        "am 30. Februar anrufen",
+        "bis Freitag jede Sekunde piepsen",
+    ],
 )
 def test_what_is_no_time_is_asked_about_and_nothing_is_stored(desk: Desk, words: str) -> None:
     desk.tell(f"/remind {words}")
     assert desk.tell("/wakeups").startswith("Nothing is scheduled here.")
+
+
+def test_the_65th_reminder_is_refused_in_a_sentence_that_says_how_to_make_room(desk: Desk) -> None:
+    schedules = Schedules(desk.chats.runtime.stores.kv, "main")
+    desk.tell("/remind in 20 minutes task 0")
+    (first,) = schedules.scan()
+    for number in range(1, SCHEDULES_MOST):
+        schedules.add(replace(first, say=f"task {number}", due=0.0))
+    for code, words in (("en", "makes room"), ("de", "macht Platz"), ("zh", "腾出位置")):
+        desk.tell(f"/language {code}")
+        told = desk.tell("/remind in 20 minutes one more")
+        assert words in told
+        assert "/wakeups drop N" in told
+    assert len(schedules.list_of_chat()) == SCHEDULES_MOST
 
 
 def test_a_guest_cannot_take_the_room_of_others(desk: Desk) -> None:

@@ -54,7 +54,7 @@ def test_a_reminder_is_said_once_more_at_the_time_that_is_asked_for(
 @pytest.mark.parametrize(
     ("command", "answer"),
     [
-        ("/snooze 10", "Minutes, hours or days"),
+        ("/snooze 10", "Minutes, hours or days?"),
         ("/snooze every day at 9", "/snooze 10m or"),
         ("/snooze yesterday", "is past"),
         ("/snooze buy milk", "/snooze 10m or"),

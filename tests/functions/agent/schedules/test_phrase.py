@@ -108,6 +108,51 @@ def test_what_is_impossible_or_may_be_two_times_is_asked_in_one_sentence(words, 
     assert "\n" not in asked.value.message
 
 
+@pytest.mark.parametrize(
+    ("key", "english", "chinese", "german"),
+    [
+        ("when_no_time", "call Bob", "给鲍勃打电话", "Bob anrufen"),
+        ("when_past", "yesterday call", "昨天打电话", "gestern anrufen"),
+        ("when_past_at", "today at 9am call", "今天上午九点打电话", "heute um 9 Uhr morgens anrufen"),
+        ("when_two_readings", "tomorrow at 5 call", "明天三点打电话", "morgen um 5 anrufen"),
+        ("when_no_such_date", "Feb 30 call", "2月30日打电话", "am 30. Februar anrufen"),
+        ("when_no_such_clock", "at 25:00 call", "25点打电话", "um 25 Uhr anrufen"),
+        ("when_too_often", "every 30 seconds call", "每30秒打电话", "alle 30 Sekunden anrufen"),
+        ("when_no_zone", "tomorrow at 9 Europe/Berln", "明天上午九点 Europe/Berln", "morgen um 9 Mars/Phobos"),
+        ("when_no_cron", "99 * * * * call", "0 0 30 2 * 打电话", "99 * * * * anrufen"),
+        ("when_which_clock", "today call", "今天打电话", "heute anrufen"),
+        ("when_which_times", "twice a day call", "每天两次打电话", "zweimal am Tag anrufen"),
+        ("when_how_often", "tomorrow at 9am 5 times", "从下周一开始跑步", "ab Montag laufen"),
+        ("when_never", "every day at 9 until today 3pm", "每天上午九点直到今天下午三点", "jeden Tag um 9 bis heute 15 Uhr"),
+        ("when_no_calendar", "every 5 months call", "每0天打电话", "alle 5 Monate anrufen"),
+        ("when_which_start", "from tomorrow every 2 hours x", "从明天起每两小时喝水", "ab morgen alle 2 Stunden trinken"),
+        ("when_which_day", "every January at 9 x", "每年一月上午九点做预算", "jeden Januar um 9 Uhr Budget"),
+        ("when_no_end", "every day at 8 until Easter x", "每天早上八点直到复活节跑步", "jeden Tag um 8 bis Ostern laufen"),
+        ("when_too_many", "every Monday at 8 and every Friday at 9 x", "每周一早上八点和每周五早上九点健身", "jeden Montag um 8 und jeden Freitag um 9 Sport"),
+    ],
+)  # fmt: skip
+def test_each_question_is_one_sentence_of_the_chats_language_with_an_example_that_works(
+    key, english, chinese, german
+):
+    said = set()
+    for code, words in (("en", english), ("zh", chinese), ("de", german)):
+        with pytest.raises(Question) as asked:
+            parse(words, code=code)
+        assert asked.value.key == key
+        message = asked.value.message
+        said.add(message)
+        assert len(message) < 200
+        assert message[-1] in ".?。？"
+        examples = re.findall("`(.+?)`", message)
+        assert examples or "?" in message or "？" in message or key == "when_too_many"
+        for example in examples:
+            if key in ("when_no_zone", "when_no_end"):
+                assert parse(f"every day at 9:00 {example}")[0].kind == "cron"
+            elif key != "when_which_start":
+                assert parse(example, code=code)[0].kind
+    assert len(said) == 3
+
+
 def test_a_question_names_both_readings_and_its_answer_is_understood():
     with pytest.raises(Question, match=r"Friday, 27 November 2026 or Friday, 4 December 2026"):
         parse("next Friday 5pm")
