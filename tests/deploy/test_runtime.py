@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from functions.agent.loop import ROUND_SECONDS
+from functions.agent.schedules.schedule import Schedule, Schedules
+from functions.agent.schedules.when import When
 from functions.events import CONSOLIDATION
 from functions.queues.dead_letters import scan_dead_letters
 from functions.queues.sqs_message import unpack
@@ -314,6 +316,25 @@ def test_the_owners_switch_is_closed_to_everybody_else_and_stays_open_to_the_own
 
 
 # ---- scheduler and registry
+
+
+def test_a_reminder_that_is_due_goes_from_the_table_into_the_queue_and_is_said_once(
+    running: Deployment, worker: Worker
+) -> None:
+    chat = "telegram:93"
+    now = time.time()
+    when = When(kind="at", at=now + 0.5, zone="UTC")
+    reminder = Schedule(id="", when=when, session=chat, by=chat, since=now, say="drink water")
+    Schedules(running.runtime().stores.kv, "main").add(reminder)
+    time.sleep(max(when.at - time.time(), 0.0))
+    ticks = [running.function("scheduler").invoke(request("scheduler")) for _ in range(2)]
+    waiting = [event for event in running.waiting() if event.session == chat]
+    answers = [worker.function.invoke(batch(*waiting, received=1 + again)) for again in range(2)]
+
+    assert [tick.payload["queued"] for tick in ticks] == [1, 0]
+    assert [(event.kind, event.text) for event in waiting] == [("say", "drink water")]
+    assert [failures(answer.payload) for answer in answers] == [[], []]
+    assert running.texts(93) == ["drink water"]
 
 
 def test_the_schedule_sweeps_what_has_expired(deployed: Deployment) -> None:

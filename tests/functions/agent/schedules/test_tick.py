@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from itertools import count
 from threading import Thread
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -208,6 +210,62 @@ def test_a_clock_a_year_ahead_makes_one_run_and_set_back_it_goes_on_from_now(
     assert len(agents.tick(1740.0)) == 1
     assert len(agents.list_marks()) == 2  # that of the wrong year is dropped when it comes
     assert restore_marks(agents.kv, ["main"], clock.now) == 0
+
+
+@pytest.mark.parametrize(
+    ("zone", "cron", "begin", "times"),
+    [
+        (
+            "Europe/Berlin",
+            "30 2 * * *",
+            "2027-03-27T00:00+01:00",
+            ["03-27 02:30 +0100", "03-28 03:00 +0200", "03-29 02:30 +0200"],
+        ),
+        (
+            "Europe/Berlin",
+            "30 2 * * *",
+            "2027-10-30T00:00+02:00",
+            ["10-30 02:30 +0200", "10-31 02:30 +0200", "11-01 02:30 +0100"],
+        ),
+        (
+            "America/New_York",
+            "0 2 * * *",
+            "2027-03-13T00:00-05:00",
+            ["03-13 02:00 -0500", "03-14 03:00 -0400", "03-15 02:00 -0400"],
+        ),
+        (
+            "America/New_York",
+            "30 1 * * *",
+            "2027-11-06T00:00-04:00",
+            ["11-06 01:30 -0400", "11-07 01:30 -0400", "11-08 01:30 -0500"],
+        ),
+        (
+            "Australia/Lord_Howe",
+            "15 2 * * *",
+            "2027-10-02T00:00+10:30",
+            ["10-02 02:15 +1030", "10-03 02:30 +1100", "10-04 02:15 +1100"],
+        ),
+        (
+            "Australia/Lord_Howe",
+            "45 1 * * *",
+            "2027-04-03T00:00+11:00",
+            ["04-03 01:45 +1100", "04-04 01:45 +1100", "04-05 01:45 +1030"],
+        ),
+    ],
+)
+def test_on_days_when_the_clocks_change_a_reminder_comes_once_at_the_right_time(
+    agents: Agents, clock: Clock, zone: str, cron: str, begin: str, times: list[str]
+) -> None:
+    clock.now = datetime.fromisoformat(begin).timestamp()
+    when = When(kind="cron", cron=cron, zone=zone)
+    agents.add(make(when, since=clock.now, say="call Bob"))
+    shown = []
+    end = clock.now + 3 * 86_400.0
+    while clock.now < end:
+        for event in agents.tick(300.0):
+            assert event.text == "call Bob"
+            shown.append(f"{datetime.fromtimestamp(clock.now, ZoneInfo(zone)):%m-%d %H:%M %z}")
+    assert shown == times
 
 
 def test_a_lost_mark_is_made_anew_from_its_record(agents: Agents) -> None:
