@@ -60,9 +60,14 @@ def tick(
     gone = sweep(stores.kv, clock, stores.artifacts)
     if gone:
         log.note("swept", **gone)
-    again = retry_consolidations(stores.kv, queue, agent, clock())
-    if again:
-        log.note("consolidations queued again", count=again)
+    again = 0
+    if _begin_day(stores.kv, f"consolidations:{agent}", clock()):
+        found = restore_wakeups(stores.kv, agent, clock())
+        if found:
+            log.note("wakeups found again", count=found)
+        again = retry_consolidations(stores.kv, queue, agent, clock())
+        if again:
+            log.note("consolidations queued again", count=again)
     swept = sum(gone.get(kind, 0) for kind in ("items", "files", "expired"))
     return Tick(swept, woken.queued + again, min(woken.due, clock() + TICK_SECONDS))
 
@@ -77,27 +82,26 @@ def wake(
 ) -> Tick:
     """Enqueue the wakeups that are due, and nothing else."""
     now = clock()
-    if _begin_day(stores.kv, f"wakeups:{agent}", now):
-        below = [join_name(agent, name) for name, _ in scan_agents(stores.kv, agent)]
-        mended = restore_marks(stores.kv, [agent, *below], now)
-        if mended:
-            log.note("wakeups found again", count=mended)
     woken = wake_agents(stores.kv, queue.put, agent, now, late_most=late_most)
     if woken.queued:
         log.note("wakeups queued", count=woken.queued)
     return Tick(0, woken.queued, min(woken.due, now + TICK_SECONDS))
 
 
+def restore_wakeups(kv: KV, agent: str, now: float) -> int:
+    """Put back into the index of what is due what it lacks, and return the count."""
+    below = [join_name(agent, name) for name, _ in scan_agents(kv, agent)]
+    return restore_marks(kv, [agent, *below], now)
+
+
 def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:
     """Enqueue the consolidations again that were given up a day ago or earlier, and return their
-    count; it looks for them once a day.
+    count.
 
     Otherwise the memory of a chat in which nobody writes any more would lack what it said last,
     because its model was away for two hours. The id names the day, so that a crash in between
     enqueues none twice.
     """
-    if not _begin_day(kv, f"consolidations:{agent}", now):
-        return 0
     queued = 0
     for letter in list(dead_letters.scan_dead_letters(kv)):
         event = letter.event
@@ -113,7 +117,9 @@ def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:
 
 
 def _begin_day(kv: KV, task: str, now: float) -> bool:
-    """Return whether a task of once a day is due, and note that it was begun."""
+    """Return whether a task of once a day is due, as after a clock was set back, and note that it
+    was begun.
+    """
 
     def decide(value: bytes | None) -> tuple[bytes | None, bool]:
         try:

@@ -17,21 +17,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx
 
 from functions import scheduler
 from functions.agent import tokens
 from functions.agent.agents.record import AgentRecord, add_agent
-from functions.agent.schedules.schedule import Schedule, Schedules
+from functions.agent.schedules.heartbeat import make_heartbeat
+from functions.agent.schedules.schedule import DELAY_MOST, Schedule, Schedules
 from functions.agent.schedules.when import When
 from functions.local import QueueWorkers
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime, open_runtime
-from scripts.benchmarks.measuring import median_call, run_server
+from scripts.benchmarks.measuring import run_server
 from scripts.benchmarks.rows import Row
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import KV, Item, Key, keys
@@ -43,7 +46,7 @@ from tests.fakes.server import Answer, Recorded
 
 AGENTS: Final = 10_000
 PERIOD: Final = 3_600.0
-TICKS: Final = 50
+MINUTES: Final = 30
 READS_MOST: Final = 30.0
 TICK_MS: Final = 5.0
 MINUTE: Final = 60.0
@@ -84,35 +87,58 @@ def measure_sleepers() -> Iterator[Row]:
             self.reads += 1
             return super().scan(partition, prefix, after, limit)
 
-    with tempfile.TemporaryDirectory() as folder:
-        kv = CountingKV(Path(folder) / "store.db")
-        now = time.time()
-        for number in range(AGENTS):
-            _add_work(kv, f"main.a{number}", number, now, now + PERIOD)
-        stores = Stores(kv, MemoryArtifacts())
-        queue = StoreQueue(kv, "main")
+    for kind in ("agents", "heartbeats"):
+        with tempfile.TemporaryDirectory() as folder:
+            kv = CountingKV(Path(folder) / "store.db")
+            begin = time.time()
+            for number in range(AGENTS):
+                if kind == "agents":
+                    _add_work(kv, f"main.a{number}", number, begin, begin + PERIOD)
+                else:
+                    # each looks once a day, as after a week without news
+                    due = begin + (number + 0.5) * DELAY_MOST / AGENTS
+                    _add_heartbeat(kv, f"main.a{number}", due)
+            stores = Stores(kv, MemoryArtifacts())
+            queue = StoreQueue(kv, "main")
+            clock = _Steps(begin - 1.0)
+            scheduler.tick(stores, queue, "main", clock)  # what is done once a day
+            name = f"{AGENTS:,} sleeping {kind}"
+            for where, seconds in (("server", scheduler.WAKE_SECONDS), ("AWS", MINUTE)):
+                yield from _measure_minutes(kv, stores, queue, clock, f"{name}, {where}", seconds)
+            kv.close()
 
-        def wake() -> None:
-            scheduler.wake(stores, queue, "main")
 
-        def tick() -> None:
-            scheduler.tick(stores, queue, "main")
+def _measure_minutes(
+    kv: Any, stores: Stores, queue: StoreQueue, clock: _Steps, name: str, seconds: float
+) -> Iterator[Row]:
+    """Measure some minutes with a look each so many seconds, of which one a minute is a whole
+    tick.
+    """
+    times: dict[bool, list[float]] = {True: [], False: []}
+    queued = 0
+    kv.reads = 0
+    for number in range(round(MINUTES * MINUTE / seconds)):
+        clock.now += seconds
+        is_whole = not (number + 1) % round(MINUTE / seconds)
+        look = scheduler.tick if is_whole else scheduler.wake
+        began = time.process_time()
+        queued += look(stores, queue, "main", clock).queued
+        times[is_whole].append((time.process_time() - began) * 1e3)
+    yield Row(f"{name}: reads a minute", kv.reads / MINUTES, "", READS_MOST)
+    yield Row(f"{name}: requests to a model", queued, "", 0.0)
+    if times[False]:
+        yield Row(f"{name}: a look, CPU, p50", statistics.median(times[False]), "ms", TICK_MS)
+    yield Row(f"{name}: a tick, CPU, p50", statistics.median(times[True]), "ms", TICK_MS)
 
-        tick()  # what is done once a day
-        kv.reads = 0
-        looks = round(scheduler.TICK_SECONDS / scheduler.WAKE_SECONDS)
-        for _ in range(looks - 1):
-            wake()
-        before = kv.reads
-        tick()
-        name = f"{AGENTS:,} sleeping agents"
-        yield Row(f"{name}: reads a minute, server", kv.reads, "", READS_MOST)
-        yield Row(f"{name}: reads a minute, on AWS", kv.reads - before, "", READS_MOST)
-        cpu = median_call(wake, TICKS, time.process_time)
-        yield Row(f"{name}: a look at what is due, CPU", cpu, "ms", TICK_MS)
-        cpu = median_call(tick, TICKS, time.process_time)
-        yield Row(f"{name}: a whole tick, CPU", cpu, "ms", TICK_MS)
-        kv.close()
+
+@dataclass(slots=True)
+class _Steps:
+    """A clock that is moved."""
+
+    now: float
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def measure_storms(model: str, ask: Ask) -> Iterator[Row]:
@@ -227,6 +253,20 @@ def _add_work(kv: KV, agent: str, number: int, since: float, due: float) -> None
         text="[wakeup] look after things",
     )
     Schedules(kv, agent).write(None, schedule, moved=True)
+
+
+def _add_heartbeat(kv: KV, agent: str, due: float) -> None:
+    """Store a heartbeat that has found nothing for long."""
+    beat = make_heartbeat(
+        30 * MINUTE,
+        session="http:admin:storm",
+        by="http:admin",
+        now=due - DELAY_MOST,
+        zone="UTC",
+        known={},
+        texts=ENGLISH,
+    )
+    Schedules(kv, agent).write(None, replace(beat, delay=DELAY_MOST, due=due), moved=True)
 
 
 def _add_reminder(kv: KV, number: int, due: float) -> None:

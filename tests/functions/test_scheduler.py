@@ -10,7 +10,7 @@ import pytest
 
 from functions import scheduler
 from functions.agent.schedules.heartbeat import make_heartbeat
-from functions.agent.schedules.schedule import HEARTBEAT, Schedule, Schedules
+from functions.agent.schedules.schedule import HEARTBEAT, Run, Schedule, Schedules
 from functions.agent.schedules.when import When
 from functions.events import CONSOLIDATION, Event
 from functions.local import QueueWorkers
@@ -171,6 +171,24 @@ def test_what_somebody_writes_reaches_a_heartbeat_that_looks_rarely(
 def _due_of(schedules: Schedules) -> float:
     found = schedules.find_heartbeat()
     return found.due if found else 0.0
+
+
+def test_a_clock_a_year_ahead_costs_one_run_and_set_back_it_goes_on(
+    kv: KV, work: StoreQueue, clock: Clock
+) -> None:
+    begin = clock.now
+    schedules = Schedules(kv, "main")
+    when = When(kind="every", every=3_600.0, zone="UTC")
+    asked = Schedule(id="", when=when, session="telegram:1", by="telegram:1", since=begin, text="x")
+    made, _ = schedules.add(asked)
+    stores = Stores(kv, MemoryArtifacts())
+    queued = []
+    for at in (0.0, 365 * DAY, 120.0, 3_599.0, 3_600.0, 3_660.0):
+        clock.now = begin + at
+        queued.append(scheduler.tick(stores, work, "main", clock).queued)
+        for each in handle_all(work):
+            schedules.note_run(made.id, Run(each.id, each.at, clock.now, "silent"))
+    assert queued == [0, 1, 0, 0, 1, 0]
 
 
 def test_on_aws_the_scheduled_function_wakes_who_is_due(

@@ -144,6 +144,25 @@ def test_work_for_a_chat_has_its_hours_and_counts_for_its_days(
     assert (known.last.outcome, known.last.reason) == ("skipped", "allowance")
 
 
+def test_after_three_days_without_a_server_each_comes_once_and_says_what_was_missed(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    model.then(say("[SILENT]"))
+    time = Time(chats)
+    words = time.add(**WORDS)
+    time.add(**WORK)
+    lost = When(kind="at", at=time.now + HOUR, zone="UTC")
+    time.schedules.add(Schedule(id="", when=lost, session=BY, by=BY, since=time.now, say="call"))
+    time.now += 71 * HOUR
+    time.run(words)
+    said = sorted(chats.list_texts())
+    assert [text.startswith(WORDS["say"]) for text in said] == [False, True]
+    assert "I was not running" in said[0]
+    assert "71 times" in said[1]
+    assert len(model.bodies) == 1
+    assert "71 times" in str(model.bodies[0]["messages"][-1]["content"])
+
+
 def test_a_reminder_comes_in_its_chat_whoever_answers_there_by_then(
     chats: Chats, model: ScriptedModel
 ) -> None:
