@@ -135,6 +135,17 @@ class Event(Stored):
         return self.kind in BACKGROUND_KINDS or (self.is_consolidation and bool(self.by))
 
     @property
+    def hook(self) -> str:
+        """Return the name of the hook that set off this work, empty for all other work."""
+        name = self.data.get("hook")
+        return name if isinstance(name, str) and self.kind in ("mail", "wakeup") else ""
+
+    @property
+    def is_posted(self) -> bool:
+        """Return whether it came over a hook, so that it brings its mail along in its text."""
+        return self.kind == "mail" and bool(self.hook)
+
+    @property
     def is_overheard(self) -> bool:
         """Return whether it only says what people of a group said to each other."""
         return self.addressed == NOBODY

@@ -22,6 +22,8 @@ from starlette.background import BackgroundTask
 from functions import admin, log, scheduler, webhook, worker
 from functions.channels.unread_replies import MOST, UnreadReply
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
+from functions.hook_door import HookDoor
+from functions.hooks import Hooks
 from functions.poller import PolledBot, Poller
 from functions.queues.base import Queue
 from functions.queues.turn_lock import TurnLock
@@ -211,10 +213,24 @@ def build_app(
     server.include_router(chat_routes(runtime, gate))
     control = admin.AdminDeps(runtime.app, runtime.notifier, gate, runtime.agents, runtime.queue)
     server.include_router(admin.router(lambda: control))
-    deps = webhook.WebhookDeps(runtime.channels, runtime.queue, runtime.stores.kv)
+    hooks = open_hooks(runtime)
+    deps = webhook.WebhookDeps(
+        runtime.channels, runtime.queue, runtime.stores.kv, open_hooks=lambda: hooks
+    )
     server.include_router(webhook.router(lambda: deps))
     add_error_handling(server)
     return server
+
+
+def open_hooks(runtime: AgentRuntime) -> HookDoor:
+    """Return the door of the hooks, which knows at once of people who may not talk any more."""
+    app = runtime.app
+
+    def may_work(event: Event) -> bool:
+        return app.rules.may_work(app.people.find_role(event))
+
+    hooks = Hooks(runtime.stores.kv, app.root)
+    return HookDoor(hooks, runtime.queue.put, app.clock.now, may_work)
 
 
 def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:

@@ -39,6 +39,7 @@ from functions.agent.session.document import Document, encode_document, hash_per
 from functions.agent.session.overflow import find_bodies
 from functions.agent.session.store import ARCHIVE, LAST, SessionHandle
 from functions.events import Event, Sender
+from functions.hooks import Hook, Hooks
 from functions.time.clock import SYSTEM, Clock
 from sigil.catalog.audit import Audit
 from sigil.errors import BackendError, UsageError, one_line
@@ -95,6 +96,7 @@ KINDS: Final[Mapping[str, str]] = {
     "stored": "values of capabilities",
     "wakeup": "schedules",
     "wakeup-run": "schedules",
+    "hook": "hooks",
 }
 """What people read for the kinds of records, by the first part of their partition."""
 MESSAGES: Final = "messages in groups"
@@ -252,12 +254,15 @@ class PersonalData:
         ids = {*known_ids}
         chats = {*known_chats}
         links = self._read_links()
-        schedules = list(Schedules(self._kv, self._app.name).scan())
+        works: list[Schedule | Hook] = [
+            *Schedules(self._kv, self._app.name).scan(),
+            *(hook for _, hook in Hooks(self._kv, self._app.root).scan()),
+        ]
         while True:
             size = len(ids) + len(chats)
             # a heartbeat's session is the agent's: it has mail of everybody
-            wanted = [each for each in schedules if _wants(each, ids, chats) and not each.heartbeat]
-            chats |= {each.own_session for each in wanted}
+            wanted = [each for each in works if _wants(each, ids, chats)]
+            chats |= {each.own_session for each in wanted if not _is_heartbeat(each)}
             chats |= {name for name in names.values() if any(_owns(id, name) for id in ids)}
             for linked in links.values():
                 if any(chat.session in chats or chat.who in ids for chat in linked):
@@ -493,6 +498,10 @@ class PersonalData:
                 yield from self._scan(runs.partition, schedule.session, begin)
                 record_key = keys.wakeup(self._app.name, schedule.id)
                 yield from self._get([record_key], schedule.session)
+        if self._app.is_root:
+            for key, hook in list(Hooks(self._kv, self._app.root).scan()):
+                if _wants(hook, person.ids, person.chats):
+                    yield from self._get([key], hook.session)
         for record in self._scan(keys.event_trace("").partition, ""):
             fields = _load(record.item.value)
             if fields.get("agent") == self._app.name and fields.get("session") in person.chats:
@@ -871,9 +880,13 @@ class PersonalData:
         return tuple(kept)
 
 
-def _wants(schedule: Schedule, ids: Collection[str], chats: Collection[str]) -> bool:
-    """Return whether a schedule was made by somebody, or in a chat of theirs."""
-    return schedule.by in ids or schedule.session in chats
+def _is_heartbeat(work: Schedule | Hook) -> bool:
+    return isinstance(work, Schedule) and work.heartbeat
+
+
+def _wants(work: Schedule | Hook, ids: Collection[str], chats: Collection[str]) -> bool:
+    """Return whether a schedule or a hook was made by somebody, or for a chat of theirs."""
+    return work.by in ids or work.session in chats
 
 
 def _owns(who: str, chat: str) -> bool:

@@ -1,11 +1,15 @@
-"""POST /webhook/{platform} verifies, parses and enqueues an update, then answers 200."""
+"""POST /webhook/{platform} verifies, parses and enqueues an update, then answers 200; POST
+/hooks/{name} does so with what a program posts, and answers 202.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -19,10 +23,13 @@ from functions.overheard import keep_message, make_event
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import BackendError, Refused, SigilError, UsageError
-from sigil.http.body import read_body
+from sigil.http.body import read_body, refuse_claimed_length
 from sigil.http.status_codes import status_of
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import KV
+
+if TYPE_CHECKING:
+    from functions.hook_door import HookDoor
 
 BODY_BYTES = 1 << 20
 
@@ -34,12 +41,15 @@ class WebhookDeps:
     `kv` keeps what people of a group say to each other, where an owner said so. Without it,
     `passes_on` lets a worker keep it: the queue gets all of it, since nobody here knows which
     groups are listened to. With neither nothing is kept.
+
+    `open_hooks` opens the door of hooks, which alone needs a store to find their tokens in.
     """
 
     channels: Mapping[str, Channel]
     queue: Queue
     kv: KV | None = None
     passes_on: bool = False
+    open_hooks: Callable[[], HookDoor] | None = None
 
 
 def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
@@ -71,10 +81,42 @@ def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
         except (Refused, UsageError) as problem:
             return error_response(status_of(problem), problem)
 
+    async def hook(request: Request) -> Response:
+        # a platform's update waits for neither of them
+        from functions import hook_door
+        from sigil.http.response import failure_response
+
+        name = request.path_params["name"]
+        try:
+            open_hooks = open_deps().open_hooks
+            if open_hooks is None:
+                raise UsageError("ENOENT", "no hooks are taken here", source="hook")
+            headers = {each: ", ".join(request.headers.getlist(each)) for each in request.headers}
+            proof = hook_door.read_proof(headers)
+            address = request.client.host if request.client else ""
+            door = await run_in_threadpool(open_hooks)
+            found = None
+            if not proof.is_signature:  # before the body is read, as above
+                found = await run_in_threadpool(door.admit, name, proof, address)
+                hook_door.require_text_type(headers)
+            refuse_claimed_length(request, hook_door.BODY_BYTES)
+            body = await read_body(request, hook_door.BODY_BYTES)
+            if found is None:
+                proof = replace(proof, body=body)
+                found = await run_in_threadpool(door.admit, name, proof, address)
+                hook_door.require_text_type(headers)
+            post = hook_door.read_post(headers, body)
+            event = await run_in_threadpool(door.accept, found, post)
+        except SigilError as problem:
+            return failure_response(problem)
+        log.step("enqueued", event)
+        return JSONResponse({"event": event.id}, 202)
+
     # plain routes: FastAPI's own read the annotations and load all of pydantic's first version for
     # it, 20 ms of a cold start
     routes.add_route("/health", health, methods=["GET"])
     routes.add_route("/webhook/{platform}", webhook, methods=["POST"])
+    routes.add_route("/hooks/{name}", hook, methods=["POST"])
     return routes
 
 
@@ -122,12 +164,22 @@ def _open_deps() -> WebhookDeps:
     settings = Settings.read()
     for unknown in find_unknown_variables(Settings):
         log.note("no setting", name=unknown.name, meant=unknown.meant)
-    # with another queue than the store's, this function may have no store
+    queue = wiring.open_ingress_queue(settings)
+    # with another queue than the store's, this function may have no store, and updates need none
     return WebhookDeps(
         wiring.open_channels(settings),
-        wiring.open_ingress_queue(settings),
+        queue,
         passes_on=settings.listen,
+        open_hooks=lru_cache(maxsize=1)(partial(_open_hooks, settings, queue)),
     )
+
+
+def _open_hooks(settings: Settings, queue: Queue) -> HookDoor:
+    from functions.hook_door import HookDoor
+    from functions.hooks import Hooks
+    from sigil.wiring import open_stores
+
+    return HookDoor(Hooks(open_stores(settings).kv, settings.agent), queue.put, time.time)
 
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

@@ -227,7 +227,7 @@ def handle_event(
         _obey_control(event, _route(event, runtime))
     else:
         # an HTTP client waits for an answer to each of its messages
-        behind = behind if channel else ()
+        behind = behind if channel or event.is_posted else ()
         worker = WorkerBudget(
             until, patient=runtime.patient, shared=shared, behind=behind, put=runtime.queue.put
         )

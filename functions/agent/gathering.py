@@ -9,11 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 from typing import Final
 
 from functions.agent import tokens, unopened
 from functions.agent.access.roles import Role
-from functions.agent.messages import RUNTIME_ORIGIN, Message, shorten_own_words, user_message
+from functions.agent.mailbox import format_mails, make_mail, take_fitting
+from functions.agent.messages import (
+    RUNTIME_ORIGIN,
+    SCHEDULED_NOTE,
+    Message,
+    shorten_own_words,
+    user_message,
+)
 from functions.agent.session.document import Document, GatheredMessage
 from functions.events import Event
 from functions.overheard import OverheardMessage
@@ -25,14 +34,21 @@ NOTE: Final = (
     " of them, in their order, in one answer."
 )
 """The runtime's words between a turn's own message and those that it answers beside it."""
+POSTS_NOTE: Final = "Before you could look at this, {posts} came over the same hook:"
+"""The same for what came over a hook."""
 
 
 def list_row(event: Event, waiting: Sequence[Event]) -> list[Event]:
     """Return the first of the waiting events that a turn of `event` could answer as well.
 
-    Scheduled work answers none: it may end without a word.
+    Scheduled work answers none: it may end without a word. What came over a hook is looked at
+    together with what came over the same one.
     """
     row: list[Event] = []
+    if event.is_posted:
+        # a repeated delivery may wait twice
+        beside = takewhile(partial(_is_posted_beside, event), waiting)
+        return list({each.id: each for each in beside if each.id != event.id}.values())
     if event.kind != "message":
         return row
     for other in waiting:
@@ -47,6 +63,39 @@ def list_row(event: Event, waiting: Sequence[Event]) -> list[Event]:
             break
         row.append(other)
     return row
+
+
+def _is_posted_beside(event: Event, other: Event) -> bool:
+    return other.is_posted and (other.session, other.by) == (event.session, event.by)
+
+
+def add_posts(
+    document: Document, events: Sequence[Event], now: float, most: int
+) -> tuple[Document, tuple[GatheredMessage, ...]]:
+    """Return the document with what came over a hook, and the events that a turn of the first one
+    has gathered: as many as fit into `most` characters.
+
+    What is to be done with it stands before the data, which nothing in it can close.
+    """
+    mails = take_fitting([(event.id, make_mail(event)) for event in events], most)
+    first, *others = [mail for _, mail in mails]
+    note = str(events[0].data.get("note") or "")
+    message = format_mails([first], now, most)
+    content = "\n".join(filter(None, (note, message.content, "" if others else SCHEDULED_NOTE)))
+    document = document.add(replace(message, content=content))
+    if not others:
+        return document, ()
+    told = POSTS_NOTE.format(posts="another post" if len(others) == 1 else f"{len(others)} posts")
+    message = format_mails(others, now, most)
+    seq = document.next_seq + 1
+    document = document.add(
+        Message("user", told, at=now, origin=RUNTIME_ORIGIN),
+        replace(message, content=f"{message.content}\n{SCHEDULED_NOTE}"),
+    )
+    gathered = [
+        GatheredMessage(seq, replace(event, text="", quotes=())) for event in events[1 : len(mails)]
+    ]
+    return document, tuple(gathered)
 
 
 def add_messages(

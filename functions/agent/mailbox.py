@@ -67,6 +67,12 @@ def scope_of(event: Event) -> str:
     return keys.session_of(event.agent, event.session)
 
 
+def make_mail(event: Event) -> Mail:
+    """Return the mail that an event brings along because it came over a hook."""
+    kind = str(event.data.get("type") or "post")
+    return Mail(event.id, event.sender.id, event.text, event.at, kind, event.by)
+
+
 class Mailbox:
     """The mailbox of one agent, or of one chat (`scope_of`)."""
 

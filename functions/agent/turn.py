@@ -442,13 +442,14 @@ def _begin_turn(
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
     kept = room * KEPT_SHARE
-    if event.kind == "wakeup" and not chain.count_hops(event):
+    if event.is_posted or (event.kind == "wakeup" and not chain.count_hops(event)):
         kept = min(kept, LIGHT_TOKENS)
     document = note_enough_unheard(evict(side, kept, context.watch))
     document = document.note(side.entries, event, app.clock.now())
     document, turn = _charge_turn(opened, document, turn, side.trace)
     allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
-    length = tokens.of_text(event.text)
+    # of what came over a hook, the model reads as much as has room
+    length = 0 if event.is_posted else tokens.of_text(event.text)
     if length > room:
         breakers.settle(document.safety)
         notice = texts.too_long.format(window=app.model.window)
@@ -457,14 +458,16 @@ def _begin_turn(
 
     events = [event, *_find_gathered_events(opened, event, context)]
     heard = _read_overheard(document, events, context)
-    if mailbox:
+    if mailbox or event.is_posted:
         turn = replace(turn, first=document.next_seq)
     if event.is_own_work:
         turn, briefing = _brief(turn, document, room, context)
         document = document.add(briefing)
     gathered: tuple[GatheredMessage, ...] = ()
-    if mails:
-        most = int(room * tokens.CHARACTERS_A_TOKEN * MAIL_SHARE)
+    most = int(room * tokens.CHARACTERS_A_TOKEN * MAIL_SHARE)
+    if event.is_posted:
+        document, gathered = gathering.add_posts(document, events, turn.began, most)
+    elif mails:
         mails = take_fitting(mails, most)
         message = format_mails([mail for _, mail in mails], turn.began, most)
         message = replace(message, content=f"{message.content}\n{SCHEDULED_NOTE}")
@@ -510,8 +513,10 @@ def _brief(
 def _open_mailbox(event: Event, app: App) -> Mailbox | None:
     """Return the mailbox that a turn reads: work of the agent's own does, and one set off by mail.
 
-    None for the turn of a person's message.
+    None for the turn of a person's message, and for work of a hook, which reads what came over it.
     """
+    if event.hook:
+        return None
     if event.is_own_work or event.kind == "mail":
         return Mailbox(app.kv, scope_of(event))
     return None
@@ -697,6 +702,10 @@ def _close_stopped(
     notice = ""
     if event.kind in BACKGROUND_KINDS:
         turn = turn.add_step("skip", reason=opened.document.safety.reason)
+    if event.is_posted:
+        # nobody else has it
+        reason = f"the session does not go on: {opened.document.safety.reason}"
+        give_up(app.kv, event, reason, app.clock.now(), notify_sender=False)
     reader = _make_reader(event, context.role, opened.document, app)
     if not was_known or event.kind not in SCHEDULED_KINDS:
         notice = write_notice(opened.document.safety, reader)

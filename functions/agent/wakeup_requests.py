@@ -93,7 +93,7 @@ def make_schedule(app: App, fields: Mapping[str, Json]) -> tuple[Schedule, bool]
     """
     _require_known(fields, FIELDS)
     session = _read_text(fields, "session", SESSION_CHARACTERS)
-    zone = _read_zone(fields) or _require_chat(app, session)
+    zone = _read_zone(fields) or require_chat(app, session)
     texts = _read_language(fields)
     now = app.clock.now()
     when = _read_when(_read_text(fields, "when", WORDS_CHARACTERS), now, zone, texts)
@@ -125,7 +125,7 @@ def make_schedule(app: App, fields: Mapping[str, Json]) -> tuple[Schedule, bool]
         model=model,
         language=texts.code,
     )
-    _require_chat(app, session)
+    require_chat(app, session)
     return app.schedules.add(wanted)
 
 
@@ -284,7 +284,7 @@ def _read_moment(words: str, now: float, zone: str) -> When:
     return When(kind="at", at=at, zone=zone)
 
 
-def _require_chat(app: App, session: str) -> str:
+def require_chat(app: App, session: str) -> str:
     """Return the time zone of a chat; `UsageError` for one that the agent does not know.
 
     A chat of the HTTP API begins with whoever holds the admin token, so that it may be a new one.

@@ -9,7 +9,18 @@ from typing import Annotated
 
 import typer
 
-from functions.cli import agent, agents, channel, documents, inbox, memory, people, policy, wake
+from functions.cli import (
+    agent,
+    agents,
+    channel,
+    documents,
+    hook,
+    inbox,
+    memory,
+    people,
+    policy,
+    wake,
+)
 from functions.cli.setup.flags import SetupStep
 from sigil.cli.commands import completion as completing
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, describe_bug, exit_code
@@ -36,6 +47,7 @@ cli = typer.Typer(
 )
 cli.add_typer(inbox.cli, name="inbox", rich_help_panel=CARE)
 cli.add_typer(wake.cli, name="wake", rich_help_panel=CARE)
+cli.add_typer(hook.cli, name="hook", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
 cli.add_typer(agent.cli, name="agent", rich_help_panel=CARE)
 cli.add_typer(people.cli, name="people", rich_help_panel=CARE)

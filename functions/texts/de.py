@@ -95,6 +95,7 @@ class German(Texts):
         "wakeups": "zeigt, was ich hier von selbst tue und wann; hält es an oder löscht es",
         "quiet": "zeigt oder setzt die Stunden, in denen ich hier nichts von selbst sage",
         "heartbeat": "zeigt oder setzt, wie oft ich von selbst nachsehe, ob es Neues gibt",
+        "hooks": "zeigt, wo mir Programme etwas bringen können; löscht eines davon",
         "tools": "zeigt die Werkzeuge, die ich hier zur Hand habe",
         "listen": "zeigt, ob ich in einer Gruppe mitlese; Besitzer schalten es an oder aus",
         "status": "zeigt, wie es mir geht und was ich gerade tue",
@@ -124,6 +125,7 @@ class German(Texts):
         "language": "[CODE | auto]",
         "timezone": "[STADT | auto]",
         "wakeups": "[pause | resume | now | drop N]",
+        "hooks": "[drop NAME]",
         "remind": "ZEIT TEXT",
         "snooze": "[N] [ZEIT]",
         "done": "[N]",
@@ -707,6 +709,14 @@ class German(Texts):
         "": "ein eigener Fehlercode der Fähigkeit",
     }
     # --- schedules ---
+    hooks_none = (
+        "Kein Programm kann mir etwas bringen. `uncaged hook add NAME` auf meinem Rechner"
+        " erlaubt es einem."
+    )
+    hooks_how = "`/hooks drop NAME` löscht eines davon."
+    hooks_private = "Hooks zeige ich nur in einem privaten Chat."
+    hook_unknown = "Es gibt keinen Hook `{name}`; `/hooks` zeigt, was es gibt."
+    hook_dropped = "Gelöscht: `{name}`. Sein Token gilt nicht mehr."
     wakeups_none = "Hier ist nichts geplant."
     wakeups_how = (
         "`/wakeups pause N`, `resume N`, `now N` und `drop N` ändern eines davon, nach seiner"

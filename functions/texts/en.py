@@ -73,6 +73,7 @@ class Texts:
         "wakeups": "shows what I do here by myself and when; pauses, resumes or drops it",
         "quiet": "shows or sets the hours in which I say nothing here by myself",
         "heartbeat": "shows or sets how often I look by myself whether something is new",
+        "hooks": "shows where programs hand me something; drops one of them",
         "tools": "shows the tools that I have at hand here",
         "listen": "shows whether I read along in a group; owners switch it on or off",
         "status": "shows how I am, and what I am doing",
@@ -603,6 +604,11 @@ class Texts:
     code_meanings: ClassVar[Mapping[str, str]] = {}
     """What the codes of failures mean, where that is said otherwise than in `CODES`."""
     # --- schedules ---
+    hooks_none = "No program can hand me anything. `uncaged hook add NAME` on my machine lets one."
+    hooks_how = "`/hooks drop NAME` takes one of them away."
+    hooks_private = "I show hooks in a private chat only."
+    hook_unknown = "There is no hook `{name}`; `/hooks` shows what there is."
+    hook_dropped = "Dropped: `{name}`. Its token does not work any more."
     wakeups_none = "Nothing is scheduled here."
     wakeups_how = (
         "`/wakeups pause N`, `resume N`, `now N` and `drop N` change one of them, by its number."

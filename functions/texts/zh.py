@@ -53,6 +53,7 @@ class Chinese(Texts):
         "wakeups": "看看我在这里会自己做什么、什么时候做；可以暂停、继续或删除",
         "quiet": "看看或设置我在这里不主动说话的时段",
         "heartbeat": "看看或设置我多久自己查看一次有没有新情况",
+        "hooks": "看看哪些程序可以给我送东西；可以删除",
         "tools": "看看我手边有哪些工具",
         "listen": "看看我在群里是否旁听；主人可以开关",
         "status": "看看我的状态，正在做什么",
@@ -82,6 +83,7 @@ class Chinese(Texts):
         "language": "[语言 | auto]",
         "timezone": "[城市 | auto]",
         "wakeups": "[pause | resume | now | drop N]",
+        "hooks": "[drop NAME]",
         "remind": "时间 内容",
         "snooze": "[N] [时间]",
         "done": "[N]",
@@ -580,6 +582,11 @@ class Chinese(Texts):
         "": "能力自己的错误码",
     }
     # --- schedules ---
+    hooks_none = "没有程序可以给我送东西。在我的机器上用 `uncaged hook add NAME` 添加。"
+    hooks_how = "`/hooks drop NAME` 删除其中一个。"
+    hooks_private = "钩子只在私聊里显示。"
+    hook_unknown = "没有钩子 `{name}`；`/hooks` 列出全部。"
+    hook_dropped = "已删除：`{name}`。它的令牌不再有效。"
     wakeups_none = "这里没有任何安排。"
     wakeups_how = (
         "`/wakeups pause N`、`resume N`、`now N`、`drop N` 按编号暂停、继续、立刻做、删除。"

@@ -53,13 +53,18 @@ async def read_checked_body(request: Request, most: int, *, zipped: bool = False
     `UsageError` ETOOBIG, EBODY, or EMEDIA when it says that it is something else than what this
     route takes.
     """
-    claimed = request.headers.get("content-length", "")
-    if claimed.isascii() and claimed.isdigit() and int(claimed[:20]) > most:
-        raise _make_too_big(most)
+    refuse_claimed_length(request, most)
     body = await read_body(request, most)
     if body:
         _require_media_type(request, ZIP_KINDS if zipped else JSON_KINDS)
     return body
+
+
+def refuse_claimed_length(request: Request, most: int) -> None:
+    """Raise `UsageError` ETOOBIG for a body that is too long by its own header."""
+    claimed = request.headers.get("content-length", "")
+    if claimed.isascii() and claimed.isdigit() and int(claimed[:20]) > most:
+        raise _make_too_big(most)
 
 
 async def read_body(request: Request, most: int) -> bytes:
@@ -110,4 +115,5 @@ def _require_media_type(request: Request, known: tuple[str, ...]) -> None:
 
 
 def _make_too_big(most: int) -> UsageError:
-    return UsageError("ETOOBIG", f"the request's body is over {most >> 20} MiB", source="http")
+    bound = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most >> 10} KiB"
+    return UsageError("ETOOBIG", f"the request's body is over {bound}", source="http")

@@ -24,6 +24,7 @@ _TABLE = (
     _Row(UsageError, "EROUTE", 404),
     _Row(UsageError, "EMETHOD", 405),
     _Row(UsageError, "ESLOW", 408),
+    _Row(UsageError, "EGONE", 410),
     _Row(UsageError, "EPRECONDITION", 412),
     _Row(UsageError, "ETOOBIG", 413),
     _Row(UsageError, "EMEDIA", 415),

@@ -32,6 +32,7 @@ from tests.deploy.requests import (
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
 from tests.fakes.server import Answer, RecordingServer
+from tests.functions.hook_fixture import add_hook
 from tests.functions.queues.invoked import Source
 from tests.machine import within
 from tests.servers.lambda_runtime import ROOT, Invoked, LambdaFunction, children
@@ -117,6 +118,31 @@ def test_what_is_forged_too_big_or_no_update_is_refused_and_nothing_waits(
         400,
         404,
     ]
+    assert deployed.waiting() == []
+
+
+def test_what_is_posted_to_a_hook_waits_once_as_background_work(deployed: Deployment) -> None:
+    hook, token = add_hook(deployed.runtime())
+    function = deployed.function("webhook")
+    head = request("webhook")["headers"] | {"x-github-delivery": "d-1"}
+
+    def post(name: str, token: str, **changes: Any) -> Invoked:
+        headers = {**head, "x-hook-token": token}
+        return function.invoke(
+            elsewhere("webhook", "POST", f"/hooks/{name}", headers=headers, **changes)
+        )
+
+    answers = [post("builds", token, body="failed") for _ in range(2)]
+    forged = [post("builds", "x"), post("nobody", token)]
+    large = post("builds", token, body="x" * 65_537)
+    binary = post("builds", token, body="AAEC/w==", isBase64Encoded=True)
+    (event,) = deployed.waiting("UNCAGED_WORK_QUEUE")
+
+    assert [answer.status for answer in answers] == [202, 202]
+    assert [answer.status for answer in forged] == [401, 401]
+    assert (large.status, binary.status) == (413, 415)
+    assert (event.session, event.text) == (hook.own_session, "failed")
+    assert {answer.body["event"] for answer in answers} == {event.id}
     assert deployed.waiting() == []
 
 
@@ -335,6 +361,19 @@ def test_a_reminder_that_is_due_goes_from_the_table_into_the_queue_and_is_said_o
     assert [(event.kind, event.text) for event in waiting] == [("say", "drink water")]
     assert [failures(answer.payload) for answer in answers] == [[], []]
     assert running.texts(93) == ["drink water"]
+
+
+def test_a_schedule_is_made_over_http_and_run_from_the_queue(running: Deployment) -> None:
+    function = running.function("admin")
+    fields = {"when": "every day at 7", "say": "drink water", "session": "http:admin:main"}
+    made = function.invoke(admin("POST", "/wakeups", fields))
+    run = function.invoke(admin("POST", f"/wakeups/{made.body['id']}/run"))
+    listed = function.invoke(admin("GET", "/wakeups"))
+
+    assert (made.status, run.status) == (201, 202)
+    assert made.body["in_words"] == "every day at 07:00 (UTC)"
+    assert [each["id"] for each in listed.body["items"]] == [made.body["id"]]
+    assert [event.id for event in running.waiting()] == [run.body["event"]]
 
 
 def test_the_schedule_sweeps_what_has_expired(deployed: Deployment) -> None:

@@ -15,6 +15,7 @@ import pytest
 from functions.settings import Settings
 from scripts.staging.contents import PYTHON, STAGES
 from sigil.settings import installed_version
+from sigil.storage.kv import keys
 from tests.deploy.template import (
     PATH,
     accepts,
@@ -249,29 +250,37 @@ def test_no_parameter_brings_a_secret_along() -> None:
     assert not accepts("AdminToken", "")
 
 
-def test_the_webhook_can_send_and_read_its_secret_and_nothing_else() -> None:
+def test_the_webhook_can_send_and_read_its_secret_and_hooks_and_nothing_else() -> None:
     assert {action for action, _ in allowed("Webhook")} == {
         "logs:CreateLogStream",
         "logs:PutLogEvents",
         "sqs:SendMessage",
+        "dynamodb:GetItem",
         "ssm:GetParameter",
         "secretsmanager:GetSecretValue",
         "kms:Decrypt",
     }
     where = dict(allowed("Webhook"))
-    assert where["sqs:SendMessage"] == {"Fn::GetAtt": ["Events", "Arn"]}
     assert all(
         _mentions(where[action], {"TelegramSecret"})
         for action in ("ssm:GetParameter", "secretsmanager:GetSecretValue")
     )
     assert "TELEGRAM_TOKEN" not in environment("Webhook")
-    assert "UNCAGED_STORE" not in environment("Webhook")
+    policies = resources("AWS::IAM::Role")["WebhookRole"]["Policies"]
+    (reads,) = (
+        each
+        for policy in policies
+        for each in policy["PolicyDocument"]["Statement"]
+        if "dynamodb:GetItem" in str(each)
+    )
+    keys_read = reads["Condition"]["ForAllValues:StringEquals"]["dynamodb:LeadingKeys"]
+    assert keys_read == [{"Fn::Sub": f"{keys.hook('', '').partition}${{AgentName}}"}]
 
 
 @pytest.mark.parametrize(
     ("function", "services"),
     [
-        ("Webhook", {"logs", "sqs", "ssm", "secretsmanager", "kms"}),
+        ("Webhook", {"logs", "sqs", "dynamodb", "ssm", "secretsmanager", "kms"}),
         ("Worker", {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns"}),
         ("Scheduler", {"logs", "dynamodb", "s3", "sqs"}),
         ("Admin", {"logs", "dynamodb", "s3", "sqs", "ssm", "secretsmanager", "kms", "sns"}),
@@ -365,7 +374,7 @@ def test_a_queue_hands_out_one_event_at_a_time_and_waits_longer_than_the_worker_
 
 
 def test_who_enqueues_background_work_knows_its_queue_and_may_send_to_it() -> None:
-    for function in ("Worker", "Scheduler", "Admin"):
+    for function in ("Webhook", "Worker", "Scheduler", "Admin"):
         assert environment(function)["UNCAGED_WORK_QUEUE"] == {"Fn::Sub": "sqs://${Work}"}
         targets = [where for action, where in allowed(function) if action == "sqs:SendMessage"]
         assert targets == [{"Fn::GetAtt": [name, "Arn"]} for name in ("Events", "Work")]

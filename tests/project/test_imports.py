@@ -44,6 +44,7 @@ PACKAGES = ("channels", "agent", "queues")
 COMMON = (
     "events",
     "overheard",
+    "hooks",
     "settings",
     "time",
     "log",
@@ -61,6 +62,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "reply_sender",
             "status_alerts",
             "alerts",
+            "hook_door",
             "personal_data",
             "backup",
             *PACKAGES,
@@ -78,6 +80,8 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "agent": (*COMMON, "queues"),
     "log": ("events",),
     "overheard": ("events",),
+    "hooks": ("events",),
+    "hook_door": ("hooks", "events"),
     "settings": ("prices", "time", "texts"),
     **dict.fromkeys(
         (
@@ -97,9 +101,10 @@ wiring alone: a turn is done when they are sent. Of the queues, the agent may se
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*ENTRY_POINTS, "wiring", "personal_data", "backup")),
     **dict.fromkeys(
-        (*PACKAGES, "events", "overheard"),
+        (*PACKAGES, "events", "overheard", "hooks"),
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),
     ),
+    "hook_door": ("access", "errors", "protocol"),
     "plugins": ("errors",),
     "time": ("errors", "storage"),
     "reply_sender": ("protocol", "storage", "errors"),

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import orjson
 import pytest
@@ -27,6 +27,8 @@ from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.channels.telegram.channel import Telegram
 from functions.events import Event, Kind, Sender, order_of
+from functions.hook_door import HookPost, make_event
+from functions.hooks import Hook, Hooks
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
@@ -46,6 +48,15 @@ FIRST, NEXT = update(10, "task 1"), update(11, "hello")
 EARLIER = update(9, "hello")
 ALICE = "main.alice"
 HOP: Final = "hop"
+HOOK = Hook(
+    id="0123456789ab",
+    name="builds",
+    agent=ALICE,
+    digest="",
+    by=f"telegram:{OWNER}",
+    since=0.0,
+    session=f"telegram:{OWNER}",
+)
 OUTCOME = f"answer to {SCHEDULED_NOTE}"
 REPLY, FOLLOWING = ("…", "… answer to task 1"), "answer to hello"
 IN_FLIGHT, POISON = 6, "poison"
@@ -296,15 +307,17 @@ def test_a_crash_in_a_turn_that_answers_two_messages_loses_nothing_and_repeats_n
         ("sqs", "task"),
         ("sqlite", "mail"),
         ("sqlite", HOP),
+        ("sqlite", "hook"),
     ],
     indirect=["open_system"],
 )
 def test_a_crash_in_work_of_another_agents_own_tells_its_chat_once(
-    open_system: OpenSystem, kind: Kind | Literal["hop"]
+    open_system: OpenSystem, kind: str
 ) -> None:
     """Its outcome is an event of its own: killed before the checkpoint, behind it, behind the put
     and before the acknowledgement, it is said once. Mail is shown once, and gone after that. Where
-    another behaviour goes on, each of the two runs once.
+    another behaviour goes on, each of the two runs once. What was posted to a hook is looked at
+    once, however often its sender repeats it.
     """
     with open_system(lease=60.0) as system:
         put_work(system, kind)
@@ -319,16 +332,29 @@ def test_a_crash_in_work_of_another_agents_own_tells_its_chat_once(
     assert not broken_rows, "\n".join(broken_rows)
 
 
-def put_work(system: System, kind: Kind | Literal["hop"]) -> None:
+def put_work(system: System, kind: str) -> None:
     """Put work of another agent's own into the queue, as the runtime does."""
     now = time.time()
     record = AgentRecord("agent", "enabled", now, f"telegram:{OWNER}")
     add_agent(system.store, "main", "alice", record)
     if kind == "mail":
         Mailbox(system.store, ALICE).deliver(Mail("1", "alice", "the mail", now))
-    event = Event(
+    events = [make_work(kind, now)]
+    if kind == "hook":
+        Hooks(system.store, "main").add(HOOK)
+        post = HookPost("look at the mail", delivery="1")
+        events = [make_event(HOOK, post, time.time()) for _ in range(2)]
+    settings = Settings(**system.settings)
+    with open_stores_of(system.settings) as stores:
+        for event in events:
+            open_queue(settings, stores).chats.put(event)
+
+
+def make_work(kind: str, now: float) -> Event:
+    """Return an event that lets another agent work in its own main session."""
+    return Event(
         id="wakeup:1",
-        kind="wakeup" if kind == HOP else kind,
+        kind={HOP: "wakeup", "hook": "mail"}.get(kind, cast("Kind", kind)),
         agent=ALICE,
         session="own:main",
         sender=Sender("runtime:scheduler"),
@@ -339,12 +365,9 @@ def put_work(system: System, kind: Kind | Literal["hop"]) -> None:
         by=f"telegram:{OWNER}",
         data={"home": f"telegram:{OWNER}"},
     )
-    settings = Settings(**system.settings)
-    with open_stores_of(system.settings) as stores:
-        open_queue(settings, stores).chats.put(event)
 
 
-def play_work(open_system: OpenSystem, kind: Kind | Literal["hop"], point: str) -> Row:
+def play_work(open_system: OpenSystem, kind: str, point: str) -> Row:
     """Crash at the point in work of the agent's own, and look at what its chat has heard."""
     with open_system(lease=within(LEASES[MODES[0]])) as system:
         try:
@@ -365,7 +388,8 @@ def play_work(open_system: OpenSystem, kind: Kind | Literal["hop"], point: str) 
         # a part that left and was not marked before the crash leaves once more
         if system.platform.texts not in ([OUTCOME], [*texts, OUTCOME]) or said != [OUTCOME]:
             problems.append(f"sent {system.platform.texts}, in the history {said}")
-        own = Sessions(system.store).open(keys.session_of(ALICE, "own:main")).document
+        session = HOOK.own_session if kind == "hook" else "own:main"
+        own = Sessions(system.store).open(keys.session_of(ALICE, session)).document
         roles = "user user assistant"
         if kind == HOP:
             roles = f"user user assistant tool assistant {roles}"
@@ -374,6 +398,9 @@ def play_work(open_system: OpenSystem, kind: Kind | Literal["hop"], point: str) 
         mails = system.store.scan(keys.mail(ALICE, 0.0, "").partition)
         if mails or document.posts or document.outbox or system.dead_letters():
             problems.append("something is left")
+        hook = Hooks(system.store, "main").find(HOOK.name)
+        if kind == "hook" and (hook is None or hook.runs != 1):
+            problems.append(f"its hook: {hook}")
         return row(system, point, problems)
 
 

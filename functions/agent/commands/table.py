@@ -17,6 +17,7 @@ from functions.agent.commands import (
     conversation,
     groups,
     heartbeat,
+    hooks,
     links,
     memory,
     model_choice,
@@ -311,6 +312,7 @@ COMMANDS: Final[Commands] = {
     "pair": pairing.COMMANDS["pair"],
     **model_choice.COMMANDS,
     **agents.COMMANDS,
+    **hooks.COMMANDS,
     "halt": Command(run_control, arguments="[here]", for_owners=True),
     "unlock": Command(run_control, arguments="[here]", for_owners=True),
 }

@@ -1,4 +1,5 @@
-"""The outcome of a run reaches its schedule when its turn is closed, or when its event is given up.
+"""The outcome of a run reaches its schedule, or the hook that set it off, when its turn is closed,
+or when its event is given up.
 
 A person's turn writes nothing here.
 """
@@ -10,8 +11,9 @@ from functions.agent.schedules.heartbeat import read_versions
 from functions.agent.schedules.schedule import FAILED, HEARTBEAT, Run, Schedules, make_notice
 from functions.agent.session.document import Turn
 from functions.events import Event
+from functions.hooks import HookRun, Hooks
 from functions.texts.languages import load_texts
-from sigil.storage.kv import KV
+from sigil.storage.kv import KV, keys
 
 
 def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tuple[Event, ...]:
@@ -21,7 +23,7 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
     to say. What a schedule says without a model is written down here only when it was not said.
     """
     event = turn.event
-    if not _is_run(event):
+    if not (_is_run(event) or event.hook):
         return ()
     step = turn.trace[-1] if turn.trace else {}
     reason = ""
@@ -43,7 +45,7 @@ def note_lost_run(kv: KV, event: Event, reason: str, now: float) -> tuple[Event,
     """Write down that the event of a run was given up before its turn, and return what is to be
     said about it.
     """
-    if not _is_run(event):
+    if not (_is_run(event) or event.hook):
         return ()
     tokens = read_count(event, SPENT)
     return _note(kv, event, Run(name_run(event), _find_due(event), now, "failed", reason, tokens))
@@ -72,6 +74,11 @@ def _find_due(event: Event) -> float:
 
 
 def _note(kv: KV, event: Event, run: Run) -> tuple[Event, ...]:
+    if event.hook:
+        hooks = Hooks(kv, keys.root_of(event.agent))
+        ended = HookRun(run.event, run.outcome, run.reason, run.tokens, run.ended)
+        hooks.note_run(event.hook, event.session, ended)
+        return ()
     agent = str(event.data["owner"])
     id = str(event.data["wakeup"])
     seen = None

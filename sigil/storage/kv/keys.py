@@ -306,6 +306,13 @@ def due_wakeup(root: str, due: float, agent: str, id: str) -> Key:
     return Key(f"due#{escape(root)}", f"{_milliseconds(due)}#{escape(agent)}#{escape(id)}")
 
 
+def hook(root: str, name: str) -> Key:
+    """A hook of the root's or of an agent below it, by its name; that of a dropped one has its id
+    behind a `~`.
+    """
+    return Key(f"hook#{escape(root)}", escape(name))
+
+
 def _milliseconds(at: float) -> str:
     return f"{min(max(round(at * 1000), 0), 10**15 - 1):015d}"
 
@@ -604,7 +611,7 @@ PERSON_PARTITIONS = frozenset(
     ("person", "waiting", "first-owner-tries", "allowance", "link-tries", "link-code")
 )
 PERSONAL_OTHERS = frozenset(
-    ("usage", "dead", "trace", "run", "stored", "binding", "wakeup", "wakeup-run")
+    ("usage", "dead", "trace", "run", "stored", "binding", "wakeup", "wakeup-run", "hook")
 )
 PERSONAL = (
     SESSION_PARTITIONS
