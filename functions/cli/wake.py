@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 TERMINAL = "main"
 SECONDS = 3_600.0
+WAITING_MOST = 64
 HOW = "see `uncaged wake heartbeat --help`, or /remind in a chat"
 TEXT_CHARACTERS = 60
 SHOWN_CHARACTERS = 36
@@ -93,12 +94,11 @@ def wake_now(
         else:
             schedule = _find_one(app, wakeup)
             put(make_event(schedule, app.name, f"now-{now * 1000:.0f}", now))
-        known = _list_known(app, agent)
-        if wakeup is None:
+        if wakeup is None and not settings.queue:
             put_here = {event.id for event in events}
-            events += [each for each in _list_running(known, now) if each.id not in put_here]
-    waiting = [each for _, each in known if not each.paused]
-    upcoming = min(waiting, key=lambda each: each.due, default=None)
+            waiting = _list_waiting_work(app, only=app.name if agent else "")
+            events += [event for event in waiting if event.id not in put_here]
+        upcoming = _find_upcoming(app, agent)
     runs: Sequence[WakeupRun] = ()
     is_whole = True
     if events and not settings.queue:
@@ -141,23 +141,38 @@ def _put_due(
     look_by_hand(app.kv, put, wanted, app.name, now)
 
 
-def _list_known(app: App, agent: str | None) -> Sequence[tuple[str, Schedule]]:
-    """Return the schedules of one agent, or of all of them, each with the agent's name."""
+def _find_upcoming(app: App, agent: str | None) -> Schedule | None:
+    """Return the schedule that is due next, of one agent or of all of them."""
     from functions.agent.agents.record import join_name, scan_agents
     from functions.agent.schedules.schedule import Schedules
 
     names = [app.name]
     if agent is None:
         names += [join_name(app.root, name) for name, _ in scan_agents(app.kv, app.root)]
-    return [(name, each) for name in names for each in Schedules(app.kv, name).list_of_chat()]
+    found = [each for name in names for each in Schedules(app.kv, name).list_of_chat()]
+    return min((each for each in found if not each.paused), key=lambda each: each.due, default=None)
 
 
-def _list_running(known: Sequence[tuple[str, Schedule]], now: float) -> Sequence[Event]:
-    """Return the events of the runs that are on, which another process has put."""
-    from functions.agent.schedules.schedule import make_event
+def _list_waiting_work(app: App, *, only: str) -> Sequence[Event]:
+    """Return the events of the agents' own work that wait in the queue or are at work, such as a
+    run that was interrupted.
+    """
+    from functions.queues.waiting_events import decode_waiting
+    from sigil.storage.kv import keys
+    from sigil.storage.kv.update import scan_all
 
-    running = [(name, each) for name, each in known if each.is_running(now)]
-    return [replace(make_event(each, name, "", now), id=each.running) for name, each in running]
+    events = []
+    begin = keys.escape(only or app.root)
+    for group, _ in list(scan_all(app.kv, keys.READY_WORK, begin)):
+        agent = keys.unescape(group.partition("#")[0])
+        is_work = group == keys.own_work_of(agent)
+        if not is_work or (only or keys.root_of(agent)) != (agent if only else app.root):
+            continue
+        partition = keys.inbox_event(group, "").partition
+        for sort, item in app.kv.scan(partition, limit=WAITING_MOST):
+            with suppress(UsageError):  # a worker makes a dead letter of it
+                events.append(decode_waiting(sort, item).event)
+    return events
 
 
 def _find_one(app: App, wakeup: str) -> Schedule:
@@ -265,8 +280,8 @@ def heartbeat(
     state = f"paused ({known.paused})"
     if not known.paused:
         state = f"next {format_clock(known.due, known.when.zone, now)}"
-    minutes = f"{known.when.every / 60:,.0f} minutes"
-    text = f"the heartbeat looks every {minutes} at the soonest; {state}; told in {known.session}"
+    span = load_texts("en").format_exact_span(round(known.when.every / 60))
+    text = f"the heartbeat looks every {span} at the soonest; {state}; told in {known.session}"
     print_result({"heartbeat": _make_row(known)}, text, json)
 
 

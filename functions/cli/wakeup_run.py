@@ -30,6 +30,7 @@ LOOK_SECONDS = 0.2
 RENEWALS = 4
 """A lease is renewed so many times before it would end."""
 TEXT_CHARACTERS = 200
+RUNS_MOST = 100
 
 
 class _NotingQueue(StoreQueue):
@@ -60,8 +61,8 @@ class WakeupRun:
         """Return the run as a row for programs."""
         return {
             "event": self.event.id,
-            "wakeup": self.event.data["wakeup"],
-            "agent": self.event.data["owner"],
+            "wakeup": self.event.data.get("wakeup", ""),
+            "agent": self.event.data.get("owner") or self.event.agent,
             "session": self.event.session,
             "outcome": self.outcome,
             "reason": self.run.reason if self.run else "",
@@ -104,6 +105,7 @@ class WakeupRuns:
         # whoever waits at a terminal can ask again, and reads why at once
         self._runtime = replace(runtime, queue=self._queue, watch=watch, patient=False)
         self._pending: list[Event] = []
+        self._at_work: Event | None = None
         self._posted: list[Event] = []
         self._problem: BaseException | None = None
         self._over = threading.Event()
@@ -135,9 +137,10 @@ class WakeupRuns:
 
     def describe(self, event: Event) -> WakeupRun:
         """Return what became of the run of an event."""
-        owner = str(event.data["owner"])
-        schedules = Schedules(self._kv, owner)
-        runs = schedules.list_runs(str(event.data["wakeup"]), most=100)
+        owner = str(event.data.get("owner") or event.agent)
+        runs: Sequence[Run] = ()
+        if event.data.get("wakeup"):  # not all work is that of a schedule
+            runs = Schedules(self._kv, owner).list_runs(str(event.data["wakeup"]), most=RUNS_MOST)
         run = next((each for each in runs if each.event == event.id), None)
         agents = dict.fromkeys((owner, event.agent))
         found = (turns.load_run(self._kv, agent, event.id) for agent in agents)
@@ -152,8 +155,8 @@ class WakeupRuns:
         if event.kind == "say":
             said = event.text
         outcome = run.outcome if run else "waits"
-        if run is None and trace:
-            outcome = "said" if event.kind == "say" else "stopped"
+        if run is None and not self._queue.is_waiting(event):
+            outcome = "said" if said else "done"
         return WakeupRun(event, outcome, run, trace, said, list(filter(None, after)))
 
     def _work(self) -> None:
@@ -176,26 +179,19 @@ class WakeupRuns:
             delivery = None if self._stop.is_set() else self._queue.take_from(group)
             if delivery:
                 is_busy = True
+                self._at_work = delivery.event
                 worker.process(delivery, self._runtime)
+                self._at_work = None
         posted, self._queue.posted = self._queue.posted, []
         self._posted += posted
-        self._pending = [each for each in self._pending + posted if not self._is_over(each)]
+        self._pending = [each for each in self._pending + posted if self._queue.is_waiting(each)]
         return is_busy
 
-    def _is_over(self, event: Event) -> bool:
-        """Return whether no worker has to do with an event any more."""
-        if self._queue.is_waiting(event):
-            return False
-        if event.kind != "wakeup":
-            return True
-        # one that another process has put may have another place in the queue
-        known = Schedules(self._kv, str(event.data["owner"])).find(str(event.data["wakeup"]))
-        return known is None or known.running != event.id
-
     def _end(self) -> None:
-        """Tell what is at work to stop."""
+        """Tell what is at work here to stop; what runs in another process goes on."""
         self._stop.set()
-        for event in self._pending[:1]:
+        event = self._at_work
+        if event:
             session = keys.session_of(event.agent, event.session)
             with suppress(SigilError):
                 tell_to_stop(session, event.id, self._runtime.app)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.schedules.schedule import Schedule
+from functions.agent.schedules.tick import wake_agents
 from functions.agent.schedules.when import When
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
@@ -243,3 +244,16 @@ def test_ctrl_c_stops_the_run_and_the_next_one_waits_for_later(
     found = home.app.schedules.find(made.id)
     assert found
     assert not found.running
+
+
+def test_work_that_waits_in_the_queue_is_done_as_well(
+    home: AgentRuntime, run: Run, model: ScriptedModel
+) -> None:
+    made = schedule(home, text="look at the mail")
+    wake_agents(home.stores.kv, home.queue.put, "main", home.app.clock.now())
+    model.then(say("A letter has come."))
+    assert "no agent alice" in run("alice")[1]
+    code, said = run()
+    assert code == 0
+    assert said.startswith(f"wakeup:main:{made.id}:")
+    assert ", A letter has come." in said
