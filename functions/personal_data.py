@@ -97,6 +97,7 @@ KINDS: Final[Mapping[str, str]] = {
     "wakeup": "schedules",
     "wakeup-run": "schedules",
     "hook": "hooks",
+    "proposal": "proposals",
 }
 """What people read for the kinds of records, by the first part of their partition."""
 MESSAGES: Final = "messages in groups"
@@ -490,6 +491,10 @@ class PersonalData:
             for record in self._scan(keys.mail(scope, 0.0, "").partition, ""):
                 if _load(record.item.value).get("by") in person.ids:
                     yield record
+        for record in self._scan(keys.proposal(self._app.root, "").partition, ""):
+            fields = _load(record.item.value)
+            if fields.get("by") in person.ids and fields.get("agent") == self._app.name:
+                yield record
         schedules = Schedules(self._kv, self._app.name)
         for schedule in list(schedules.scan()):
             if _wants(schedule, person.ids, person.chats):

@@ -42,6 +42,7 @@ from functions.agent.model.base import Failure, Model
 from functions.agent.policy.act import make_actor
 from functions.agent.policy.document import list_policy_keys, open_versions, read_policies
 from functions.agent.policy.gate import Gate
+from functions.agent.policy.proposals import Proposals
 from functions.agent.policy.rules import Policy
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits, find_period_end
@@ -172,6 +173,11 @@ class App:
     def load_policies(self) -> tuple[Policy, ...]:
         """Return the policies that bind it, as they are stored now."""
         return read_policies(get_many(self.kv, list_policy_keys(self.name)))
+
+    @property
+    def proposals(self) -> Proposals:
+        """Return what its owners are asked to approve, with that of the agents below the root."""
+        return Proposals(self.kv, self.root, self.clock.now)
 
     def make_gate(
         self, policies: tuple[Policy, ...], role: Role, *, private: bool, own_work: bool = False

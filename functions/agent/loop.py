@@ -80,7 +80,8 @@ class RoundContext:
     model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
     turn ends. `model` is another model of the same endpoint than the chat's, empty for that, and
-    `requests_most` how many requests the turn may send.
+    `requests_most` how many requests the turn may send. `approved_call` is made before the first
+    request, once.
     """
 
     app: App
@@ -97,6 +98,7 @@ class RoundContext:
     mailbox: Mailbox | None = None
     model: str = ""
     requests_most: int = REQUESTS_MOST
+    approved_call: ToolCall | None = None
 
     @property
     def rounds_most(self) -> int:
@@ -143,7 +145,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
     """
     if context.is_cut_short():
         return opened, None
-    opened = _finish_open_calls(opened, context)
+    opened = _make_approved_call(_finish_open_calls(opened, context), context)
     while True:
         if _turn_of(opened).ended and not opened.document.safety.reason:
             return opened, SILENT
@@ -445,6 +447,21 @@ def _finish_open_calls(opened: SessionHandle, context: RoundContext) -> SessionH
     return _record_results(opened, context, answers, began)
 
 
+def _make_approved_call(opened: SessionHandle, context: RoundContext) -> SessionHandle:
+    """Make the call that an owner has approved, unless the history has it already.
+
+    The history has it before it runs, so that after a crash it is never made again.
+    """
+    call = context.approved_call
+    if call is None or _find_ending(opened, context):
+        return opened
+    document = opened.document
+    if any(call.id == made.id for message in document.messages for made in message.calls):
+        return opened
+    message = Message("assistant", "", at=context.app.clock.now(), calls=(call,))
+    return _run_round(opened, context, message, context.list_offers(document))
+
+
 def _run_round(
     opened: SessionHandle, context: RoundContext, message: Message, offers: Sequence[Offer]
 ) -> SessionHandle:
@@ -505,6 +522,8 @@ def _record_results(
         more: dict[str, Json] = {"loads": loads} if loads else {}
         if fact.failed:
             more["fingerprint"] = fact.fingerprint
+        if result.proposal:
+            more["proposal"] = result.proposal
         turn = replace(turn, tools=(*turn.tools, name)).add_step(
             "call",
             at=turn.count_ms(began),

@@ -238,7 +238,8 @@ class CallResult:
     and the message of its failure. `listed` is the result that names what was paged in, a row for
     each, and `content` its text. `ran` says that the call began at all. `files` were kept. `posts`
     are what it made happen, and `place` names it within its turn, `SEQ:POSITION`. `entries` are for
-    the ledger, beside that of the call. `ending` says that the turn ends with it.
+    the ledger, beside that of the call. `ending` says that the turn ends with it. `proposal` is the
+    id of the one that it waits for.
     """
 
     call: ToolCall
@@ -255,6 +256,7 @@ class CallResult:
     place: str = ""
     entries: tuple[Entry, ...] = ()
     ending: Ending | None = None
+    proposal: str = ""
 
 
 def user_message(

@@ -19,7 +19,9 @@ from functions.agent.ledger.entry import Entry
 from functions.agent.memory.thing import Remembered
 from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model.base import UNNAMED
+from functions.agent.policy.act import Act
 from functions.agent.policy.gate import Gate, PolicyRefusal
+from functions.agent.policy.proposals import AskedCall
 from functions.agent.posts import ServiceAnswer
 from functions.agent.safety.retry import NO_RETRY, Retry
 from functions.agent.sanitize import sanitize_result
@@ -73,6 +75,15 @@ def refuse_service(offer: Offer, place: str, arguments: dict[str, Json]) -> Serv
     raise ToolError("ENOTOOL", f"{offer.name} does not run here", source=offer.name)
 
 
+ListActs = Callable[[Offer, Mapping[str, Json]], Sequence[Act]]
+"""Returns what a call of one of the agent's own services does, beside the call."""
+
+
+def list_no_acts(offer: Offer, arguments: Mapping[str, Json]) -> Sequence[Act]:
+    """Return nothing: no service does anything."""
+    return ()
+
+
 FindRemembered = Callable[[str], Remembered]
 """Returns what this chat remembers that a query asks for, the best first, perhaps nothing."""
 
@@ -89,7 +100,8 @@ class ToolCallContext:
     `caller` is on whose behalf they run, `may_deploy` whether this chat may make capabilities, and
     `never_deploys` whether that is so for everybody in it.
     `stopped` says whether the turn was told to stop or is halted, `retry` how long transient
-    failures are waited for, and `serve` answers calls of the agent's own services.
+    failures are waited for, `serve` answers calls of the agent's own services, and `list_acts` says
+    what these do.
     `find_remembered` says what a query finds in memory, beside capabilities. `places` has the name
     of each call within the turn by its id: ids alone may come again in the next round. `gate` lets
     through what the policy allows.
@@ -104,6 +116,7 @@ class ToolCallContext:
     stopped: Callable[[], bool] = lambda: False
     retry: Retry = NO_RETRY
     serve: Serve = refuse_service
+    list_acts: ListActs = list_no_acts
     find_remembered: FindRemembered = find_nothing
     places: Mapping[str, str] = field(default_factory=dict)
 
@@ -284,7 +297,7 @@ def answer_call(
         else:
             result = _run_call(context, call, offers)
     except PolicyRefusal as refused:
-        result = replace(fail_call(call, refused), ran=False)
+        result = _answer_refusal(context, call, refused)
     except SigilError as problem:
         result = fail_call(call, problem)
     except MemoryError:
@@ -346,14 +359,15 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
             )
         given = read_arguments(call.arguments, builtin_tools.DEPLOY_SCHEMA)
         spec = builtin_tools.read_spec(given)
-        context.gate.require("deploy", str(spec.get("name") or ""))
+        act = Act("deploy", str(spec.get("name") or ""))
+        context.gate.require_call((act,), AskedCall(call.name, call.arguments))
         deployed = context.registry.deploy(spec, context.caller)
         return _list_loads(call, builtin_tools.deployed_row(deployed), (deployed.offer,))
     offer = by_tool(offers).get(call.name)
     if offer is None:
         raise _explain_missing_tool(context, call.name)
-    context.gate.require("call", offer.name)
     arguments = original_arguments(offer.schema, read_arguments(call.arguments, offer.schema))
+    _pass_gate(context, call, offer, arguments)
     if offer.kind == "host":
         place = context.places.get(call.id, call.id)
         answer = context.serve(offer, place, arguments)
@@ -366,7 +380,6 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
             entries=answer.entries,
             ending=answer.ending,
         )
-    context.gate.require_network(context.registry, offer, context.caller)
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
     if not ran.files:
         return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))
@@ -376,6 +389,33 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
     note = dumps({"files": files, "note": FILES_NOTE}).decode().removeprefix("{")
     content = sanitize_result(f'{{"ok":{ran.output.decode()},{note}')
     return CallResult(call, content, files=ran.files)
+
+
+def _pass_gate(
+    context: ToolCallContext, call: ToolCall, offer: Offer, arguments: Mapping[str, Json]
+) -> None:
+    """Raise `PolicyRefusal` unless the policy allows a call, and all that it leads to."""
+    acts = [Act("call", offer.name)]
+    if offer.kind == "host":
+        acts += context.list_acts(offer, arguments)
+    elif not context.gate.denies("call", offer.name):
+        acts += context.gate.list_network_acts(context.registry, offer, context.caller)
+    context.gate.require_call(acts, AskedCall(call.name, call.arguments, offer))
+
+
+def _answer_refusal(context: ToolCallContext, call: ToolCall, refusal: PolicyRefusal) -> CallResult:
+    """Return the result of a call that the policy refused; it never ran."""
+    facts: dict[str, Json] = {"act": refusal.act, "rule": refusal.rule, "code": refusal.code}
+    if refusal.proposal:
+        facts["proposal"] = refusal.proposal
+    return replace(
+        fail_call(call, refusal),
+        ran=False,
+        posts=refusal.posts,
+        place=context.places.get(call.id, call.id),
+        entries=(Entry("policy", facts),),
+        proposal=refusal.proposal,
+    )
 
 
 def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: int) -> CallResult:

@@ -12,7 +12,7 @@ from functools import partial
 from math import inf
 
 from functions import overheard
-from functions.agent import gathering, pictures, tokens, unopened
+from functions.agent import approvals, gathering, pictures, tokens, unopened
 from functions.agent.access.roles import Role
 from functions.agent.agents import bindings
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
@@ -52,6 +52,7 @@ from functions.agent.model.offline_signature import NAME as OFFLINE
 from functions.agent.model.offline_signature import sign_text
 from functions.agent.policy.document import list_policy_keys, read_policies
 from functions.agent.policy.gate import Gate
+from functions.agent.policy.proposals import Proposal
 from functions.agent.policy.rules import Policy
 from functions.agent.posts import POSTS_MOST, Post, PostAllowance, stamp_posts
 from functions.agent.runs.run import make_run, save_run
@@ -63,7 +64,7 @@ from functions.agent.schedules.outcome import note_run
 from functions.agent.schedules.quiet_hours import hold_back, is_quiet, make_collection
 from functions.agent.schedules.schedule import NOBODY
 from functions.agent.services.call_context import CallContext, OwnWork
-from functions.agent.services.table import call_service
+from functions.agent.services.table import call_service, list_acts
 from functions.agent.services.things import find_remembered
 from functions.agent.session import missed_messages
 from functions.agent.session.document import (
@@ -164,7 +165,7 @@ class TurnContext:
     `listens_since` says from which event's order on the agent reads along in the group; empty where
     it does not. `asks_zone` says that a time matters here, and that the chat was never told how to
     set its time zone. `bound` is what the binding of the event's chat says. `policies` are as they
-    were when the turn began.
+    were when the turn began, and `approval` is what an owner has approved for it.
     """
 
     app: App
@@ -176,13 +177,17 @@ class TurnContext:
     listens_since: str = ""
     asks_zone: bool = False
     bound: Bound | None = None
+    approval: Proposal | None = None
 
     def make_gate(self, event: Event) -> Gate:
         """Return the gate for what is done for the turn's event."""
-        own_work = event.kind in BACKGROUND_KINDS
-        return self.app.make_gate(
+        approval = self.approval
+        own_work = approval.own_work if approval else event.kind in BACKGROUND_KINDS
+        gate = self.app.make_gate(
             self.policies, self.role, private=event.private, own_work=own_work
         )
+        ask = partial(approvals.ask_owners, self.app, event, self.role)
+        return replace(gate, ask=ask, approved=approval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,16 +324,21 @@ def run_turn(
         if not opened.document.turn:
             # the other turn took its time, so everything else that was read is old
             records = read_turn_records(event, app, opened)
+    approval = approvals.find_approval(app, event)
+    role = records.role
+    if approval:
+        role = approvals.find_asker_role(app, approval, role)
     context = TurnContext(
         app,
         watch,
         worker,
-        records.role,
+        role,
         records.breakers,
         records.policies,
         records.listens_since,
         records.asks_zone,
         bound,
+        approval,
     )
     return _begin_turn(opened, event, records.prompt, context)
 
@@ -414,7 +424,10 @@ def _begin_turn(
         if count:
             turn = turn.add_step(missed_messages.KIND, count=count)
 
-    mailbox = _open_mailbox(event, app)
+    mailbox = None if "proposal" in event.data else _open_mailbox(event, app)
+    if "proposal" in event.data and context.approval is None:
+        # it was approved and done already, or somebody has decided anew
+        return close_turn(opened, app, turn, "", in_history=False)
     mails: Sequence[tuple[str, Mail]] = ()
     if mailbox and event.kind == "mail":
         mails, left = mailbox.read(opened.document.taken)
@@ -458,7 +471,7 @@ def _begin_turn(
 
     events = [event, *_find_gathered_events(opened, event, context)]
     heard = _read_overheard(document, events, context)
-    if mailbox or event.is_posted:
+    if mailbox or event.is_posted or context.approval:
         turn = replace(turn, first=document.next_seq)
     if event.is_own_work:
         turn, briefing = _brief(turn, document, room, context)
@@ -473,6 +486,11 @@ def _begin_turn(
         message = replace(message, content=f"{message.content}\n{SCHEDULED_NOTE}")
         document = document.add(message)
         document = replace(document, taken=(*document.taken, *(name for name, _ in mails)))
+    elif context.approval:
+        approval = context.approval
+        document = document.add(approvals.make_approved_message(approval, turn.began))
+        acts = ", ".join(approval.acts)
+        turn = turn.add_step(approvals.STEP, id=approval.id, acts=acts)
     else:
         document, gathered = gathering.add_messages(
             document, events, context.role, heard, room, zone=app.find_zone(document)
@@ -779,7 +797,10 @@ def _resume_turn(
     watch(TurnStep("note", text="going on with a turn that was interrupted"))
     opened = note_lost_request(opened, app)
     turn = replace(turn, attempts=turn.attempts + 1).add_step("resume")
-    context = TurnContext(app, watch, worker, role, breakers, policies)
+    approval = approvals.find_approval(app, turn.event)
+    if approval:
+        role = approvals.find_asker_role(app, approval, role)
+    context = TurnContext(app, watch, worker, role, breakers, policies, approval=approval)
     opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
     preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
     return _run_and_close(opened, preamble, context)
@@ -839,6 +860,7 @@ def _make_round_context(
         stopped=partial(breakers.must_end, event.id),
         retry=Retry(app.clock, min(deadline, worker.until), app.limits.call_seconds),
         serve=partial(call_service, services),
+        list_acts=list_acts,
         find_remembered=find_in_memory,
     )
 
@@ -864,9 +886,10 @@ def _make_round_context(
         # the person whom a paused session asks first may be one of several
         reader=replace(reader, guest=False),
         put=worker.put,
-        mailbox=_open_mailbox(event, app),
         model=_find_model(event, behaviour),
         requests_most=behaviour.limits.requests if behaviour else REQUESTS_MOST,
+        mailbox=None if context.approval else _open_mailbox(event, app),
+        approved_call=approvals.make_approved_call(context.approval) if context.approval else None,
     )
 
 
@@ -898,7 +921,10 @@ def _run_and_close(
         opened = _let_next_go_on(opened, turn, app, said=bool(remove_silence(turn.event, text)))
         turn = opened.document.turn or turn
         opened, note = _warn_of_budget(opened, turn, context)
-        note = "\n\n".join(filter(None, (note, _warn_of_policy(turn.event, rounds))))
+        zone = app.find_zone(opened.document)
+        waiting = approvals.describe_waiting(app, turn, rounds.texts, zone)
+        notes = (waiting, note, _warn_of_policy(turn.event, rounds))
+        note = "\n\n".join(filter(None, notes))
         if text and not note:
             # the history has the question, so that the model knows what an answer to it means
             question = _ask_for_zone(opened, turn, context)
@@ -1074,6 +1100,8 @@ def close_turn(
         files = pictures.collect_files(own)
     text = missed_messages.mention_missed(turn.trace, text, texts)
     text = bindings.mention_absence(turn.trace, text, texts)
+    text = approvals.mention_approval(turn.trace, text, texts)
+    approvals.end_approval(app, turn)
     text = "\n\n".join(filter(None, (text, note)))
     outbox = document.outbox
     posts = document.posts

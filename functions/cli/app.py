@@ -19,6 +19,7 @@ from functions.cli import (
     memory,
     people,
     policy,
+    proposals,
     wake,
 )
 from functions.cli.setup.flags import SetupStep
@@ -55,6 +56,9 @@ cli.add_typer(policy.cli, name="policy", rich_help_panel=CARE)
 agent.cli.add_typer(agents.cli)
 agent.cli.add_typer(documents.cli, name="doc")
 agent.cli.add_typer(memory.cli, name="memory")
+cli.command(rich_help_panel=CARE)(proposals.proposals)
+cli.command(rich_help_panel=CARE)(proposals.approve)
+cli.command(rich_help_panel=CARE)(proposals.deny)
 cli.command(rich_help_panel=CARE)(agent.halt)
 cli.command(rich_help_panel=CARE)(agent.unlock)
 

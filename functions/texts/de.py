@@ -112,6 +112,9 @@ class German(Texts):
         "pair": "zeigt, wer mit mir reden darf, lässt jemanden herein oder nimmt ihn wieder heraus",
         "soul": "zeigt, wer ich bin; Besitzer ändern es mit Worten",
         "policy": "zeigt und ändert, was ich tun darf",
+        "proposals": "zeigt, was auf deine Zustimmung wartet",
+        "approve": "lässt einen Vorschlag zu",
+        "deny": "lehnt einen Vorschlag ab",
         "mem": "nimmt ins Gedächtnis auf, was hier gesagt wurde, und deine Worte dazu",
         "recall": "zeigt, was ich mir hier gemerkt habe; mit Worten sucht es auch im Gesagten",
         "forget": "vergisst eine Sache, mit der ID, die /recall zeigt",
@@ -139,6 +142,9 @@ class German(Texts):
         "pair": "[CODE | remove ID]",
         "soul": "[Worte | history | rollback N]",
         "policy": "[REGEL | drop N | preset NAME | history | rollback N]",
+        "proposals": "[ID]",
+        "approve": "ID",
+        "deny": "ID",
         "mem": "[Worte | history | rollback N]",
         "recall": "[Worte]",
         "forget": "ID",
@@ -184,6 +190,22 @@ class German(Texts):
         " weg, `/policy preset careful` wählt eine andere Vorlage; `/policy history` und"
         " `/policy rollback N` zeigen frühere Versionen und bringen sie zurück."
     )
+    proposal_waits = (
+        "Das wartet auf die Zustimmung meines Besitzers: {acts}, mit `{arguments}`. Er kann bis"
+        " {time} `/approve {id}` oder `/deny {id}` senden."
+    )
+    proposal_for_owner = (
+        "{by} braucht in {session} deine Zustimmung: {acts}, mit `{arguments}`. Sende bis {time}"
+        " `/approve {id}` oder `/deny {id}`."
+    )
+    proposal_approved = "(Genehmigt, Vorschlag {id}: {acts}.)"
+    proposal_denied = "Mein Besitzer hat Vorschlag {id} abgelehnt: {acts}. Es wird nicht getan."
+    proposals_none = "Nichts wartet auf deine Zustimmung."
+    proposal_line = "- {id}: {acts}, mit `{arguments}`, für {by} in {session}, bis {time}"
+    proposals_how = "`/approve ID` lässt es zu, `/deny ID` nicht."
+    proposal_runs = "Genehmigt: {acts}. In {session} geht es jetzt weiter."
+    proposal_dropped = "Abgelehnt: {acts}. Es wird nicht getan."
+    proposal_refused = "Nichts wurde geändert: {why}."
     policy_closed = (
         "(Ich kann zurzeit nur reden: {why}. `uncaged policy check` auf meinem Rechner sagt, was"
         " daran falsch ist.)"
@@ -666,6 +688,7 @@ class German(Texts):
     failed_deploy = "eine Fähigkeit, die ich anlegen wollte"
     code_meanings: ClassVar[Mapping[str, str]] = {
         "EPERM": "es wurde nicht erlaubt, oder eine Regel verbietet es",
+        "EAPPROVAL": "ein Besitzer muss erst zustimmen",
         "EAUTH": "ein Token fehlt oder ist falsch",
         "EACCES": "die andere Seite lässt es nicht herein",
         "ENOENT": "das Gesuchte gibt es nicht",

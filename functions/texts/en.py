@@ -90,6 +90,9 @@ class Texts:
         "pair": "shows who may talk to me, lets somebody in, or takes them out",
         "soul": "shows who I am; owners change it with words",
         "policy": "shows what I may do, and changes it",
+        "proposals": "shows what waits for your approval",
+        "approve": "lets a proposal happen",
+        "deny": "lets a proposal not happen",
         "mem": "takes what was said here into memory, and your words with it",
         "recall": "shows what I remember here; with words, searches it and what was said",
         "forget": "takes one remembered thing away, by the id that /recall shows",
@@ -134,6 +137,22 @@ class Texts:
         " `/policy preset careful` chooses another preset; `/policy history` and"
         " `/policy rollback N` show and bring back earlier ones."
     )
+    proposal_waits = (
+        "Waiting for my owner's approval: {acts}, with `{arguments}`. My owner can send `/approve"
+        " {id}` or `/deny {id}` until {time}."
+    )
+    proposal_for_owner = (
+        "{by} needs your approval in {session}: {acts}, with `{arguments}`. Send `/approve {id}` or"
+        " `/deny {id}` until {time}."
+    )
+    proposal_approved = "(Approved, proposal {id}: {acts}.)"
+    proposal_denied = "My owner denied proposal {id}: {acts}. It is not done."
+    proposals_none = "Nothing waits for your approval."
+    proposal_line = "- {id}: {acts}, with `{arguments}`, for {by} in {session}, until {time}"
+    proposals_how = "`/approve ID` lets it happen, `/deny ID` does not."
+    proposal_runs = "Approved: {acts}. It goes on in {session} now."
+    proposal_dropped = "Denied: {acts}. It is not done."
+    proposal_refused = "Nothing was changed: {why}."
     policy_closed = (
         "(I can only talk at the moment: {why}. `uncaged policy check` on my machine tells what is"
         " wrong with it.)"

@@ -70,6 +70,9 @@ class Chinese(Texts):
         "pair": "看看谁可以和我说话，让人进来或请人离开",
         "soul": "看看我的灵魂；主人写一句话就能改",
         "policy": "查看和修改我可以做什么",
+        "proposals": "显示等你批准的事",
+        "approve": "同意一个提案",
+        "deny": "拒绝一个提案",
         "mem": "把这里说过的记下来，你附上的话也一起记",
         "recall": "看看我在这里记住了什么；加上关键词就搜索",
         "forget": "忘掉一件事，用 /recall 里的编号",
@@ -97,6 +100,9 @@ class Chinese(Texts):
         "pair": "[码 | remove 编号]",
         "soul": "[一句话 | history | rollback N]",
         "policy": "[规则 | drop N | preset 名称 | history | rollback N]",
+        "proposals": "[ID]",
+        "approve": "ID",
+        "deny": "ID",
         "mem": "[要记的话 | history | rollback N]",
         "recall": "[关键词]",
         "forget": "编号",
@@ -136,6 +142,22 @@ class Chinese(Texts):
         "`/policy preset careful` 换一个预设；`/policy history` 和 `/policy rollback N`"
         " 查看和恢复以前的版本。"
     )
+    proposal_waits = (
+        "等待我的主人批准：{acts}，参数是 `{arguments}`。主人可以在 {time} 之前发送 `/approve {id}`"
+        " 或 `/deny {id}`。"
+    )
+    proposal_for_owner = (
+        "{by} 在 {session} 里需要你的批准：{acts}，参数是 `{arguments}`。请在 {time} 之前发送"
+        " `/approve {id}` 或 `/deny {id}`。"
+    )
+    proposal_approved = "（已批准，提案 {id}：{acts}。）"
+    proposal_denied = "我的主人拒绝了提案 {id}：{acts}。这件事不做了。"
+    proposals_none = "没有等你批准的事。"
+    proposal_line = "- {id}：{acts}，参数是 `{arguments}`，为 {by}，在 {session}，到 {time} 为止"
+    proposals_how = "`/approve ID` 表示同意，`/deny ID` 表示不同意。"
+    proposal_runs = "已批准：{acts}。现在在 {session} 继续。"
+    proposal_dropped = "已拒绝：{acts}。这件事不做了。"
+    proposal_refused = "没有任何变化：{why}。"
     policy_closed = (
         "（我现在只能聊天：{why}。在我的机器上运行 `uncaged policy check` 可以看到原因。）"
     )
@@ -539,6 +561,7 @@ class Chinese(Texts):
     failed_deploy = "我想做的一个能力"
     code_meanings: ClassVar[Mapping[str, str]] = {
         "EPERM": "没有得到许可，或规则不允许",
+        "EAPPROVAL": "要先由主人批准",
         "EAUTH": "缺少令牌，或令牌不对",
         "EACCES": "对方拒绝访问",
         "ENOENT": "要找的东西不存在",

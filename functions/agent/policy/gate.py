@@ -6,12 +6,13 @@ services, and what it says by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.agent.policy.act import Act, Actor, make_actor
 from functions.agent.policy.network import ANY, list_hosts
+from functions.agent.policy.proposals import AskedCall, Proposal
 from functions.agent.policy.rules import (
     Decision,
     Policy,
@@ -21,6 +22,7 @@ from functions.agent.policy.rules import (
     decide_for_any,
     normalize_target,
 )
+from functions.agent.posts import Post
 from sigil.errors import Refused
 from sigil.protocol import Caller, Offer, Registry
 
@@ -29,7 +31,28 @@ UNREAD: Final = (close_policy("no policy was read, so nothing is allowed"),)
 
 
 class PolicyRefusal(Refused):
-    """Policy does not allow an act, or not yet; nothing was done."""
+    """Policy does not allow an act, or not yet; nothing was done.
+
+    `act` and `rule` say which act, and by which rule. `proposal` is what an owner can approve, and
+    `posts` tell owners of it.
+    """
+
+    act = ""
+    rule = ""
+    proposal = ""
+    posts: tuple[Post, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that waits for an owner: its proposal, and what tells owners of it when it is new."""
+
+    proposal: Proposal
+    posts: tuple[Post, ...] = ()
+
+
+Ask = Callable[[Sequence[Act], AskedCall], Asked]
+"""Asks an owner about a call, for what of it the policy asks about."""
 
 
 def reload_nothing() -> tuple[Policy, ...]:
@@ -41,12 +64,15 @@ def reload_nothing() -> tuple[Policy, ...]:
 class Gate:
     """The gate of one turn: the policies as they were when it began, and whose rights it has.
 
-    All of the policies have to allow an act. `reload` reads them anew.
+    All of the policies have to allow an act. `reload` reads them anew. `ask` asks an owner, None
+    where nobody can be asked; `approved` is what an owner has approved for this turn.
     """
 
     policies: tuple[Policy, ...] = UNREAD
     actor: Actor = make_actor("guest")
     reload: Callable[[], tuple[Policy, ...]] = reload_nothing
+    ask: Ask | None = None
+    approved: Proposal | None = None
 
     @property
     def closed(self) -> str:
@@ -55,6 +81,8 @@ class Gate:
 
     def decide(self, kind: str, target: str = "") -> Decision:
         """Return what becomes of an act."""
+        if kind == "net" and target == ANY:
+            return self._decide_for_any(kind)
         act = Act(kind, normalize_target(kind, target))
         return choose_stricter(decide(policy, self.actor, act) for policy in self.policies)
 
@@ -71,37 +99,99 @@ class Gate:
         return tuple(offer for offer in offers if not self.denies("call", offer.name))
 
     def require(self, kind: str, target: str = "") -> None:
-        """Raise `PolicyRefusal` EPERM unless an act is allowed."""
-        self._require(self.decide(kind, target), kind, target)
+        """Raise `PolicyRefusal` EPERM unless an act is allowed, which nobody is asked about."""
+        decision = self.decide(kind, target)
+        if decision.effect != "allow":
+            raise deny_act(decision, Act(kind, target))
 
-    def require_network(self, registry: Registry, offer: Offer, caller: Caller) -> None:
-        """Raise `PolicyRefusal` unless a call may reach every host that it was granted.
+    def require_call(self, acts: Sequence[Act], call: AskedCall) -> None:
+        """Raise `PolicyRefusal` unless a call may do these acts: EPERM for one that is denied,
+        EAPPROVAL for one that an owner has to approve first.
 
-        Where the policy allows all of the network there is nothing to look up.
+        Before somebody is asked, the policies are read anew.
+        """
+        asked = self._list_asked(acts)
+        if asked and self.ask:
+            asked = replace(self, policies=self.reload())._list_asked(acts)
+        if not asked or self._is_approved([act for act, _ in asked], call):
+            return
+        if self.ask is None:
+            raise deny_act(asked[0][1], asked[0][0])
+        raise self._wait_for_approval(asked, call)
+
+    def _list_asked(self, acts: Sequence[Act]) -> list[tuple[Act, Decision]]:
+        """Return the acts that the policy asks about; `PolicyRefusal` for one that is denied."""
+        asked = []
+        for act in acts:
+            decision = self.decide(act.kind, act.target)
+            if decision.effect == "deny":
+                raise deny_act(decision, act)
+            if decision.effect == "ask":
+                asked.append((act, decision))
+        return asked
+
+    def list_network_acts(
+        self, registry: Registry, offer: Offer, caller: Caller
+    ) -> tuple[Act, ...]:
+        """Return the acts of reaching the hosts that a call was granted; none where the policies
+        allow all of the network, so that there is nothing to look up.
         """
         anything = self._decide_for_any("net")
         if anything.effect == "allow":
-            return
-        for host in sorted(list_hosts(registry, f"{offer.name}@{offer.digest}", caller)):
-            if host == ANY:
-                self._require(anything, "net", "any host")
-            else:
-                self.require("net", host)
+            return ()
+        hosts = list_hosts(registry, f"{offer.name}@{offer.digest}", caller)
+        return tuple(Act("net", host) for host in sorted(hosts))
 
     def _decide_for_any(self, kind: str) -> Decision:
         return choose_stricter(decide_for_any(policy, self.actor, kind) for policy in self.policies)
 
-    def _require(self, decision: Decision, kind: str, target: str) -> None:
-        if decision.effect != "allow":
-            raise deny_act(decision, kind, target)
+    def _is_approved(self, acts: Sequence[Act], call: AskedCall) -> bool:
+        known = self.approved
+        if known is None:
+            return False
+        same = (known.tool, known.arguments) == (call.tool, call.canonical)
+        digest = known.offer.digest if known.offer else ""
+        same_code = digest == (call.offer.digest if call.offer else "")
+        return same and same_code and set(map(str, acts)) <= set(known.acts)
+
+    def _wait_for_approval(
+        self, asked: Sequence[tuple[Act, Decision]], call: AskedCall
+    ) -> PolicyRefusal:
+        assert self.ask is not None, "the caller looked"
+        waiting = self.ask([act for act, _ in asked], call)
+        proposal = waiting.proposal
+        act, decision = asked[0]
+        if proposal.state == "denied":
+            refusal = PolicyRefusal(
+                "EPERM",
+                f"an owner denied `{act}` with these arguments (proposal {proposal.id})",
+                source=SOURCE,
+                suggestion="do without it, and say so",
+            )
+        else:
+            refusal = PolicyRefusal(
+                "EAPPROVAL",
+                f"`{act}` waits for an owner's approval, as proposal {proposal.id}",
+                source=SOURCE,
+                suggestion="go on without it, and say that it waits: once an owner approves it, it"
+                " is done by itself with these arguments",
+            )
+            refusal.proposal = proposal.id
+            refusal.posts = waiting.posts
+        refusal.act = str(act)
+        refusal.rule = decision.rule
+        return refusal
 
 
-def deny_act(decision: Decision, kind: str, target: str) -> PolicyRefusal:
+def deny_act(decision: Decision, act: Act) -> PolicyRefusal:
     """Return the error for an act that is not allowed; it names the rule."""
-    act = f"{kind} {target}" if target else kind
-    return PolicyRefusal(
+    shown = "net any host" if act == Act("net", ANY) else str(act)
+    refusal = PolicyRefusal(
         "EPERM",
-        f"the policy does not allow `{act}`: {decision.rule}",
+        f"the policy does not allow `{shown}`: {decision.rule}",
         source=SOURCE,
         suggestion="do without it, or tell the person that only an owner can change the policy",
     )
+    refusal.act = shown
+    refusal.rule = decision.rule
+    return refusal

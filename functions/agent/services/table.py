@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
+from functions.agent.policy.act import Act
 from functions.agent.posts import ServiceAnswer
 from functions.agent.services import schedules
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
@@ -46,6 +47,14 @@ ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str]]]] = {
 """The kind of act that a call of a service is, beside `call`, and what names its target."""
 
 
+def list_acts(offer: Offer, arguments: Mapping[str, Json]) -> tuple[Act, ...]:
+    """Return what a call of a service does, beside the call."""
+    if offer.name not in ACTS:
+        return ()
+    kind, name_target = ACTS[offer.name]
+    return (Act(kind, name_target(arguments)),)
+
+
 def call_service(
     context: CallContext, offer: Offer, place: str, arguments: dict[str, Json]
 ) -> ServiceAnswer:
@@ -62,10 +71,13 @@ def call_service(
                 suggestion="search with sigil_query for another way",
             )
         accepted = context.app.helpers.accept(offer.schema, arguments)
-        if offer.name in ACTS:
-            kind, name_target = ACTS[offer.name]
-            context.gate.require(kind, name_target(accepted))
         answer = service(replace(context, call=f"{context.call}:{place}"), accepted)
+        if isinstance(answer, ServiceAnswer):
+            for post in answer.posts:
+                if post.kind == "say":
+                    context.gate.require("say", post.session)
+                elif post.kind == "mail":
+                    context.gate.require("mail", post.agent)
     except SigilError as problem:
         problem.source = problem.source or offer.name
         raise

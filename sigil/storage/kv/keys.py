@@ -317,6 +317,16 @@ def _milliseconds(at: float) -> str:
     return f"{min(max(round(at * 1000), 0), 10**15 - 1):015d}"
 
 
+def proposal(root: str, id: str) -> Key:
+    """A thing that the root or an agent below it wants to do, and that an owner decides on."""
+    return Key(f"proposal#{escape(root)}", escape(id))
+
+
+def open_proposals(agent: str) -> Key:
+    """The ids of an agent's proposals that wait for an owner."""
+    return Key("proposals-open", escape(agent))
+
+
 def inbox_event(session: str, order: str) -> Key:
     """A waiting event; `order` sorts by the platform's own time and update id."""
     return Key(f"inbox#{session}", order)
@@ -611,7 +621,7 @@ PERSON_PARTITIONS = frozenset(
     ("person", "waiting", "first-owner-tries", "allowance", "link-tries", "link-code")
 )
 PERSONAL_OTHERS = frozenset(
-    ("usage", "dead", "trace", "run", "stored", "binding", "wakeup", "wakeup-run", "hook")
+    ("usage dead trace run stored binding wakeup wakeup-run hook proposal").split()
 )
 PERSONAL = (
     SESSION_PARTITIONS
@@ -629,7 +639,8 @@ IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
-    " doctor weather backup restoring token-file file-due file-bytes agent due ledger".split()
+    " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
+    " proposals-open".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 
@@ -689,7 +700,7 @@ def read_agent(partition: str) -> str:
     all others.
     """
     kind, _, rest = partition.partition("#")
-    return rest if kind in ("mail", "wakeup", "wakeup-run") and "#" not in rest else ""
+    return rest if kind in ("mail", "wakeup", "wakeup-run", "proposal") and "#" not in rest else ""
 
 
 def read_scope(partition: str) -> str:

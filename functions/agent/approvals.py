@@ -1,0 +1,163 @@
+"""Approvals: an owner is asked about a call, decides, and the call goes on in its own chat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.access.roles import Role
+from functions.agent.app import App
+from functions.agent.language import choose_texts_for
+from functions.agent.messages import RUNTIME_ORIGIN, Message, ToolCall
+from functions.agent.policy.act import Act
+from functions.agent.policy.gate import Asked
+from functions.agent.policy.proposals import (
+    AskedCall,
+    Proposal,
+    make_approval,
+    make_denial,
+    make_proposal,
+)
+from functions.agent.posts import Post
+from functions.agent.sanitize import clean_text
+from functions.agent.session.document import Turn
+from functions.events import Event, Sender
+from functions.texts.en import Texts
+from functions.time.time_zone import format_clock
+from sigil.errors import one_line
+from sigil.protocol import Json
+
+TOLD_MOST: Final = 3
+"""So many owners are told of a proposal in their private chats."""
+SHOWN_CHARACTERS: Final = 3_000
+STEP: Final = "approved"
+APPROVED: Final = (
+    "An owner approved proposal {id}, which you made here: {acts}. It is called now, once, with the"
+    " arguments that were shown. Tell the person what came of it."
+)
+"""The runtime's line above the call that an owner has approved."""
+
+
+def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: AskedCall) -> Asked:
+    """Propose a call to the owners, and return the proposal with what tells them of it.
+
+    An owner who asks in their own chat reads of it there.
+    """
+    proposal, is_new = app.proposals.propose(make_proposal(event, acts, call))
+    if not is_new or (role == "owner" and event.private):
+        return Asked(proposal)
+    posts = []
+    for owner in _list_owners(app):
+        texts = choose_texts_for(replace(event, text=""))
+        text = describe_proposal(proposal, texts.proposal_for_owner, app, app.zone)
+        posts.append(Post("say", app.root, owner, text, data={"from": "approval"}))
+    return Asked(proposal, tuple(posts))
+
+
+def _list_owners(app: App) -> list[str]:
+    """Return the private chats of the first owners on a platform where a person's chat is named
+    like them.
+    """
+    known = [each.id for each in app.people.list_members() if each.role == "owner"]
+    owners = dict.fromkeys((*app.rules.owners, *known))
+    return [who for who in owners if who.startswith("telegram:")][:TOLD_MOST]
+
+
+def find_approval(app: App, event: Event) -> Proposal | None:
+    """Return the approved proposal that an event lets go on, None when it is no such event, or
+    nothing is approved any more.
+    """
+    id = event.data.get("proposal")
+    if event.kind != "mail" or not isinstance(id, str):
+        return None
+    found = app.proposals.find(id)
+    if found is None or found.state != "approved" or found.round != event.data.get("round"):
+        return None
+    same = (found.agent, found.session, found.by) == (event.agent, event.session, event.by)
+    return found if same else None
+
+
+def find_asker_role(app: App, proposal: Proposal, limited: Role) -> Role:
+    """Return the role with which an approved call runs: that which the person who asked has now.
+
+    `limited` is that of work that nobody typed.
+    """
+    if proposal.own_work:
+        return limited
+    asker = replace(make_approval(proposal, 0.0), kind="message", sender=Sender(proposal.by), by="")
+    return app.people.find_role(asker)
+
+
+def make_approved_call(proposal: Proposal) -> ToolCall:
+    """Return the call of an approved proposal."""
+    return ToolCall(f"approved-{proposal.id}-{proposal.round}", proposal.tool, proposal.arguments)
+
+
+def make_approved_message(proposal: Proposal, now: float) -> Message:
+    """Return the runtime's message before the call of an approved proposal; it has its tool."""
+    content = APPROVED.format(id=proposal.id, acts=", ".join(proposal.acts))
+    loads = (proposal.offer,) if proposal.offer else ()
+    return Message("user", content, at=now, origin=RUNTIME_ORIGIN, loads=loads)
+
+
+def describe_waiting(app: App, turn: Turn, texts: Texts, zone: str) -> str:
+    """Return what a turn has asked owners about, to be shown below its answer; empty for
+    nothing.
+    """
+    ids = [row["proposal"] for row in turn.trace if row.get("proposal")]
+    lines = []
+    for id in dict.fromkeys(map(str, ids)):
+        proposal = app.proposals.find(id)
+        if proposal and proposal.state_at(app.clock.now()) == "open":
+            lines.append(describe_proposal(proposal, texts.proposal_waits, app, zone))
+    return "\n\n".join(lines)
+
+
+def mention_approval(trace: Sequence[Mapping[str, Json]], text: str, texts: Texts) -> str:
+    """Return a turn's text below the line that says what was approved, if something was."""
+    for row in trace:
+        if row.get("kind") == STEP:
+            said = texts.proposal_approved.format(id=row.get("id"), acts=row.get("acts"))
+            return "\n\n".join(filter(None, (said, text)))
+    return text
+
+
+def end_approval(app: App, turn: Turn) -> None:
+    """Write down what became of the proposal that a turn let go on."""
+    proposal = find_approval(app, turn.event)
+    if proposal:
+        made = any(row.get("kind") == "call" for row in turn.trace)
+        app.proposals.end(proposal, "applied" if made else "lapsed")
+
+
+def approve(app: App, id: str, by: str) -> tuple[Proposal, Event]:
+    """Approve a proposal, and return it with the event that lets its call go on."""
+    proposal = app.proposals.decide(id, "approved", by)
+    return proposal, make_approval(proposal, app.clock.now())
+
+
+def deny(app: App, id: str, by: str) -> tuple[Proposal, Event | None]:
+    """Deny a proposal, and return it with the event that says so in its chat, None where that is
+    nobody's.
+    """
+    proposal = app.proposals.decide(id, "denied", by)
+    event = make_approval(proposal, app.clock.now())
+    texts = choose_texts_for(event)
+    text = texts.proposal_denied.format(id=proposal.id, acts=", ".join(proposal.acts))
+    return proposal, make_denial(proposal, text, app.clock.now())
+
+
+def describe_proposal(proposal: Proposal, pattern: str, app: App, zone: str) -> str:
+    """Return a proposal in the words of a pattern: its id, its acts, the very arguments, who asks
+    and until when it waits.
+    """
+    arguments = one_line(clean_text(proposal.arguments), SHOWN_CHARACTERS).replace("`", "ˋ")
+    return pattern.format(
+        id=proposal.id,
+        acts=", ".join(proposal.acts),
+        arguments=arguments,
+        by=proposal.by or "nobody",
+        session=proposal.session,
+        time=format_clock(proposal.until, zone, app.clock.now()),
+    )

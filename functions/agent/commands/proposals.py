@@ -1,0 +1,63 @@
+"""/proposals shows what waits for an owner; /approve and /deny decide on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.approvals import approve, deny, describe_proposal
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
+from functions.agent.ledger.entry import Entry
+from sigil.errors import SigilError, UsageError
+
+SHOWN_MOST: Final = 20
+
+
+def run_proposals(call: CommandCall) -> CommandResult:
+    """Show the proposals that wait, or one of them."""
+    texts = call.texts
+    app = call.app
+    zone = app.find_zone(call.document)
+    found = app.proposals.list_open()
+    if call.text:
+        found = [each for each in found if each.id == call.text.lower()]
+    lines = [describe_proposal(each, texts.proposal_line, app, zone) for each in found[:SHOWN_MOST]]
+    if not lines:
+        return call.reply(texts.proposals_none)
+    return call.reply("\n".join([*lines, "", texts.proposals_how]))
+
+
+def run_approve(call: CommandCall) -> CommandResult:
+    """Approve a proposal; its call goes on in its own chat."""
+    try:
+        proposal, event = approve(call.app, call.text.lower(), call.event.sender.id)
+    except (UsageError, SigilError) as problem:
+        return call.reply(call.texts.proposal_refused.format(why=problem.message))
+    # it goes out with the write that closes this command, and has the same id if that is repeated
+    document = replace(call.document, posts=(*call.document.posts, event))
+    acts = ", ".join(proposal.acts)
+    text = call.texts.proposal_runs.format(acts=acts, session=proposal.session)
+    entry = Entry("proposal", {"proposal": proposal.id, "state": "approved", "acts": acts})
+    return CommandResult(text, document, entries=(entry,))
+
+
+def run_deny(call: CommandCall) -> CommandResult:
+    """Deny a proposal, and say so in its chat."""
+    try:
+        proposal, event = deny(call.app, call.text.lower(), call.event.sender.id)
+    except (UsageError, SigilError) as problem:
+        return call.reply(call.texts.proposal_refused.format(why=problem.message))
+    document = call.document
+    if event and event.session != call.event.session:
+        document = replace(document, posts=(*document.posts, event))
+    acts = ", ".join(proposal.acts)
+    entry = Entry("proposal", {"proposal": proposal.id, "state": "denied", "acts": acts})
+    return CommandResult(call.texts.proposal_dropped.format(acts=acts), document, entries=(entry,))
+
+
+COMMANDS: Final[Commands] = {
+    "proposals": Command(run_proposals, "[ID]", changes_agent=always, for_owners=True),
+    "approve": Command(run_approve, "ID", changes_agent=always, for_owners=True),
+    "deny": Command(run_deny, "ID", changes_agent=always, for_owners=True),
+}
+"""Owners alone decide, and nothing but a message of theirs is a command."""

@@ -1,0 +1,312 @@
+"""A proposal is something that an agent wants to do, or to change, and that an owner decides on.
+
+It is made by the gate for a call that the policy asks about. The same call again is the same
+proposal, and once it was approved, the call is made with the very arguments that were shown: once,
+by an event whose id comes from the proposal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Annotated, Final, Literal
+
+import orjson
+from msgspec import Meta
+
+from functions.agent.policy.act import Act
+from functions.events import Event, Sender, order_of
+from sigil.errors import Refused, UsageError, one_line
+from sigil.protocol import Json, Offer
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import scan_all, update
+from sigil.storage.stored import Shape, Stored, damaged, dumps
+
+OPEN_MOST: Final = 5
+"""An agent has so many proposals at once that nobody has decided on."""
+OPEN_SECONDS: Final = 86_400.0
+DENIED_SECONDS: Final = 86_400.0
+"""What was denied is not asked for again for so long."""
+KEPT_SECONDS: Final = 30 * 86_400.0
+ARGUMENTS_CHARACTERS: Final = 16_000
+"""Longer arguments are not shown to anybody, and so not approved."""
+ID_DIGITS: Final = 6
+LONG_ID_DIGITS: Final = 12
+SENDER: Final = "runtime:approval"
+State = Literal["open", "approved", "denied", "lapsed", "applied"]
+Time = Annotated[float, Meta(ge=0, lt=1e12)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal(Stored):
+    """A proposal, from an agent by its full name, in a session.
+
+    `acts` are what the policy asks about, and `tool`, `arguments` (its JSON) and `offer` the call.
+    `digest` is the same for the same call in the same session on behalf of the same person, `by`.
+    `at` is when it was made and `until` when it lapses, `decided_at` when `decided_by` decided, in
+    seconds since 1970. `round` counts how often it was made. `own_work` and `private` are those of
+    the turn, `data` says to which chat its outcome goes, `language` is that of the person's app.
+    """
+
+    id: str
+    digest: str
+    agent: str
+    session: str
+    by: str
+    acts: tuple[str, ...]
+    tool: str
+    arguments: str
+    offer: Offer | None = None
+    state: State = "open"
+    at: Time = 0.0
+    until: Time = 0.0
+    round: int = 1
+    decided_by: str = ""
+    decided_at: Time = 0.0
+    own_work: bool = False
+    private: bool = True
+    language: str = ""
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+    def state_at(self, now: float) -> State:
+        """Return its state at a time: nobody writes down that it lapses."""
+        return "lapsed" if self.state == "open" and now >= self.until else self.state
+
+
+PROPOSAL: Final = Shape[Proposal](Proposal)
+_OPEN: Final = Shape[Mapping[str, float]](Mapping[str, float])
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """A call as the gate sees it: its tool, its arguments as JSON, and what was offered."""
+
+    tool: str
+    arguments: str
+    offer: Offer | None = None
+
+    @property
+    def canonical(self) -> str:
+        """Return the arguments in one order of their names."""
+        try:
+            parsed = orjson.loads(self.arguments or "{}")
+            return orjson.dumps(parsed, option=orjson.OPT_SORT_KEYS).decode()
+        except orjson.JSONDecodeError:
+            return self.arguments
+
+
+class Proposals:
+    """The proposals of a root and the agents below it."""
+
+    def __init__(self, kv: KV, root: str, now: Callable[[], float]) -> None:
+        self._kv = kv
+        self._root = root
+        self._now = now
+
+    def propose(self, wanted: Proposal) -> tuple[Proposal, bool]:
+        """Store a proposal and return it, or the one that is there for the same; the second value
+        says whether it is new.
+
+        `Refused` ELIMIT when too many wait already.
+        """
+        now = self._now()
+        wanted = replace(wanted, at=now, until=now + OPEN_SECONDS, id=self._choose_id(wanted))
+        known = self.find(wanted.id)
+        if known and not _may_be_made_again(known, now):
+            return known, False
+        self._reserve_place(wanted)
+
+        def decide(value: bytes | None) -> tuple[bytes | None, tuple[Proposal, bool]]:
+            before = PROPOSAL.read(value) if value else None
+            if before and not _may_be_made_again(before, now):
+                return None, (before, False)
+            made = replace(wanted, round=before.round + 1 if before else 1)
+            return dumps(made), (made, True)
+
+        return update(self._kv, keys.proposal(self._root, wanted.id), decide, OPEN_SECONDS * 60)
+
+    def find(self, id: str) -> Proposal | None:
+        """Return the proposal of an id, None when there is none."""
+        item = self._kv.get(keys.proposal(self._root, id))
+        return _read(item.value) if item else None
+
+    def scan(self) -> Iterator[Proposal]:
+        """Yield all proposals of the last month, in no order."""
+        for _, item in scan_all(self._kv, keys.proposal(self._root, "").partition):
+            yield _read(item.value)
+
+    def list_open(self) -> list[Proposal]:
+        """Return those that wait for an owner, the oldest first."""
+        now = self._now()
+        found = [each for each in self.scan() if each.state_at(now) == "open"]
+        return sorted(found, key=lambda each: (each.at, each.id))
+
+    def decide(self, id: str, state: Literal["approved", "denied"], by: str) -> Proposal:
+        """Approve or deny a proposal and return it; the same decision again changes nothing.
+
+        `UsageError` ENOENT for one that does not exist, EINVAL for one that is decided already.
+        """
+        now = self._now()
+
+        def choose(value: bytes | None) -> tuple[bytes | None, Proposal]:
+            known = PROPOSAL.read(value) if value else None
+            if known is None:
+                raise UsageError(
+                    "ENOENT",
+                    f"there is no proposal {one_line(id, 20)}",
+                    suggestion="`uncaged proposals` shows them",
+                )
+            now_state = known.state_at(now)
+            if now_state == state:
+                return None, known
+            if now_state != "open":
+                raise UsageError("EINVAL", f"the proposal {known.id} is {now_state} already")
+            decided = replace(known, state=state, decided_by=one_line(by, 80), decided_at=now)
+            return dumps(decided), decided
+
+        decided = update(self._kv, keys.proposal(self._root, id), choose, KEPT_SECONDS)
+        self._free_place(decided)
+        return decided
+
+    def end(self, proposal: Proposal, state: Literal["applied", "lapsed"]) -> None:
+        """Write down what became of an approved proposal; doing it again changes nothing."""
+
+        def choose(value: bytes | None) -> tuple[bytes | None, None]:
+            known = PROPOSAL.read(value) if value else None
+            if known is None or known.state != "approved" or known.round != proposal.round:
+                return None, None
+            return dumps(replace(known, state=state)), None
+
+        update(self._kv, keys.proposal(self._root, proposal.id), choose, KEPT_SECONDS)
+
+    def _choose_id(self, wanted: Proposal) -> str:
+        """Return the id of a proposal: a part of its digest, a longer one where another has it."""
+        short = self.find(wanted.digest[:ID_DIGITS])
+        is_free = short is None or short.digest == wanted.digest
+        return wanted.digest[: ID_DIGITS if is_free else LONG_ID_DIGITS]
+
+    def _reserve_place(self, wanted: Proposal) -> None:
+        """Take one of the agent's places for an open proposal.
+
+        They stand in one item, so that calls that run side by side never take more.
+        """
+
+        def choose(value: bytes | None) -> tuple[bytes | None, None]:
+            places = _read_places(value, wanted.at)
+            if wanted.id not in places and len(places) >= OPEN_MOST:
+                raise Refused(
+                    "ELIMIT",
+                    f"{OPEN_MOST} proposals wait for an owner already",
+                    suggestion="go on without it until an owner has decided on one of them",
+                )
+            return orjson.dumps({**places, wanted.id: wanted.until}), None
+
+        update(self._kv, keys.open_proposals(wanted.agent), choose, KEPT_SECONDS)
+
+    def _free_place(self, decided: Proposal) -> None:
+        def choose(value: bytes | None) -> tuple[bytes | None, None]:
+            places = _read_places(value, self._now())
+            if places.pop(decided.id, None) is None:
+                return None, None
+            return orjson.dumps(places), None
+
+        update(self._kv, keys.open_proposals(decided.agent), choose, KEPT_SECONDS)
+
+
+def make_proposal(event: Event, acts: Sequence[Act], call: AskedCall) -> Proposal:
+    """Return the proposal to make a call in the turn of an event; it has no id yet.
+
+    `Refused` ETOOBIG for a call that is too long to be shown.
+    """
+    arguments = call.canonical
+    if len(arguments) > ARGUMENTS_CHARACTERS:
+        raise Refused(
+            "ETOOBIG",
+            "an owner has to approve this, and its arguments are too long to be shown",
+            suggestion=f"give it at most {ARGUMENTS_CHARACTERS:,} characters of arguments",
+        )
+    offer = call.offer
+    names = tuple(map(str, acts))
+    part = [event.agent, event.session, event.behalf, names, call.tool, arguments]
+    digest = sha256(orjson.dumps([*part, offer.digest if offer else ""])).hexdigest()
+    kept = {name: event.data[name] for name in ("home", "home_agent", "from") if name in event.data}
+    return Proposal(
+        id="",
+        digest=digest,
+        agent=event.agent,
+        session=event.session,
+        by=event.behalf,
+        acts=names,
+        tool=call.tool,
+        arguments=arguments,
+        offer=offer,
+        own_work=event.kind != "message",
+        private=event.private,
+        language=event.language,
+        data=kept,
+    )
+
+
+def make_approval(proposal: Proposal, now: float) -> Event:
+    """Return the event that lets an approved call go on, the same one each time."""
+    return Event(
+        id=f"approval:{proposal.agent}:{proposal.id}:{proposal.round}",
+        kind="mail",
+        agent=proposal.agent,
+        session=proposal.session,
+        sender=Sender(SENDER),
+        text="",
+        at=now,
+        order=order_of(now, 0),
+        private=proposal.private,
+        language=proposal.language,
+        by=proposal.by,
+        data={**proposal.data, "proposal": proposal.id, "round": proposal.round},
+    )
+
+
+def make_denial(proposal: Proposal, text: str, now: float) -> Event | None:
+    """Return the event that says in the chat of a proposal that it was denied; None where no chat
+    belongs to it.
+    """
+    home = proposal.data.get("home") if proposal.session.startswith("own:") else proposal.session
+    if not isinstance(home, str) or not home:
+        return None
+    return Event(
+        id=f"denial:{proposal.agent}:{proposal.id}:{proposal.round}",
+        kind="say",
+        agent=keys.root_of(proposal.agent),
+        session=home,
+        sender=Sender(SENDER),
+        text=text,
+        at=now,
+        order=order_of(now, 0),
+        private=True,
+        language=proposal.language,
+        by=proposal.by,
+        data={"from": "approval"},
+    )
+
+
+def _may_be_made_again(known: Proposal, now: float) -> bool:
+    state = known.state_at(now)
+    if state == "denied":
+        return now - known.decided_at >= DENIED_SECONDS
+    return state in ("lapsed", "applied")
+
+
+def _read(value: bytes) -> Proposal:
+    try:
+        return PROPOSAL.read(value)
+    except ValueError:
+        raise damaged("a proposal cannot be read") from None
+
+
+def _read_places(value: bytes | None, now: float) -> dict[str, float]:
+    """Return the open proposals that have not lapsed, with the times at which they do."""
+    try:
+        places = _OPEN.read(value) if value else {}
+    except ValueError:
+        places = {}
+    return {id: until for id, until in places.items() if until > now}

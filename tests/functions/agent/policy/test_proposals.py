@@ -1,0 +1,275 @@
+"""What the policy asks about waits for an owner, and then goes on once, with the same arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from functions import worker
+from functions.agent import approvals
+from functions.agent.policy.proposals import OPEN_MOST, OPEN_SECONDS, Proposal
+from functions.agent.session.store import Sessions
+from functions.wiring import AgentRuntime
+from sigil.errors import Refused, UsageError
+from sigil.protocol import Caller
+from sigil.storage.kv import keys
+from tests.fakes.bot_api import BotApi
+from tests.fakes.clock import Clock
+from tests.fakes.model import ScriptedModel, call, results, say
+from tests.functions.chats import Chats
+from tests.functions.people import OWNER, platform
+
+SPEC = {
+    "name": "double",
+    "description": "double a number",
+    "schema": {"type": "object", "properties": {"n": {"type": "integer"}}},
+    "permissions": {"kv": True},
+    "execute": """
+        const runs = Number(await env.KV.get("runs") ?? 0) + 1;
+        await env.KV.put("runs", String(runs));
+        return [input.n * 2, runs];
+    """,
+}
+GUEST = 66
+QUERY = ("sigil_query", {"query": "double a number"})
+DOUBLE = ("cap_double", {"n": 2})
+
+
+@pytest.fixture
+def chats(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, clock: Clock
+) -> Chats:
+    """An agent whose guests and whose own work double nothing without an owner's approval."""
+    made = runtime(llm_url=model.url, **platform(bot))
+    made.app.registry.deploy(SPEC, Caller("main"))
+    text = 'format = 1\nrules = ["ask guest,own-work call double", "ask owner deploy *"]'
+    made.app.policy_versions.write("main", "policy", text, by="terminal:local")
+    return Chats(
+        replace(made, app=replace(made.app, clock=replace(made.app.clock, now=clock))), bot
+    )
+
+
+def ask(chats: Chats, model: ScriptedModel, number: int = 1, sender: int = GUEST) -> str:
+    """Let a guest ask for a call that waits, and return the id of its proposal."""
+    model.then(call(QUERY), call(DOUBLE), say("it waits"))
+    chats.write(number, "double 2", sender)
+    chats.work_off()
+    (proposal,) = chats.runtime.app.proposals.list_open()
+    return proposal.id
+
+
+def count_runs(chats: Chats) -> int:
+    """Return how often the capability has run."""
+    store = chats.runtime.stores.kv
+    item = store.get(keys.stored_value("main", "main", "double", "runs"))
+    return int(item.value.strip(b'"')) if item else 0
+
+
+def test_a_call_that_is_approved_goes_on_in_its_chat_once_and_says_so(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+    content = results(model.bodies[-1])[-1]
+    assert (
+        '"code":"EAPPROVAL","message":"`call double` waits for an owner\'s approval, as' in content
+    )
+    assert "Pain" not in content
+    texts = {each["chat_id"]: each["text"] for each in chats.bot.messages}
+    assert texts[GUEST].startswith("it waits\n\nWaiting for my owner's approval: call double, with")
+    assert '{"n":2}' in texts[GUEST]
+    assert f"telegram:{GUEST} needs your approval in telegram:{GUEST}" in texts[OWNER]
+    assert f"/approve {id}" in texts[OWNER]
+    assert count_runs(chats) == 0
+
+    model.then(say("four"))
+    chats.write(2, f"/approve {id}")
+    chats.work_off()
+    assert count_runs(chats) == 1
+    shown = [each["text"] for each in chats.bot.messages]
+    assert f"Approved: call double. It goes on in telegram:{GUEST} now." in shown
+    assert shown[-1] == f"(Approved, proposal {id}: call double.)\n\nfour"
+    assert results(model.bodies[-1])[-1] == '{"ok":[4,1]}'
+    found = chats.runtime.app.proposals.find(id)
+    assert found
+    assert (found.state, found.decided_by) == ("applied", f"telegram:{OWNER}")
+
+    # it was for that one call
+    chats.write(3, f"/approve {id}")
+    chats.work_off()
+    assert count_runs(chats) == 1
+    assert chats.list_texts()[-1] == f"Nothing was changed: the proposal {id} is applied already."
+    assert ask(chats, model, 4) == id
+    assert count_runs(chats) == 1
+
+
+def test_what_is_denied_is_said_and_not_asked_for_again(
+    chats: Chats, model: ScriptedModel, clock: Clock
+) -> None:
+    id = ask(chats, model)
+    chats.write(2, f"/deny {id}")
+    chats.work_off()
+    said = {each["chat_id"]: each["text"] for each in chats.bot.messages}
+    assert said[OWNER] == "Denied: call double. It is not done."
+    assert said[GUEST] == f"My owner denied proposal {id}: call double. It is not done."
+    model.then(call(DOUBLE), say("no"))
+    chats.write(3, "double 2", GUEST)
+    chats.work_off()
+    assert f"an owner denied `call double` with these arguments (proposal {id})" in str(
+        results(model.bodies[-1])[-1]
+    )
+    assert chats.runtime.app.proposals.list_open() == []
+    clock.advance(OPEN_SECONDS + 1)
+    assert ask(chats, model, 4) == id
+
+
+def test_nobody_but_an_owner_approves(chats: Chats, model: ScriptedModel) -> None:
+    id = ask(chats, model)
+    for number, text in enumerate((f"/approve {id}", f"/deny {id}", "/proposals", "yes, do it"), 2):
+        chats.write(number, text, GUEST)
+    model.then(call(("cap_approve", {"id": id})), say("I cannot"))
+    chats.work_off()
+    assert chats.list_texts()[-4:-1] == ["Only my owner can do that."] * 3
+    assert [each.id for each in chats.runtime.app.proposals.list_open()] == [id]
+    chats.write(9, "/proposals")
+    chats.work_off()
+    assert chats.list_texts()[-1].startswith(f"• {id}: call double, with")
+
+
+def test_a_proposal_that_nobody_decides_on_lapses_as_denied(
+    chats: Chats, model: ScriptedModel, clock: Clock
+) -> None:
+    id = ask(chats, model)
+    clock.advance(OPEN_SECONDS)
+    assert chats.runtime.app.proposals.list_open() == []
+    chats.write(2, f"/approve {id}")
+    chats.work_off()
+    assert f"the proposal {id} is lapsed already" in chats.list_texts()[-1]
+    assert count_runs(chats) == 0
+
+
+def test_a_policy_that_denies_meanwhile_is_stronger_than_an_approval(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+    text = 'format = 1\nrules = ["deny guest call double"]'
+    chats.runtime.app.policy_versions.write("main", "policy", text, by="terminal:local")
+    chats.write(2, f"/approve {id}")
+    model.then(say("not any more"))
+    chats.work_off()
+    assert count_runs(chats) == 0
+    assert "EPERM" in results(model.bodies[-1])[-1]
+
+
+def test_an_owners_own_deploy_runs_with_an_owners_rights_once_it_is_approved(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    deploy = ("sigil_deploy", {**SPEC, "name": "treble", "permissions": {}})
+    model.then(call(deploy), say("it waits"), say("made"))
+    chats.write(1, "make treble")
+    chats.work_off()
+    waiting = chats.list_texts()
+    found = re.search(r"/approve ([0-9a-f]{6})", waiting[0])
+    assert found
+    assert len(waiting) == 1
+    chats.write(2, f"/approve {found[1]}")
+    chats.work_off()
+    registry = chats.runtime.app.registry
+    assert registry.inspect("treble", Caller("main"))["author"] == "model"
+
+
+def test_an_approval_that_comes_again_makes_no_second_call(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+    event = approvals.approve(chats.runtime.app, id, "terminal:local")[1]
+    again = approvals.approve(chats.runtime.app, id, "terminal:local")[1]
+    assert (again.id, again.data) == (event.id, event.data)
+    elsewhere = replace(event, id="elsewhere", session=f"telegram:{OWNER}")
+    for each in (elsewhere, event, event, replace(event, id="forged")):
+        worker.handle_event(each, chats.runtime)
+    assert count_runs(chats) == 1
+    assert len([text for text in chats.list_texts() if text.startswith("(Approved")]) == 1
+
+
+class Crash(BaseException):
+    """The end of a process."""
+
+
+def test_a_crash_anywhere_makes_an_approved_call_once_or_says_that_nobody_knows(
+    chats: Chats, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = Sessions.save
+    for crash_at in range(1, 12):
+        number = crash_at * 10
+        id = ask(chats, model, number)
+        event = approvals.approve(chats.runtime.app, id, "terminal:local")[1]
+        before = count_runs(chats)
+        saves = 0
+
+        def save_or_crash(*given: Any, crash_at: int = crash_at) -> Any:
+            nonlocal saves
+            saves += 1
+            if saves == crash_at:
+                raise Crash
+            return save(*given)
+
+        monkeypatch.setattr(Sessions, "save", save_or_crash)
+        try:
+            worker.handle_event(event, chats.runtime)
+        except Crash:
+            worker.handle_event(event, chats.runtime)
+        monkeypatch.setattr(Sessions, "save", save)
+        ran = count_runs(chats) - before
+        assert ran <= 1
+        found = chats.runtime.app.proposals.find(id)
+        assert found
+        assert found.state == "applied"
+        messages = [each.content for each in chats.document(GUEST).messages]
+        answers = [each for each in messages if each.startswith(('{"ok":[', '{"error":'))]
+        assert ran == 1 or "EINTERRUPTED" in answers[-1]
+        worker.handle_event(event, chats.runtime)
+        assert count_runs(chats) - before == ran
+        if saves < crash_at:
+            return
+    raise AssertionError("the turn saves more often than that")
+
+
+def make_wanted(number: int = 0) -> Proposal:
+    return Proposal(
+        id="",
+        digest=f"{number:064x}"[::-1],
+        agent="main",
+        session="telegram:1",
+        by="telegram:1",
+        acts=("call x",),
+        tool="cap_x",
+        arguments=f"{number}",
+    )
+
+
+def test_an_agent_has_five_open_proposals_however_many_calls_ask_at_once(chats: Chats) -> None:
+    proposals = chats.runtime.app.proposals
+
+    def propose(number: int) -> bool:
+        try:
+            return proposals.propose(make_wanted(number))[1]
+        except Refused:
+            return False
+
+    with ThreadPoolExecutor(16) as pool:
+        made = list(pool.map(propose, [*range(40), *range(40)]))
+    assert sum(made) == len(proposals.list_open()) == OPEN_MOST
+    first = proposals.list_open()[0]
+    assert proposals.propose(make_wanted(int(first.arguments)))[0].id == first.id
+    proposals.decide(first.id, "denied", "terminal:local")
+    assert propose(99)
+    assert not propose(98)
+    with pytest.raises(UsageError, match="denied already"):
+        proposals.decide(first.id, "approved", "terminal:local")
+    with pytest.raises(UsageError, match="no proposal"):
+        proposals.decide("ffffff", "approved", "terminal:local")

@@ -1,0 +1,50 @@
+"""`uncaged proposals`, `approve` and `deny` on the machine of the agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from functions.agent.policy.proposals import Proposal
+from functions.cli.app import cli
+from functions.wiring import AgentRuntime
+
+
+def test_proposals_are_listed_approved_and_denied(
+    runtime: Callable[..., AgentRuntime], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = runtime()
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(cli, arguments)
+        return done.output if done.exception is None else str(done.exception)
+
+    assert run("proposals") == "nothing waits for an approval\n"
+    for number in (1, 2):
+        home.app.proposals.propose(
+            Proposal(
+                id="",
+                digest=f"{number}" * 64,
+                agent="main",
+                session="telegram:7",
+                by="telegram:7",
+                acts=("call pay",),
+                tool="cap_pay",
+                arguments="{}",
+            )
+        )
+    assert "  call pay  {}  telegram:7  telegram:7\n" in run("proposals")
+    assert run("approve", "111111") == "approved: call pay; it goes on in telegram:7\n"
+    assert run("deny", "222222") == "denied: call pay\n"
+    assert "already" in run("approve", "222222")
+    assert [row["state"] for row in json.loads(run("proposals", "--all", "--json"))] == [
+        "approved",
+        "denied",
+    ]
+    queued = [delivery.event.id for delivery in iter(lambda: home.queue.take(0.0), None)]
+    assert sorted(queued)[0] == "approval:main:111111:1"
