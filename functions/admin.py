@@ -1,4 +1,5 @@
-"""The owner's door over HTTP: halt, unlock, status and schedules; all need the admin token.
+"""The owner's door over HTTP: halt, unlock, status, schedules, runs and the ledger; all need the
+admin token.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
 """
@@ -15,7 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 from mangum import Mangum
 
 from functions import log, wiring
-from functions.agent import wakeup_requests
+from functions.agent import ledger_requests, run_requests, wakeup_requests
 from functions.agent.agents.directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import is_name, join_name
 from functions.agent.app import App
@@ -84,7 +85,8 @@ Answer = Callable[[WakeupRequest], Response]
 
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
-    /status?session= or ?agent=, and those of schedules under /wakeups.
+    /status?session= or ?agent=, those of schedules under /wakeups, GET /runs and /runs/{id}, and
+    GET /ledger.
 
     `open_deps` is called by each request.
     """
@@ -117,6 +119,17 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
 
         routes.add_route(path, endpoint, methods=[method])
 
+    def add_reading_route(path: str, read: Callable[[AdminDeps, Request], object]) -> None:
+        async def endpoint(request: Request) -> Response:
+            try:
+                deps = await run_in_threadpool(open_deps)
+                require_admin(await admit_request(request, deps.gate), "does this")
+                return json_response(await run_in_threadpool(read, deps, request))
+            except SigilError as problem:
+                return failure_response(problem)
+
+        routes.add_route(path, endpoint, methods=["GET"])
+
     add_wakeup_route("GET", "/wakeups", _list_wakeups)
     add_wakeup_route("POST", "/wakeups", _make_wakeup)
     add_wakeup_route("GET", "/wakeups/{id}", _show_wakeup)
@@ -124,6 +137,9 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     add_wakeup_route("DELETE", "/wakeups/{id}", _drop_wakeup)
     add_wakeup_route("POST", "/wakeups/{id}/run", _run_wakeup)
     add_wakeup_route("GET", "/wakeups/{id}/runs", _list_wakeup_runs)
+    add_reading_route("/runs", _list_runs)
+    add_reading_route("/runs/{id:path}", _show_run)
+    add_reading_route("/ledger", _list_entries)
     add_route("POST", "/halt", _halt_agent)
     add_route("POST", "/unlock", _unlock_agent)
     add_route("GET", "/status", _report_status)
@@ -228,6 +244,39 @@ def _run_wakeup(asked: WakeupRequest) -> Response:
 
 def _list_wakeup_runs(asked: WakeupRequest) -> Response:
     return json_response(wakeup_requests.list_runs(asked.app, asked.id))
+
+
+def _list_runs(deps: AdminDeps, request: Request) -> object:
+    agent, query = _read_agent(deps, request)
+    return run_requests.list_runs(deps.app, agent, query)
+
+
+def _show_run(deps: AdminDeps, request: Request) -> object:
+    query = dict(request.query_params)
+    with_texts = query.pop("texts", "0")
+    if query or with_texts not in ("0", "1"):
+        raise UsageError("EINVAL", "texts is 1 or 0", source="http")
+    id = str(request.path_params["id"])
+    return run_requests.show_run(deps.app, id, with_texts=with_texts == "1")
+
+
+def _list_entries(deps: AdminDeps, request: Request) -> object:
+    agent, query = _read_agent(deps, request)
+    return ledger_requests.list_entries(deps.app, agent, query)
+
+
+def _read_agent(deps: AdminDeps, request: Request) -> tuple[str, dict[str, str]]:
+    """Return the full name of the agent that `?agent=` names, and the other parameters.
+
+    What an agent did can be read whatever its state.
+    """
+    query = dict(request.query_params)
+    agent = query.pop("agent", "")
+    if agent in ("", deps.app.name):
+        return deps.app.name, query
+    if not is_name(agent):
+        raise UsageError("EINVAL", "agent is the short name of an agent", source="http")
+    return join_name(deps.app.name, agent), query
 
 
 def _find_agent(deps: AdminDeps, target: Target) -> App:

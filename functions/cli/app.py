@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from functions.cli import (
     proposals,
     wake,
 )
+from functions.cli.local_agent import Whose
 from functions.cli.setup.flags import SetupStep
 from sigil.cli.commands import completion as completing
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, describe_bug, exit_code
@@ -30,6 +32,14 @@ from sigil.cli.output import add_suggestion, explain_usage_error, guard_output, 
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError
 from sigil.settings import installed_version
+
+
+class LedgerAction(StrEnum):
+    """What `uncaged ledger` does beside showing it."""
+
+    VERIFY = "verify"
+    EXPORT = "export"
+
 
 TALK = "Talk and serve"
 CARE = "Manage the agent"
@@ -386,6 +396,33 @@ def trace(
     from functions.cli.trace import show_runs
 
     show_runs(name, follow=follow, json=json)
+
+
+@cli.command(rich_help_panel=CARE)
+def ledger(
+    action: Annotated[
+        LedgerAction | None,
+        typer.Argument(
+            help="verify: check that nothing was changed; export: print all as lines of JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    agent: Whose = None,
+    since: Annotated[
+        str, typer.Option(metavar="DAYS|DATE", help="From so many days ago, or from this date on.")
+    ] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Show what began, what it cost and what was allowed.
+
+    Each entry carries a hash that covers the one before it; exit code 1 when one does not hold.
+
+    Example: uncaged ledger verify
+    """
+    from functions.cli.ledger import run_ledger
+
+    run_ledger(action.value if action else None, agent=agent, since=since, json=json)
 
 
 @cli.command(rich_help_panel=REST)

@@ -62,11 +62,18 @@ class Ledger:
         """Yield the entries from a time on (seconds since 1970), each with the name of its chain:
         chain by chain, in order. What cannot be read is left out.
         """
-        for sort, value in self._scan_items():
-            for row in _read_rows(value):
+        for _, chain, rows in self.scan_places():
+            for row in rows:
                 at = row.get("at")
                 if isinstance(at, int | float) and at >= since:
-                    yield sort.partition("#")[0], row
+                    yield chain, row
+
+    def scan_places(self, after: str = "") -> Iterator[tuple[str, str, list[Row]]]:
+        """Yield what was written down together, behind the place `after`: its own place, the name
+        of its chain, and the entries.
+        """
+        for sort, value in self._scan_items(after):
+            yield sort, sort.partition("#")[0], _read_rows(value)
 
     def verify(self, ends: Mapping[str, LedgerChain]) -> LedgerCheck:
         """Check every entry of every chain.
@@ -105,9 +112,9 @@ class Ledger:
                 return LedgerCheck(entries, len(known), problem)
         return LedgerCheck(entries, len(known))
 
-    def _scan_items(self) -> Iterator[tuple[str, bytes]]:
+    def _scan_items(self, after: str = "") -> Iterator[tuple[str, bytes]]:
         partition = keys.ledger_entries(self._agent, "", 0).partition
-        for sort, item in scan_all(self._kv, partition, page=PAGE):
+        for sort, item in scan_all(self._kv, partition, after=after, page=PAGE):
             yield sort, item.value
 
     def _key(self, name: str, first: Row) -> Key:

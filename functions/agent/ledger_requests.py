@@ -1,0 +1,105 @@
+"""What people and programs ask of the ledger: its entries since a time, and if they all hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from functions.agent.app import App
+from functions.agent.ledger.chain import LedgerChain, Row
+from functions.agent.ledger.entry import hash_person
+from functions.agent.ledger.ledger import Ledger, LedgerCheck
+from functions.agent.session.store import Sessions
+from sigil.errors import BackendError, UsageError
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import scan_all
+
+PAGE: Final = 200
+DAY_SECONDS: Final = 86_400.0
+SINCE: Final = "since is a number of days, such as 7, or a date, such as 2026-11-20"
+_DAYS: Final = re.compile(r"[0-9]{1,4}", re.ASCII)
+_PLACE: Final = re.compile(r"[0-9a-f]{1,32}#[0-9]{12}", re.ASCII)
+
+
+def read_since(text: str, now: float) -> float:
+    """Return the time that `since` names, in seconds since 1970; `UsageError` for none."""
+    if not text:
+        return 0.0
+    if _DAYS.fullmatch(text):
+        return now - int(text) * DAY_SECONDS
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError("EINVAL", SINCE, source="ledger") from None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def scan_entries(app: App, agent: str, since: float) -> Iterator[dict[str, object]]:
+    """Yield the entries of an agent as people and programs get them: chain by chain, in order.
+
+    `by` is the id of a person whom the agent knows, and their hash where it knows none any more.
+    """
+    names = _name_people(app)
+    for chain, row in Ledger(app.kv, agent).scan(since):
+        yield _describe(chain, row, names)
+
+
+def list_entries(app: App, agent: str, query: Mapping[str, str]) -> dict[str, object]:
+    """Return a page of an agent's entries; `UsageError` EINVAL for parameters that name none."""
+    if not set(query) <= {"since", "after"}:
+        raise UsageError("EINVAL", "ask by since or after", source="http")
+    after = query.get("after", "")
+    if after and not _PLACE.fullmatch(after):
+        raise UsageError("EINVAL", "after is `next` of the page before", source="http")
+    since = read_since(query.get("since", ""), app.clock.now())
+    names = _name_people(app)
+    items: list[dict[str, object]] = []
+    last = ""
+    for place, chain, rows in Ledger(app.kv, agent).scan_places(after):
+        if len(items) >= PAGE:
+            return {"items": items, "next": last}
+        items += [_describe(chain, row, names) for row in rows if _is_since(row, since)]
+        last = place
+    return {"items": items}
+
+
+def verify(app: App, agent: str) -> LedgerCheck:
+    """Check the whole ledger of an agent, its ends by what the sessions know of them."""
+    return Ledger(app.kv, agent).verify(_find_ends(app.kv, app.sessions, agent))
+
+
+def _find_ends(kv: KV, sessions: Sessions, agent: str) -> dict[str, LedgerChain]:
+    """Return the ends of the chains of an agent's sessions by the chains' names.
+
+    The sessions are those that ever spent tokens; the documents of damaged ones say nothing.
+    """
+    partition = keys.session_usage(keys.root_of(agent), "", "").partition
+    found = (sort.partition("#")[2] for sort, _ in scan_all(kv, partition))
+    begin = keys.session_of(agent, "")
+    spenders = {keys.session_of_group(group) for group in found if group.startswith(begin)}
+    ends = {}
+    for session in sorted(spenders):
+        try:
+            chain = sessions.open(session).document.ledger
+        except BackendError:
+            continue
+        if chain.count:
+            ends[chain.name] = chain
+    return ends
+
+
+def _name_people(app: App) -> dict[str, str]:
+    known = [*app.rules.owners, *(one.id for one in app.people.list_members()), "terminal:local"]
+    return {hash_person(who): who for who in known}
+
+
+def _describe(chain: str, row: Row, names: Mapping[str, str]) -> dict[str, object]:
+    by = row.get("by")
+    return {"chain": chain, **row, "by": names.get(str(by), by)}
+
+
+def _is_since(row: Row, since: float) -> bool:
+    at = row.get("at")
+    return isinstance(at, int | float) and at >= since
