@@ -15,6 +15,7 @@ from functions.agent import compaction, tokens, verification
 from functions.agent.app import App, TurnStep, Watch
 from functions.agent.behaviours.behaviour import REQUESTS_MOST
 from functions.agent.behaviours.chain import carry_on
+from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP
 from functions.agent.context import (
     VERIFY,
     Preamble,
@@ -39,11 +40,12 @@ from functions.agent.messages import (
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.posts import stamp_posts
+from functions.agent.prompt import PromptMessage
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.round_reaction import react
 from functions.agent.safety.status import NoticeReader, write_notice
 from functions.agent.sanitize import is_visible
-from functions.agent.session.document import ASLEEP, Document, Turn
+from functions.agent.session.document import ASLEEP, SAFE_STOP, Document, Turn
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import describe_request, explain_error, fill_usage
 from functions.agent.tool_calls import (
@@ -57,11 +59,10 @@ from functions.agent.toolset import QUERY, STATIC, define_tools, in_scope
 from functions.events import Event
 from functions.texts.en import Texts
 from sigil.errors import BackendError
-from sigil.protocol import Json, Offer
+from sigil.protocol import Json, Offer, tool_of
 
 ROUNDS = 6
-SAFE_STOP: Final = "safe_stop"
-"""How a run of a behaviour ends that a limit cuts short; one that ends with an answer sleeps."""
+NEXT_TOOL: Final = tool_of(NEXT_BEHAVIOR)
 ROUND_SECONDS = 20.0
 """A round takes at least so long: a worker with less time left begins none."""
 MAIL_SHARE = 0.5
@@ -79,9 +80,8 @@ class RoundContext:
     queue; `mailbox` is read before each request. `patient` says that the turn may wait when the
     model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
-    turn ends. `model` is another model of the same endpoint than the chat's, empty for that, and
-    `requests_most` how many requests the turn may send. `approved_call` is made before the first
-    request, once.
+    turn ends. `requests_most` is how many requests the turn may send. `approved_call` is made
+    before the first request, once.
     """
 
     app: App
@@ -96,7 +96,6 @@ class RoundContext:
     reader: NoticeReader = NoticeReader()
     put: Callable[[Event], None] | None = None
     mailbox: Mailbox | None = None
-    model: str = ""
     requests_most: int = REQUESTS_MOST
     approved_call: ToolCall | None = None
 
@@ -160,11 +159,13 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         rounds = _turn_of(opened).rounds
         # a turn is never compacted; in a full window there is still room for an answer
         is_full = rounds > 0 and context.is_window_full(opened.document)
-        last = rounds >= context.rounds_most or is_full
         if rounds >= context.rounds_most:
-            opened = _note_limit(opened, "requests", "sleep")
+            opened = _note_limit(opened, "requests", SLEEP)
+        is_over = rounds >= context.rounds_most or _has_reached(_turn_of(opened), "hops")
+        last = is_over or is_full
         offers = context.list_offers(opened.document) if not last else ()
-        reply, opened = _ask_model(opened, context, offers, with_tools=not last)
+        final = make_final_request(full=not is_over) if last else None
+        reply, opened = _ask_model(opened, context, offers, final)
         if reply.finish == "stopped":
             return _find_ending(opened, context) or (opened, context.texts.stopped)
         if reply.finish == "error":
@@ -203,13 +204,18 @@ def _with_turn(opened: SessionHandle, turn: Turn) -> SessionHandle:
     return opened.with_document(replace(opened.document, turn=turn))
 
 
+def _has_reached(turn: Turn, limit: str) -> bool:
+    """Return whether a turn's trace says that it has reached a limit of its behaviour."""
+    return any(step["kind"] == "limit" and step["limit"] == limit for step in turn.trace)
+
+
 def _note_limit(opened: SessionHandle, limit: str, end: str) -> SessionHandle:
     """Return the session whose turn's trace says which limit of its behaviour ends it, and how.
 
     A person's turn has no behaviour with limits of its own.
     """
     turn = _turn_of(opened)
-    if not turn.behaviour or any(step.get("limit") == limit for step in turn.trace):
+    if not turn.behaviour or _has_reached(turn, limit):
         return opened
     return _with_turn(opened, turn.add_step("limit", limit=limit, end=end))
 
@@ -315,20 +321,20 @@ def _ask_model(
     opened: SessionHandle,
     context: RoundContext,
     offers: Sequence[Offer],
-    *,
-    with_tools: bool,
+    final: PromptMessage | None,
 ) -> tuple[ModelReply, SessionHandle]:
     """Send the next request, and return the reply and the session with what it cost.
 
-    A request that gave up because it was told to counts for no limit; nobody knows what it cost.
+    `final` asks for an answer without tools. A request that gave up because it was told to counts
+    for no limit; nobody knows what it cost.
     """
     app = context.app
     document = opened.document
     turn = _turn_of(opened)
     preamble = context.preamble
     messages = build_prompt(preamble, document.messages, app.make_stamp(document))
-    if not with_tools:
-        messages.append(make_final_request(full=turn.rounds < context.rounds_most))
+    if final:
+        messages.append(final)
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers)
     estimate += count_overhead(preamble)
     tries = max(outage.TRIES_MOST - outage.count_failed_tries(turn.trace), 1)
@@ -336,13 +342,13 @@ def _ask_model(
         tries = 1
     request = ModelRequest(
         messages,
-        tools=define_tools(offers, deploys=not context.calls.never_deploys) if with_tools else (),
+        tools=define_tools(offers, deploys=not context.calls.never_deploys) if not final else (),
         deadline=min(context.deadline, context.until - SAVE_SECONDS),
         stopped=context.calls.stopped,
         may_write=partial(may_write_calls, opened.key, document, app),
         tries=tries,
         pause_most=outage.PAUSE_MOST if context.patient else inf,
-        model=context.model or document.model,
+        model=document.chosen_model,
     )
     began = app.clock.now()
     started = app.clock.monotonic()
@@ -351,7 +357,7 @@ def _ask_model(
     if reply.finish == "stopped":
         stopped = describe_request(app, document, reply, ms=ms)
         return reply, opened.with_document(document.note([stopped], turn.event, app.clock.now()))
-    tool_count = len(offers) + len(STATIC) if with_tools else 0
+    tool_count = 0 if final else len(offers) + len(STATIC)
     return reply, _record_request(
         opened, context, reply, estimate=estimate, tool_count=tool_count, ms=ms, began=began
     )
@@ -384,8 +390,8 @@ def _record_request(
     facts = {"tools": tool_count, "prompt": usage.prompt, "completion": usage.completion}
     tries = max(reply.tries, 1) if failed else reply.tries
     more: dict[str, Json] = {"cached": usage.cached} if usage.cached else {}
-    if document.model:
-        more["model"] = document.model
+    if document.chosen_model:
+        more["model"] = document.chosen_model
     turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage).add_step(
         "request",
         at=turn.count_ms(began),
@@ -548,6 +554,8 @@ def _record_results(
         )
         entries += [describe_call(result), *result.entries]
         first = turn.posted + len(posts) - before
+        if name == NEXT_TOOL and result.error == "ELIMIT" and not turn.ended:
+            turn = turn.add_step("limit", limit="hops", end=SLEEP)
         made = result.posts
         if result.ending:
             name = result.ending.behaviour

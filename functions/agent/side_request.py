@@ -183,7 +183,7 @@ def describe_request(
     `aside` says that it was no step of a turn.
     """
     facts: dict[str, Json] = {
-        "model": document.model or app.model.name,
+        "model": (document.model if aside else document.chosen_model) or app.model.name,
         "finish": reply.finish,
         "ms": round(ms, 1),
     }

@@ -18,7 +18,7 @@ from functions.agent.agents import bindings
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.behaviours import chain
-from functions.agent.behaviours.behaviour import REQUESTS_MOST, Behaviour, parse_behaviour
+from functions.agent.behaviours.behaviour import REQUESTS_MOST, parse_behaviour
 from functions.agent.behaviours.briefing import make_briefing
 from functions.agent.behaviours.built_in import ON_WAKEUP
 from functions.agent.behaviours.pins import find_pins
@@ -523,7 +523,8 @@ def _brief(
         facts["left_out"] = list(left_out)
     if wanted != behaviour.name:
         facts["missing"] = wanted
-    turn = replace(turn, behaviour=behaviour.name).add_step("behaviour", **facts)
+    model = str(event.data.get(chain.MODEL) or behaviour.model)
+    turn = replace(turn, behaviour=behaviour.name, model=model).add_step("behaviour", **facts)
     stamp = app.make_stamp(document)
     return turn, make_briefing(behaviour, offers, stamp, event.kind, turn.began)
 
@@ -886,18 +887,10 @@ def _make_round_context(
         # the person whom a paused session asks first may be one of several
         reader=replace(reader, guest=False),
         put=worker.put,
-        model=_find_model(event, behaviour),
         requests_most=behaviour.limits.requests if behaviour else REQUESTS_MOST,
         mailbox=None if context.approval else _open_mailbox(event, app),
         approved_call=approvals.make_approved_call(context.approval) if context.approval else None,
     )
-
-
-def _find_model(event: Event, behaviour: Behaviour | None) -> str:
-    """Return the model that somebody chose for a run, or else for its behaviour; mostly none."""
-    if behaviour is None:
-        return ""
-    return str(event.data.get(chain.MODEL) or behaviour.model)
 
 
 def _run_and_close(
@@ -1168,7 +1161,7 @@ def note_lost_request(opened: SessionHandle, app: App) -> SessionHandle:
     turn = document.turn
     if turn is None or turn.is_between_requests or find_unanswered(document.messages):
         return opened
-    facts: dict[str, Json] = {"model": document.model or app.model.name, UNKNOWN: True}
+    facts: dict[str, Json] = {"model": document.chosen_model or app.model.name, UNKNOWN: True}
     lost = Entry("request", facts)
     return opened.with_document(document.note([lost], turn.event, app.clock.now()))
 

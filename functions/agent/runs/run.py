@@ -115,7 +115,7 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
         why=why,
         by=event.behalf,
         role=role,
-        model=(document.model or model) if turn.rounds else "",
+        model=(turn.model or document.model or model) if turn.rounds else "",
         requests=turn.rounds,
         usage=turn.usage,
         calls=len(turn.tools),
@@ -141,6 +141,8 @@ def _find_outcome(turn: Turn, stopped: str, *, said: bool) -> tuple[str, str]:
         return "given-up", ""
     if turn.failed:
         return "failed", str(turn.trace[-1].get("failure", ""))
+    if turn.is_cut_short:
+        return "stopped", str(turn.trace[-1]["limit"])
     if "stop" in by_kind:
         return "stopped", "told"
     if stopped:

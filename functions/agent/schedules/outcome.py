@@ -30,9 +30,9 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
     if step.get("kind") == "skip":
         outcome = "skipped"
         reason = str(step.get("reason", ""))
-    elif step.get("kind") == "given-up" or turn.failed or stopped:
+    elif step.get("kind") == "given-up" or turn.failed or turn.is_cut_short or stopped:
         outcome = "failed"
-        reason = stopped or str(step.get("failure") or step["kind"])
+        reason = stopped or str(step.get("failure") or step.get("limit") or step["kind"])
     elif event.kind == "say" or turn.is_handed_on:
         return ()
     else:

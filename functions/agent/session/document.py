@@ -36,6 +36,8 @@ from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
 ASLEEP: Final = "!sleep"
 """The end of a turn after which no behaviour goes on. No behaviour has this name."""
+SAFE_STOP: Final = "safe_stop"
+"""How a limit ends work that it cuts short; work that can still answer sleeps."""
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
 OUTBOX_MOST = 200
@@ -68,7 +70,8 @@ class Turn(Stored):
     in order. `posted` counts the events that it has posted. `first` is the number of its first
     message where mail may come in between, else 0. `behaviour` names the one that it runs in work
     of the agent's own. `ended` is not empty when it ends by itself: `ASLEEP`, or the name of the
-    behaviour that goes on.
+    behaviour that goes on. `model` is another model of the same endpoint that was chosen for the
+    work, empty for the chat's.
     """
 
     event: Event
@@ -85,6 +88,12 @@ class Turn(Stored):
     first: Count = later(0)
     behaviour: str = later("")
     ended: str = later("")
+    model: str = later("")
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Return whether a limit of its behaviour has ended it before it was done."""
+        return bool(self.trace) and self.trace[-1].get("end") == SAFE_STOP
 
     @property
     def is_handed_on(self) -> bool:
@@ -207,6 +216,13 @@ class Document(Stored):
     held: tuple[str, ...] = later(())
     ledger: LedgerChain = later(LedgerChain())
     runs: tuple[str, ...] = later(())
+
+    @property
+    def chosen_model(self) -> str:
+        """Return the model that somebody chose for the turn in progress or else for the chat, empty
+        for that of the settings.
+        """
+        return (self.turn.model if self.turn else "") or self.model
 
     @property
     def owes_memory(self) -> bool:
