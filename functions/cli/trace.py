@@ -10,7 +10,8 @@ from itertools import islice
 import orjson
 
 from functions.agent.agents.record import is_name, join_name
-from functions.agent.runs.run import Run, describe
+from functions.agent.runs.result import describe
+from functions.agent.runs.run import Run
 from functions.agent.runs.tree import (
     build_tree,
     describe_tree,

@@ -16,6 +16,7 @@ from functions.agent.app import Watch
 from functions.agent.behaviours import chain
 from functions.agent.commands.control import tell_to_stop
 from functions.agent.runs import run as turns
+from functions.agent.runs.result import describe
 from functions.agent.schedules.schedule import Run, Schedules
 from functions.cli.screen import Screen
 from functions.events import Event
@@ -68,8 +69,8 @@ class WakeupRun:
             "reason": self.run.reason if self.run else "",
             "tokens": self.run.tokens if self.run else 0,
             "said": self.said,
-            "trace": turns.describe(self.trace) if self.trace else None,
-            "after": [turns.describe(each) for each in self.after],
+            "trace": describe(self.trace) if self.trace else None,
+            "after": [describe(each) for each in self.after],
         }
 
     def list_lines(self) -> list[str]:

@@ -19,7 +19,7 @@ from sigil.json_fields import as_number, as_sequence
 from sigil.protocol import Json
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all
-from sigil.storage.stored import Shape, Stored, dumps, row
+from sigil.storage.stored import Shape, Stored, dumps
 
 STEPS_BYTES: Final = 2_048
 """About so many bytes of steps does a row have; what is between its first and its last is left out
@@ -220,12 +220,6 @@ def read_run(item: Item) -> Run | None:
         return RUN.read(item.value)
     except ValueError:
         return None
-
-
-def describe(run: Run) -> dict[str, object]:
-    """Return a run as programs get it, with its id."""
-    fields = row(run)
-    return {"id": run.id, **fields}
 
 
 def _scan(kv: KV, agent: str, after: str = "") -> Iterator[tuple[str, Item]]:

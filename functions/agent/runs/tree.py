@@ -9,7 +9,8 @@ from heapq import merge
 from itertools import islice
 
 from functions.agent.agents.record import join_name, scan_agents
-from functions.agent.runs.run import LOOKED_MOST, Run, describe, format_run, load_run, scan_runs
+from functions.agent.runs.result import describe
+from functions.agent.runs.run import LOOKED_MOST, Run, format_run, load_run, scan_runs
 from sigil.storage.kv import KV
 
 RUNS_MOST = 200

@@ -12,6 +12,7 @@ import pytest
 from functions.agent.behaviours.built_in import BUILT_IN
 from functions.agent.consolidation import OWNERS_WISHES, PROMPT
 from functions.agent.messages import SCHEDULED_NOTE
+from functions.agent.runs.result import describe
 from functions.agent.runs.run import load_run
 from functions.agent.schedules.schedule import HEARTBEAT, Schedule, make_event
 from functions.agent.schedules.when import When
@@ -347,6 +348,30 @@ def test_a_schedule_runs_its_behaviour_with_its_model_and_counts_the_whole_chain
     assert model.bodies[-1]["model"] == "chosen"
     assert ran.last
     assert 0 < ran.last.tokens < spent
+
+
+def test_a_run_tells_programs_its_result(chats: Chats, model: ScriptedModel) -> None:
+    def result(event: str) -> Any:
+        found = load_run(chats.runtime.stores.kv, "main", event)
+        assert found
+        return describe(found)["result"]
+
+    model.then(call(("cap_tell", {"text": ""}), ("cap_next_behavior", {"name": "on_wakeup"})))
+    model.then(SLEEP, Answer(400))
+    run(chats, work(1))
+    run(chats, work(2))
+    first = result("wakeup:1")
+    assert first["result"] == "OK"
+    calls = [(each["name"], each["error"]) for each in first["actions"]]
+    assert calls == [("cap_tell", "EINVAL"), ("cap_next_behavior", "")]
+    usage = first["token_usage"]
+    assert usage["total"] == usage["prompt"] + usage["completion"] > 0
+    assert (first["next_behavior"], first["is_sleep"]) == ("on_wakeup", False)
+    assert (first["track"]["model"], first["track"]["errors"]) == ("qwen-plus", ["EINVAL"])
+    assert first["output"] == {"outcome": "silent", "files": 0}
+    failed = result("wakeup:2")
+    assert failed["result"] == {"Error": "other"}
+    assert (failed["next_behavior"], failed["is_sleep"]) == (None, False)
 
 
 def test_a_behaviour_that_is_gone_is_replaced_by_on_wakeup(
