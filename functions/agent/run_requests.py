@@ -9,7 +9,8 @@ from typing import Final
 
 from functions.agent.app import App
 from functions.agent.messages import Message
-from functions.agent.runs.run import LOOKED_MOST, Run, Step, describe, scan_runs
+from functions.agent.runs.result import describe
+from functions.agent.runs.run import LOOKED_MOST, Run, Step, scan_runs
 from functions.agent.runs.tree import build_tree, describe_tree, find_run, list_agents
 from functions.agent.session.store import Sessions
 from sigil.errors import BackendError, UsageError, one_line
