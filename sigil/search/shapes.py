@@ -93,6 +93,45 @@ _VERSIONS: Final = re.compile(
 )
 _QUOTED: Final = re.compile('["“”„«「]([^"“”„«»「」\n]{1,400})["“”»」]')
 
+_DAYS: Final = (
+    "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+    "|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?"
+    "|lundis?|mardis?|mercredis?|jeudis?|vendredis?|samedis?|dimanches?"
+)
+_COUNT: Final = (
+    r"(?:an?|half an?|one|two|three|five|ten|fifteen|twenty|thirty|forty|sixty|ninety|[0-9]{1,3}"
+    "|einer|einem|zwei|drei|funf|zehn|zwanzig|dreissig|une?|deux|trois|cinq|dix|vingt|trente)"
+)
+_SOME_TIME: Final = {
+    "=again": (
+        r"\b(?:every|each)\s+(?:other\s+|single\s+|second\s+|[0-9]{1,2}\s+)?(?:minutes?|hours?|days?"
+        rf"|mornings?|afternoons?|evenings?|nights?|weeks?|weekdays?|weekends?|{_DAYS})\b"
+        r"|\bof (?:each|every) month\b|\b(?:daily|hourly|weekly|monthly) at\b|\bon weekdays\b"
+        r"|\bjede[nrs]?\s+(?:zweiten?\s+)?(?:minute|stunde|tag|morgen|abend|nacht|woche|werktag"
+        rf"|{_DAYS})\b|\btaglich um\b"
+        r"|\b(?:chaque|tous les|toutes les)\s+(?:jours?|matins?|soirs?|semaines?|heures?|minutes?"
+        rf"|{_DAYS})\b"
+        r"|每(?:天|日|晚|早|逢|隔|个?工作日|个?周[一二三四五六日天末]|个?星期|个?小时|个?钟头|[0-9]{1,3}分钟)"
+        "|每月[0-9一二三四五六七八九十]{1,3}[号日]"
+    ),
+    "=later": (
+        rf"\b(?:in|dans) {_COUNT} (?:minutes?|minuten?|hours?|stunden?|heures?)\b"
+        r"|\b(?:tomorrow|tonight|this (?:evening|afternoon|morning)|next \w+day|morgen|heute abend"
+        rf"|demain|ce soir|{_DAYS})\b.{{0,30}}\b(?:at|um|a)\s+(?:[0-9]{{1,2}}\b|noon|midnight|six"
+        r"|seven|eight|nine|ten|half|quarter|acht|neun|zehn|sieben|sechs|midi)"
+        r"|\b(?:at|for|um) (?:half|quarter) (?:past|to)\b"
+        r"|(?:分钟|小时|钟头|刻钟)(?:之后|以后|后)"
+        r"|(?:明天|明早|明晚|后天|今晚|下周.|周[一二三四五六日天]|星期.)(?:早上|上午|中午|下午|晚上|傍晚)?"
+        r"[0-9零一二三四五六七八九十两半]{1,3}点"
+    ),
+    "=file": (
+        r"(?<![\w/.@-])[\w-]{1,40}\.(?:md|txt|docx?|pdf|csv|tsv|xlsx?|pptx?|json|ya?ml|html?|log|odt"
+        r"|rtf)\b(?![\w/(])"
+    ),
+}
+"""Term → a time to come, one that comes again, the name of a file. Their words stay what is asked
+for: `every morning` is what somebody wants.
+"""
 # In the spelling of `normalize_spelling`, casefolded: without accents, and ss for ß.
 _UNITS: Final = {
     "length": {
@@ -199,6 +238,7 @@ def _compile_units() -> dict[str, re.Pattern[str]]:
 _QUANTITIES: Final = _compile_units()
 _FIGURES_APART: Final = re.compile("(?<=[0-9])(?=[a-z°])")
 _COMPILED: Final = {term: re.compile(shape) for term, shape in _PAYLOADS.items()}
+_TIMES: Final = {term: re.compile(shape) for term, shape in _SOME_TIME.items()}
 _HINTS: Final = re.compile(r"[0-9#<{\[=%]|https?:|eyj", re.IGNORECASE)
 """What every payload has something of: most texts are spared the rest."""
 
@@ -216,6 +256,7 @@ def find_shapes(text: str) -> set[str]:
         found.add(SUM)
     if (":" in text or "：" in text) and _VERSIONS.search(folded):
         found.add("=versions")
+    found.update(term for term, shape in _TIMES.items() if shape.search(folded))
     if _ROMAN.search(text):
         found.add("=roman")
     if _HINTS.search(text):

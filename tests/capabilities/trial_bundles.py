@@ -14,11 +14,12 @@ from sigil.manifest.package import Package
 from sigil.protocol import LIBRARY, Caller
 from sigil.registry import LocalRegistry
 
-DATA: Final = Path(__file__).parents[2] / "data"
+DATA: Final = Path(__file__).parents[1] / "data"
 LIBRARY_CALLER: Final = Caller(LIBRARY, author="library")
 MODEL: Final = Caller("main", session="s", author="model")
 TUNING: Final = "bundle_requests.tsv"
 KEPT: Final = "bundle_requests_later.tsv"
+UNSEEN: Final = "bundle_requests_unseen.tsv"
 FIRST: Final = 3
 
 
@@ -32,8 +33,10 @@ class PlainRequest:
 
 
 def read_requests(name: str = TUNING) -> list[PlainRequest]:
-    """Return the requests of a file. The aliases were chosen with those of `TUNING` in sight; those
-    of `KEPT` were written before that, and are only measured.
+    """Return the requests of a file.
+
+    Those of `TUNING` and `KEPT` were written before the aliases, by whoever wrote these, and were
+    in sight then. Those of `UNSEEN` were written after them, and are only measured.
     """
     with (DATA / name).open(encoding="utf-8") as lines:
         rows = list(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
