@@ -61,6 +61,11 @@ SCHEDULED_NOTE: Final = (
     f" interrupts somebody. When there is nothing that they need to know, answer {SILENT} and"
     " nothing else."
 )
+HEARTBEAT_TEXT: Final = (
+    "Nobody has written to you: this is your heartbeat. Look at what is new, and by your documents"
+    " whether it asks for something; then do it, or say it."
+)
+"""What an agent is told to do when a look of its heartbeat finds something."""
 _ADORNMENT: Final = " \t\n.*_`'\"“”"
 """Characters around `SILENT` that do not make it another answer."""
 

@@ -19,8 +19,11 @@ import orjson
 
 from functions.agent import tokens
 from functions.agent.messages import (
+    HEARTBEAT_TEXT,
+    MAIL_ORIGIN,
     RUNTIME_MARK,
     SEPARATOR,
+    SILENT,
     ToolCall,
     Usage,
     read_own_words,
@@ -121,10 +124,11 @@ class OfflineModel:
 @dataclass(frozen=True, slots=True)
 class _Said:
     """A person's words, the time and zone of their stamp, None and empty without one, and the texts
-    in their language.
+    in their language. `is_news` says that they are no person's, but mail.
     """
 
     words: str
+    is_news: bool = False
     now: datetime | None = None
     zone: str = ""
     texts: Texts = ENGLISH
@@ -136,6 +140,8 @@ Plan = str | tuple[str, dict[str, Json]]
 
 def _make_plan(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
     texts = said.texts
+    if said.is_news or said.words.startswith(HEARTBEAT_TEXT):
+        return SILENT  # nobody asks, and it cannot tell what matters
     if not tools:
         return _format_answer(done[-1], texts) if done else texts.offline_not_found
     spec = offline_arguments.find_deploy(said.words)
@@ -384,7 +390,9 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
     texts = choose_texts("", newest, "")
     head = str(messages[start].get("content") or "").partition("\n")[0] if messages else ""
     stamp = _STAMP.search(head.partition(SEPARATOR)[0]) if head.startswith("[") else None
-    said = _Said(newest[0] if newest else "", texts=texts)
+    # behind the time stands a platform for what people write, and no platform is called so
+    origin = head.rstrip("]").split(SEPARATOR)[1:2]
+    said = _Said(newest[0] if newest else "", origin == [MAIL_ORIGIN], texts=texts)
     if stamp:
         with suppress(ValueError):
             said = replace(said, now=datetime.fromisoformat(stamp[1]), zone=stamp[2] or "")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from functions.agent.memory.documents import CAPS
+from functions.agent.messages import HEARTBEAT_TEXT
 from functions.agent.schedules.schedule import (
     DELAY_MOST,
     HEARTBEAT,
@@ -32,11 +33,6 @@ from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import retry_conflicts
 
-TEXT: Final = (
-    "Nobody has written to you: this is your heartbeat. Look at what is new, and by your documents"
-    " whether it asks for something; then do it, or say it."
-)
-"""What the agent is told to do when a look finds something."""
 MEMORY_OF_THINGS: Final = "things"
 NOTED_SECONDS: Final = PERIOD_LEAST
 """That somebody writes to an agent is told to its heartbeat at most once in so many seconds."""
@@ -90,7 +86,7 @@ def make_heartbeat(
         session=session,
         by=by,
         since=now,
-        text=TEXT,
+        text=HEARTBEAT_TEXT,
         name=texts.heartbeat_name,
         language=texts.code,
         known=known,

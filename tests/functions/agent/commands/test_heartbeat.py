@@ -156,3 +156,15 @@ def test_the_work_of_a_heartbeat_does_not_belong_to_whoever_set_it(
     personal.erase(found)
     assert runtime.app.schedules.find_heartbeat() is None
     assert "for nobody else" in str(runtime.app.sessions.open(OWN).document.messages)
+
+
+def test_without_a_language_model_it_says_nothing(
+    runtime: Callable[..., AgentRuntime], bot: BotApi
+) -> None:
+    chats = Chats(runtime(**platform(bot)), bot)
+    said = tell(chats, "/heartbeat 30m")
+    Mailbox(chats.runtime.stores.kv, "main").deliver(Mail("1", "Bob", "hello", 1.0))
+    look(chats)
+    assert chats.list_texts() == [said]
+    (run,) = chats.runtime.app.schedules.list_runs(HEARTBEAT)
+    assert run.outcome == "silent"
