@@ -16,7 +16,9 @@ from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 Kind = Literal["message", "mail", "task", "wakeup", "say", "continue"]
 KINDS = get_args(Kind)
 BACKGROUND_KINDS: Final = ("mail", "task", "wakeup", "say")
-"""The kinds that the runtime itself makes. Everything that comes from outside is a `message`."""
+"""The kinds that the runtime itself makes. What comes from outside is a `message`, but for what is
+posted to a hook: that is a `mail` to a session of the agent's own.
+"""
 OWN: Final = "own"
 """The platform of the sessions in which an agent works by itself. No channel has this name."""
 _CONTROL = re.compile(

@@ -164,7 +164,9 @@ BEARER = f"Authorization: Bearer {TOKEN}"
     [
         ("/webhook/telegram", secret("wrong")),
         ("/webhook/telegram", "X-None: 1"),
+        ("/hooks/builds", "X-Hook-Token: wrong"),
         ("/chat", "Authorization: Bearer wrong"),
+        ("/wakeups", "Authorization: Bearer wrong"),
         ("/run/encode", "Authorization: Bearer wrong"),
         ("/_api/deploy", "Authorization: Bearer wrong"),
         ("/mcp", "Authorization: Bearer wrong"),
