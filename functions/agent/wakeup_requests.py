@@ -41,9 +41,23 @@ TIMES_MOST: Final = 1_000_000
 SHOWN_CHARACTERS: Final = 60
 NEXT_SHOWN: Final = 3
 FIELDS: Final = frozenset(
-    ("when", "text", "say", "session", "zone", "name", "until", "times", "model", "language")
+    (
+        "when",
+        "text",
+        "say",
+        "session",
+        "zone",
+        "name",
+        "until",
+        "times",
+        "language",
+        "behaviour",
+        "model",
+    )
 )
-CHANGES: Final = frozenset(("paused", "name"))
+HOW: Final = ("behaviour", "model")
+"""The fields that say how a schedule that works is gone about."""
+CHANGES: Final = frozenset(("paused", "name", *HOW))
 _ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 _LIMIT: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 _ISO: Final = re.compile(
@@ -110,9 +124,10 @@ def make_schedule(app: App, fields: Mapping[str, Json]) -> tuple[Schedule, bool]
         if when.kind == "at":
             raise _refuse("times is for what comes again and again, and this comes once")
         when = replace(when, times=times)
-    model = _read_text(fields, "model", WORDS_CHARACTERS, needed=False)
-    if model and not _MODEL.fullmatch(model):
-        raise _refuse("model is the name of a model")
+    behaviour, model = _read_how(app, fields)
+    say = _read_text(fields, "say", TEXT_CHARACTERS, needed=False)
+    if say and behaviour:
+        raise _refuse("what is said as it is takes no behaviour: leave it out, or give a text")
     wanted = Schedule(
         id="",
         when=when,
@@ -120,8 +135,9 @@ def make_schedule(app: App, fields: Mapping[str, Json]) -> tuple[Schedule, bool]
         by=BY,
         since=now,
         text=_read_text(fields, "text", TEXT_CHARACTERS, needed=False),
-        say=_read_text(fields, "say", TEXT_CHARACTERS, needed=False),
+        say=say,
         name=_read_name(fields),
+        behaviour=behaviour,
         model=model,
         language=texts.code,
     )
@@ -138,15 +154,24 @@ def find_schedule(schedules: Schedules, id: str) -> Schedule:
 
 
 def change_schedule(app: App, id: str, fields: Mapping[str, Json]) -> Schedule:
-    """Pause, resume or name a schedule as the fields of a request say."""
+    """Pause, resume or name a schedule, or choose how it is gone about, as the fields of a request
+    say.
+    """
     _require_known(fields, CHANGES)
     if not fields:
-        raise _refuse("say what is to change: paused, or name")
+        raise _refuse(f"say what is to change: {', '.join(sorted(CHANGES))}")
     paused = fields.get("paused")
     if "paused" in fields and not isinstance(paused, bool):
         raise _refuse("paused is true or false")
     name = _read_name(fields)
+    behaviour, model = _read_how(app, fields)
     find_schedule(app.schedules, id)
+    if any(each in fields for each in HOW):
+        app.schedules.set_how(
+            id,
+            behaviour=behaviour if "behaviour" in fields else None,
+            model=model if "model" in fields else None,
+        )
     if "name" in fields:
         app.schedules.rename(id, name)
     if paused:
@@ -199,6 +224,7 @@ def make_row(schedule: Schedule, app: App) -> dict[str, object]:
     return {
         **{name: fields[name] for name in shown},
         "agent": app.name,
+        "behaviour": schedule.behaviour,
         "when": row(when),
         "zone": when.zone,
         "in_words": describe_when(when, texts, now),
@@ -228,6 +254,17 @@ def _read_text(fields: Mapping[str, Json], name: str, most: int, *, needed: bool
     if len(value) > most:
         raise _refuse(f"{name} has at most {most:,} characters, not {len(value):,}")
     return value.strip()
+
+
+def _read_how(app: App, fields: Mapping[str, Json]) -> tuple[str, str]:
+    """Return the behaviour and the model that the fields choose, each empty for none."""
+    behaviour = _read_text(fields, "behaviour", WORDS_CHARACTERS, needed=False)
+    if behaviour:
+        app.require_behaviour(behaviour)
+    model = _read_text(fields, "model", WORDS_CHARACTERS, needed=False)
+    if model and not _MODEL.fullmatch(model):
+        raise _refuse("model is the name of a model")
+    return behaviour, model
 
 
 def _read_name(fields: Mapping[str, Json]) -> str:

@@ -18,6 +18,7 @@ from tests.functions.people import OWNER, Live
 
 CHAT = f"telegram:{OWNER}"
 GOOD: dict[str, Any] = {"when": "every day at 7", "say": "drink water", "session": CHAT}
+UNKNOWN = ("nobody has written", "no behaviour")
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"when": "every second"}, "Once a minute"),
     ({"when": "99 99 * * *"}, ""),
@@ -53,6 +54,8 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"times": "3"}, "whole number"),
     ({"when": "2099-01-01T08:00Z", "times": 2}, "comes once"),
     ({"model": "a model"}, "name of a model"),
+    ({"behaviour": "gone"}, "no behaviour"),
+    ({"behaviour": "on_wakeup"}, "takes no behaviour"),
     ({"language": "tlh"}, "language is one of"),
     ({"by": "telegram:1"}, "nothing is called 'by'"),
     ({"paused": True}, "nothing is called 'paused'"),
@@ -113,6 +116,12 @@ def test_a_schedule_is_made_listed_changed_and_dropped(agent: Live, model: Scrip
     assert (changed["paused"], changed["name"], changed["next"]) == ("paused", "water", [])
     assert web.patch(path, json={"paused": False}).json()["next"] == told["next"]
     assert web.get(path).json()["name"] == "water"
+    assert "without a model" in web.patch(path, json={"behaviour": "on_wakeup"}).text
+    work = {**GOOD, "say": None, "text": "look", "behaviour": "on_self_improve"}
+    working = web.post("/wakeups", json=work).json()
+    assert working["behaviour"] == "on_self_improve"
+    how = web.patch(f"/wakeups/{working['id']}", json={"behaviour": "", "model": "small"}).json()
+    assert (how["behaviour"], how["model"]) == ("", "small")
     assert web.delete(path).json() == {"dropped": told["id"]}
     assert [web.request(verb, path).status_code for verb in ("GET", "DELETE")] == [404, 404]
 
@@ -141,7 +150,7 @@ def test_what_cannot_be_is_refused_in_a_sentence_and_nothing_is_stored(agent: Li
     for fields, words in REFUSED:
         answer = web.post("/wakeups", json={**GOOD, **fields})
         error = answer.json()["error"]
-        assert answer.status_code == (404 if words == "nobody has written" else 400), fields
+        assert answer.status_code == (404 if words in UNKNOWN else 400), fields
         assert words in error["message"], (fields, error)
         assert error["message"]
         assert set(error) == {"source", "code", "message", "suggestion"}
