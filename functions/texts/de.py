@@ -1139,6 +1139,11 @@ class German(Texts):
     when_which_day = "An welchem Tag des Monats? Schreib es etwa so: `jeden Januar am 1. um 9`."
     when_too_many = "Das sind zu viele Zeiten für eine Erinnerung. Mach mehrere daraus."
     when_no_end = "Bis wann? Schreib es etwa so: `bis Freitag` oder `bis 24. Dezember`."
+    when_which_one = "Welche davon? Nenn eine Zeit, etwa `morgen um 9`."
+    when_no_exception = (
+        "Ausnahmen kenne ich nicht. Nenn die Tage, an denen es kommt, etwa"
+        " `jeden Montag bis Donnerstag um 8`."
+    )
     when_never = "Das Ende liegt vor dem ersten Mal, also kommt es nie. Wann soll es enden?"
     when_no_calendar = (
         "Ich kann nach Minuten, Stunden, Tagen und Wochen wiederholen, und nach 1, 2, 3, 4, 6 oder"
@@ -1161,6 +1166,7 @@ class German(Texts):
     when_weeks = "alle {count} Wochen am {names}"
     when_month = "am {days}. jedes Monats"
     when_months = "am {days}. der Monate {months}"
+    when_in_months = "{days} im {months}"
     when_month_end = "am letzten Tag jedes Monats"
     when_nth = "am {nth} {name} jedes Monats"
     when_nth_names: ClassVar[Mapping[int, str]] = dict(
@@ -1187,6 +1193,9 @@ class German(Texts):
 
     def format_year_day(self, month: int, day: int) -> str:
         return f"{day}. {_MONTHS[month - 1]}"
+
+    def name_month(self, month: int) -> str:
+        return _MONTHS[month - 1]
 
     def format_exact_span(self, minutes: int) -> str:
         if minutes % 60:

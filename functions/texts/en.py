@@ -984,6 +984,11 @@ class Texts:
     when_which_day = "On which day of the month? Write it such as `every January on the 1st at 9`."
     when_too_many = "These are too many times for one reminder. Make several of them."
     when_no_end = "Until when? Write it such as `until Friday` or `until 24 December`."
+    when_which_one = "Which of them? Name one time, such as `tomorrow at 9`."
+    when_no_exception = (
+        "I know no exceptions. Name the days on which it comes, such as"
+        " `every Monday to Thursday at 8`."
+    )
     when_never = "Its end is before its first time, so it never comes. When shall it end?"
     when_no_calendar = (
         "I can repeat after minutes, hours, days and weeks, and after 1, 2, 3, 4, 6 or 12 months."
@@ -1010,6 +1015,7 @@ class Texts:
     when_weeks = "every {count} weeks on {names}"
     when_month = "on day {days} of every month"
     when_months = "on day {days} of the months {months}"
+    when_in_months = "{days} in {months}"
     when_month_end = "on the last day of every month"
     when_nth = "on the {nth} {name} of every month"
     when_nth_names: ClassVar[Mapping[int, str]] = dict(
@@ -1047,6 +1053,10 @@ class Texts:
     def format_year_day(self, month: int, day: int) -> str:
         """Return the date of every year: `3 May`."""
         return f"{day} {date(2028, month, 1):%B}"
+
+    def name_month(self, month: int) -> str:
+        """Return the name of a month: `May`."""
+        return f"{date(2028, month, 1):%B}"
 
     def format_exact_span(self, minutes: int) -> str:
         """Return a span without rounding: `minute`, `90 minutes`, `hour`, `2 hours`."""

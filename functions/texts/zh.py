@@ -890,6 +890,8 @@ class Chinese(Texts):
     when_which_day = "哪一天？可以这样写：`每年一月的1号上午九点`。"
     when_too_many = "一个提醒装不下这么多时间。请分成几个提醒。"
     when_no_end = "到什么时候结束？可以这样写：`直到周五` 或 `直到12月24日`。"
+    when_which_one = "是哪一个？请只写一个时间，例如 `明天上午九点`。"
+    when_no_exception = "我不会排除某些天。请写出要来的日子，例如 `每周一到周四早上八点`。"
     when_never = "结束时间早于第一次，所以永远不会到来。要到什么时候结束？"
     when_no_calendar = (
         "我可以按分钟、小时、天、周重复，也可以每 1、2、3、4、6 或 12 个月重复。要哪一种？"
@@ -913,6 +915,7 @@ class Chinese(Texts):
     when_weeks = "每 {count} 周{names}"
     when_month = "每月 {days} 日"
     when_months = "{months} 月的 {days} 日"
+    when_in_months = "{months}的{days}"
     when_month_end = "每月最后一天"
     when_nth = "每月{nth}个{name}"
     when_nth_names: ClassVar[Mapping[int, str]] = dict(
@@ -939,6 +942,9 @@ class Chinese(Texts):
 
     def format_year_day(self, month: int, day: int) -> str:
         return f"{month}月{day}日"
+
+    def name_month(self, month: int) -> str:
+        return f"{month}月"
 
     def format_exact_span(self, minutes: int) -> str:
         if minutes % 60:

@@ -225,6 +225,10 @@ def _read_every(found: re.Match[str]) -> Part:
     step = _read_step(f"隔{words}" if found["gap"] else words)
     if words and count(words) == 0 and not found["half"]:
         return Part(fault="when_no_calendar", words=found[0])
+    if found["half"] and unit == "年" and not words:
+        return Part(unit="month", step=6)
+    if found["half"] and unit not in ("小时", "钟头"):
+        return Part(fault="when_no_calendar", words=found[0])
     if found["half"] and unit in ("小时", "钟头"):
         number = re.search(_NUMBER, words)
         return Part(every=(count(number[0]) if number else 0) * HOUR + 30 * MINUTE)
@@ -343,7 +347,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         re.compile(
-            rf"(?:(?P<step>每隔?\s*{_NUMBER}\s*个?(?:周|星期|礼拜)的?|每隔?\s*{_NUMBER}\s*个?(?=周|星期|礼拜)|隔(?=周))|每个?)"
+            rf"(?:(?P<step>每隔?\s*{_NUMBER}\s*个?(?:周|星期|礼拜)的?|每隔?\s*{_NUMBER}\s*个?(?=周|星期|礼拜)|隔(?=周))|每逢?个?)"
             rf"(?P<days>{_LIST})"
         ),
         _read_weekly,
@@ -395,6 +399,39 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (re.compile(r"[之以]前"), lambda _: Part(weak=True)),
+    (
+        re.compile(rf"[之以]?前\s*(?:{_SPAN}|一[天晚]|夜)"),
+        lambda found: Part(fault="when_no_time", words=found[0]),
+    ),
+    (
+        re.compile(r"大年初[一二三四五]|除夕|春节|元宵节?|端午节?|中秋节?|重阳节?|清明节?"),
+        lambda found: Part(fault="when_no_such_date", words=found[0]),
+    ),
+    (
+        re.compile(rf"(?:下个?月|本月|这个?月|{_MONTH})的?(?:第[一二三四]|最后一)个?{_WEEKDAY}"),
+        lambda found: Part(fault="when_how_often", words=found[0]),
+    ),
+    (
+        re.compile(r"(?:这个?|本)?(?P<unit>月|年)[底末]"),
+        lambda found: Part(
+            months=0, period="month" if found["unit"] == "月" else "year", closing=True
+        ),
+    ),
+    (
+        re.compile(rf"(?P<months>{_MONTH}(?:{_AND}{_MONTH})*)(?:的|里)?(?=每)"),
+        lambda found: Part(
+            in_months=tuple(count(each) for each in re.findall(_NUMBER, found["months"]))
+        ),
+    ),
+    (
+        re.compile(
+            rf"从?(?P<month>{_NUMBER})月份?(?P<first>{_NUMBER})[日号號]?\s*(?:到|至|-|~)\s*(?P<last>{_NUMBER})[日号號]"
+        ),
+        lambda found: Part(
+            start=_read_date_of("", found["month"], found["first"], found[0]),
+            until=_read_date_of("", found["month"], found["last"], found[0]),
+        ),
+    ),
     (re.compile(rf"每年的?(?={_NUMBER}月)"), lambda _: Part(unit="year", step=1)),
     (
         re.compile(

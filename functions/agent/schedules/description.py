@@ -101,6 +101,10 @@ def _describe_days(when: When, fields: str, texts: Texts) -> str:
     weekdays = _NAME.sub(lambda found: str(_NAMES.index(found[0])), weekdays)
     if days == months == "*":
         return _describe_weekdays(when, weekdays, texts)
+    if days == "*" and _NUMBERS.fullmatch(months) and not _NTH.fullmatch(weekdays):
+        said = _describe_weekdays(when, weekdays, texts)
+        names = _join([texts.name_month(int(each)) for each in months.split(",")], texts)
+        return texts.when_in_months.format(days=said, months=names) if said else ""
     if when.cycle > 1:
         return ""
     if weekdays == "*" and (days == "L" or _NUMBERS.fullmatch(days)):

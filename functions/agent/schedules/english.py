@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from functions.agent.schedules.phrase_part import (
@@ -337,7 +338,7 @@ def _read_dates(found: re.Match[str]) -> Part:
 
 def _read_end(found: re.Match[str]) -> Part:
     """Read `the end of December` and `the end of the year`."""
-    unit = found["unit"].lower()
+    unit = (found["unit"] or found.groupdict().get("unit2") or "").lower()
     if unit == "month":
         return Part(months=0, period="month", closing=True)
     if unit == "week":
@@ -510,6 +511,84 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (_pattern(rf"{_BARE_DATE}(?:{_AND}{_BARE_DATE})+"), _read_dates),
+    (
+        _pattern(
+            rf"(?:on\s+)?(?:the\s+)?\d{{1,2}}(?:st|nd|rd|th)?\s+and\s+(?=\d{{1,2}}\s+{_MONTH})"
+        ),
+        lambda found: Part(fault="when_which_one", words=found[0]),
+    ),
+    (
+        _pattern(rf"(?:in|of)\s+(?P<months>{_MONTH}(?:{_AND}{_MONTH})*)(?!\s*\d)"),
+        lambda found: Part(
+            in_months=tuple(map(_read_month, re.findall(_MONTH, found["months"].lower()))),
+            weak=True,
+        ),
+    ),
+    (
+        _pattern(
+            rf"(?:every|each)\s+(?P<nth>first|second|third|fourth|last|[1-4](?:st|nd|rd|th))\s+"
+            rf"(?P<weekday>{_DAY})\s+(?:of|in)\s+(?P<months>{_MONTH}(?:{_AND}{_MONTH})*)"
+        ),
+        lambda found: replace(
+            _read_nth(found),
+            in_months=tuple(map(_read_month, re.findall(_MONTH, found["months"].lower()))),
+        ),
+    ),
+    (
+        _pattern(
+            rf"in\s+(?P<months>{_MONTH}(?:{_AND}{_MONTH})*)\s*,?\s+(?=every|each|daily|on\s+\w+days)"
+        ),
+        lambda found: Part(
+            in_months=tuple(map(_read_month, re.findall(_MONTH, found["months"].lower())))
+        ),
+    ),
+    (
+        _pattern(
+            rf"(?:every month|monthly)\s+on\s+the\s+(?P<nth>first|second|third|fourth|last"
+            rf"|[1-4](?:st|nd|rd|th))\s+(?P<weekday>{_DAY})"
+        ),
+        _read_nth,
+    ),
+    (
+        _pattern(
+            rf"(?:the\s+)?(?:first|second|third|fourth|last)\s+(?:{_DAY}|weekday|workday)\s+(?:of|in)\s+\w+"
+        ),
+        lambda found: Part(fault="when_how_often", words=found[0]),
+    ),
+    (
+        _pattern(
+            rf"(?:the\s+)?(?:day|night|evening|morning|week)\s+(?:before|after)\b(?!\s+tomorrow)"
+            rf"|(?:the\s+)?(?:{_DAY}|week|month|year)\s+after\s+next\b"
+        ),
+        lambda found: Part(fault="when_no_time", words=found[0]),
+    ),
+    (
+        _pattern(r"every\s+(?:half\s+(?:an\s+)?hour|half[ -]hour)\b|half[ -]hourly\b"),
+        lambda _: Part(every=30 * MINUTE),
+    ),
+    (
+        _pattern(r"every\s+quarter\s+(?:of\s+an\s+)?hour\b"),
+        lambda _: Part(every=15 * MINUTE),
+    ),
+    (
+        _pattern(
+            rf"(?:at|by|on)\s+(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<unit>month|year|{_MONTH})"
+            rf"|(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<unit2>month|year|{_MONTH})\b"
+        ),
+        _read_end,
+    ),
+    (
+        _pattern(r"(?:this|next)\s+weekend\b"),
+        lambda found: Part(
+            weekday=6,
+            week="next" if found[0].lower().startswith("next") else "",
+            other=None if found[0].lower().startswith("next") else Part(weekday=0),
+        ),
+    ),
+    (
+        _pattern(r"at\s+(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)(?:\s*h(?:(?:ou)?rs)?)?\b"),
+        lambda found: Part(clocks=(ClockTime(int(found["hour"]), int(found["minute"]), True),)),
+    ),
     (
         _pattern(rf"(?:on\s+)?(?:{'|'.join(_ADVERBS)})\b"),
         lambda found: _ADVERBS[found[0].lower().split()[-1]],

@@ -361,6 +361,13 @@ def _read_day_word(found: re.Match[str]) -> Part:
     return Part(days=days, daypart=_read_part(part) if part else "")
 
 
+def _read_day_later(found: re.Match[str]) -> Part:
+    """Read `heute in einer Woche`."""
+    days = {"h": 0, "m": 1}.get(found["word"][0].lower(), 2)
+    weeks = 1 if found["later"].lower().startswith(("einer", "acht")) else 2
+    return Part(days=days + 7 * weeks)
+
+
 def _read_period(found: re.Match[str]) -> Part:
     unit = found["unit"].lower()
     step = 2 if re.search("(?:ü|ue)ber", found[0].lower()) else 1
@@ -449,6 +456,18 @@ _ADVERB: Final = "".join(_UMLAUTS.get(each, each) for each in "|".join(_ADVERBS)
 def _read_adverb(found: re.Match[str]) -> Part:
     word = found[0].lower().replace("ae", "ä").replace("oe", "ö").replace("ue", "ü")
     return _ADVERBS[word]
+
+
+def _read_end(found: re.Match[str]) -> Part:
+    """Read `Ende Dezember` and `Ende des Jahres`."""
+    unit = (found["unit"] or found.groupdict().get("unit2") or "").lower()
+    if unit.startswith("monat"):
+        return Part(months=0, period="month", closing=True)
+    if unit.startswith("woche"):
+        return Part(days=0, period="week", closing=True)
+    if unit.startswith("jahr"):
+        return Part(months=0, period="year", closing=True)
+    return Part(date=(0, _read_month(unit), 0), period="month", closing=True)
 
 
 def _read_zone(found: re.Match[str]) -> Part | None:
@@ -543,6 +562,67 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (_pattern(_DATE), _read_date),
+    (
+        _pattern(r"(?:am|bis|ab|vom)\s+(\d{1,2})\.(\d{1,2})(?![\d.:])(?!\s*uhr)()"),
+        _read_digits,
+    ),
+    (
+        _pattern(
+            rf"n(?:ä|ae)chsten\s+monat,?\s+am\s+(?P<day>{_ORDINAL})(?!\d|\s*{_MONTH}|\s?\d{{1,2}}\.)"
+        ),
+        lambda found: Part(date=(0, NEXT, _read_ordinal(found["day"])), words=found[0]),
+    ),
+    (
+        _pattern(
+            rf"jeden\s+(?P<days>\d{{1,2}}\.(?:{_AND}\d{{1,2}}\.)*)"
+            rf"(?!\d|\s*(?:{_MONTH}|{_DAY}|{_UNIT}|werktag|arbeitstag))"
+        ),
+        _read_month_days,
+    ),
+    (
+        _pattern(rf"im\s+(?P<months>{_MONTH}(?:{_AND}(?:im\s+)?{_MONTH})*)(?!\s*\d)"),
+        lambda found: Part(
+            in_months=tuple(map(_read_month, re.findall(_MONTH, found["months"], re.IGNORECASE))),
+            weak=True,
+        ),
+    ),
+    (
+        _pattern(
+            rf"im\s+(?P<months>{_MONTH}(?:{_AND}(?:im\s+)?{_MONTH})*)\s+"
+            rf"(?={_EVERY}\s|(?:{_ADVERB})\b|{_DAY}s)"
+        ),
+        lambda found: Part(
+            in_months=tuple(map(_read_month, re.findall(_MONTH, found["months"], re.IGNORECASE)))
+        ),
+    ),
+    (
+        _pattern(
+            rf"(?:jeden\s+)(?P<nth>(?:erste|zweite|dritte|vierte|letzte)n|[1-4]\.)\s+"
+            rf"(?P<weekday>{_DAY})\s+(?=im\s+{_MONTH})"
+        ),
+        _read_nth,
+    ),
+    (
+        _pattern(
+            rf"(?:jeden\s+monat|monatlich)\s+(?:immer\s+)?am\s+"
+            rf"(?P<nth>(?:erste|zweite|dritte|vierte|letzte)n|[1-4]\.)\s+(?P<weekday>{_DAY})"
+        ),
+        _read_nth,
+    ),
+    (
+        _pattern(
+            rf"(?:am\s+|zum\s+)?(?:(?P<unit>monats|jahres)ende"
+            rf"|ende\s+(?:des\s+|dieses\s+)?(?P<unit2>monats|jahres|{_MONTH}))\b"
+        ),
+        _read_end,
+    ),
+    (
+        _pattern(
+            r"(?P<word>heute|morgen|(?:ü|ue)bermorgen)\s+in\s+"
+            r"(?P<later>einer\s+woche|acht\s+tagen|zwei\s+wochen|(?:vierzehn|14)\s+tagen)"
+        ),
+        _read_day_later,
+    ),
     (
         _pattern(
             rf"vom\s+(?P<first>{_ORDINAL})\s*(?P<month1>{_MONTH})?\s*bis\s+(?:zum\s+)?"
@@ -676,18 +756,6 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         _read_zone,
     ),
 )
-
-
-def _read_end(found: re.Match[str]) -> Part:
-    """Read `Ende Dezember` and `Ende des Jahres`."""
-    unit = found["unit"].lower()
-    if unit.startswith("monat"):
-        return Part(months=0, period="month", closing=True)
-    if unit.startswith("woche"):
-        return Part(days=0, period="week", closing=True)
-    if unit.startswith("jahr"):
-        return Part(months=0, period="year", closing=True)
-    return Part(date=(0, _read_month(unit), 0), period="month", closing=True)
 
 
 _PERIODS: Final[tuple[Pattern, ...]] = (

@@ -68,7 +68,23 @@ _GERMAN: Final = re.compile(
 """Words without which there is hardly a time in German. A false one costs time alone."""
 _ALARM: Final = re.compile(r"(?:给我)?[设定订]置?(?:一?个)?的?(?:闹钟|提醒)")
 """What remains of “set an alarm for” once the time is taken out of its middle."""
-_BETWEEN: Final = re.compile(r"[\s,;、，；]*(?:and|und|和|以及)?\s*")
+_BETWEEN: Final = re.compile(
+    r"[\s,;、，；]*(?:(?:and|or|und|oder)\b|和|跟|以及|或者?|还是|的|&)?\s*", re.IGNORECASE
+)
+_CHOICE: Final = re.compile(
+    r"\s*(?:or|oder)\s+(?:\d|half|one|two|three|four|five|six|seven|eight|nine|ten|zwei|drei)"
+    r"|\s*(?:或者?|还是)[\d一二两三四五六七八九十]",
+    re.IGNORECASE,
+)
+_EXCEPT_BEHIND: Final = re.compile(
+    r"[\s,，]*(?:(?:except|excluding|but|apart from|besides|au(?:ß|ss)er|nicht|ohne)\b"
+    r"|除了|除外|但)",
+    re.IGNORECASE,
+)
+_EXCEPT_BEFORE: Final = re.compile(
+    r"(?:\b(?:except|excluding|not|au(?:ß|ss)er|nicht)|除了?)\s*(?:on\s|am\s)?$", re.IGNORECASE
+)
+_EXCEPT_LATER: Final = re.compile(r"[周天末日]\s*除外")
 _FIELD: Final = r"[\d*?][\d*,/\-]*"
 _CRON: Final = re.compile(
     rf"(?:cron:?\s*)?[`\"']?({_FIELD}\s+{_FIELD}\s+(?:{_FIELD}|LW?)\s+[\d*A-Za-z][\w*,/\-]*\s+"
@@ -328,12 +344,9 @@ def _choose(
 
     best = max(found, key=rank)
     chosen, said = [best], best.part
-    for first, second in pairwise(found):
-        is_joint = _BETWEEN.fullmatch(text, first.end, second.start)
-        if first.part.repeats and second.part.repeats and is_joint:
-            return chosen, Part(fault="when_too_many")
-    if said.repeats and not said.until and _has_unknown_end(text, best.end, languages):
-        return chosen, Part(fault="when_no_end")
+    doubt = _find_doubt(text, found, best, languages)
+    if doubt and not said.fault:
+        return chosen, doubt
     for cluster in found:
         part = cluster.part
         # a time of day in the middle counts where it is told exactly, and the day has none
@@ -352,6 +365,33 @@ def _choose(
             chosen.append(cluster)
             said = joined
     return chosen, said
+
+
+def _find_doubt(
+    text: str, found: Sequence[_Cluster], best: _Cluster, languages: Sequence[Language]
+) -> Part | None:
+    """Return what to ask about words beside a time that change it, and that no pattern reads."""
+    said = best.part
+    for first, second in pairwise(found):
+        if best not in (first, second) or not _BETWEEN.fullmatch(text, first.end, second.start):
+            continue
+        other = (second if best is first else first).part
+        if other.fault:
+            return other
+        if said.repeats and other.repeats:
+            return Part(fault="when_too_many")
+        if other.repeats or other.tells_day or other.clocks:
+            return Part(fault="when_which_one")
+    if _CHOICE.match(text, best.end):
+        return Part(fault="when_which_one")
+    if not said.repeats:
+        return None
+    is_except = _EXCEPT_BEHIND.match(text, best.end) or _EXCEPT_BEFORE.search(text[: best.start])
+    if is_except or _EXCEPT_LATER.search(text):
+        return Part(fault="when_no_exception")
+    if not said.until and _has_unknown_end(text, best.end, languages):
+        return Part(fault="when_no_end")
+    return None
 
 
 def _has_unknown_end(text: str, at: int, languages: Sequence[Language]) -> bool:
@@ -425,6 +465,11 @@ class _Resolver:
             return self._resolve_repetition(part)
         if part.start:
             raise Question("when_how_often", self._texts)
+        if part.in_months:
+            raise Question("when_which_day", self._texts)
+        if part.hours:
+            first, last = part.hours
+            raise self._ask_for_clocks((ClockTime(first), ClockTime(last)))
         if part.dates:
             return self._resolve_dates(part)
         if part.times > 1:
@@ -507,8 +552,13 @@ class _Resolver:
 
     def _resolve_day(self, part: Part) -> date:
         try:
+            if part.period and part.closing:
+                return self._find_period(replace(part, closing=False))[1]
             if part.date:
-                return self._find_date(part.date, part.words)
+                day = self._find_date(part.date, part.words)
+                if part.weekday is not None and day.isoweekday() % WEEK != part.weekday:
+                    raise Question("when_no_such_date", self._texts, words=part.words.strip())
+                return day
             if part.days is not None:
                 return self._today + timedelta(days=part.days)
             if part.months is not None:
@@ -649,6 +699,16 @@ class _Resolver:
                 daypart=start.daypart,
                 start=day if day.tells_day else None,
             )
+        end = part.until
+        if (
+            end
+            and end.clocks
+            and end.tells_day
+            and part.unit
+            and not (part.tells_clock or part.every)
+        ):
+            # “every day until Friday at 8”
+            part = replace(part, clocks=end.clocks, until=replace(end, clocks=(), daypart=""))
         self._start = self._resolve_start(part)
         base = self._build(part)
         until = self._resolve_end(part)
@@ -688,13 +748,15 @@ class _Resolver:
             return When(kind="every", every=part.every, zone=self._zone, start=self._start)
         clocks = self._build_clocks(part)
         step = max(part.step, 1)
+        if part.unit in ("day", "week") and (part.date or part.dates or part.days is not None):
+            raise Question("when_too_many", self._texts)
         if part.unit == "week" or (
             part.unit == "day" and (part.weekdays or part.weekday is not None)
         ):
             days = (*part.weekdays, *(() if part.weekday is None else (part.weekday,)))
-            return self._build_days(clocks, step * WEEK, days)
+            return self._build_days(clocks, step * WEEK, days, part.in_months)
         if part.unit == "day":
-            return self._build_days(clocks, step, ())
+            return self._build_days(clocks, step, (), part.in_months)
         if part.nth and part.in_months:
             return self._make(clocks, f"* {_join_numbers(part.in_months)} {part.nth}")
         if part.nth:
@@ -731,7 +793,7 @@ class _Resolver:
     def _build_clocks(self, part: Part) -> tuple[str, ...]:
         """Return the minute and the hours of a repetition, once for each minute."""
         if part.hours:
-            return (f"0 {part.hours[0]}-{min(part.hours[1], 23)}",)
+            raise Question("when_how_often", self._texts)
         if part.clocks:
             hours: dict[int, set[int]] = {}
             for clock in part.clocks:
@@ -776,7 +838,7 @@ class _Resolver:
         minutes = round(part.every / 60)
         first, last = part.hours or (0, 23)
         days = ",".join(map(str, sorted(part.weekdays))) or "*"
-        if part.unit not in ("", "day", "week") or part.step > 1:
+        if part.unit not in ("", "day", "week") or part.step > 1 or part.in_months:
             raise Question("when_no_calendar", self._texts)
         if minutes >= 60 and minutes % 60 == 0 and minutes <= 12 * 60:
             hours = f"{first}-{min(last, 23)}"
@@ -788,7 +850,9 @@ class _Resolver:
             return self._make((f"*/{minutes} {hours}",), f"* * {days}")
         raise Question("when_no_calendar", self._texts)
 
-    def _build_days(self, clocks: Sequence[str], cycle: int, days: Sequence[int]) -> When:
+    def _build_days(
+        self, clocks: Sequence[str], cycle: int, days: Sequence[int], months: Sequence[int]
+    ) -> When:
         """Return a repetition every so many days, of weeks on certain days of the week."""
         if cycle > SOON_DAYS:
             raise Question("when_no_calendar", self._texts)
@@ -798,7 +862,9 @@ class _Resolver:
         field = _join_numbers(sorted(set(days))) or "*"
         if field == "1,2,3,4,5":
             field = "1-5"
-        made = self._make(clocks, f"* * {field}")
+        if months and (cycle not in (1, WEEK) or not all(1 <= each <= 12 for each in months)):
+            raise Question("when_no_calendar", self._texts)
+        made = self._make(clocks, f"* {_join_numbers(months) or '*'} {field}")
         if cycle in (1, WEEK):
             return made
         first = self._find_first(made)

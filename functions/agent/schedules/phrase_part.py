@@ -146,6 +146,13 @@ def combine(first: Part, second: Part) -> Part | None:
         return None
     if second.lasting and not first.repeats:
         return None
+    if {first.unit, second.unit} == {"day", "week"}:
+        # “every 14 days on Fridays”
+        days = first if first.unit == "day" else second
+        if days.step > 1 and days.step % 7:
+            return None
+        weeks = replace(days, unit="week", step=max(days.step // 7, 1))
+        return combine(weeks, second) if days is first else combine(first, weeks)
     changed: dict[str, object] = {}
     for name, default in _DEFAULTS.items():
         said = getattr(second, name)

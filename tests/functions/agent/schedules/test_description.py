@@ -52,6 +52,8 @@ def test_what_is_said_means_the_same_when_it_is_written_again(code):
             if re.search(r" \d+(?:,\d+)+ \*$", when.cron):
                 continue  # certain months have no words yet
             said = describe_when(when, texts, NOW)
+            if "`" in said:
+                continue  # the expression is shown instead
             again, rest = parse_when(said, NOW, "UTC", texts)
             assert (again, rest) == (when, ""), said
             read += 1
