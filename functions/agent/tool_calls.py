@@ -75,11 +75,13 @@ def refuse_service(offer: Offer, place: str, arguments: dict[str, Json]) -> Serv
     raise ToolError("ENOTOOL", f"{offer.name} does not run here", source=offer.name)
 
 
-ListActs = Callable[[Offer, Mapping[str, Json]], Sequence[Act]]
-"""Returns what a call of one of the agent's own services does, beside the call."""
+ListActs = Callable[[Offer, str, Mapping[str, Json]], Sequence[Act]]
+"""Returns what a call of one of the agent's own services does, beside the call. The text names the
+call within its turn.
+"""
 
 
-def list_no_acts(offer: Offer, arguments: Mapping[str, Json]) -> Sequence[Act]:
+def list_no_acts(offer: Offer, place: str, arguments: Mapping[str, Json]) -> Sequence[Act]:
     """Return nothing: no service does anything."""
     return ()
 
@@ -397,7 +399,7 @@ def _pass_gate(
     """Raise `PolicyRefusal` unless the policy allows a call, and all that it leads to."""
     acts = [Act("call", offer.name)]
     if offer.kind == "host":
-        acts += context.list_acts(offer, arguments)
+        acts += context.list_acts(offer, context.places.get(call.id, call.id), arguments)
     elif not context.gate.denies("call", offer.name):
         acts += context.gate.list_network_acts(context.registry, offer, context.caller)
     context.gate.require_call(acts, AskedCall(call.name, call.arguments, offer))

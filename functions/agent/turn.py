@@ -847,6 +847,7 @@ def _make_round_context(
         asked_at=event.at,
         gate=gate,
         work=OwnWork(event, turn.task, behaviour) if behaviour else None,
+        task=turn.task or event.root or event.id,
     )
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:
@@ -861,7 +862,7 @@ def _make_round_context(
         stopped=partial(breakers.must_end, event.id),
         retry=Retry(app.clock, min(deadline, worker.until), app.limits.call_seconds),
         serve=partial(call_service, services),
-        list_acts=list_acts,
+        list_acts=partial(list_acts, services),
         find_remembered=find_in_memory,
     )
 

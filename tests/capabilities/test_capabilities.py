@@ -23,8 +23,10 @@ INSIDE = {
     "cancel-wakeup",
     "forget",
     "list-wakeups",
+    "read-policy",
     "recall",
     "remember",
+    "request-payment",
     "schedule-wakeup",
     "search-history",
 }
@@ -51,7 +53,7 @@ KEYED = {"web-search"}
 CHANCE = {"random-values"}
 ONCE = {"cancel-wakeup"}
 """What a crash may have done already, so that it is not simply run again."""
-BARE = {"list-wakeups", *BUNDLES}
+BARE = {"list-wakeups", "read-policy", *BUNDLES}
 """What has no input."""
 NARROW = r"GET [a-z.-]+/v1/"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

@@ -86,6 +86,11 @@ class Gate:
         act = Act(kind, normalize_target(kind, target))
         return choose_stricter(decide(policy, self.actor, act) for policy in self.policies)
 
+    def decide_catch_all(self, kind: str) -> Decision:
+        """Return what becomes of acts of a kind for which there is no rule of their own."""
+        act = Act(kind, "*")
+        return choose_stricter(decide(policy, self.actor, act) for policy in self.policies)
+
     def denies(self, kind: str, target: str = "") -> bool:
         """Return whether an act is denied; one that an owner may approve is not."""
         return self.decide(kind, target).effect == "deny"

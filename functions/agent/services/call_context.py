@@ -43,7 +43,8 @@ class CallContext:
     the id of the person whose turn it is. `call` is unique to a call, and the same when it is run
     again after a crash. `zone` is the chat's time zone, in which dates without one are read.
     `posts` is how many events the turn may still make, and `work` what it does by itself, None in a
-    person's turn. `gate` lets through what the policy allows.
+    person's turn. `gate` lets through what the policy allows. `task` is the
+    piece of work that the turn belongs to.
 
     `role` is that of the person, and `private` says that nobody else writes in the chat. `home` is
     the chat as the channels know it, for work of the agent's own the one that it belongs to; empty
@@ -64,6 +65,7 @@ class CallContext:
     asked_at: float = 0.0
     gate: Gate = Gate()
     work: OwnWork | None = None
+    task: str = ""
 
     @property
     def things(self) -> Things:

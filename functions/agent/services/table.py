@@ -12,6 +12,14 @@ from functions.agent.posts import ServiceAnswer
 from functions.agent.services import schedules
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.own_work import go_on_with, sleep, tell
+from functions.agent.services.policy import (
+    PAYMENT,
+    READ,
+    check_payment,
+    name_payee,
+    read_policy,
+    request_payment,
+)
 from functions.agent.services.search_history import NAME, search_history
 from functions.agent.services.things import forget, recall, remember
 from sigil.errors import SigilError, ToolError
@@ -29,7 +37,11 @@ SERVICES: Final[Mapping[str, Service]] = {
     SLEEP: sleep,
     NEXT_BEHAVIOR: go_on_with,
     TELL: tell,
+    PAYMENT: request_payment,
+    READ: read_policy,
 }
+CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {PAYMENT: check_payment}
+"""What a service refuses before an owner is asked about a call of it."""
 
 
 def _name_memory(arguments: Arguments) -> str:
@@ -43,12 +55,19 @@ def _name_nothing(arguments: Arguments) -> str:
 ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str]]]] = {
     "remember": ("ingest", _name_memory),
     schedules.SCHEDULE: ("schedule", _name_nothing),
+    PAYMENT: ("spend", name_payee),
 }
 """The kind of act that a call of a service is, beside `call`, and what names its target."""
 
 
-def list_acts(offer: Offer, arguments: Mapping[str, Json]) -> tuple[Act, ...]:
-    """Return what a call of a service does, beside the call."""
+def list_acts(
+    context: CallContext, offer: Offer, place: str, arguments: Mapping[str, Json]
+) -> tuple[Act, ...]:
+    """Return what a call of a service does, beside the call; raises what the service refuses before
+    anybody is asked.
+    """
+    if offer.name in CHECKS:
+        CHECKS[offer.name](replace(context, call=f"{context.call}:{place}"), arguments)
     if offer.name not in ACTS:
         return ()
     kind, name_target = ACTS[offer.name]

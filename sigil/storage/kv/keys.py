@@ -322,6 +322,11 @@ def proposal(root: str, id: str) -> Key:
     return Key(f"proposal#{escape(root)}", escape(id))
 
 
+def spending(root: str, day: str) -> Key:
+    """The payments that a root and the agents below it have booked in a day."""
+    return Key(f"spend#{escape(root)}", day)
+
+
 def open_proposals(agent: str) -> Key:
     """The ids of an agent's proposals that wait for an owner."""
     return Key("proposals-open", escape(agent))
@@ -640,7 +645,7 @@ IMPERSONAL = frozenset(
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
-    " proposals-open".split()
+    " proposals-open spend".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

@@ -212,6 +212,13 @@ ANSWERS = {
     "google the opening hours of the Louvre": "EPERM.*`sigil grant web-search`",
     "was gibt es Neues über die ISS": "EPERM.*`sigil grant web-search`",
     "上网搜索一下最新的人工智能新闻": "EPERM.*`sigil grant web-search`",
+    "show your policy": "^Acts: call allow",
+    "read the policy": "^Acts: call allow",
+    # it pays nobody, and reads Chinese only where there is a phrase for it
+    "make a payment to example.com": "^I found `cap_request_payment`",
+    "request a payment for the hosting": "^I found `cap_request_payment`",
+    "付款给供应商": "我只是离线模型",
+    "查看你的策略": "我只是离线模型",
 }
 """What the answer to an example has, where the example has all it needs."""
 
