@@ -81,7 +81,8 @@ class HookDoor:
     """Takes what is posted to the hooks of a root; `put` puts an event into the queue.
 
     `may_work` says whether an event may be worked on for the person on whose behalf it is. The
-    counts of posts and of wrong tokens are this process's own.
+    counts of posts and of wrong tokens are this process's own. From an address that has shown too
+    many wrong ones, only tokens are looked up that were good in this process before.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class HookDoor:
         self._may_work = may_work
         self._rates = RateLimiter(PER_MINUTE)
         self._tries = RateLimiter(TRIES)
+        self._good: set[str] = set()
 
     def admit(self, name: str, proof: Proof, address: str) -> Hook:
         """Return the hook whose token or signature this is.
@@ -104,7 +106,7 @@ class HookDoor:
         `Refused` EAUTH for a wrong one and for a name that does not exist, which nobody can tell
         apart; ERATE for too many posts; `UsageError` EGONE for a hook that takes nothing.
         """
-        if self._tries.is_exhausted(address):
+        if self._tries.is_exhausted(address) and digest_token(proof.token) not in self._good:
             raise _too_many("wrong tokens from this address", self._tries.take(address))
         hook = self._hooks.find(name) if proof.is_shown else None
         expected = hook.digest if hook else NO_DIGEST
@@ -118,6 +120,8 @@ class HookDoor:
                 source="hook",
                 suggestion="send `Authorization: Bearer TOKEN` or `X-Hook-Token: TOKEN`",
             )
+        if proof.token:
+            self._good.add(digest_token(proof.token))
         if hook.paused:
             raise _gone(hook.paused)
         wait = self._rates.take(hook.id)

@@ -185,14 +185,29 @@ def test_of_a_burst_nothing_is_lost_and_nothing_comes_twice(
             answers = list(pool.map(post, [*range(100), *range(10)]))
         assert {answer.status_code for answer in answers} == {202}
         assert answers[0].json() == answers[100].json()
-        again = post(0)
-        while again.status_code == 202:
-            again = post(0)
-    assert (again.status_code, int(again.headers["retry-after"]) >= 1) == (429, True)
     posts = sorted(f"post-{number}." for number in range(100))
     wait_until(lambda: len(list_posts(model)) >= len(posts))
     assert list_posts(model) == posts
     assert agent.list_texts(OWNER) == []
+
+
+def test_a_hook_and_an_address_are_answered_429_after_too_many(
+    live: Lives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("functions.hook_door.PER_MINUTE", 3)
+    monkeypatch.setattr("functions.hook_door.TRIES", 2)
+    with live() as agent:
+        _, token = add_hook(agent.server.runtime, session="")
+        url = f"{agent.server.url}/hooks/builds"
+
+        def post(token: str) -> httpx.Response:
+            return httpx.post(url, content="failed", headers={"x-hook-token": token})
+
+        assert [post(token).status_code for _ in range(2)] == [202, 202]
+        assert [post("wrong").status_code for _ in range(3)] == [401, 401, 429]
+        assert post(token).status_code == 202
+        late = post(token)
+        assert (late.status_code, int(late.headers["retry-after"]) >= 1) == (429, True)
 
 
 def test_a_hook_of_somebody_who_was_removed_takes_nothing(
