@@ -323,7 +323,8 @@ class App:
             self.documents.decode_for_prompt(memory, items[totals:-1]),
             self.model.window * PREAMBLE_SHARE,
             outline.write(items[:totals]),
-            behaviour,
+            behaviour=behaviour,
+            own=own,
         )
 
     def read_behaviour(self, name: str, item: Item | None = None) -> str:

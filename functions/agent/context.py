@@ -5,7 +5,7 @@ Each user message is below a line with its time and origin.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -93,10 +93,15 @@ STATIC_TOKENS = len(canonical(STATIC)) / tokens.CHARACTERS_A_TOKEN
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """The system message in segments, each its name and its text; `tokens` estimates all of it."""
+    """The system message in segments, each its name and its text.
+
+    `remembered` are those that the model reads behind what opens the turn, in work of the agent's
+    own: what it remembers. `tokens` estimates all of them.
+    """
 
     segments: tuple[tuple[str, str], ...]
     tokens: float
+    remembered: tuple[tuple[str, str], ...] = ()
 
     @property
     def text(self) -> str:
@@ -105,7 +110,7 @@ class Preamble:
     @property
     def has_outline(self) -> bool:
         """Return whether anything is remembered in this chat."""
-        return any(name == OUTLINE.lower() for name, _ in self.segments)
+        return any(name == OUTLINE.lower() for name, _ in (*self.segments, *self.remembered))
 
 
 @lru_cache(maxsize=64)
@@ -114,10 +119,13 @@ def build_preamble(
     docs: tuple[Doc, ...] = (),
     room: float = inf,
     outline: str = "",
+    *,
     behaviour: str = "",
+    own: bool = False,
 ) -> Preamble:
     """Return the system message: who the agent is, the policy, the documents, then the outline of
-    what is remembered. A `behaviour` stands before what is remembered.
+    what is remembered. A `behaviour` stands before what is remembered. In work of the agent's `own`
+    the latter is no part of the system message.
 
     It is the same while these are, so that the prompt's prefix stays cacheable. What is beyond
     `room` estimated tokens is cut, the outline first and memory next; who it is and the policy are
@@ -125,8 +133,8 @@ def build_preamble(
     """
     fixed = (("identity", IDENTITY.format(name=one_line(name, 60))), ("policy", POLICY))
     if behaviour:
-        remembered = [doc.name == "memory" or "#" in doc.scope for doc in docs]
-        place = [*remembered, True].index(True)
+        is_after = [doc.name == "memory" or "#" in doc.scope for doc in docs]
+        place = [*is_after, True].index(True)
         docs = (*docs[:place], Doc("", BEHAVIOUR.lower(), text=behaviour), *docs[place:])
     segments = [_make_segment(doc) for doc in docs]
     if outline:
@@ -144,7 +152,11 @@ def build_preamble(
                 segments[position] = _make_segment(doc, cut=over)
                 over -= before - tokens.of_text(segments[position][1])
     parts = (*fixed, *segments)
-    return Preamble(parts, tokens.of_text("\n".join(text for _, text in parts)))
+    size = tokens.of_text("\n".join(text for _, text in parts))
+    if not own:
+        return Preamble(parts, size)
+    remembered = tuple(part for part in segments if part[0].startswith("memory"))
+    return Preamble(tuple(part for part in parts if part not in remembered), size, remembered)
 
 
 def _make_segment(doc: Doc, cut: float = 0.0) -> tuple[str, str]:
@@ -174,11 +186,21 @@ def count_overhead(preamble: Preamble) -> float:
 
 
 def build_prompt(
-    preamble: Preamble, messages: Iterable[Message], stamp: Stamp = UTC_STAMP
+    preamble: Preamble, messages: Sequence[Message], stamp: Stamp = UTC_STAMP, turn: int = 0
 ) -> list[PromptMessage]:
-    """Return the messages of a request in the chat-completions form."""
+    """Return the messages of a request in the chat-completions form.
+
+    What is remembered beside the system message stands behind what opens the running turn, which
+    begins with the message at the place `turn`.
+    """
     system: PromptMessage = {"role": "system", "content": preamble.text}
-    return [system, *(format_message(message, stamp) for message in messages)]
+    prompt = [system, *(format_message(message, stamp) for message in messages)]
+    if preamble.remembered:
+        while turn < len(messages) and messages[turn].role == "user":
+            turn += 1
+        text = "\n".join(text for _, text in preamble.remembered)
+        prompt.insert(turn + 1, {"role": "user", "content": f"{RUNTIME_MARK}\n{text}"})
+    return prompt
 
 
 def format_message(message: Message, stamp: Stamp = UTC_STAMP) -> PromptMessage:

@@ -332,7 +332,8 @@ def _ask_model(
     document = opened.document
     turn = _turn_of(opened)
     preamble = context.preamble
-    messages = build_prompt(preamble, document.messages, app.make_stamp(document))
+    stamp = app.make_stamp(document)
+    messages = build_prompt(preamble, document.messages, stamp, document.find_turn_start())
     if final:
         messages.append(final)
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers)

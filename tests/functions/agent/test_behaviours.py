@@ -87,9 +87,13 @@ def test_a_run_begins_with_its_behaviour_and_its_tools_and_reads_them_in_order(
     documents = chats.runtime.app.documents
     documents.write(documents.agent, "role", "You help Ada.", by="test")
     documents.write(documents.agent, "self", "I am careful.", by="test")
-    model.then(say("[SILENT]"), say("[SILENT]"))
+    session = keys.session_of("main", "own:main")
+    documents.write(documents.agent, "memory", "Ada has a cat.", by="test")
+    documents.write(session, "memory", "The bank writes on Mondays.", by="test")
+    searching = call(("sigil_query", {"query": "mail"}))
+    model.then(searching, say("[SILENT]"), say("[SILENT]"))
     run(chats, work(1), work(2, text="look again"))
-    first, again = model.bodies
+    first, step, again = model.bodies
     static = ["sigil_query", "sigil_deploy"]
     assert tools_of(first) == [*static, "cap_sleep", "cap_next_behavior", "cap_tell"]
     whole = "\n".join(message["content"] for message in first["messages"])
@@ -100,13 +104,21 @@ def test_a_run_begins_with_its_behaviour_and_its_tools_and_reads_them_in_order(
         "<<BEHAVIOUR>>",
         BUILT_IN["on_wakeup"],
         "look at the mail",
+        "Ada has a cat.",
+        "The bank writes on Mondays.",
     ]
     places = [whole.index(part) for part in parts]
     assert places == sorted(places)
-    briefing, asked = first["messages"][1:]
+    briefing, asked, remembered = first["messages"][1:]
+    assert remembered["content"].startswith("[runtime]\n<<MEMORY>>\n")
+    assert step["messages"][:4] == first["messages"]
+    assert [message["role"] for message in step["messages"][4:]] == ["assistant", "tool"]
     assert briefing["content"].startswith("[runtime]\n<<ENVIRONMENT>>\n20")
     assert asked["content"].endswith(f"look at the mail\n{SCHEDULED_NOTE}")
-    assert again["messages"][: len(first["messages"])] == first["messages"]
+    # what is remembered moves on with each run, and is kept in none
+    assert again["messages"][:3] == first["messages"][:3]
+    assert again["messages"][-1] == remembered
+    assert [message["content"] for message in again["messages"]].count(remembered["content"]) == 1
     assert tools_of(again) == tools_of(first)
     assert steps(chats)[0] == {"kind": "behaviour", "name": "on_wakeup", "pins": 3}
 
