@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from hashlib import sha256
 from typing import Final
 
@@ -21,11 +20,12 @@ from functions.agent.schedules.schedule import (
     Schedules,
     make_event,
 )
-from functions.agent.schedules.when import CRON_CHARACTERS, When, expand_cron, list_next
+from functions.agent.schedules.time_field import read_time
+from functions.agent.schedules.when import list_next
 from functions.events import OWN, Event
 from functions.texts.en import Texts
 from functions.texts.languages import find_by_name, list_codes, load_texts
-from functions.time.time_zone import find_zone, is_known, load_zone
+from functions.time.time_zone import find_zone, is_known
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import keys
@@ -60,9 +60,6 @@ HOW: Final = ("behaviour", "model")
 CHANGES: Final = frozenset(("paused", "name", *HOW))
 _ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 _LIMIT: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
-_ISO: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?", re.ASCII
-)
 _MODEL: Final = re.compile(r"[!-~]{1,100}", re.ASCII)
 _HTTP_CHAT: Final = re.compile(r"http:admin:[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
@@ -110,13 +107,9 @@ def make_schedule(app: App, fields: Mapping[str, Json]) -> tuple[Schedule, bool]
     zone = _read_zone(fields) or require_chat(app, session)
     texts = _read_language(fields)
     now = app.clock.now()
-    when = _read_when(_read_text(fields, "when", WORDS_CHARACTERS), now, zone, texts)
+    words = _read_text(fields, "when", WORDS_CHARACTERS)
     until = _read_text(fields, "until", WORDS_CHARACTERS, needed=False)
-    if until:
-        end = _read_when(until, now, when.zone, texts)
-        if end.kind != "at":
-            raise _refuse("until is one time, not several")
-        when = replace(when, until=end.at)
+    when = read_time(words, now, zone, texts, until)
     times = fields.get("times")
     if times is not None:
         if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= TIMES_MOST:
@@ -288,37 +281,6 @@ def _read_zone(fields: Mapping[str, Json]) -> str:
     if asked and not (zone and is_known(zone)):
         raise _refuse(f"no time zone is called {one_line(asked, SHOWN_CHARACTERS)!r}")
     return zone
-
-
-def _read_when(words: str, now: float, zone: str, texts: Texts) -> When:
-    """Return the time that is written in words, as a cron expression or as ISO 8601 has it."""
-    if _ISO.fullmatch(words):
-        return _read_moment(words, now, zone)
-    cron = expand_cron(words) if len(words) <= CRON_CHARACTERS else ""
-    if cron:
-        return When(kind="cron", cron=cron, zone=zone)
-    # the patterns of all phrases take 40 ms to compile
-    from functions.agent.schedules.phrase import Question, parse_when
-
-    try:
-        when, rest = parse_when(words, now, zone, texts)
-    except Question as question:
-        raise _refuse(question.message) from None
-    if rest:
-        shown = one_line(rest, SHOWN_CHARACTERS)
-        raise _refuse(f"{shown!r} is no part of a time")
-    return when
-
-
-def _read_moment(words: str, now: float, zone: str) -> When:
-    try:
-        moment = datetime.fromisoformat(words)
-        at = (moment if moment.tzinfo else moment.replace(tzinfo=load_zone(zone))).timestamp()
-    except (ValueError, OverflowError):
-        raise _refuse(f"{words} is on no calendar") from None
-    if at <= now:
-        raise _refuse(f"{words} is past")
-    return When(kind="at", at=at, zone=zone)
 
 
 def require_chat(app: App, session: str) -> str:

@@ -177,15 +177,15 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
     queries = {as_string(call.arguments.get("query")) for call in done if call.name == QUERY}
     called = [call for call in done if call.name != QUERY]
-    if offline_memory.wants_all_forgotten(said.words):
-        return texts.offline_forget_all
-    if offline_memory.find_wish_to_forget(said.words):
-        return _plan_forgetting(said, called, by_name, queries)
     wish = offline_schedules.find_wish(said.words, texts)
     if wish:
         planned = _plan_schedules(wish, called, by_name, queries, texts)
         if planned:
             return planned
+    if offline_memory.wants_all_forgotten(said.words):
+        return texts.offline_forget_all
+    if offline_memory.find_wish_to_forget(said.words):
+        return _plan_forgetting(said, called, by_name, queries)
     note = offline_memory.find_note(said.words)
     if offline_memory.stands_in(note):
         return texts.offline_could_keep.format(words="…")

@@ -37,8 +37,14 @@ _REMIND = re.compile(
 """What asks for a reminder, at the beginning."""
 _REMIND_ZH = re.compile("提醒(?:我|一下我?)|(?:叫我|通知我)(?!名)")
 """What asks for one behind a time."""
-_REMIND_LATER = re.compile(r"\b(?:please )?(?:remind me|erinnere? mich)\b", re.IGNORECASE)
-_LEADING = re.compile(r"(?:to|that|about|of|daran|dass|an)\s+", re.IGNORECASE)
+_REMIND_LATER = re.compile(
+    r"\b(?:please )?(?:remind me|erinnere? mich)\b|^(?:kannst|könntest|würdest) du mich\b"
+    r"(?=.*\berinnern$)|\berinnern$",
+    re.IGNORECASE,
+)
+_LEADING = re.compile(
+    r"(?:to|that|about|of|daran,?(?: dass)?|dass|ans|an(?: (?:den|die|das|der))?)\s+", re.IGNORECASE
+)
 _ALARM = re.compile(
     r"(?:wake me(?: up)?|(?:set|start)(?: me)? (?:a|an|the|my) (?:alarm|timer|countdown)"
     r"|(?:weck|wecke) mich|stell(?:e)?(?: mir)? (?:einen|den) (?:wecker|timer))\b"
@@ -161,8 +167,9 @@ def _find_reminder(plain: str) -> Wish | None:
         told = plain[begun.end() :]
         when, rest = _split(told)
         return Wish("schedule", when, say=_drop_leading(rest))
-    if plain.endswith(("?", "？")):
+    if plain.endswith(("?", "？")) and not _REMIND_LATER.match(plain):
         return None
+    plain = plain.rstrip("?？ ")
     asked = _REMIND_ZH.search(plain)
     if asked:
         when, rest = _split(plain)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.language import choose_texts_of
@@ -18,6 +17,7 @@ from functions.agent.schedules.schedule import (
     SCHEDULES_MOST,
     Schedule,
 )
+from functions.agent.schedules.time_field import read_time
 from functions.agent.schedules.when import When, list_next
 from functions.agent.services.call_context import (
     Arguments,
@@ -27,7 +27,7 @@ from functions.agent.services.call_context import (
     read_text,
 )
 from functions.texts.en import Texts
-from functions.time.time_zone import DAY_SECONDS, find_zone, load_zone, to_local
+from functions.time.time_zone import DAY_SECONDS, find_zone, to_local
 from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import keys
@@ -38,11 +38,6 @@ if TYPE_CHECKING:
 SCHEDULE, LIST, CANCEL = "schedule-wakeup", "list-wakeups", "cancel-wakeup"
 TIMES_MOST: Final = 1_000
 SHOWN_CHARACTERS: Final = 200
-ASK: Final = "ask the person exactly that, and call it again with a time that leaves no doubt"
-ONLY_A_TIME: Final = (
-    "put only the time into when, as in: every weekday at 8; what is to happen goes into text or"
-    " say"
-)
 TEXT_OR_SAY: Final = "text is what you will do then; say is what is said then, as it stands"
 
 
@@ -160,14 +155,13 @@ def _require_room_for_guest(context: CallContext, *, works: bool) -> None:
 
 def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
     """Return the times that the arguments ask for; `UsageError` EINVAL where they are not plain."""
-    # the patterns of all phrases take 40 ms to compile, which no other call should wait for
-    from functions.agent.schedules.phrase import Question, ask_for_zone, parse_when
-
     zone = home.zone
     named = read_text(arguments, "zone")
     if named:
         zone = find_zone(named)
         if not zone:
+            from functions.agent.schedules.phrase import ask_for_zone
+
             raise UsageError(
                 "EINVAL",
                 ask_for_zone(one_line(named, NAME_CHARACTERS), now, home.texts).message,
@@ -175,38 +169,10 @@ def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
             )
     words = clean_text(read_text(arguments, "when"))
     until = clean_text(read_text(arguments, "until"))
-    when = None if until else _read_moment(words, zone, now, home.texts)
-    if when is None:
-        try:
-            when, rest = parse_when(
-                f"{words} until {until}" if until else words, now, zone, home.texts
-            )
-        except Question as question:
-            raise UsageError("EINVAL", question.message, suggestion=ASK) from None
-        if rest:
-            left = one_line(rest, NAME_CHARACTERS)
-            raise UsageError(
-                "EINVAL", f"when is more than a time: {left!r}", suggestion=ONLY_A_TIME
-            )
+    when = read_time(words, now, zone, home.texts, until)
     if arguments.get("times") is None or when.kind == "at":
         return when
     return replace(when, times=read_number(arguments, "times", 1, TIMES_MOST))
-
-
-def _read_moment(words: str, zone: str, now: float, texts: Texts) -> When | None:
-    """Return the one time that a date with a `T` before its time means; None for other words."""
-    if "T" not in words.upper():
-        return None
-    try:
-        moment = datetime.fromisoformat(words)
-        if not moment.tzinfo:
-            moment = moment.replace(tzinfo=load_zone(zone))
-        at = moment.timestamp()
-    except (ValueError, OverflowError):
-        return None
-    if at <= now:
-        raise UsageError("EINVAL", texts.when_past.format(words=words), suggestion=ASK)
-    return When(kind="at", at=at, zone=zone)
 
 
 def _find_schedule(context: CallContext, home: _Home, named: str) -> Schedule:

@@ -1,0 +1,77 @@
+"""A field that holds a time and nothing else: words, a cron expression, or a date and time as ISO
+8601 has them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from functions.agent.schedules.when import CRON_CHARACTERS, When, expand_cron
+from functions.texts.en import Texts
+from functions.time.time_zone import load_zone
+from sigil.errors import UsageError, one_line
+
+SHOWN_CHARACTERS: Final = 60
+ASK: Final = "ask the person exactly that, and send it again with a time that leaves no doubt"
+ONLY_A_TIME: Final = "send only the time, as in: every weekday at 8; what is to happen stands apart"
+_ISO: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?", re.ASCII
+)
+
+
+def read_time(words: str, now: float, zone: str, texts: Texts, until: str = "") -> When:
+    """Return the time that a field holds, and the end that another one gives it.
+
+    `UsageError` EINVAL for no time, one that may be two, and words that say more; where a person
+    can tell which one is meant, the message is the question to them.
+    """
+    if _ISO.fullmatch(words):
+        return When(kind="at", at=_read_moment(words, now, zone, texts), zone=zone)
+    cron = expand_cron(words) if len(words) <= CRON_CHARACTERS else ""
+    when = When(kind="cron", cron=cron, zone=zone) if cron else _read_words(words, now, zone, texts)
+    return replace(when, until=_read_end(until, now, when.zone, texts)) if until else when
+
+
+def _read_words(words: str, now: float, zone: str, texts: Texts) -> When:
+    # the patterns of all phrases take 40 ms to compile, which no other request should wait for
+    from functions.agent.schedules.phrase import Question, parse_when
+
+    try:
+        when, rest = parse_when(words, now, zone, texts)
+    except Question as question:
+        raise UsageError("EINVAL", question.message, source="schedule", suggestion=ASK) from None
+    if rest:
+        raise UsageError(
+            "EINVAL",
+            f"{one_line(rest, SHOWN_CHARACTERS)!r} is no part of a time",
+            source="schedule",
+            suggestion=ONLY_A_TIME,
+        )
+    return when
+
+
+def _read_end(until: str, now: float, zone: str, texts: Texts) -> float:
+    """Return the last moment; a day counts to its last minute."""
+    if _ISO.fullmatch(until):
+        return _read_moment(until, now, zone, texts)
+    try:
+        return _read_words(f"every hour until {until}", now, zone, texts).until
+    except UsageError as problem:
+        problem.message = f"until: {problem.message}"
+        raise
+
+
+def _read_moment(words: str, now: float, zone: str, texts: Texts) -> float:
+    try:
+        moment = datetime.fromisoformat(words)
+        at = (moment if moment.tzinfo else moment.replace(tzinfo=load_zone(zone))).timestamp()
+    except (ValueError, OverflowError):
+        message = texts.when_no_such_date.format(words=words)
+        raise UsageError("EINVAL", message, source="schedule", suggestion=ASK) from None
+    if at <= now:
+        message = texts.when_past.format(words=words)
+        raise UsageError("EINVAL", message, source="schedule", suggestion=ASK)
+    return at
