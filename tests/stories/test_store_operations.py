@@ -210,6 +210,21 @@ def test_a_message_that_speaks_of_a_time_costs_one_write_once(
     assert len(take_turn(agent, kv, 6, "and dinner at 8 pm")) == usual
 
 
+def test_a_heartbeat_makes_no_message_dearer(
+    counted: tuple[AgentRuntime, CountingKV],
+) -> None:
+    agent, kv = counted
+    take_turn(agent, kv, 1)
+    usual = len(take_turn(agent, kv, 2))
+    take_turn(agent, kv, 3, "/heartbeat 30m")
+    operations = take_turn(agent, kv, 4)
+    assert len(operations) == usual, "\n".join(operations)
+    assert not [each for each in operations if "wakeup" in each]
+    kv.operations.clear()
+    agent.inputs.tell_heartbeats(kv, agent.app.clock.now())
+    assert [each.split(" ")[0] for each in kv.operations] == ["get"]
+
+
 def test_a_linked_chat_asks_for_no_more(
     counted: tuple[AgentRuntime, CountingKV], model: ScriptedModel
 ) -> None:

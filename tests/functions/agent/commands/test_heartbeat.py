@@ -111,7 +111,7 @@ def test_mail_lets_it_run_and_what_matters_is_told_where_it_was_set(
     assert f"runs in the last 30 days: 1, with {run.tokens:,} tokens" in tell(chats, "/heartbeat")
 
 
-def test_a_message_is_noted_for_the_heartbeat_without_asking_the_store(
+def test_a_message_lets_a_heartbeat_that_looks_rarely_look_soon(
     chats: Chats, model: ScriptedModel
 ) -> None:
     tell(chats, "/heartbeat 1m")
