@@ -77,6 +77,7 @@ KINDS: Final[Mapping[str, str]] = {
     "listening": "marks",
     "binding": "marks",
     "native-calls": "marks",
+    "begun": "marks",
     "doc": "documents",
     "doc-version": "document versions",
     "thing": "things",

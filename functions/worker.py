@@ -322,7 +322,8 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
         raise _OtherConsolidationsRun(app.clock.now() - event.at)
     try:
         with _lost_body_is_final():
-            run = consolidate_owed(session, app, partial(_note_step, event, runtime), until)
+            watch = partial(_note_step, event, runtime)
+            run = consolidate_owed(session, app, watch, until, event.behalf)
     finally:
         runtime.consolidations.release()
     allowances = app.make_allowances(run.zone)

@@ -248,12 +248,12 @@ class OwedConsolidation:
 
 
 def consolidate_owed(
-    session: str, app: App, watch: Watch = ignore_step, until: float = inf
+    session: str, app: App, watch: Watch = ignore_step, until: float = inf, by: str = ""
 ) -> OwedConsolidation:
     """Let memory hear of what left the history of a session (S of the keys), beside its turns.
 
-    It may take until a time of the monotonic clock. Whoever repeats it writes nothing twice. Raises
-    `BackendError` when the store cannot be used.
+    It may take until a time of the monotonic clock, on behalf of the person `by`. Whoever repeats
+    it writes nothing twice. Raises `BackendError` when the store cannot be used.
     """
     breakers = app.make_breakers(session, beside=True)
     places = [keys.session_head(session), keys.memory_progress(session), *breakers.list_keys()]
@@ -265,7 +265,8 @@ def consolidate_owed(
         return OwedConsolidation()
     # what it spends has a sum of its own, beside that of the turns
     alone = replace(known.safety.in_period(breakers.current_period()), spent=0, ticks=0)
-    side = SideRequests(session, app, replace(known, safety=alone), breakers, until, tries=1)
+    paid = replace(known, safety=alone)
+    side = SideRequests(session, app, paid, breakers, until, tries=1, by=by)
     backlog = load_backlog(side)
     upto = max(backlog.ends.values())
 
@@ -284,6 +285,7 @@ def consolidate_owed(
 
     result = consolidate(side, backlog, upto, may_tell=is_still_stored)
     breakers.settle(side.document.safety)
+    side.journal.finish(side.document.ledger)
     document = side.document
     left = any(document.consolidated < message.seq <= upto for message in backlog.messages)
     has_failed = document.failures > (0 if result.entries else known.failures)

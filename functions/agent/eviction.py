@@ -46,7 +46,8 @@ def evict(side: SideRequests, room: float, watch: Watch) -> Document:
 
     document = apply_compaction(side.document, compacted, app, ask)
     # the note in place of the dropped messages may have cost a request
-    return replace(document, safety=side.document.safety, usage=side.document.usage)
+    paid = side.document
+    return replace(document, safety=paid.safety, usage=paid.usage, ledger=paid.ledger)
 
 
 def evict_before_turn(

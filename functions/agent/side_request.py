@@ -13,6 +13,7 @@ from typing import Final
 from functions.agent import tokens
 from functions.agent.app import App
 from functions.agent.ledger.entry import UNKNOWN, Entry
+from functions.agent.ledger.journal import RequestJournal
 from functions.agent.messages import Usage
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
@@ -20,13 +21,15 @@ from functions.agent.model.offline_signature import NAME as OFFLINE
 from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.session.document import Document
-from functions.events import OWN
+from functions.events import OWN, Event
 from functions.texts.en import Texts
 from functions.texts.languages import load_texts
 from sigil.errors import UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import keys
 
+MEMORY: Final = "memory"
+"""The event and the kind of entries about what memory asks beside the turns."""
 SECONDS = 60.0
 """The model may take so long for one request."""
 TRIES = 3
@@ -41,8 +44,9 @@ class SideRequests:
     `document` counts what they cost; the caller saves it. A reason that an owner unlocked since, or
     that a new period ended, no longer stops them. `until` is when all of them have to be over, a
     time of the monotonic clock. `tries` is how many tries of a request may fail; once the model was
-    away nothing more is asked. `trace` has the failures, for the turn's trace, and `entries` are
-    for the ledger.
+    away nothing more is asked. `trace` has the failures, for the turn's trace. `event` is the one
+    that they belong to; without it they are memory's, beside the turns, and `by` is the person on
+    whose behalf that is. Each is noted before it is sent.
     """
 
     def __init__(
@@ -54,11 +58,16 @@ class SideRequests:
         until: float = inf,
         *,
         tries: int = TRIES,
+        event: Event | None = None,
+        by: str = "",
     ) -> None:
         self.session = session
         self.app = app
         self.trace: tuple[Mapping[str, Json], ...] = ()
-        self.entries: tuple[Entry, ...] = ()
+        if event:
+            self.journal = RequestJournal(app.kv, session, event.id, event.kind, event.behalf)
+        else:
+            self.journal = RequestJournal(app.kv, session, MEMORY, MEMORY, by, beside=True)
         self._until = until
         self._tries = tries
         self._away: ModelReply | None = None
@@ -106,6 +115,8 @@ class SideRequests:
         ]
         started = self.app.clock.monotonic()
         deadline = min(started + SECONDS, self._until)
+        begun = {"model": self.document.model or self.app.model.name, "aside": True}
+        self.journal.begin(begun, self.app.clock.now(), self.document.ledger)
         reply = self.app.model.chat(
             ModelRequest(
                 messages,
@@ -129,9 +140,11 @@ class SideRequests:
         usage = fill_usage(reply, estimate, self.document.ratio)
         counted = None if reply.finish == "stopped" else usage
         entry = describe_request(self.app, self.document, reply, counted, ms=ms, aside=True)
-        self.entries = (*self.entries, replace(entry, at=self.app.clock.now()))
+        ledger = self.journal.end(entry, self.app.clock.now(), self.document.ledger)
         safety = self._breakers.record_request(self.document.safety, None, usage)
-        self.document = replace(self.document, safety=safety, usage=self.document.usage + usage)
+        self.document = replace(
+            self.document, safety=safety, usage=self.document.usage + usage, ledger=ledger
+        )
         return reply
 
     def _find_stop_reason(self) -> str:

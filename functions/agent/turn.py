@@ -31,6 +31,7 @@ from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict, note_enough_unheard
 from functions.agent.language import choose_texts_for, mentions_time
 from functions.agent.ledger.entry import UNKNOWN, Entry
+from functions.agent.ledger.journal import adopt_journal
 from functions.agent.ledger.ledger import Ledger
 from functions.agent.loop import MAIL_SHARE, SAVE_SECONDS, RoundContext, run_rounds
 from functions.agent.mailbox import Mail, Mailbox, format_mails, scope_of, take_fitting
@@ -230,6 +231,7 @@ def read_turn_records(
     groups: tuple[Sequence[Key], ...] = (
         [] if opened else [keys.session_head(session)],
         [keys.memory_progress(session)],
+        [keys.begun_requests(session), keys.begun_requests(keys.memory_of(session))],
         [keys.seen_event(session, event.id)],
         breakers.list_keys(),
         people.list_keys(event),
@@ -241,9 +243,20 @@ def read_turn_records(
         [keys.session_head(home)] if home else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
-    head, progress, seen, safety, person, prompt, listening, asked, binding, policies, homes = (
-        [next(items) for _ in group] for group in groups
-    )
+    (
+        head,
+        progress,
+        begun,
+        seen,
+        safety,
+        person,
+        prompt,
+        listening,
+        asked,
+        binding,
+        policies,
+        homes,
+    ) = ([next(items) for _ in group] for group in groups)
     if bound:
         agent = parse_binding(binding[0]).find_agent(event.order)
         if agent != bound.agent:
@@ -251,7 +264,12 @@ def read_turn_records(
     breakers.use_items(safety)
     if opened is None:
         opened = app.sessions.decode_head(session, head[0])
+    if opened.document.turn is None:
+        # whoever closed the last turn may have crashed before it wrote down what it did
+        opened = flush_ledger(opened, app)
     document = adopt_progress(session, opened.document, progress[0])
+    ledger = adopt_journal(document.ledger, begun[0], is_over=True)
+    document = replace(document, ledger=adopt_journal(ledger, begun[1], is_over=False))
     if event.is_own_work and event.kind != "continue":
         # its days and hours are those of whoever it is for, as they are now
         zone = app.sessions.decode_head(home, homes[0]).document.zone if home else ""
@@ -396,8 +414,6 @@ def _begin_turn(
     """
     app = context.app
     breakers = context.breakers
-    # whoever closed the last turn may have crashed before it wrote down what it did
-    opened = flush_ledger(opened, app)
     stored = opened.document.safety
     opened = _with_safety(opened, breakers.mark_damage_noticed(stored))
     turn = Turn(event, began=app.clock.now())
@@ -453,12 +469,11 @@ def _begin_turn(
     preamble = app.build_preamble(opened.memory, prompt, own=event.is_own_work)
     room = app.count_room(preamble, opened.document.ratio)
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
-    side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1)
+    side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1, event=event)
     kept = room * KEPT_SHARE
     if event.is_posted or (event.kind == "wakeup" and not chain.count_hops(event)):
         kept = min(kept, LIGHT_TOKENS)
     document = note_enough_unheard(evict(side, kept, context.watch))
-    document = document.note(side.entries, event, app.clock.now())
     document, turn = _charge_turn(opened, document, turn, side.trace)
     allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
     # of what came over a hook, the model reads as much as has room

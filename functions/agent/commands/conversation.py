@@ -190,6 +190,7 @@ def run_btw(call: CommandCall) -> CommandResult:
         app,
         call.document,
         until=app.clock.monotonic() + app.turn_seconds,
+        event=call.event,
     )
     preamble = app.build_preamble(call.memory)
     said = _list_said(call.document.messages)
@@ -202,7 +203,7 @@ def run_btw(call: CommandCall) -> CommandResult:
         answer = texts.could_not_answer.format(why=explain_error(reply, texts))
     else:
         answer = clean_text(reply.text).strip() or texts.no_answer
-    return CommandResult(answer, aside.document, trace=aside.trace, entries=aside.entries)
+    return CommandResult(answer, aside.document, trace=aside.trace)
 
 
 COMMANDS: Final[Commands] = {

@@ -73,7 +73,7 @@ def _consolidate_chat(call: CommandCall) -> CommandResult:
     texts = call.texts
     opened = _save_words(call)
     until = app.clock.monotonic() + app.turn_seconds
-    aside = SideRequests(call.session, app, opened.document, until=until)
+    aside = SideRequests(call.session, app, opened.document, until=until, event=call.event)
     try:
         known = load_backlog(aside)
         if known.messages:
@@ -86,9 +86,7 @@ def _consolidate_chat(call: CommandCall) -> CommandResult:
         text = texts.mem_failed
     if text != texts.mem_nothing_new:
         text = sign_text(text, app.model.name, call.event.platform, texts)
-    return CommandResult(
-        text, _archive_words(aside.document, call), opened, aside.trace, aside.entries
-    )
+    return CommandResult(text, _archive_words(aside.document, call), opened, aside.trace)
 
 
 def _save_words(call: CommandCall) -> SessionHandle:

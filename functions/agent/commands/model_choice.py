@@ -33,16 +33,17 @@ def run_model(call: CommandCall) -> CommandResult:
         return CommandResult(texts.model_back.format(name=app.model.name), document)
     if not _NAME.fullmatch(call.text):
         return call.reply(texts.model_bad)
-    aside = SideRequests(call.session, app, replace(call.document, model=call.text), tries=1)
+    chosen = replace(call.document, model=call.text)
+    aside = SideRequests(call.session, app, chosen, tries=1, event=call.event)
     reply = aside.ask(PROBE_SYSTEM, PROBE)
     # a second model may have answered in its place
     if reply.finish == "error" or reply.failure:
         why = explain_error(reply, texts)
         document = replace(aside.document, model=call.document.model)
         text = texts.model_refused.format(name=call.text, why=why)
-        return CommandResult(text, document, trace=aside.trace, entries=aside.entries)
+        return CommandResult(text, document, trace=aside.trace)
     text = texts.model_set.format(name=call.text)
-    return CommandResult(text, aside.document, trace=aside.trace, entries=aside.entries)
+    return CommandResult(text, aside.document, trace=aside.trace)
 
 
 COMMANDS: Final[Commands] = {

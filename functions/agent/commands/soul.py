@@ -69,7 +69,7 @@ def _rewrite_soul(call: CommandCall) -> CommandResult:
     documents = call.app.documents
     texts = call.texts
     before = documents.read(call.scope, "soul")
-    aside = SideRequests(call.session, call.app, call.document)
+    aside = SideRequests(call.session, call.app, call.document, event=call.event)
     current = delimit_text("SOUL.md", before.text or FIRST_SOUL)
     reply = aside.ask(PROMPT, f"{current}\n\n{delimit_text('USER INSTRUCTIONS', call.text)}")
     text = strip_code_fence(clean_text(reply.text))
@@ -85,7 +85,7 @@ def _rewrite_soul(call: CommandCall) -> CommandResult:
     else:
         model = call.app.model.name
         answer = sign_text(texts.soul_updated, model, call.event.platform, texts)
-    return CommandResult(answer, aside.document, trace=aside.trace, entries=aside.entries)
+    return CommandResult(answer, aside.document, trace=aside.trace)
 
 
 def _explain_rejection(reply: ModelReply, text: str, texts: Texts) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Annotated, Final
 
@@ -27,6 +27,7 @@ from sigil.protocol import Json
 from sigil.storage.stored import Stored
 
 EVENT_CHARACTERS: Final = 300
+JOURNALS_MOST: Final = 4
 Row = Mapping[str, Json]
 """An entry in its place: `seq`, `at`, `what`, `event` and its `kind`, `by`, `facts`, `hash`."""
 
@@ -36,16 +37,33 @@ class LedgerChain(Stored):
     """The end of a session's chain.
 
     `count` is the number of its last entry, and `tip` that entry's hash. `pending` are the last
-    entries as far as they may not be in the ledger yet.
+    entries as far as they may not be in the ledger yet. `adopted` has how many rows of each of the
+    last journals it has, by the journals' ids.
     """
 
     name: str = ""
     count: Annotated[int, Meta(ge=0, lt=10**12)] = 0
     tip: str = ""
     pending: tuple[Row, ...] = ()
+    adopted: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def add(self, entries: Sequence[Entry], event: Event, now: float) -> LedgerChain:
         """Return the chain with entries of the turn of `event` at its end."""
+        rows = [describe_entry(entry, event.id, event.kind, event.behalf, now) for entry in entries]
+        return self.append(rows)
+
+    def adopt(self, journal: str, rows: Sequence[Row]) -> LedgerChain:
+        """Return the chain with what a journal has beyond the rows that it had."""
+        known = self.adopted.get(journal, 0)
+        if len(rows) <= known:
+            return self
+        adopted = {id: count for id, count in self.adopted.items() if id != journal}
+        latest = list(adopted.items())[1 - JOURNALS_MOST :]
+        chain = replace(self, adopted={**dict(latest), journal: len(rows)})
+        return chain.append(rows[known:])
+
+    def append(self, entries: Sequence[Row]) -> LedgerChain:
+        """Return the chain with entries, which have no place in a chain yet, at its end."""
         if not entries:
             return self
         name = self.name or secrets.token_hex(8)
@@ -54,18 +72,25 @@ class LedgerChain(Stored):
         rows: list[Row] = []
         for entry in entries:
             count += 1
-            row: dict[str, Json] = {
-                "seq": count,
-                "at": round(entry.at or now, 3),
-                "what": entry.what,
-                "event": one_line(event.id, EVENT_CHARACTERS),
-                "kind": event.kind,
-                "by": hash_person(entry.by or event.behalf),
-                "facts": clean_facts(entry.facts),
-            }
+            row: dict[str, Json] = {"seq": count, **entry}
             tip = hash_row(row, tip)
             rows.append({**row, "hash": tip})
         return replace(self, name=name, count=count, tip=tip, pending=(*self.pending, *rows))
+
+
+def describe_entry(entry: Entry, event: str, kind: str, by: str, now: float) -> Row:
+    """Return an entry as the ledger has it, before it has a place there.
+
+    `event` names the event that it belongs to, `kind` says what that was, and `by` on whose behalf.
+    """
+    return {
+        "at": round(entry.at or now, 3),
+        "what": entry.what,
+        "event": one_line(event, EVENT_CHARACTERS),
+        "kind": kind,
+        "by": hash_person(entry.by or by),
+        "facts": clean_facts(entry.facts),
+    }
 
 
 def find_root(name: str) -> str:

@@ -265,6 +265,13 @@ def memory_progress(session: str) -> Key:
     return Key(f"session#{session}", "memory")
 
 
+def begun_requests(session: str) -> Key:
+    """The requests to the model that no saved turn of a session tells of; those of memory are under
+    the name of its group.
+    """
+    return Key("begun", session)
+
+
 def native_calls(session: str) -> Key:
     """The mark that the model has made native tool calls in a session whose history does not show
     them any more.
@@ -619,7 +626,9 @@ SESSION_PARTITIONS = frozenset(
         "file",
     )
 )
-SESSION_ITEMS = frozenset(("ready", "ready!", "ready~work", "claim", "listening", "native-calls"))
+SESSION_ITEMS = frozenset(
+    ("ready", "ready!", "ready~work", "claim", "listening", "native-calls", "begun")
+)
 MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
 MEMORY_ITEMS = frozenset(("things", "memory-link"))
 PERSON_PARTITIONS = frozenset(

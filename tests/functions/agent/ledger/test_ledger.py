@@ -19,6 +19,7 @@ from functions.agent.posts import ServiceAnswer
 from functions.agent.services import table
 from functions.agent.services.call_context import Arguments, CallContext
 from functions.agent.session.document import Document, decode_document, encode_document
+from functions.agent.side_request import SideRequests
 from functions.agent.turn import run_turn
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
@@ -134,8 +135,9 @@ def test_the_ledger_has_every_request_and_call_with_the_tokens_that_the_server_t
     assert check(agent) == LedgerCheck(8, 1)
 
 
+@pytest.mark.parametrize("text", ["double it", "/btw what is a double?", "/soul be calm"])
 def test_a_kill_at_any_write_leaves_no_gap_no_double_and_at_most_one_unknown_cost(
-    killable: tuple[AgentRuntime, KillableKV], model: ScriptedModel
+    killable: tuple[AgentRuntime, KillableKV], model: ScriptedModel, text: str
 ) -> None:
     agent, kv = killable
     kills = 0
@@ -145,9 +147,8 @@ def test_a_kill_at_any_write_leaves_no_gap_no_double_and_at_most_one_unknown_cos
             place += 1
             kv.left = place
             kv.writes_first = writes_first
-            begun = len(model.requests)
-            model.then(call(SEARCH), call(CALL), say("found"))
-            happened = event("double it")
+            model.then(*(() if text.startswith("/") else (call(SEARCH), call(CALL), say("found"))))
+            happened = event(text)
             try:
                 closed = run_turn(happened, agent.app)
                 agent.app.sessions.clear_outbox(closed)
@@ -160,20 +161,46 @@ def test_a_kill_at_any_write_leaves_no_gap_no_double_and_at_most_one_unknown_cos
                 assert before <= len(entries(agent, "request"))
             else:
                 break
-            assert len(model.requests) - begun in range(3, 6)
-            while len(model._script):
-                model._script.pop()
+            model._script.clear()
     kv.left = -1
     tell(agent, "and once more")
 
     requests = entries(agent, "request")
     unknown = [row for row in requests if row["facts"].get(UNKNOWN)]
-    assert kills > 10
+    assert kills >= 8
     assert len(unknown) <= kills
     assert len(requests) >= len(model.requests)
     assert count_known(requests) <= count_usage(model)
     assert check(agent).problem == ""
     assert check(agent).entries == agent.app.sessions.open(SESSION).document.ledger.count
+
+
+def test_what_memory_asks_beside_the_turns_enters_the_ledger_once(
+    killable: tuple[AgentRuntime, KillableKV], model: ScriptedModel
+) -> None:
+    agent, _ = killable
+    app = agent.app
+    tell(agent, "hello")
+
+    def ask(times: int) -> SideRequests:
+        side = SideRequests(SESSION, app, app.sessions.open(SESSION).document, by="telegram:5")
+        for _ in range(times):
+            side.ask("be a memory", "remember")
+        return side
+
+    ask(2)  # killed after the second answer: only the first one is noted
+    tell(agent, "while it works")
+    assert len(entries(agent, "request")) == 3
+    side = ask(1)
+    side.journal.finish(side.document.ledger)
+    tell(agent, "and again")
+    tell(agent, "and again")
+
+    beside = [row for row in entries(agent, "request") if row["kind"] == "memory"]
+    assert [bool(row["facts"].get(UNKNOWN)) for row in beside] == [False, True, False]
+    assert len(entries(agent, "request")) == len(model.requests)
+    assert len({row["by"] for row in beside}) == 1
+    assert check(agent) == LedgerCheck(len(model.requests), 1)
 
 
 def test_two_that_write_the_same_entries_down_leave_each_once(

@@ -338,7 +338,7 @@ def test_who_finds_an_entry_takes_its_word_and_goes_on_from_there(
     tell(home, "I am Ada")
     answers(model)
     with pytest.raises(Crash):
-        run_turn(event("/mem"), over(home, Fragile(home.app.kv, 3, after=True)))
+        run_turn(event("/mem"), over(home, Fragile(home.app.kv, 4, after=True)))
     assert [entry.memory for entry in entries(home)] != [None]
     tell(home, "I like tea")
     before = len(model.bodies)
