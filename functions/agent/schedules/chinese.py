@@ -400,6 +400,15 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (re.compile(r"[之以]前"), lambda _: Part(weak=True)),
     (
+        re.compile(r"(?:每个?)?月的?(?:第[一二三四]|最后一)个?工作日"),
+        lambda found: Part(fault="when_no_calendar", words=found[0]),
+    ),
+    (
+        re.compile(r"下个?月[底末]"),
+        lambda _: Part(months=1, period="month", closing=True),
+    ),
+    (re.compile(r"(?:在)?(?:同一|同样的?|这个)时[间候]"), lambda _: Part(daypart=SAME, weak=True)),
+    (
         re.compile(rf"[之以]?前\s*(?:{_SPAN}|一[天晚]|夜)"),
         lambda found: Part(fault="when_no_time", words=found[0]),
     ),
@@ -449,7 +458,9 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         re.compile(rf"(?:一共|总共|共|重复)?\s*(?P<count>{_NUMBER})\s*[次遍回]"),
-        lambda found: Part(times=count(found["count"]), weak=True),
+        lambda found: Part(
+            times=count(found["count"]) if count(found["count"]) > 1 else 0, weak=True
+        ),
     ),
     (
         re.compile(rf"每[天周日月年]{_NUMBER}[次遍回]|[一每][天周]{_NUMBER}[次遍回]"),

@@ -398,7 +398,9 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(fault="when_unit", words=found[0]),
     ),
     (
-        _pattern(rf"(?:{_SPAN}\s+ago|yesterday|last\s+(?:night|week|month|year|{_DAY}))\b"),
+        _pattern(
+            rf"(?:{_SPAN}\s+ago|yesterday|last\s+(?:night|week|month|year|{_DAY}))\b(?!['’]s)"
+        ),
         lambda found: Part(fault="when_past", words=found[0]),
     ),
     (
@@ -442,10 +444,10 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (
-        _pattern(r"(?:on\s+)?(\d{4})-(\d{1,2})-(\d{1,2})(?:T(?=\d))?"),
+        _pattern(r"(?:on\s+)?(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?!\d)(?:T(?=\d))?"),
         lambda found: Part(date=(int(found[1]), int(found[2]), int(found[3])), words=found[0]),
     ),
-    (_pattern(r"(?:on\s+)?(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?(?![\d/])"), _read_slashes),
+    (_pattern(r"(?:on\s+)?(?<!/)(\d{1,2})/(\d{1,2})(?:/(\d{4}|\d{2}))?(?![\d/])"), _read_slashes),
     (
         _pattern(
             rf"(?:(?:on|by)\s+)?(?:the\s+)?(?P<month>{_MONTH})\s*(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
@@ -576,6 +578,35 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
             rf"|(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<unit2>month|year|{_MONTH})\b"
         ),
         _read_end,
+    ),
+    (
+        _pattern(r"(?:0\d|1[0-8]|2[1-3])[0-5]\d\b(?!\s*(?:[%$€]|\w+s\b))"),
+        lambda found: Part(
+            clocks=(ClockTime(int(found[0][:2]), int(found[0][2:]), True),), weak=True
+        ),
+    ),
+    (
+        _pattern(r"(?:at\s+)?the\s+same\s+time\b"),
+        lambda _: Part(daypart=SAME, weak=True),
+    ),
+    (
+        _pattern(
+            rf"(?:at\s+)?(?:half|(?:a )?quarter|{_NUMBER}(?: minutes)?)\s+(?:past|after|to|before)"
+            r"\s+(?:noon|midday|midnight)\b"
+        ),
+        lambda found: Part(fault="when_no_time", words=found[0]),
+    ),
+    (
+        _pattern(r"(?:at\s+)?(?:the\s+)?end\s+of\s+next\s+(?P<unit>month|year)\b"),
+        lambda found: Part(
+            months=1 if found["unit"].lower() == "month" else 12,
+            period=found["unit"].lower(),
+            closing=True,
+        ),
+    ),
+    (
+        _pattern(rf"(?:every|each)\s+(?=(?:{'|'.join(_HOLIDAYS)})\b)"),
+        lambda _: Part(unit="year", step=1),
     ),
     (
         _pattern(r"(?:this|next)\s+weekend\b"),

@@ -217,7 +217,8 @@ def _read_clock(found: re.Match[str]) -> ClockTime:
             hour, minute = hour - 1, 60 - minute
     elif found["hour4"]:
         hour, minute = int(found["hour4"]), int(found["minute4"] or found["minute5"])
-        certain = found["hour4"].startswith("0")
+        # 6:30 Uhr is half past six in the morning; in the evening it is 18:30 Uhr
+        certain = found["hour4"].startswith("0") or "uhr" in found[0].lower()
     elif found["hour6"]:
         hour = count(found["hour6"])
         minute = count(found["minute6"] or "0")
@@ -584,6 +585,35 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(
             in_months=tuple(map(_read_month, re.findall(_MONTH, found["months"], re.IGNORECASE))),
             weak=True,
+        ),
+    ),
+    (
+        _pattern(r"um\s+(?:die\s+gleiche|dieselbe|die\s+selbe)\s+(?:uhr)?zeit\b"),
+        lambda _: Part(daypart=SAME, weak=True),
+    ),
+    (
+        _pattern(r"(?:am|jeden)\s+(?:ersten|letzten|\d\.)\s+(?:werktag|arbeitstag)\b"),
+        lambda found: Part(fault="when_no_calendar", words=found[0]),
+    ),
+    (
+        _pattern(r"(?:am\s+)?ende\s+(?:des\s+)?n(?:ä|ae)chsten\s+(?P<unit>monats|jahres)\b"),
+        lambda found: Part(
+            months=1 if found["unit"].lower() == "monats" else 12,
+            period="month" if found["unit"].lower() == "monats" else "year",
+            closing=True,
+        ),
+    ),
+    (
+        _pattern(rf"jede[nrs]?\s+(?=(?:{'|'.join(map(re.escape, _HOLIDAYS))})\b)"),
+        lambda _: Part(unit="year", step=1),
+    ),
+    (
+        _pattern(
+            r"vom\s+(\d{1,2})\.\s?(\d{1,2})\.?\s+bis\s+(?:zum\s+)?(\d{1,2})\.\s?(\d{1,2})\.?(?!\d)"
+        ),
+        lambda found: Part(
+            start=Part(date=(0, int(found[2]), int(found[1])), words=found[0]),
+            until=Part(date=(0, int(found[4]), int(found[3])), words=found[0]),
         ),
     ),
     (

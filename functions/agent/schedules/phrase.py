@@ -76,9 +76,10 @@ _CHOICE: Final = re.compile(
     r"|\s*(?:或者?|还是)[\d一二两三四五六七八九十]",
     re.IGNORECASE,
 )
+_OWNING: Final = re.compile("['’]s\\b|的")
 _EXCEPT_BEHIND: Final = re.compile(
-    r"[\s,，]*(?:(?:except|excluding|but|apart from|besides|au(?:ß|ss)er|nicht|ohne)\b"
-    r"|除了|除外|但)",
+    r"[\s,，]*(?:(?:except|excluding|apart from|au(?:ß|ss)er)\b|除了|除外"
+    r"|(?:(?:but|aber|nicht|ohne)\b|但)(?=[^,.，。]{0,20}(?:day|weekend|tag|mittwoch|wochenende|周|星期|节)))",
     re.IGNORECASE,
 )
 _EXCEPT_BEFORE: Final = re.compile(
@@ -376,6 +377,8 @@ def _find_doubt(
         if best not in (first, second) or not _BETWEEN.fullmatch(text, first.end, second.start):
             continue
         other = (second if best is first else first).part
+        if other.fault == "when_past" or _OWNING.match(text, second.end):
+            continue  # “last week's report”
         if other.fault:
             return other
         if said.repeats and other.repeats:
