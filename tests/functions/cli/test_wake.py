@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -233,13 +232,17 @@ def test_ctrl_c_stops_the_run_and_the_next_one_waits_for_later(
 ) -> None:
     made = schedule(home, text="look at the mail")
 
+    stopped = threading.Event()
+
     def interrupt(body: object) -> dict[str, object]:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        time.sleep(within(1.0))
+        stopped.wait(within(20.0))
         return call(("sigil_query", {"query": "mail"}))
 
     model.then(interrupt, say("not asked for"))
-    assert run()[0] == 130
+    code = run()[0]
+    stopped.set()
+    assert code == 130
     assert len(model.requests) == 1
     found = home.app.schedules.find(made.id)
     assert found
