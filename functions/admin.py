@@ -16,12 +16,15 @@ from fastapi.concurrency import run_in_threadpool
 from mangum import Mangum
 
 from functions import log, wiring
-from functions.agent import ledger_requests, run_requests, wakeup_requests
+from functions.agent import approvals, ledger_requests, run_requests, wakeup_requests
 from functions.agent.agents.directory import AbsentAgent, AgentDirectory
-from functions.agent.agents.record import is_name, join_name
+from functions.agent.agents.record import is_name, join_name, read_agent
 from functions.agent.app import App
 from functions.agent.commands import control, status
+from functions.agent.policy.document import describe_policy, open_versions
+from functions.agent.policy.proposals import Proposal
 from functions.alerts import Notifier, halt_alert, send_alert
+from functions.events import Event
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil import strict_json
@@ -81,6 +84,8 @@ class WakeupRequest:
 
 
 Answer = Callable[[WakeupRequest], Response]
+Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
+"""Approves or denies a proposal by its id, and returns it with the event that follows."""
 
 
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
@@ -130,6 +135,18 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
 
         routes.add_route(path, endpoint, methods=["GET"])
 
+    def add_deciding_route(path: str, decide: Decide) -> None:
+        async def endpoint(request: Request) -> Response:
+            try:
+                deps = await run_in_threadpool(open_deps)
+                require_admin(await admit_request(request, deps.gate), "does this")
+                id = str(request.path_params["id"])
+                return json_response(await run_in_threadpool(_decide_proposal, deps, id, decide))
+            except SigilError as problem:
+                return failure_response(problem)
+
+        routes.add_route(path, endpoint, methods=["POST"])
+
     add_wakeup_route("GET", "/wakeups", _list_wakeups)
     add_wakeup_route("POST", "/wakeups", _make_wakeup)
     add_wakeup_route("GET", "/wakeups/{id}", _show_wakeup)
@@ -140,6 +157,10 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     add_reading_route("/runs", _list_runs)
     add_reading_route("/runs/{id:path}", _show_run)
     add_reading_route("/ledger", _list_entries)
+    add_reading_route("/policy/{agent}", _show_policy)
+    add_reading_route("/proposals", _list_proposals)
+    add_deciding_route("/proposals/{id}/approve", approvals.approve)
+    add_deciding_route("/proposals/{id}/deny", approvals.deny)
     add_route("POST", "/halt", _halt_agent)
     add_route("POST", "/unlock", _unlock_agent)
     add_route("GET", "/status", _report_status)
@@ -263,6 +284,33 @@ def _show_run(deps: AdminDeps, request: Request) -> object:
 def _list_entries(deps: AdminDeps, request: Request) -> object:
     agent, query = _read_agent(deps, request)
     return ledger_requests.list_entries(deps.app, agent, query)
+
+
+def _show_policy(deps: AdminDeps, request: Request) -> object:
+    app = deps.app
+    name = str(request.path_params["agent"])
+    full_name = app.name
+    if name != app.name:
+        read_agent(app.kv, app.name, name)
+        full_name = join_name(app.name, name)
+    return {"agent": name, **describe_policy(open_versions(app.kv, full_name, app.clock.now))}
+
+
+def _list_proposals(deps: AdminDeps, request: Request) -> object:
+    """Return what waits for an owner, with `?all=1` what was decided in the last month too."""
+    proposals = deps.app.proposals
+    now = deps.app.clock.now()
+    found = proposals.list_open()
+    if request.query_params.get("all") == "1":
+        found = sorted(proposals.scan(), key=lambda each: (each.at, each.id))
+    return {"items": [{**row(each), "state": each.state_at(now)} for each in found]}
+
+
+def _decide_proposal(deps: AdminDeps, id: str, decide: Decide) -> object:
+    proposal, event = decide(deps.app, id, BY)
+    if event:
+        deps.queue.put(event)
+    return {**row(proposal), "state": proposal.state_at(deps.app.clock.now())}
 
 
 def _read_agent(deps: AdminDeps, request: Request) -> tuple[str, dict[str, str]]:

@@ -35,26 +35,24 @@ def show(version: Version = None, agent: Whose = None, json: Json = False) -> No
 
     Example: uncaged policy show > policy.toml
     """
-    from functions.agent.policy.document import read_policies, read_policy_text
+    from functions.agent.policy.document import describe_policy
     from functions.agent.policy.rules import make_row, parse_policy
-    from sigil.storage.kv import keys
 
     with open_agent(switch=True, name=agent) as (app, _):
         versions = app.policy_versions
         if version is None:
-            doc = read_policy_text(versions)
-            stored = app.kv.get(keys.document(versions.agent, NAME))
-            policy = read_policies([stored])[0]
+            row = describe_policy(versions)
         else:
             doc = versions.read_version(versions.agent, NAME, version)
-            policy = parse_policy(doc.text)
+            fields = {"version": doc.version, "at": doc.at, "by": doc.by, "text": doc.text}
+            row = {**fields, **make_row(parse_policy(doc.text))}
     if json:
-        row = {"version": doc.version, "at": doc.at, "by": doc.by, "text": doc.text}
-        Printer(json=True).document({**row, **make_row(policy)})
+        Printer(json=True).document(row)
         return
-    Printer().text(doc.text)
-    if policy.closed:
-        Printer().note(f"{policy.closed}; `uncaged policy rollback` brings back an earlier version")
+    Printer().text(str(row["text"]))
+    if row["closed"]:
+        hint = "`uncaged policy rollback N` brings back an earlier version"
+        Printer().note(f"{row['closed']}; {hint}")
 
 
 @cli.command("set")

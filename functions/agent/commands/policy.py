@@ -7,6 +7,7 @@ from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
 from functions.agent.commands.document_versions import format_versions
+from functions.agent.ledger.entry import Entry
 from functions.agent.policy.document import (
     NAME,
     read_policy_text,
@@ -26,8 +27,12 @@ def run_policy(call: CommandCall) -> CommandResult:
     texts = call.texts
     if not call.event.private:
         return call.reply(texts.policy_in_private)
+    before = call.app.policy_versions.read(call.scope, NAME).version
     try:
-        return call.reply(_answer(call))
+        text = _answer(call)
+        after = call.app.policy_versions.read(call.scope, NAME).version
+        entries = (Entry("policy", {"version": after}),) if after != before else ()
+        return CommandResult(text, call.document, entries=entries)
     except Conflict:
         return call.reply(texts.policy_meanwhile)
     except (UsageError, BackendError) as problem:

@@ -226,6 +226,10 @@ class Documents:
             if doc:
                 yield doc
 
+    def read_stored(self, scope: str, name: str) -> Item | None:
+        """Return the newest version as it is stored, None when there is none."""
+        return self._kv.get(keys.document(scope, self._require_name(scope, name)))
+
     def _read_head(self, scope: str, name: str) -> tuple[Doc, str]:
         """Return the newest version of a document and the store's version, empty without one."""
         item = self._kv.get(keys.document(scope, name))

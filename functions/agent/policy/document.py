@@ -16,6 +16,7 @@ from functions.agent.policy.rules import (
     TEXT_CHARACTERS,
     Policy,
     close_policy,
+    make_row,
     parse_policy,
 )
 from sigil.errors import BackendError, UsageError
@@ -77,3 +78,16 @@ def read_policy_text(versions: Documents) -> Doc:
     """Return the newest version of a policy; one that was never written has the first text."""
     doc = versions.read(versions.agent, NAME)
     return doc if doc.version else replace(doc, text=FIRST_TEXT.strip())
+
+
+def describe_policy(versions: Documents) -> dict[str, object]:
+    """Return the newest version of a policy with what it says, for programs."""
+    doc = read_policy_text(versions)
+    policy = read_policies([versions.read_stored(versions.agent, NAME)])[0]
+    return {
+        "version": doc.version,
+        "at": doc.at,
+        "by": doc.by,
+        "text": doc.text,
+        **make_row(policy),
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from functions.agent.ledger.ledger import Ledger
 from functions.agent.policy.act import Act, make_actor
 from functions.agent.policy.editing import add_rule, choose_preset, drop_rule
 from functions.agent.policy.rules import FIRST_TEXT, decide, parse_policy
@@ -30,6 +31,8 @@ def test_an_owner_changes_the_policy_in_a_private_chat(home: AgentRuntime) -> No
         *range(5, 0, -1)
     ]
     assert "- 2: " in tell(home, "/policy history")[0]
+    rows = [row for _, row in Ledger(home.stores.kv, "main").scan() if row["what"] == "policy"]
+    assert [row["facts"] for row in rows] == [{"version": number} for number in range(1, 6)]
 
 
 @pytest.mark.parametrize(
