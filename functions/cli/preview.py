@@ -14,6 +14,8 @@ from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.session.document import Document
 from functions.agent.toolset import STATIC, define_tools, in_scope
 from sigil.json_fields import as_string
+from sigil.protocol import OWN_WORK
+from sigil.storage.kv import keys
 from sigil.strict_json import canonical
 
 
@@ -48,15 +50,17 @@ def preview_prompt(session: str, document: Document, app: App) -> Preview:
 
     It changes nothing and costs nothing: the model is not asked for a summary.
     """
-    preamble = app.build_preamble(document.memory or session)
+    own = keys.unescape(session.partition("#")[2]).startswith(OWN_WORK)
+    preamble = app.build_preamble(document.memory or session, own=own)
     room = app.count_room(preamble, document.ratio)
     compacted = apply_strategy(app.strategy, document.messages, room)
     document = apply_compaction(document, compacted, app, lambda *_: "")
     offers = in_scope(document.messages)
-    messages = build_prompt(preamble, document.messages, app.make_stamp(document))
+    stamp = app.make_stamp(document)
+    messages = build_prompt(preamble, document.messages, stamp, len(document.messages))
     tools = define_tools(offers)
-    parts = list(preamble.segments)
-    for message in messages[1:]:
+    parts = [*preamble.segments, *preamble.remembered]
+    for message in messages[1 : len(document.messages) + 1]:
         name = f"{message['role']} calls" if message.get("tool_calls") else message["role"]
         content = as_string(message["content"])
         lines = [content] if content else []

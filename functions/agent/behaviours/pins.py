@@ -117,4 +117,10 @@ def _find_offers(name: str, registry: Registry, caller: Caller) -> tuple[Offer, 
         hits = registry.query(name, caller).hits
     except (BackendError, UsageError):
         return ()
-    return tuple(hit.offer for hit in hits if hit.offer.name == name)
+    for hit in hits:
+        if hit.offer.name == name:  # a bundle's members are pinned with it
+            return hit.loads
+        for offer in hit.loads:
+            if offer.name == name:
+                return (offer,)
+    return ()

@@ -9,9 +9,12 @@ from typing import Any
 import orjson
 import pytest
 
+from functions.agent.access.links import LinkedChat
 from functions.agent.behaviours.built_in import BUILT_IN
 from functions.agent.consolidation import OWNERS_WISHES, PROMPT
 from functions.agent.messages import SCHEDULED_NOTE
+from functions.agent.policy.document import open_versions, write_policy
+from functions.agent.policy.rules import FIRST_TEXT
 from functions.agent.runs.result import describe
 from functions.agent.runs.run import load_run
 from functions.agent.schedules.schedule import HEARTBEAT, Schedule, make_event
@@ -27,7 +30,7 @@ from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
 from tests.functions.agent.test_own_work import BY, own, run, work
 from tests.functions.chats import Chats
-from tests.functions.people import platform
+from tests.functions.people import OWNER, platform
 
 SLEEP = call(("cap_sleep", {}))
 
@@ -271,6 +274,38 @@ def test_tell_says_something_at_once_and_only_to_its_own_people(
     assert "ENOENT" in results(model.bodies[-1])[-1]
 
 
+def test_tell_reaches_the_chats_that_the_person_has_linked_and_no_others(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    app = chats.runtime.app
+    model.then(say("hello"))
+    chats.write(1, "hello")
+    chats.work_off()
+    home = app.sessions.open(keys.session_of("main", BY))
+    scope = "main#memory~1"
+    app.sessions.save(home, replace(home.document, memory=scope))
+    app.links.join(scope, LinkedChat("telegram:77", BY, "Ada", app.clock.now()))
+    others = ("own:main", "http:admin:main", "telegram:-100", "telegram:78", " telegram:77 x")
+    told = [("cap_tell", {"text": "psst", "to": to}) for to in ("telegram:77", *others)]
+    model.then(call(*told), say("[SILENT]"), say("[SILENT]"))
+    run(chats, work(1))
+    answers = results(model.bodies[2])
+    assert ["EPERM" in answer for answer in answers] == [False, *[True] * len(others)]
+    psst = [each["chat_id"] for each in chats.bot.messages if each["text"] == "psst"]
+    assert psst == [77]
+    assert {each["chat_id"] for each in chats.bot.messages} == {OWNER, 77}
+
+
+def test_the_policy_decides_where_it_may_be_said(chats: Chats, model: ScriptedModel) -> None:
+    versions = open_versions(chats.runtime.app.kv, "main", chats.runtime.app.clock.now)
+    text = FIRST_TEXT.replace("rules = [", 'rules = ["deny own-work say *"')
+    write_policy(versions, text, by="test")
+    model.then(call(("cap_tell", {"text": "psst"})), say("[SILENT]"), say("[SILENT]"))
+    run(chats, work(1))
+    assert "psst" not in "".join(chats.list_texts())
+    assert "EPERM" in results(model.bodies[1])[0]
+
+
 def test_quiet_hours_hold_back_what_is_told(chats: Chats, model: ScriptedModel) -> None:
     chats.write(1, "/quiet 00:00-23:59")
     chats.work_off()
@@ -327,6 +362,20 @@ def test_what_cannot_be_pinned_is_left_out_and_said_in_the_trace(
     run(chats, work(1))
     assert tools_of(model.bodies[0])[2:] == ["cap_double", "cap_sleep"]
     assert steps(chats)[0]["left_out"] == ["nothing-such", "triple"]
+
+
+def test_a_pinned_bundle_brings_its_members_and_a_pinned_member_comes_alone(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(library="builtin")
+    write(chats, "whole", '+++\npins = ["schedule"]\n+++\nLook.')
+    write(chats, "part", '+++\npins = ["list-wakeups"]\n+++\nLook.')
+    model.then(say("[SILENT]"), say("[SILENT]"))
+    run(chats, work(1, data={"behaviour": "part"}))
+    run(chats, work(2, data={"behaviour": "whole"}, session="own:other"))
+    part, whole = (tools_of(body)[2:] for body in model.bodies)
+    assert part == ["cap_list_wakeups"]
+    assert sorted(whole) == ["cap_cancel_wakeup", "cap_list_wakeups", "cap_schedule_wakeup"]
 
 
 def test_a_schedule_runs_its_behaviour_with_its_model_and_counts_the_whole_chain(
