@@ -142,6 +142,20 @@ def test_what_is_kept_in_memory_passes_the_gate(agent: AgentRuntime, model: Scri
         assert last_results(model)[-1].get("error", {}).get("code", "") == code
 
 
+def test_of_a_bundle_only_the_members_are_found_that_may_be_called(
+    agent: AgentRuntime, model: ScriptedModel
+) -> None:
+    query = ("sigil_query", {"query": "cancel my reminder"})
+    for rules, tools in (
+        (("deny guest call cancel-wakeup",), {"cap_schedule_wakeup", "cap_list_wakeups"}),
+        (("deny guest find schedule",), set()),
+    ):
+        set_policy(agent, *rules)
+        model.then(call(query), say("so"))
+        tell(agent, "cancel it", session=f"telegram:9{len(tools)}", sender=GUEST)
+        assert {each for each in offered(model.bodies[-1]) if each.startswith("cap_")} == tools
+
+
 def test_a_reminder_passes_the_gate_when_it_is_made_and_when_it_is_said(
     agent: AgentRuntime,
 ) -> None:

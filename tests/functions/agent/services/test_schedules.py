@@ -13,15 +13,16 @@ import pytest
 
 from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST
 from functions.agent.schedules.tick import wake_agents
+from functions.agent.services import table
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.schedules import cancel_wakeup, list_wakeups, schedule_wakeup
 from functions.wiring import AgentRuntime
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.storage.kv import keys
-from tests.fakes.model import ScriptedModel
+from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.access.people import Wall
 from tests.functions.agent.services.conftest import Chat
-from tests.functions.agent.talk import tell
+from tests.functions.agent.talk import event, run_event, tell
 from tests.project.tree import ROOT
 
 MONDAY = datetime(2026, 11, 23, 12, 0, tzinfo=UTC).timestamp()
@@ -252,3 +253,38 @@ def test_the_chats_zone_and_language_are_those_of_the_answer(chat: Chat) -> None
     made = Caller(chat.home).add(when="每天早上七点", say="吃药")
     assert made["in_words"].startswith("每天 07:00（Asia/Shanghai）")
     assert made["next"][0] == "2026-11-24T07:00+08:00"
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+def test_a_crash_between_the_call_and_its_answer_makes_no_second_schedule(
+    chat: Chat, wall: Wall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashes = [1]
+
+    def schedule_and_crash(context: CallContext, arguments: Any) -> Any:
+        answer = schedule_wakeup(context, arguments)
+        if crashes.pop():
+            crashes.append(0)
+            raise Crash
+        return answer
+
+    monkeypatch.setitem(table.SERVICES, "schedule-wakeup", schedule_and_crash)  # type: ignore[arg-type]
+    given = {"when": "in 20 minutes", "say": "tea"}
+    chat.model.then(
+        call(("sigil_query", {"query": "schedule-wakeup"})),
+        call(("cap_schedule_wakeup", given)),
+        say("done"),
+    )
+    written = replace(event("tea please", session=CHAT, sender="telegram:42"), at=MONDAY)
+    with pytest.raises(Crash):
+        run_event(chat.home, written)
+    wall.now += 60.0
+    run_event(chat.home, written)
+
+    assert crashes == []
+    (kept,) = chat.home.app.schedules.list_of_chat(CHAT)
+    assert (kept.say, kept.due) == ("tea", MONDAY + 1_200.0)
+    assert '"new":false' in chat.read()[-1]
