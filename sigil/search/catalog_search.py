@@ -15,7 +15,7 @@ from typing import TypeVar
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.public import EVERYWHERE, PublicCapabilities, foreign_offer, full_name
 from sigil.catalog.records import Record
-from sigil.manifest.languages import BUNDLE
+from sigil.manifest.languages import BUNDLE, HOST
 from sigil.protocol import Caller, Found, Glimpse, Hit, WeakHit
 from sigil.search import DamagedIndexError, Encoder, Filter, Index, IndexHit, diversify
 from sigil.search.index_sync import Follower
@@ -86,9 +86,7 @@ class CatalogSearch:
             if len(found) < limit:
                 nearest = self._list_nearest(answer.weak, caller)
                 nearest = [each for each in nearest if each[0] not in left_out]
-                for record, _ in self._load_records(nearest, WEAK_MOST):
-                    description = record.manifest.description
-                    weak.append(WeakHit(record.name, description, record.offer.kind))
+                weak = self._make_weak_hits(nearest, caller)
             repeated = sum(ref in left_out for ref, _ in ours)
             return Found(found, len(ours) + len(theirs) - repeated, tuple(weak))
 
@@ -169,6 +167,22 @@ class CatalogSearch:
             elif record.manifest.lang != BUNDLE:
                 hits.append(Hit(record.offer, score, record.manifest.description))
         return tuple(hits), left_out
+
+    def _make_weak_hits(
+        self, nearest: Iterable[tuple[str, float]], caller: Caller
+    ) -> list[WeakHit]:
+        """Return the first that fit too little; a bundle stands for its members."""
+        weak: dict[str, WeakHit] = {}
+        for found, _ in self._load_records(nearest, WIDE):
+            record = self._find_bundle(found, caller) or found
+            kind = record.offer.kind
+            members = self._load_members(record, caller)
+            if members and all(each.manifest.lang == HOST for each in members):
+                kind = "host"  # what runs of it runs inside an agent alone
+            weak.setdefault(record.name, WeakHit(record.name, record.manifest.description, kind))
+            if len(weak) == WEAK_MOST:
+                break
+        return [*weak.values()]
 
     def _find_bundle(self, record: Record, caller: Caller) -> Record | None:
         """Return the bundle that a record is, or the first one of its namespace that it is in."""

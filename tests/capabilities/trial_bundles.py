@@ -44,9 +44,11 @@ def read_requests(name: str = TUNING) -> list[PlainRequest]:
 
 
 def deploy_trials(registry: LocalRegistry) -> None:
-    """Deploy the trial bundles and their members beside the library."""
+    """Deploy the trial bundles beside the library, and the members that it does not have yet."""
+    there = {row["capability"] for row in registry.list(LIBRARY_CALLER)}
     for package in list_trials():
-        registry.deploy_package(package, LIBRARY_CALLER)
+        if package.manifest.name not in there:
+            registry.deploy_package(package, LIBRARY_CALLER)
 
 
 def list_trials() -> Iterator[Package]:

@@ -13,6 +13,8 @@ from sigil.client.responses import read_found
 from sigil.errors import SigilError
 from sigil.manifest.model import MEMBERS_MOST, Manifest
 from sigil.manifest.package import flat_spec, parse_flat, parse_toml
+from sigil.mcp.tools import Toolbox
+from sigil.mcp.working_set import ResidentTools
 from sigil.protocol import Caller, Hit, query_page
 from sigil.registry import LocalRegistry
 from tests.sigil.registries import MODEL, PERSON, spec
@@ -180,3 +182,14 @@ def test_a_folder_and_a_request_say_the_same_bundle() -> None:
     assert manifest == package.manifest
     assert parse_flat(flat_spec(package)).digest == package.digest
     assert "members" not in Manifest(name="a", description="b").model_dump()
+
+
+def test_a_client_of_mcp_gets_the_members_that_run_outside_an_agent(garden: LocalRegistry) -> None:
+    toolbox = Toolbox(garden, PERSON, ResidentTools(), lambda name: None)
+    answer = toolbox.call("sigil_query", {"query": "garden"})
+    (item,) = answer["structuredContent"]["items"]
+    assert [each["capability"] for each in item["members"]] == list(MEMBERS)
+    assert all(each["schema"] and each["description"] for each in item["members"])
+    listed = {tool["name"] for tool in toolbox.list_tools()}
+    assert {f"cap_{name.replace('-', '_')}" for name in MEMBERS} <= listed
+    assert "cap_garden" not in listed
