@@ -22,6 +22,7 @@ from functions.agent.messages import (
     HEARTBEAT_TEXT,
     MAIL_ORIGIN,
     RUNTIME_MARK,
+    SCHEDULED_NOTE,
     SEPARATOR,
     SILENT,
     ToolCall,
@@ -421,6 +422,7 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
 def _read_words(message: PromptMessage) -> str:
     """Return what a person wrote in a message; what it passes on where it has nothing else."""
     words = str(message.get("content") or "").partition("\n")[2]
+    words = words.removesuffix(f"\n{SCHEDULED_NOTE}")
     own = read_own_words(words)
     said = (own if own.strip() else remove_delimiters(words)).strip()
     return _MENTION.sub("", said) or said

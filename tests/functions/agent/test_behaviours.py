@@ -381,6 +381,13 @@ def test_a_pinned_bundle_brings_its_members_and_a_pinned_member_comes_alone(
     assert sorted(whole) == ["cap_cancel_wakeup", "cap_list_wakeups", "cap_schedule_wakeup"]
 
 
+def test_the_offline_model_does_what_a_run_is_about(open_chats: Callable[..., Chats]) -> None:
+    chats = open_chats(llm_url="", library="builtin")
+    run(chats, work(1, text="calculate 6*7"))
+    (said,) = chats.list_texts()
+    assert "42" in said
+
+
 def test_a_schedule_runs_its_behaviour_with_its_model_and_counts_the_whole_chain(
     chats: Chats, model: ScriptedModel
 ) -> None:
