@@ -13,7 +13,7 @@ from typing import Final
 
 from functions.agent import compaction, tokens, verification
 from functions.agent.app import App, TurnStep, Watch
-from functions.agent.behaviours.behaviour import REQUESTS_MOST
+from functions.agent.behaviours.behaviour import NO_LIMITS, Behaviour
 from functions.agent.behaviours.chain import carry_on
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP
 from functions.agent.context import (
@@ -80,7 +80,7 @@ class RoundContext:
     queue; `mailbox` is read before each request. `patient` says that the turn may wait when the
     model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
-    turn ends. `requests_most` is how many requests the turn may send. `approved_call` is made
+    turn ends. `behaviour` is the one of the agent's own work. `approved_call` is made
     before the first request, once.
     """
 
@@ -96,13 +96,14 @@ class RoundContext:
     reader: NoticeReader = NoticeReader()
     put: Callable[[Event], None] | None = None
     mailbox: Mailbox | None = None
-    requests_most: int = REQUESTS_MOST
+    behaviour: Behaviour | None = None
     approved_call: ToolCall | None = None
 
     @property
     def rounds_most(self) -> int:
         """Return how many rounds there may be before the request that asks for the answer."""
-        return min(ROUNDS, self.requests_most - 1)
+        limits = self.behaviour.limits if self.behaviour else NO_LIMITS
+        return min(ROUNDS, limits.requests - 1)
 
     @property
     def texts(self) -> Texts:

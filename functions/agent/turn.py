@@ -18,7 +18,7 @@ from functions.agent.agents import bindings
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.behaviours import chain
-from functions.agent.behaviours.behaviour import REQUESTS_MOST, parse_behaviour
+from functions.agent.behaviours.behaviour import parse_behaviour
 from functions.agent.behaviours.briefing import make_briefing
 from functions.agent.behaviours.built_in import ON_WAKEUP
 from functions.agent.behaviours.pins import find_pins
@@ -903,7 +903,7 @@ def _make_round_context(
         # the person whom a paused session asks first may be one of several
         reader=replace(reader, guest=False),
         put=worker.put,
-        requests_most=behaviour.limits.requests if behaviour else REQUESTS_MOST,
+        behaviour=behaviour,
         mailbox=None if context.approval else _open_mailbox(event, app),
         approved_call=approvals.make_approved_call(context.approval) if context.approval else None,
     )
@@ -927,7 +927,8 @@ def _run_and_close(
     if text is not None:
         allowances = app.make_allowances(app.find_zone(opened.document))
         allowances.record_tokens(turn.event, context.role, turn.usage.counted, turn.began)
-        opened = _let_next_go_on(opened, turn, app, said=bool(remove_silence(turn.event, text)))
+        said = bool(remove_silence(turn.event, text))
+        opened = _let_next_go_on(opened, turn, rounds, said=said)
         turn = opened.document.turn or turn
         opened, note = _warn_of_budget(opened, turn, context)
         zone = app.find_zone(opened.document)
@@ -961,12 +962,15 @@ def _run_and_close(
     return replace(app.sessions.save(opened, document), next=continuation)
 
 
-def _let_next_go_on(opened: SessionHandle, turn: Turn, app: App, *, said: bool) -> SessionHandle:
+def _let_next_go_on(
+    opened: SessionHandle, turn: Turn, context: RoundContext, *, said: bool
+) -> SessionHandle:
     """Return the session with the event of the behaviour that follows the turn's own, if one does.
 
     It follows an answer, and no turn that ended otherwise or failed.
     """
-    behaviour = app.find_behaviour(turn.behaviour)
+    app = context.app
+    behaviour = context.behaviour
     document = opened.document
     if not behaviour or not behaviour.next or turn.ended or document.safety.reason:
         return opened

@@ -51,6 +51,10 @@ class BehaviourLimits:
     seconds: int = 0
 
 
+NO_LIMITS: Final = BehaviourLimits()
+"""The limits of a behaviour that sets none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Behaviour:
     """A behaviour: its prompt, the capabilities that it pins, and its limits.
@@ -62,7 +66,7 @@ class Behaviour:
     name: str
     prompt: str
     pins: tuple[str, ...] = PINNED_AT_FIRST
-    limits: BehaviourLimits = BehaviourLimits()
+    limits: BehaviourLimits = NO_LIMITS
     model: str = ""
     next: str = ""
 
