@@ -13,6 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -119,11 +120,11 @@ class QueueWorkers:
                 return
             wait = scheduler.WAKE_SECONDS
             try:
-                tick = scheduler.wake
+                settings = runtime.settings
+                tick: Callable[..., scheduler.Tick] = scheduler.wake
                 if time.monotonic() >= full:
                     full = time.monotonic() + scheduler.TICK_SECONDS
-                    tick = scheduler.tick
-                settings = runtime.settings
+                    tick = partial(scheduler.tick, zone=settings.timezone)
                 ticked = tick(
                     runtime.stores,
                     runtime.queue,

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from typing import Final
 
 import orjson
@@ -91,6 +92,7 @@ KINDS: Final[Mapping[str, str]] = {
     "first-owner-tries": "access",
     "allowance": "usage",
     "usage": "usage",
+    "spent": "usage",
     "dead": "dead letters",
     "trace": "traces",
     "run": "traces",
@@ -512,7 +514,8 @@ class PersonalData:
             fields = _load(record.item.value)
             if fields.get("agent") == self._app.name and fields.get("session") in person.chats:
                 yield replace(record, chat=str(fields["session"]))
-        for record in self._scan(keys.run(self._app.name, "", "").partition, ""):
+        told = (keys.run(self._app.name, "", ""), keys.spent(self._app.name, "", ""))
+        for record in chain.from_iterable(self._scan(key.partition, "") for key in told):
             fields = _load(record.item.value)
             if fields.get("session") in person.chats or fields.get("by") in person.ids:
                 yield replace(record, chat=str(fields.get("session")))

@@ -11,10 +11,12 @@ from typing import Final
 
 from functions import log
 from functions.agent.agents.record import join_name, scan_agents
+from functions.agent.runs.spending import Spending
 from functions.agent.schedules.tick import LATE_MOST, restore_marks, wake_agents
 from functions.queues import dead_letters
 from functions.queues.base import Queue
 from functions.settings import Settings
+from functions.time.time_zone import DEFAULT
 from functions.wiring import open_ingress_queue
 from sigil.catalog.expiry import sweep
 from sigil.storage.kv import KV, keys
@@ -50,11 +52,13 @@ def tick(
     clock: Callable[[], float] = time.time,
     *,
     late_most: float = LATE_MOST,
+    zone: str = DEFAULT,
 ) -> Tick:
     """Remove expired items, files and capabilities, and enqueue what is due of `agent`, a root, and
     its children, unless it was due more than `late_most` seconds ago.
 
-    Roots may share a store, but not always a queue.
+    Roots may share a store, but not always a queue. `zone` is the time zone of what was spent in a
+    day.
     """
     woken = wake(stores, queue, agent, clock, late_most=late_most)
     gone = sweep(stores.kv, clock, stores.artifacts)
@@ -65,6 +69,7 @@ def tick(
         found = restore_wakeups(stores.kv, agent, clock())
         if found:
             log.note("wakeups found again", count=found)
+        fold_spending(stores.kv, agent, clock(), zone)
         again = retry_consolidations(stores.kv, queue, agent, clock())
         if again:
             log.note("consolidations queued again", count=again)
@@ -92,6 +97,12 @@ def restore_wakeups(kv: KV, agent: str, now: float) -> int:
     """Put back into the index of what is due what it lacks, and return the count."""
     below = [join_name(agent, name) for name, _ in scan_agents(kv, agent)]
     return restore_marks(kv, [agent, *below], now)
+
+
+def fold_spending(kv: KV, agent: str, now: float, zone: str) -> int:
+    """Sum up what was spent on the days that are over, and return how many days that were."""
+    below = [join_name(agent, name) for name, _ in scan_agents(kv, agent)]
+    return sum(Spending(kv, each, zone).fold(now) for each in (agent, *below))
 
 
 def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:
@@ -143,5 +154,11 @@ def _open_parts() -> tuple[Stores, Queue, Settings]:
 def handler(event: object, context: object) -> dict[str, int]:
     """Run one tick; AWS invokes this on a schedule."""
     stores, queue, settings = _open_parts()
-    done = tick(stores, queue, settings.agent, late_most=settings.catch_up_seconds)
+    done = tick(
+        stores,
+        queue,
+        settings.agent,
+        late_most=settings.catch_up_seconds,
+        zone=settings.timezone,
+    )
     return {"swept": done.swept, "queued": done.queued}

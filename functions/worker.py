@@ -323,7 +323,7 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
     try:
         with _lost_body_is_final():
             watch = partial(_note_step, event, runtime)
-            run = consolidate_owed(session, app, watch, until, event.behalf)
+            run = consolidate_owed(session, app, watch, until, event)
     finally:
         runtime.consolidations.release()
     allowances = app.make_allowances(run.zone)

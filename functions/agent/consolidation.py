@@ -36,9 +36,11 @@ from functions.agent.memory.statements import Comparison, compare, find_new_line
 from functions.agent.messages import MAIL_ORIGIN, RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
 from functions.agent.prompt import ToolDefinition
+from functions.agent.runs.run import Run, save_run, shorten_steps
 from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
 from functions.agent.session.memory_progress import MemoryProgress, adopt_progress, save_progress
-from functions.agent.side_request import SideRequests
+from functions.agent.side_request import MEMORY, SideRequests
+from functions.events import CONSOLIDATION, Event
 from functions.texts.en import Texts
 from functions.time.time_zone import DEFAULT, format_stamp
 from sigil.errors import Conflict, UsageError
@@ -248,12 +250,16 @@ class OwedConsolidation:
 
 
 def consolidate_owed(
-    session: str, app: App, watch: Watch = ignore_step, until: float = inf, by: str = ""
+    session: str,
+    app: App,
+    watch: Watch = ignore_step,
+    until: float = inf,
+    event: Event | None = None,
 ) -> OwedConsolidation:
     """Let memory hear of what left the history of a session (S of the keys), beside its turns.
 
-    It may take until a time of the monotonic clock, on behalf of the person `by`. Whoever repeats
-    it writes nothing twice. Raises `BackendError` when the store cannot be used.
+    It may take until a time of the monotonic clock, for the `event` that asked for it. Whoever
+    repeats it writes nothing twice. Raises `BackendError` when the store cannot be used.
     """
     breakers = app.make_breakers(session, beside=True)
     places = [keys.session_head(session), keys.memory_progress(session), *breakers.list_keys()]
@@ -265,8 +271,10 @@ def consolidate_owed(
         return OwedConsolidation()
     # what it spends has a sum of its own, beside that of the turns
     alone = replace(known.safety.in_period(breakers.current_period()), spent=0, ticks=0)
+    by = event.behalf if event else ""
     paid = replace(known, safety=alone)
     side = SideRequests(session, app, paid, breakers, until, tries=1, by=by)
+    began = app.clock.now()
     backlog = load_backlog(side)
     upto = max(backlog.ends.values())
 
@@ -286,6 +294,24 @@ def consolidate_owed(
     result = consolidate(side, backlog, upto, may_tell=is_still_stored)
     breakers.settle(side.document.safety)
     side.journal.finish(side.document.ledger)
+    if side.count:
+        chat = keys.unescape(session.partition("#")[2])
+        spent = Run(
+            event=event.id if event else f"{CONSOLIDATION}{chat}",
+            session=chat,
+            agent=app.name,
+            kind="continue",
+            reason=MEMORY,
+            outcome="said" if result.entries else "failed",
+            began=began,
+            seconds=round(max(app.clock.now() - began, 0.0), 3),
+            by=by,
+            model=side.document.model or app.model.name,
+            requests=side.count,
+            usage=side.document.usage - known.usage,
+            steps=shorten_steps(side.trace, began),
+        )
+        save_run(app.kv, spent, app.run_days)
     document = side.document
     left = any(document.consolidated < message.seq <= upto for message in backlog.messages)
     has_failed = document.failures > (0 if result.entries else known.failures)

@@ -44,7 +44,8 @@ class SideRequests:
     `document` counts what they cost; the caller saves it. A reason that an owner unlocked since, or
     that a new period ended, no longer stops them. `until` is when all of them have to be over, a
     time of the monotonic clock. `tries` is how many tries of a request may fail; once the model was
-    away nothing more is asked. `trace` has the failures, for the turn's trace. `event` is the one
+    away nothing more is asked. `trace` has the failures, for the turn's trace, and `count` counts
+    the requests. `event` is the one
     that they belong to; without it they are memory's, beside the turns, and `by` is the person on
     whose behalf that is. Each is noted before it is sent.
     """
@@ -64,6 +65,7 @@ class SideRequests:
         self.session = session
         self.app = app
         self.trace: tuple[Mapping[str, Json], ...] = ()
+        self.count = 0
         if event:
             self.journal = RequestJournal(app.kv, session, event.id, event.kind, event.behalf)
         else:
@@ -116,6 +118,7 @@ class SideRequests:
         started = self.app.clock.monotonic()
         deadline = min(started + SECONDS, self._until)
         begun = {"model": self.document.model or self.app.model.name, "aside": True}
+        self.count += 1
         self.journal.begin(begun, self.app.clock.now(), self.document.ledger)
         reply = self.app.model.chat(
             ModelRequest(

@@ -100,6 +100,7 @@ class German(Texts):
         "listen": "zeigt, ob ich in einer Gruppe mitlese; Besitzer schalten es an oder aus",
         "status": "zeigt, wie es mir geht und was ich gerade tue",
         "usage": "zeigt, wie viele Token hier verbraucht wurden und was noch übrig ist",
+        "spent": "zeigt die Token der letzten Tage und was sie gekostet haben",
         "context": "zeigt, was mein Fenster füllt",
         "compact": "schafft Platz: ältere Nachrichten kommen ins Archiv",
         "history": "zeigt die letzten Nachrichten dieses Gesprächs",
@@ -132,6 +133,7 @@ class German(Texts):
         "remind": "ZEIT TEXT",
         "snooze": "[N] [ZEIT]",
         "done": "[N]",
+        "spent": "[N]",
         "quiet": "[22:00-07:00 | off]",
         "heartbeat": "[30m | off]",
         "listen": "[on | off]",
@@ -271,6 +273,21 @@ class German(Texts):
     usage_cost = ", {cost}"
     usage_left = "Übrig: {left} Token."
     usage_cached = " ({share} davon aus dem Zwischenspeicher)"
+    spent_all = "Seit {day}, in allen Chats: {used}"
+    spent_here = "Seit {day}, in diesem Chat: {used}"
+    spent_line = "- {what}: {used}"
+    spent_tokens = "{tokens} Token"
+    spent_works = "Nach Art der Arbeit:"
+    spent_nothing = "Seit {day} wurden keine Token verbraucht."
+    spent_how = "`/spent 30` zeigt die letzten 30 Tage, höchstens 90."
+    spent_kinds: ClassVar[Mapping[str, str]] = {
+        "chat": "Nachrichten",
+        "command": "Befehle",
+        "memory": "Gedächtnis",
+        "wakeup": "Wecken",
+        "mail": "Post",
+        "task": "Aufgaben",
+    }
 
     model_now = "Das Modell hier ist `{name}`."
     model_how = (

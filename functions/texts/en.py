@@ -78,6 +78,7 @@ class Texts:
         "listen": "shows whether I read along in a group; owners switch it on or off",
         "status": "shows how I am, and what I am doing",
         "usage": "shows how many tokens were used here, and what is left",
+        "spent": "shows the tokens of the last days, and what they cost",
         "context": "shows what fills my window",
         "compact": "makes room: older messages go to the archive",
         "history": "shows the last messages of this conversation",
@@ -216,6 +217,23 @@ class Texts:
     usage_cost = ", {cost}"
     usage_left = "Left: {left:,} tokens."
     usage_cached = " ({share} of them from the cache)"
+
+    # --- what was spent ---
+    spent_all = "Since {day}, in all chats: {used}"
+    spent_here = "Since {day}, in this chat: {used}"
+    spent_line = "- {what}: {used}"
+    spent_tokens = "{tokens:,} tokens"
+    spent_works = "By kind of work:"
+    spent_nothing = "Since {day} no tokens were used."
+    spent_how = "`/spent 30` shows the last 30 days, 90 at most."
+    spent_kinds: ClassVar[Mapping[str, str]] = {
+        "chat": "messages",
+        "command": "commands",
+        "memory": "memory",
+        "wakeup": "wakeups",
+        "mail": "mail",
+        "task": "tasks",
+    }
 
     # --- the model ---
     model_now = "The model here is `{name}`."

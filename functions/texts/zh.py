@@ -58,6 +58,7 @@ class Chinese(Texts):
         "listen": "看看我在群里是否旁听；主人可以开关",
         "status": "看看我的状态，正在做什么",
         "usage": "看看这里用了多少 token，还剩多少",
+        "spent": "看看最近几天用了多少 token、花了多少钱",
         "context": "看看上下文窗口里都有什么",
         "compact": "腾出空间：把较早的消息归档",
         "history": "看看这次对话最近的消息",
@@ -90,6 +91,7 @@ class Chinese(Texts):
         "remind": "时间 内容",
         "snooze": "[N] [时间]",
         "done": "[N]",
+        "spent": "[N]",
         "quiet": "[22:00-07:00 | off]",
         "heartbeat": "[30m | off]",
         "listen": "[on | off]",
@@ -208,6 +210,21 @@ class Chinese(Texts):
     usage_cost = "，{cost}"
     usage_left = "还剩 {left:,} token。"
     usage_cached = "（其中 {share} 来自缓存）"
+    spent_all = "自 {day} 起，所有聊天：{used}"
+    spent_here = "自 {day} 起，这个聊天：{used}"
+    spent_line = "- {what}：{used}"
+    spent_tokens = "{tokens:,} token"
+    spent_works = "按工作种类："
+    spent_nothing = "自 {day} 起没有用过 token。"
+    spent_how = "`/spent 30` 查看最近 30 天，最多 90 天。"
+    spent_kinds: ClassVar[Mapping[str, str]] = {
+        "chat": "消息",
+        "command": "命令",
+        "memory": "记忆",
+        "wakeup": "唤醒",
+        "mail": "邮件",
+        "task": "任务",
+    }
 
     model_now = "这里的模型是 `{name}`。"
     model_how = "`/model 名称` 为这个聊天换同一端点的另一个模型，`/model auto` 回到设置里的模型。"

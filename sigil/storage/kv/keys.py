@@ -405,6 +405,13 @@ def run(agent: str, inverse: str, event: str) -> Key:
     return Key(f"run#{escape(agent)}", f"{inverse}#{escape(event)}" if inverse else "")
 
 
+def spent(agent: str, day: str, name: str) -> Key:
+    """What a kind of work in a chat cost in a day; without a name the mark that the day's sums are
+    whole.
+    """
+    return Key(f"spent#{escape(agent)}", f"{day}#{name}")
+
+
 def ledger_entries(agent: str, chain: str, number: int) -> Key:
     """Entries of an agent's ledger, by chain and number of the first; never overwritten."""
     return Key(f"ledger#{escape(agent)}", f"{chain}#{number:012d}")
@@ -635,7 +642,7 @@ PERSON_PARTITIONS = frozenset(
     ("person", "waiting", "first-owner-tries", "allowance", "link-tries", "link-code")
 )
 PERSONAL_OTHERS = frozenset(
-    ("usage dead trace run stored binding wakeup wakeup-run hook proposal").split()
+    ("usage dead trace run spent stored binding wakeup wakeup-run hook proposal").split()
 )
 PERSONAL = (
     SESSION_PARTITIONS

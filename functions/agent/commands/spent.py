@@ -1,0 +1,67 @@
+"""/spent shows the tokens of the last days, and what they cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.runs.spending import Spending, Spent, total, total_by_work
+from functions.agent.runs.tree import list_agents
+from functions.prices import format_money
+from functions.time.time_zone import to_local
+
+DAYS: Final = 7
+DAYS_MOST: Final = 90
+_DAYS: Final = re.compile(r"[1-9][0-9]?", re.ASCII)
+
+
+def run_spent(call: CommandCall) -> CommandResult:
+    """Show what was used by day and by kind of work: in all chats to an owner who is alone with the
+    agent, to others what was used here.
+    """
+    texts = call.texts
+    app = call.app
+    if call.text and not (_DAYS.fullmatch(call.text) and int(call.text) <= DAYS_MOST):
+        return call.reply(texts.spent_how)
+    days = int(call.text or DAYS)
+    last = to_local(app.clock.now(), app.zone).date()
+    first = last - timedelta(days=days - 1)
+    is_all = call.role == "owner" and call.event.private
+    agents = list_agents(app.kv, app.root) if is_all else [app.name]
+    by_day: dict[str, list[Spent]] = {}
+    for agent in agents:
+        for day, rows in Spending(app.kv, agent, app.zone).read(first, last).items():
+            kept = rows if is_all else [row for row in rows if row.session == call.event.session]
+            by_day.setdefault(day.isoformat(), []).extend(kept)
+    everything = [row for rows in by_day.values() for row in rows]
+    if not total(everything).total:
+        return call.reply(texts.spent_nothing.format(day=first.isoformat()))
+    head = texts.spent_all if is_all else texts.spent_here
+    lines = [head.format(day=first.isoformat(), used=_describe(everything, call))]
+    for name, rows in sorted(by_day.items(), reverse=True):
+        if total(rows).total:
+            lines.append(texts.spent_line.format(what=name, used=_describe(rows, call)))
+    works = total_by_work(everything)
+    if len(works) > 1:
+        lines.append(texts.spent_works)
+        for work in works:
+            rows = [row for row in everything if row.work == work]
+            what = texts.spent_kinds[work]
+            lines.append(texts.spent_line.format(what=what, used=_describe(rows, call)))
+    return call.reply("\n".join(lines))
+
+
+def _describe(rows: Sequence[Spent], call: CommandCall) -> str:
+    """Return the tokens of these rows in words, and what they cost where that is known."""
+    texts = call.texts
+    usage = total(rows)
+    used = texts.spent_tokens.format(tokens=usage.total)
+    if not usage.cost:
+        return used
+    return f"{used}{texts.usage_cost.format(cost=format_money(usage.cost, call.app.currency))}"
+
+
+COMMANDS: Final[Commands] = {"spent": Command(run_spent, arguments="[N]")}
