@@ -431,10 +431,11 @@ def _describe(schedule: Schedule, now: float) -> tuple[str, str]:
             last += f", {schedule.last.tokens:,} tokens"
     title = one_line(schedule.title, SHOWN_CHARACTERS)
     when = describe_when(schedule.when, load_texts("en"), now)
+    how = "".join(f", {name}" for name in (schedule.behaviour, schedule.model) if name)
     chat = one_line(schedule.session, TEXT_CHARACTERS)
     return (
         f"{schedule.id}  #{schedule.number}  {state}  {chat}",
-        f"  {title!r}, {when.partition(' (')[0]}; {last}",
+        f"  {title!r}, {when.partition(' (')[0]}{how}; {last}",
     )
 
 

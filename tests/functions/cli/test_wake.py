@@ -131,6 +131,7 @@ def test_a_schedule_is_gone_about_as_somebody_chose(
     said = run("set", "1", "--behaviour", "on_self_improve", "--model", "small")
     assert said == (0, f"set: {made.id} runs on_self_improve with small\n")
     assert model.bodies[0]["model"] == "small"
+    assert "every hour, on_self_improve, small; has not run" in run("list")[1]
     model.then(call(("cap_next_behavior", {"name": "on_wakeup"})), say("A letter has come."))
     tree = run("--wakeup", "1")[1]
     assert "behaviour on_self_improve, 3 pins" in tree
