@@ -396,7 +396,8 @@ class German(Texts):
         "- wie viele Tage sind es bis Weihnachten?\n"
         "- ist 97 eine Primzahl?\n"
         "- sortiere Birne, Apfel, Kirsche\n"
-        "- Merke dir, dass ich Tee mag (dann: was mag ich?)\n\n"
+        "- Merke dir, dass ich Tee mag (dann: was mag ich?)\n"
+        "- erinnere mich morgen um neun an den Zahnarzt\n\n"
         "/help nennt die Befehle. Mit einem Sprachmodell (UNCAGED_LLM_URL) geht es um alles."
     )
     offline_talk: ClassVar[Mapping[str, str]] = {

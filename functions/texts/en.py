@@ -343,7 +343,8 @@ class Texts:
         "- is 978-0-306-40615-7 a valid isbn\n"
         "- sort pear, apple, fig\n"
         "- make a qr code for https://example.com\n"
-        "- remember that I prefer tea (then: what do I prefer?)\n\n"
+        "- remember that I prefer tea (then: what do I prefer?)\n"
+        "- remind me tomorrow at nine to call Bob\n\n"
         "/help lists the commands. With a language model (UNCAGED_LLM_URL) you can talk to me about"
         " anything."
     )

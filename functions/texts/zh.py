@@ -310,7 +310,8 @@ class Chinese(Texts):
         "- 25 * 16 等于多少\n"
         "- 2024年1月1日到2024年12月25日有多少天\n"
         "- 统计字数：你好，世界\n"
-        "- 记住我喜欢喝茶\n\n"
+        "- 记住我喜欢喝茶\n"
+        "- 明天上午九点提醒我给鲍勃打电话\n\n"
         "/help 列出所有命令。接上语言模型（UNCAGED_LLM_URL）后，什么都可以聊。"
     )
     offline_talk: ClassVar[Mapping[str, str]] = {
