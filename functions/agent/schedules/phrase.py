@@ -44,7 +44,10 @@ MORNING: Final = range(7, 13)
 """Hours of 12 that are those of the morning, unless something else is said."""
 WAKING: Final = range(7, 19)
 SOON_DAYS: Final = 400
+EARLIEST_YEAR: Final = 1971
 LATEST_YEAR: Final = 2199
+SKIPPED_MOST: Final = 2 * 24 * 60
+"""Clocks skip so many minutes at most: a zone at the date line has skipped a day."""
 CRONS_MOST: Final = 12
 """A repetition needs so many cron expressions at most."""
 READ_CHARACTERS: Final = 240
@@ -654,7 +657,7 @@ class _Resolver:
                     if found >= self._today:
                         return found
             raise wrong
-        if year > LATEST_YEAR:
+        if not EARLIEST_YEAR <= year <= LATEST_YEAR:
             raise wrong
         try:
             return date(year, month, day)
@@ -684,7 +687,9 @@ class _Resolver:
             day + timedelta(days=hour // 24), time(hour % 24, minute), load_zone(self._zone)
         )
         at = moment.timestamp()
-        while to_local(at, self._zone).replace(tzinfo=None) != moment.replace(tzinfo=None):
+        for _ in range(SKIPPED_MOST):
+            if to_local(at, self._zone).replace(tzinfo=None) == moment.replace(tzinfo=None):
+                break
             moment += timedelta(minutes=1)
             at = moment.timestamp()
         return at

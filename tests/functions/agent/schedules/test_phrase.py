@@ -79,6 +79,7 @@ def test_a_phrase_means_its_time_and_leaves_its_text_or_asks_one_question(
         ("03/04/2027", "when_two_readings"),
         ("Feb 30 call", "when_no_such_date"),
         ("2027-02-29 10:00", "when_no_such_date"),
+        ("1900-01-01 10:00", "when_no_such_date"),
         ("at 25:00 call", "when_no_such_clock"),
         ("every second call", "when_too_often"),
         ("tomorrow at 9 Mars/Phobos", "when_no_zone"),
