@@ -109,33 +109,24 @@ def history(name: Name, session: Session = None, whose: Whose = None, json: Json
 @cli.command()
 def diff(
     name: Name,
-    old: Annotated[int, typer.Argument(help="The version to compare from.")],
-    new: Annotated[
-        int | None, typer.Argument(help="The version to compare with; the newest unless given.")
-    ] = None,
+    old: Annotated[int | None, typer.Argument(help="A version; else the one before.")] = None,
+    new: Annotated[int | None, typer.Argument(help="A later version; else the newest.")] = None,
+    *,
     session: Session = None,
     whose: Whose = None,
+    json: Json = False,
 ) -> None:
     """Show what changed between two versions of a document; 0 is the one that nobody wrote.
 
     Example: uncaged agent doc diff soul 1
     """
-    from difflib import unified_diff
-
     with _open_documents(session, whose) as (documents, scope):
-        before = documents.read_version(scope, name, old)
-        if new is None:
-            after = documents.read(scope, name)
-        else:
-            after = documents.read_version(scope, name, new)
-    lines = unified_diff(
-        before.text.splitlines(),
-        after.text.splitlines(),
-        f"{name} version {before.version}",
-        f"{name} version {after.version}",
-        lineterm="",
-    )
-    Printer().text("\n".join(lines) or "nothing differs")
+        newest = documents.read(scope, name).version
+        last = newest if new is None else new
+        first = max(last - 1, 0) if old is None else old
+        before = _read_version_text(documents, scope, name, first)
+        after = _read_version_text(documents, scope, name, last)
+    print_diff(first, last, before, after, json)
 
 
 @cli.command()
@@ -293,6 +284,30 @@ def import_documents(
         printer.document([_make_row(doc) for doc in docs])
     else:
         printer.note(f"{', '.join(texts)} imported")
+
+
+def _read_version_text(documents: Documents, scope: str, name: str, version: int) -> str:
+    """Return the text of a version; that of version 0 is mostly empty."""
+    try:
+        return documents.read_version(scope, name, version).text
+    except UsageError:
+        if version:
+            raise
+        return ""
+
+
+def print_diff(first: int, last: int, before: str, after: str, json: bool) -> None:
+    """Print what changed between the texts of two versions."""
+    from difflib import unified_diff
+
+    names = (f"version {first}", f"version {last}")
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), *names, lineterm=""))
+    if json:
+        Printer(json=True).document({"old": first, "new": last, "diff": lines})
+    elif lines:
+        Printer().text("\n".join(lines))
+    else:
+        Printer().note(f"version {first} and version {last} are the same")
 
 
 def file_of(name: str) -> str:

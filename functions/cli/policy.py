@@ -8,6 +8,7 @@ import typer
 
 from functions.cli.documents import (
     edit_in_editor,
+    print_diff,
     print_versions,
     read_text_file,
     report_version,
@@ -180,23 +181,14 @@ def diff(
 
     Example: uncaged policy diff 1 3
     """
-    from difflib import unified_diff
-
     with open_agent(switch=True, name=agent) as (app, _):
         versions = app.policy_versions
         newest = versions.read(versions.agent, NAME).version
         last = newest if new is None else new
         first = max(last - 1, 0) if old is None else old
-        before = _read_lines(versions, first)
-        after = _read_lines(versions, last)
-    names = (f"version {first}", f"version {last}")
-    lines = list(unified_diff(before, after, *names, lineterm=""))
-    if json:
-        Printer(json=True).document({"old": first, "new": last, "diff": lines})
-    elif lines:
-        Printer().text("\n".join(lines))
-    else:
-        Printer().note(f"version {first} and version {last} are the same")
+        before = _read_text(versions, first)
+        after = _read_text(versions, last)
+    print_diff(first, last, before, after, json)
 
 
 @cli.command()
@@ -216,9 +208,9 @@ def rollback(
     report_version(doc, json)
 
 
-def _read_lines(versions: Documents, number: int) -> list[str]:
+def _read_text(versions: Documents, number: int) -> str:
     from functions.agent.policy.rules import FIRST_TEXT
 
     if number == 0:
-        return FIRST_TEXT.splitlines()
-    return versions.read_version(versions.agent, NAME, number).text.splitlines()
+        return FIRST_TEXT
+    return versions.read_version(versions.agent, NAME, number).text

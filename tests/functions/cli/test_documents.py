@@ -417,14 +417,19 @@ def test_behaviours_are_documents_of_the_agent(run: Run, tmp_path: Path) -> None
     run("doc", "write", name, "-", given=text.replace("mail", "post"))
     changed = run("doc", "diff", name, "1").stdout
     assert "-Look at the mail.\n+Look at the post." in changed
-    assert run("doc", "diff", name, "2").stdout == "nothing differs\n"
+    assert run("doc", "diff", name, "2").stderr == "version 2 and version 2 are the same\n"
+    assert json.loads(run("doc", "diff", name, "0", "1", "--json").stdout)["old"] == 0
+    run("doc", "write", "role", "-", given="A clerk.")
+    assert run("doc", "diff", "role").stdout.endswith("+A clerk.\n")
+    with pytest.raises(UsageError, match="no version 7"):
+        run("doc", "diff", "role", "7")
     run("doc", "rollback", name, "1")
     run("doc", "write", "behaviour/rates", "-", given="Look at the rates.")
     written = [row["name"] for row in json.loads(run("doc", "list", "--json").stdout)]
-    assert written == [name, "behaviour/rates"]
+    assert written == ["role", name, "behaviour/rates"]
     run("doc", "export", "out")
     files = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert files == ["BEHAVIOUR.ON_WAKEUP.md", "BEHAVIOUR.RATES.md"]
+    assert files == ["BEHAVIOUR.ON_WAKEUP.md", "BEHAVIOUR.RATES.md", "ROLE.md"]
     (tmp_path / "out" / "BEHAVIOUR.RATES.md").write_text("Look again.")
     (tmp_path / "out" / "BEHAVIOUR.no-name.md").write_text("not one of ours")
     assert "behaviour/rates imported" in run("doc", "import", "out").stderr
