@@ -21,6 +21,7 @@ from functions.agent.schedules.schedule import HEARTBEAT, Schedule, make_event
 from functions.agent.schedules.when import When
 from functions.agent.toolset import in_scope
 from functions.queues.dead_letters import scan_dead_letters
+from functions.time.time_zone import to_local
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.protocol import Caller
@@ -307,7 +308,9 @@ def test_the_policy_decides_where_it_may_be_said(chats: Chats, model: ScriptedMo
 
 
 def test_quiet_hours_hold_back_what_is_told(chats: Chats, model: ScriptedModel) -> None:
-    chats.write(1, "/quiet 00:00-23:59")
+    now = chats.runtime.app.clock.now()
+    begin, end = (f"{to_local(now + hours * 3_600, 'UTC'):%H:%M}" for hours in (-2, 2))
+    chats.write(1, f"/quiet {begin}-{end}")
     chats.work_off()
     before = chats.list_texts()
     model.then(call(("cap_tell", {"text": "I have begun."})), SLEEP)
