@@ -402,7 +402,9 @@ def _run_turn(
             opened = run_turn(event, runtime.app, watch, worker, send, bound=bound)
     if may_talk or event.kind == "mail":
         runtime.inputs.add(runtime.app.name)
-    log.step("closed", event, replies=len(opened.document.outbox), bytes=opened.size)
+    closed = opened.document
+    run = closed.runs[-1] if closed.runs and closed.turn is None else ""
+    log.step("closed", event, replies=len(closed.outbox), bytes=opened.size, run=run)
     wait = opened.wait
     continuation = opened.next
     gathered = opened.gathered

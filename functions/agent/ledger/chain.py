@@ -62,6 +62,14 @@ class LedgerChain(Stored):
         chain = replace(self, adopted={**dict(latest), journal: len(rows)})
         return chain.append(rows[known:])
 
+    def begin_anew(self, rows: Sequence[Row]) -> LedgerChain:
+        """Return another chain with these entries alone."""
+        plain = [
+            {name: value for name, value in row.items() if name not in ("seq", "hash")}
+            for row in rows
+        ]
+        return LedgerChain(adopted=self.adopted).append(plain)
+
     def append(self, entries: Sequence[Row]) -> LedgerChain:
         """Return the chain with entries, which have no place in a chain yet, at its end."""
         if not entries:

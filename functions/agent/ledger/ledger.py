@@ -43,7 +43,8 @@ class Ledger:
 
         Only what a session's document has already saved may be flushed. Whoever repeats it, or
         comes late, writes nothing twice: an item that is there has the same entries, or the first
-        of them.
+        of them. It has others where the document was restored from a backup that is older than the
+        ledger: then the entries begin a new chain, which the session's next write saves.
         """
         rows = chain.pending
         while rows:
@@ -54,6 +55,8 @@ class Ledger:
             except Conflict:
                 item = self._kv.get(key)
                 known = _read_rows(item.value) if item else []
+                if known and known[0].get("hash") != rows[0].get("hash"):
+                    return chain.begin_anew(rows)
                 # one that is damaged stays, for the check to find
                 rows = rows[max(len(known), 1) :]
         return replace(chain, pending=())

@@ -220,6 +220,22 @@ def test_two_that_write_the_same_entries_down_leave_each_once(
     assert ledger.verify({end.name: end}) == LedgerCheck(3, 1)
 
 
+def test_a_session_that_was_restored_from_before_goes_on_in_a_new_chain() -> None:
+    kv = MemoryKV()
+    ledger = Ledger(kv, "main")
+    happened = event("hello")
+    restored = ledger.flush(LedgerChain().add([Entry("call", {"name": "a"})], happened, 1.0))
+    gone = ledger.flush(restored.add([Entry("call", {"name": "b"})], happened, 2.0))
+    again = ledger.flush(restored.add([Entry("call", {"name": "c"})], happened, 3.0))
+    assert again.name not in ("", gone.name)
+    assert len(again.pending) == 1  # no document has saved it yet
+    end = ledger.flush(again)
+    assert sorted(str(row["facts"]) for _, row in ledger.scan()) == [
+        f"{{'name': '{name}'}}" for name in "abc"
+    ]
+    assert ledger.verify({end.name: end, gone.name: gone}) == LedgerCheck(3, 2)
+
+
 def test_one_changed_byte_in_any_entry_is_named() -> None:
     kv = MemoryKV()
     ledger = Ledger(kv, "main")
