@@ -50,6 +50,8 @@ def show(version: Version = None, agent: Whose = None, json: Json = False) -> No
     if json:
         Printer(json=True).document(row)
         return
+    if agent is not None and not row["version"]:
+        Printer().note(f"{agent} has no policy of its own yet: that of the root holds alone")
     Printer().text(str(row["text"]))
     if row["closed"]:
         hint = "`uncaged policy rollback N` brings back an earlier version"

@@ -39,9 +39,10 @@ def list_policy_keys(agent: str) -> list[Key]:
 
 def read_policies(items: Sequence[Item | None]) -> tuple[Policy, ...]:
     """Return the policies that were stored at `list_policy_keys`. All of them have to allow what is
-    done.
+    done; an agent below the root need not have one of its own.
     """
-    return tuple(_read_policy(item) for item in items)
+    first, *others = items
+    return (_read_policy(first), *(_read_policy(item) for item in others if item))
 
 
 def _read_policy(item: Item | None) -> Policy:
