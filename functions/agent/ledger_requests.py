@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
+from uuid import uuid4
 
+from functions.agent.access.roles import LOCAL_OWNERS
 from functions.agent.app import App
-from functions.agent.ledger.chain import LedgerChain, Row
-from functions.agent.ledger.entry import hash_person
+from functions.agent.ledger.chain import LedgerChain, Row, describe_entry
+from functions.agent.ledger.entry import Entry, hash_person
 from functions.agent.ledger.ledger import Ledger, LedgerCheck
 from functions.agent.session.store import Sessions
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import scan_all
 
 PAGE: Final = 200
+TRIES: Final = 32
+MACHINE: Final = "own:machine"
+"""The session whose chain has what is decided on the machine, outside of turns."""
 DAY_SECONDS: Final = 86_400.0
 SINCE: Final = "since is a number of days, such as 7, or a date, such as 2026-11-20"
 _DAYS: Final = re.compile(r"[0-9]{1,4}", re.ASCII)
@@ -65,6 +71,31 @@ def list_entries(app: App, agent: str, query: Mapping[str, str]) -> dict[str, ob
     return {"items": items}
 
 
+def add_entries(app: App, entries: Sequence[Entry], by: str) -> None:
+    """Add what a person decided on the machine, in no turn: it has a chain of its own.
+
+    Raises `Conflict` where too many do so at this moment.
+    """
+    key = keys.session_of(app.name, MACHINE)
+    now = app.clock.now()
+    rows = [
+        describe_entry(entry, f"machine:{uuid4().hex}", "machine", by, now) for entry in entries
+    ]
+    ledger = Ledger(app.kv, app.name)
+    for _ in range(TRIES):
+        opened = app.sessions.open(key)
+        document = opened.document
+        # what is pending there was saved, and may not be written down yet
+        chain = ledger.flush(document.ledger).append(rows)
+        try:
+            saved = app.sessions.save(opened, replace(document, ledger=chain))
+        except Conflict:
+            continue
+        ledger.flush(saved.document.ledger)
+        return
+    raise Conflict("the ledger is being written by too many at this moment")
+
+
 def verify(app: App, agent: str) -> LedgerCheck:
     """Check the whole ledger of an agent, its ends by what the sessions know of them."""
     return Ledger(app.kv, agent).verify(_find_ends(app.kv, app.sessions, agent))
@@ -73,14 +104,15 @@ def verify(app: App, agent: str) -> LedgerCheck:
 def _find_ends(kv: KV, sessions: Sessions, agent: str) -> dict[str, LedgerChain]:
     """Return the ends of the chains of an agent's sessions by the chains' names.
 
-    The sessions are those that ever spent tokens; the documents of damaged ones say nothing.
+    The sessions are those that ever spent tokens, and that of the machine; the documents of damaged
+    ones say nothing.
     """
     partition = keys.session_usage(keys.root_of(agent), "", "").partition
     found = (sort.partition("#")[2] for sort, _ in scan_all(kv, partition))
     begin = keys.session_of(agent, "")
     spenders = {keys.session_of_group(group) for group in found if group.startswith(begin)}
     ends = {}
-    for session in sorted(spenders):
+    for session in (*sorted(spenders), f"{begin}{keys.escape(MACHINE)}"):
         try:
             chain = sessions.open(session).document.ledger
         except BackendError:
@@ -91,7 +123,7 @@ def _find_ends(kv: KV, sessions: Sessions, agent: str) -> dict[str, LedgerChain]
 
 
 def _name_people(app: App) -> dict[str, str]:
-    known = [*app.rules.owners, *(one.id for one in app.people.list_members()), "terminal:local"]
+    known = [*app.rules.owners, *(one.id for one in app.people.list_members()), *LOCAL_OWNERS]
     return {hash_person(who): who for who in known}
 
 

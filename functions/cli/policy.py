@@ -18,6 +18,7 @@ from sigil.cli.printing import Printer
 from sigil.errors import Conflict, UsageError
 
 if TYPE_CHECKING:
+    from functions.agent.app import App
     from functions.agent.memory.documents import Doc, Documents
 
 NAME = "policy"
@@ -70,6 +71,7 @@ def set_policy(file: File, agent: Whose = None, json: Json = False) -> None:
     with open_agent(switch=True, name=agent) as (app, _):
         why = f"from {file}" if file != "-" else ""
         doc = write_policy(app.policy_versions, text, by=BY, why=why)
+        _note_version(app, doc)
     report_version(doc, json)
 
 
@@ -94,6 +96,7 @@ def edit(agent: Whose = None) -> None:
                 doc = write_policy(
                     app.policy_versions, text, by=BY, why="edited", expect=before.version
                 )
+                _note_version(app, doc)
                 report_version(doc, json=False)
         except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
             problem.suggestion = (
@@ -207,7 +210,16 @@ def rollback(
 
     with open_agent(switch=True, name=agent) as (app, _):
         doc: Doc = roll_back_policy(app.policy_versions, version, BY)
+        _note_version(app, doc)
     report_version(doc, json)
+
+
+def _note_version(app: App, doc: Doc) -> None:
+    """Add to the ledger that the policy has a new version."""
+    from functions.agent.ledger.entry import Entry
+    from functions.agent.ledger_requests import add_entries
+
+    add_entries(app, [Entry("policy", {"version": doc.version})], BY)
 
 
 def _read_text(versions: Documents, number: int) -> str:

@@ -9,11 +9,34 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from functions.agent import ledger_requests
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import Key, keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
+
+
+def test_what_is_decided_on_the_machine_is_in_a_chain_of_its_own(
+    runtime: Callable[..., AgentRuntime], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+    home = runtime()
+    file = tmp_path / "policy.toml"
+    for rule in ("deny guest call a", "deny guest call b", "deny guest call c"):
+        file.write_text(f'format = 1\npreset = "standard"\nrules = ["{rule}"]\n')
+        done = CliRunner().invoke(cli, ["policy", "set", str(file)])
+        assert done.exit_code == 0, done.output
+    entries = list(ledger_requests.scan_entries(home.app, "main", 0.0))
+    assert [(row["what"], row["by"], row["kind"]) for row in entries] == [
+        ("policy", "terminal:local", "machine")
+    ] * 3
+    assert [row["facts"] for row in entries] == [{"version": number} for number in (1, 2, 3)]
+    assert ledger_requests.verify(home.app, "main").entries == 3
+    partition = keys.ledger_entries("main", "", 0).partition
+    _, (second, _), _ = home.stores.kv.scan(partition)
+    home.stores.kv.delete(Key(partition, second))
+    assert "entry 2" in ledger_requests.verify(home.app, "main").problem
 
 
 def test_a_changed_entry_is_named_and_nothing_else_is_shown_of_a_chat(
