@@ -355,7 +355,7 @@ def test_work_on_behalf_of_a_person_is_erased_with_them(
         return [name for name, item in found if words.encode() in item.value]
 
     assert len(list_left()) == 5
-    assert len(home.app.sessions.open(opened.key).document.messages) == 3
+    assert len(home.app.sessions.open(opened.key).document.messages) == 4
     data = PersonalData(home.app, home.stores.artifacts)
     data.erase(data.find(who))
     assert list_left() == []
