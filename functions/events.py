@@ -33,6 +33,10 @@ _INQUIRY = re.compile(
 """The commands that only read. No command that changes a chat may be here: they are answered
 without waiting for the chat's turns.
 """
+PRESSED: Final = re.compile(r"/(?:approve|deny) [0-9a-f]{6,12}", re.ASCII)
+"""The commands that a button below a message may send; a press counts as that command."""
+PRESS: Final = "press"
+"""The name in the `data` of a press by which its platform is told that it came."""
 CONSOLIDATION: Final = "consolidate:"
 """The ids of the events that let memory hear of what left a history begin so."""
 HOPS_MOST: Final = 16
@@ -51,6 +55,14 @@ class Sender(Stored):
 
     id: str
     name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Button(Stored):
+    """A button below a message of ours: its label, and the command that a press of it sends."""
+
+    label: str
+    command: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
             start=reply.sent,
             sent=mark_sent,
             files=attach_files(reply, runtime.app),
+            buttons=reply.buttons,
         )
     except Refused as problem:
         log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)

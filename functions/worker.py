@@ -23,7 +23,7 @@ from functions.agent.session.store import SessionHandle
 from functions.agent.turn import NeedsIsolation, WorkerBudget, abandon_turn, run_turn
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel
-from functions.events import CONSOLIDATION, HOPS_MOST, Event, order_of
+from functions.events import CONSOLIDATION, HOPS_MOST, PRESS, Event, order_of
 from functions.overheard import keep_message, make_overheard
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import give_up
@@ -393,6 +393,8 @@ def _run_turn(
     may_talk = event.kind == "message" and (
         rules.access == "open" or rules.may_talk(runtime.app.people.find_role(event))
     )
+    if channel and may_talk and PRESS in event.data:
+        channel.acknowledge(event)
     with _show_typing(channel if may_talk else None, event.session), _lost_body_is_final():
         if spent:
             opened = abandon_turn(event, runtime.app)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -22,7 +22,7 @@ from functions.agent.policy.proposals import (
 from functions.agent.posts import Post
 from functions.agent.sanitize import clean_text
 from functions.agent.session.document import Turn
-from functions.events import Event, Sender
+from functions.events import PRESSED, Button, Event, Sender
 from functions.texts.en import Texts
 from functions.time.time_zone import format_clock
 from sigil.errors import one_line
@@ -32,6 +32,8 @@ TOLD_MOST: Final = 3
 """So many owners are told of a proposal in their private chats."""
 SHOWN_CHARACTERS: Final = 3_000
 STEP: Final = "approved"
+ASKS: Final = "asks"
+"""The name in the `data` of what is said to an owner of the proposal that it is about."""
 APPROVED: Final = (
     "An owner approved proposal {id}, which you made here: {acts}. It is called now, once, with the"
     " arguments that were shown. Tell the person what came of it."
@@ -51,7 +53,8 @@ def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: As
     for owner in _list_owners(app):
         texts = choose_texts_for(replace(event, text=""))
         text = describe_proposal(proposal, texts.proposal_for_owner, app, app.zone)
-        posts.append(Post("say", app.root, owner, text, data={"from": "approval"}))
+        data: dict[str, Json] = {"from": "approval", ASKS: proposal.id}
+        posts.append(Post("say", app.root, owner, text, data=data))
     return Asked(proposal, tuple(posts))
 
 
@@ -101,17 +104,22 @@ def make_approved_message(proposal: Proposal, now: float) -> Message:
     return Message("user", content, at=now, origin=RUNTIME_ORIGIN, loads=loads)
 
 
-def describe_waiting(app: App, turn: Turn, texts: Texts, zone: str) -> str:
-    """Return what a turn has asked owners about, to be shown below its answer; empty for
-    nothing.
-    """
+def list_waiting(app: App, turn: Turn) -> list[Proposal]:
+    """Return what a turn has asked owners about and nobody has decided on."""
     ids = [row["proposal"] for row in turn.trace if row.get("proposal")]
-    lines = []
-    for id in dict.fromkeys(map(str, ids)):
-        proposal = app.proposals.find(id)
-        if proposal and proposal.state_at(app.clock.now()) == "open":
-            lines.append(describe_proposal(proposal, texts.proposal_waits, app, zone))
-    return "\n\n".join(lines)
+    now = app.clock.now()
+    found = [app.proposals.find(id) for id in dict.fromkeys(map(str, ids))]
+    return [each for each in found if each and each.state_at(now) == "open"]
+
+
+def make_buttons(ids: Iterable[str], texts: Texts) -> tuple[Button, ...]:
+    """Return the buttons that approve or deny proposals."""
+    buttons = []
+    for id in ids:
+        if PRESSED.fullmatch(f"/deny {id}"):
+            buttons.append(Button(texts.button_approve.format(id=id), f"/approve {id}"))
+            buttons.append(Button(texts.button_deny.format(id=id), f"/deny {id}"))
+    return tuple(buttons)
 
 
 def mention_approval(trace: Sequence[Mapping[str, Json]], text: str, texts: Texts) -> str:

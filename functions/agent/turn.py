@@ -88,7 +88,7 @@ from functions.agent.tool_calls import (
     find_nothing,
     interrupt_call,
 )
-from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Event, order_of
+from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Button, Event, order_of
 from functions.events import HOPS_MOST as EVENT_HOPS_MOST
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.time.time_zone import DEFAULT
@@ -707,7 +707,12 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
     origin = clean_name(str(event.data.get("from") or "")) or "work of your own"
     note = Message("user", SAID_NOTE.format(origin=origin), at=now, origin=RUNTIME_ORIGIN)
     document = opened.document.add(note, Message("assistant", app.redact(text), at=now))
-    return close_turn(opened.with_document(document), app, turn, text, in_history=False)
+    asked = event.data.get(approvals.ASKS)
+    buttons: tuple[Button, ...] = ()
+    if isinstance(asked, str):
+        buttons = approvals.make_buttons([asked], choose_texts_for(event, document))
+    opened = opened.with_document(document)
+    return close_turn(opened, app, turn, text, in_history=False, buttons=buttons)
 
 
 def _charge_turn(
@@ -932,14 +937,19 @@ def _run_and_close(
         turn = opened.document.turn or turn
         opened, note = _warn_of_budget(opened, turn, context)
         zone = app.find_zone(opened.document)
-        waiting = approvals.describe_waiting(app, turn, rounds.texts, zone)
-        notes = (waiting, note, _warn_of_policy(turn.event, rounds))
+        waiting = approvals.list_waiting(app, turn)
+        pattern = rounds.texts.proposal_waits
+        asked = [approvals.describe_proposal(each, pattern, app, zone) for each in waiting]
+        buttons: tuple[Button, ...] = ()
+        if context.role == "owner":
+            buttons = approvals.make_buttons([each.id for each in waiting], rounds.texts)
+        notes = (*asked, note, _warn_of_policy(turn.event, rounds))
         note = "\n\n".join(filter(None, notes))
         if text and not note:
             # the history has the question, so that the model knows what an answer to it means
             question = _ask_for_zone(opened, turn, context)
             text = "\n\n".join(filter(None, (text, question)))
-        return close_turn(opened, app, turn, text, note=note, role=context.role)
+        return close_turn(opened, app, turn, text, note=note, buttons=buttons, role=context.role)
     used = turn.used + app.clock.monotonic() - began
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)
     if turn.failed:
@@ -1085,12 +1095,14 @@ def close_turn(
     *,
     in_history: bool = True,
     note: str = "",
+    buttons: tuple[Button, ...] = (),
     role: str = "",
 ) -> SessionHandle:
     """Close a turn that ends with this text: history, handled ids and outbox in one write.
 
     `in_history` makes the text a message of the history. The `note` is sent below it and is no
-    part of the history. `role` is that of the person on whose behalf it was, where it is known.
+    part of the history; `buttons` stand below it. `role` is that of the person on whose behalf it
+    was, where it is known.
     """
     event = turn.event
     now = app.clock.now()
@@ -1134,6 +1146,7 @@ def close_turn(
             now,
             failed=turn.failed,
             files=files,
+            buttons=buttons,
         )
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
     seen = (*document.seen, *(each.id for each in turn.events))

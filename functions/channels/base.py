@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from functions.events import Event
+from functions.events import Button, Event
 from functions.overheard import OverheardMessage
 from sigil.errors import BackendError
 
@@ -74,9 +74,11 @@ class Channel(Protocol):
         start: int = 0,
         sent: Callable[[int], None],
         files: Sequence[AttachedFile] = (),
+        buttons: Sequence[Button] = (),
     ) -> None:
         """Send `text` (markdown) to `session` as one or more parts, from part `start` on (0: from
-        the beginning), and then the `files`, a part each.
+        the beginning), and then the `files`, a part each. `buttons` stand below the text where the
+        platform has them.
 
         `sent(n)` is called when n parts have left and more follow, so `start=n` continues there:
         equal texts give equal parts. `BackendError` with EUNAVAILABLE and `Busy` (ERATE): try again
@@ -85,3 +87,6 @@ class Channel(Protocol):
 
     def show_typing(self, session: str) -> None:
         """Show that an answer is on its way; best effort, never raises."""
+
+    def acknowledge(self, event: Event) -> None:
+        """Show that a press of a button came (`PRESS` in its `data`); best effort, never raises."""

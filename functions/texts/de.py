@@ -208,6 +208,8 @@ class German(Texts):
     proposal_runs = "Genehmigt: {acts}. In {session} geht es jetzt weiter."
     proposal_dropped = "Abgelehnt: {acts}. Es wird nicht getan."
     proposal_refused = "Nichts wurde geändert: {why}."
+    button_approve = "Zustimmen {id}"
+    button_deny = "Ablehnen {id}"
     policy_closed = (
         "(Ich kann zurzeit nur reden: {why}. `uncaged policy check` auf meinem Rechner sagt, was"
         " daran falsch ist.)"

@@ -154,6 +154,8 @@ class Texts:
     proposal_runs = "Approved: {acts}. It goes on in {session} now."
     proposal_dropped = "Denied: {acts}. It is not done."
     proposal_refused = "Nothing was changed: {why}."
+    button_approve = "Approve {id}"
+    button_deny = "Deny {id}"
     policy_closed = (
         "(I can only talk at the moment: {why}. `uncaged policy check` on my machine tells what is"
         " wrong with it.)"

@@ -160,6 +160,8 @@ class Chinese(Texts):
     proposal_runs = "已批准：{acts}。现在在 {session} 继续。"
     proposal_dropped = "已拒绝：{acts}。这件事不做了。"
     proposal_refused = "没有任何变化：{why}。"
+    button_approve = "同意 {id}"
+    button_deny = "拒绝 {id}"
     policy_closed = (
         "（我现在只能聊天：{why}。在我的机器上运行 `uncaged policy check` 可以看到原因。）"
     )

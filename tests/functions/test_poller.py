@@ -62,7 +62,7 @@ def test_messages_are_fetched_answered_and_acknowledged(
         wait_until(lambda: not bot.updates, "all is acknowledged")
     assert {message["chat_id"] for message in bot.messages} == {42}
     assert len(bot.messages) == 3
-    assert bot.calls("getUpdates")[0]["allowed_updates"] == ["message"]
+    assert bot.calls("getUpdates")[0]["allowed_updates"] == ["message", "callback_query"]
     assert [call["commands"][0]["command"] for call in bot.calls("setMyCommands")] == ["help"]
     # nothing is acknowledged that was not fetched, and after silence the numbers may begin anew
     assert "offset" not in bot.calls("getUpdates")[0]

@@ -16,7 +16,7 @@ from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.channels.base import AttachedFile, Busy
 from functions.channels.base import PlatformRequest as Incoming
-from functions.events import Event
+from functions.events import Button, Event
 from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.protocol import Caller, Deployed, Found, Hit, Json, Offer, Ran
 from sigil.storage.kv import Expect, Item, Key
@@ -115,6 +115,7 @@ class Platform:
         start: int = 0,
         sent: Callable[[int], None],
         files: Sequence[AttachedFile] = (),
+        buttons: Sequence[Button] = (),
     ) -> None:
         parts = PARTS if "long" in text else 1
         for part in range(start, parts):

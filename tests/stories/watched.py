@@ -11,7 +11,7 @@ from functions.agent.model.base import Model, ModelReply
 from functions.agent.model.base import ModelRequest as Asked
 from functions.channels.base import AttachedFile, Channel, PlatformRequest
 from functions.channels.http_replies import HttpReplies
-from functions.events import Event
+from functions.events import Button, Event
 from functions.settings import Settings
 from functions.wiring import (
     AgentMaker,
@@ -164,9 +164,21 @@ class _Platform(_Part):
         start: int = 0,
         sent: Callable[[int], None],
         files: Sequence[AttachedFile] = (),
+        buttons: Sequence[Button] = (),
     ) -> None:
         with self.switch.around("send"):
-            self.inner.send(session, text, reply_to=reply_to, start=start, sent=sent, files=files)
+            self.inner.send(
+                session,
+                text,
+                reply_to=reply_to,
+                start=start,
+                sent=sent,
+                files=files,
+                buttons=buttons,
+            )
 
     def show_typing(self, session: str) -> None:
         self.inner.show_typing(session)
+
+    def acknowledge(self, event: Event) -> None:
+        self.inner.acknowledge(event)

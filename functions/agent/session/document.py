@@ -28,7 +28,7 @@ from functions.agent.session.overflow import (
     move_bodies_back,
     move_bodies_out,
 )
-from functions.events import Event
+from functions.events import Button, Event
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping
 from sigil.protocol import Json, KeptFile
@@ -152,7 +152,7 @@ class Outgoing(Stored):
 
     `sent` counts its parts that have left, `at` is when it was written (seconds since 1970),
     `tries` counts how often somebody took it over to send it again. `failed` says that the model
-    could not answer. `files` go out below it.
+    could not answer. `files` go out below it, and `buttons` stand there.
     """
 
     event: str
@@ -167,6 +167,7 @@ class Outgoing(Stored):
     tries: Count = 0
     failed: bool = False
     files: tuple[KeptFile, ...] = later(())
+    buttons: tuple[Button, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True)

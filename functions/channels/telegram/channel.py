@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from functions.channels.base import AttachedFile, PlatformRequest
 from functions.channels.telegram.updates import parse_overheard, parse_update
 from functions.channels.updates import Update
-from functions.events import Event
+from functions.events import PRESS, Button, Event
 from functions.overheard import OverheardMessage
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
@@ -134,6 +134,7 @@ class Telegram:
         start: int = 0,
         sent: Callable[[int], None],
         files: Sequence[AttachedFile] = (),
+        buttons: Sequence[Button] = (),
     ) -> None:
         """Send one `sendMessage` a part, then one `sendDocument` or `sendPhoto` a picture or file.
         `reply_to`: a message id; only a group's first part points at it.
@@ -151,8 +152,9 @@ class Telegram:
         if needs_file:
             messages = messages[: sending.MESSAGES_MOST - 1]
         parts: list[sending.TelegramMessage | sending.TelegramFile | AttachedFile] = []
-        for message in messages:
-            parts.append(sending.TelegramMessage(chat, message))
+        for number, message in enumerate(messages, 1):
+            below = tuple(buttons) if number == len(messages) else ()
+            parts.append(sending.TelegramMessage(chat, message, buttons=below))
         if needs_file:
             rest = len(visible) - sum(len(message.text) for message in messages)
             parts.append(sending.make_whole_answer(chat, text, rest))
@@ -181,6 +183,13 @@ class Telegram:
                 {**TelegramChat.parse(session).params(), "action": "typing"},
                 timeout=TYPING_TIMEOUT,
             )
+
+    def acknowledge(self, event: Event) -> None:
+        """Call `answerCallbackQuery`, which ends the button's wait."""
+        press = event.data.get(PRESS)
+        with suppress(SigilError):
+            params: dict[str, object] = {"callback_query_id": press}
+            self.api.call("answerCallbackQuery", params, timeout=TYPING_TIMEOUT)
 
     def fetch_updates(self, first: int, seconds: int) -> tuple[Update, ...]:
         """Call `getUpdates`, which waits for `seconds` at most (long polling)."""

@@ -11,6 +11,7 @@ from functions.channels.base import AttachedFile
 from functions.channels.render.telegram import MessagePart
 from functions.channels.telegram.api import Rejected, UploadFile
 from functions.channels.visible_text import clean_text
+from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
 
@@ -25,6 +26,8 @@ _ABOUT_CHAT = re.compile(
     re.IGNORECASE,
 )
 """The words of a 400 that is about the chat, so that no other text helps."""
+ROW = 2
+"""Buttons side by side."""
 MESSAGES_MOST = 10
 """Messages of one reply; the last of them is a file when there would be more."""
 FILE_NAME = "answer.md"
@@ -66,7 +69,7 @@ def _point_at(chat: TelegramChat, reply_to: str) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class TelegramMessage:
-    """One `sendMessage`.
+    """One `sendMessage`, with `buttons` below it.
 
     `reply_to`: the id of the message that a group sees it answer. `gave_up`: a note is in place
     of the text.
@@ -76,6 +79,7 @@ class TelegramMessage:
     part: MessagePart
     reply_to: str = ""
     gave_up: bool = False
+    buttons: tuple[Button, ...] = ()
 
     def params(self) -> dict[str, object]:
         """Return the request's fields."""
@@ -85,6 +89,10 @@ class TelegramMessage:
         }
         if self.part.entities:
             params["entities"] = [entity.as_dict() for entity in self.part.entities]
+        if self.buttons:
+            keys = [{"text": each.label, "callback_data": each.command} for each in self.buttons]
+            rows = [keys[start : start + ROW] for start in range(0, len(keys), ROW)]
+            params["reply_markup"] = {"inline_keyboard": rows}
         return params | _point_at(self.chat, self.reply_to)
 
     def repair(self, problem: Rejected) -> TelegramMessage | None:

@@ -1,8 +1,9 @@
 """Updates of the Bot API are read as events (https://core.telegram.org/bots/api#update).
 
 They are read tolerantly: Telegram's own samples lack fields that its reference calls required, and
-a field that is odd counts as absent. Only new messages of people are events, and that somebody took
-us into a group: edits, channel posts, bots, buttons and all other service messages are none.
+a field that is odd counts as absent. Only new messages of people are events, presses of our own
+buttons, and that somebody took us into a group: edits, channel posts, bots and all other service
+messages are none.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from functions.channels.telegram.contents import (
     read_name,
 )
 from functions.channels.visible_text import clean_text
-from functions.events import TEXT_LIMIT, Event, Sender, order_of
+from functions.events import PRESS, PRESSED, TEXT_LIMIT, Event, Sender, order_of
 from functions.overheard import OverheardMessage, make_overheard
 from sigil.errors import UsageError
 from sigil.json_fields import (
@@ -36,6 +37,7 @@ from sigil.json_fields import (
 _GROUPS = ("group", "supergroup")
 _NAME = re.compile(r"@([A-Za-z0-9_]{1,64})")
 _COMMAND = re.compile(r"(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{1,64}))?")
+_PRESS_ID = re.compile(r"[0-9]{1,40}", re.ASCII)
 _ANSWERED = ("reply", "passage")
 """What a message answers is no contents of its own."""
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
@@ -48,6 +50,8 @@ def parse_update(body: bytes, bot: int, agent: str) -> list[Event]:
     `UsageError` (EINVAL): `body` is no JSON object.
     """
     update = _read_update(body)
+    if "callback_query" in update:
+        return _read_press(update, bot, agent)
     event = _read_event(update, bot, agent)
     if event is None:
         return []
@@ -105,6 +109,38 @@ def _read_event(update: Message, bot: int, agent: str) -> Event | None:
         quotes=list_quotes(message, bot),
         language=_read_language(message),
     )
+
+
+def _read_press(update: Message, bot: int, agent: str) -> list[Event]:
+    """Return the event of a press of one of our buttons: the command that the button sends, by the
+    person who pressed it, in the chat where it stands. Any other press is none.
+
+    A press has no time of its own, so it has that of the message above the button.
+    """
+    number = as_integer(update.get("update_id"), 0)
+    press = as_mapping(update.get("callback_query"))
+    message = as_mapping(press.get("message"))
+    session = _read_session(message)
+    sender = _read_sender({"from": press.get("from")})
+    command = as_string(press.get("data"))
+    name = as_string(press.get("id"))
+    if number is None or not session or sender is None or not PRESSED.fullmatch(command):
+        return []
+    at = float(as_integer(message.get("date"), 0) or 0)
+    event = Event(
+        id=f"telegram:{bot}:{number}",
+        kind="message",
+        agent=agent,
+        session=session,
+        sender=sender,
+        text=command,
+        at=at,
+        order=order_of(at, number),
+        private=as_mapping(message.get("chat")).get("type") == "private",
+        language=_read_language(press),
+        data={PRESS: name} if _PRESS_ID.fullmatch(name) else {},
+    )
+    return [event]
 
 
 def _has_contents(event: Event) -> bool:

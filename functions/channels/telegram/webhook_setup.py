@@ -21,7 +21,7 @@ DESCRIPTION_CHARACTERS = 256
 """Characters of a command's description in the menu
 (https://core.telegram.org/bots/api#botcommand).
 """
-UPDATES = ("message",)
+UPDATES = ("message", "callback_query")
 """The kinds of updates that we read; everything else would be sent for nothing."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _LANGUAGE = re.compile(r"[a-z]{2}")

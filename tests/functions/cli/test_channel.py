@@ -212,7 +212,7 @@ def test_connections_and_dropping_reach_telegram_and_json_tells_what_it_says(
         f"{URL}/webhook/telegram",
         0,
         7,
-        ["message"],
+        ["message", "callback_query"],
     )
     assert said["works"] is True
 

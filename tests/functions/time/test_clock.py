@@ -18,7 +18,7 @@ from functions.agent.runs.run import load_run
 from functions.agent.session.store import Sessions
 from functions.channels.base import AttachedFile, Busy
 from functions.channels.http_replies import HttpReplies
-from functions.events import Event, Sender, order_of
+from functions.events import Button, Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
@@ -99,6 +99,7 @@ class Chat:
         start: int = 0,
         sent: Callable[[int], None],
         files: Sequence[AttachedFile] = (),
+        buttons: Sequence[Button] = (),
     ) -> None:
         if self.moods:
             raise self.moods.pop(0)

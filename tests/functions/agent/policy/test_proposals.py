@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
 from functions import worker
@@ -105,6 +106,40 @@ def test_a_call_that_is_approved_goes_on_in_its_chat_once_and_says_so(
     assert chats.list_texts()[-1] == f"Nothing was changed: the proposal {id} is applied already."
     assert ask(chats, model, 4) == id
     assert count_runs(chats) == 1
+
+
+def press(chats: Chats, command: str, presser: int, chat: int) -> None:
+    """Press a button below a message that a chat got."""
+    message = {"message_id": 1, "date": 1_780_000_000, "chat": {"id": chat, "type": "private"}}
+    user = {"id": presser, "is_bot": False, "first_name": "Ada"}
+    body = {"id": "77", "from": user, "message": message, "data": command}
+    update = orjson.dumps({"update_id": 900 + presser, "callback_query": body})
+    for event in chats.runtime.channels["telegram"].parse(update):
+        chats.runtime.queue.put(event)
+    chats.work_off()
+
+
+def test_an_owner_presses_a_button_and_nobody_elses_press_counts(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+    shown = {each["chat_id"]: each.get("reply_markup") for each in chats.bot.messages}
+    assert shown[GUEST] is None
+    assert shown[OWNER] == {
+        "inline_keyboard": [
+            [
+                {"text": f"Approve {id}", "callback_data": f"/approve {id}"},
+                {"text": f"Deny {id}", "callback_data": f"/deny {id}"},
+            ]
+        ]
+    }
+    press(chats, f"/approve {id}", GUEST, OWNER)
+    press(chats, f"/approve {id}; /halt", OWNER, OWNER)
+    press(chats, "/halt", OWNER + 1, OWNER)
+    assert count_runs(chats) == 0
+    press(chats, f"/approve {id}", OWNER, OWNER)
+    assert count_runs(chats) == 1
+    assert chats.bot.calls("answerCallbackQuery")[-1] == {"callback_query_id": "77"}
 
 
 def test_what_is_denied_is_said_and_not_asked_for_again(
