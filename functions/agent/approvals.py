@@ -46,7 +46,7 @@ def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: As
 
     An owner who asks in their own chat reads of it there.
     """
-    proposal, is_new = app.proposals.propose(make_proposal(event, acts, call))
+    proposal, is_new = app.proposals.propose(make_proposal(event, app.name, acts, call))
     if not is_new or (role == "owner" and event.private):
         return Asked(proposal)
     posts = []
@@ -77,7 +77,7 @@ def find_approval(app: App, event: Event) -> Proposal | None:
     found = app.proposals.find(id)
     if found is None or found.state != "approved" or found.round != event.data.get("round"):
         return None
-    same = (found.agent, found.session, found.by) == (event.agent, event.session, event.by)
+    same = (found.agent, found.session, found.by) == (app.name, event.session, event.by)
     return found if same else None
 
 

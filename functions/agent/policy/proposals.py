@@ -214,8 +214,8 @@ class Proposals:
         update(self._kv, keys.open_proposals(decided.agent), choose, KEPT_SECONDS)
 
 
-def make_proposal(event: Event, acts: Sequence[Act], call: AskedCall) -> Proposal:
-    """Return the proposal to make a call in the turn of an event; it has no id yet.
+def make_proposal(event: Event, agent: str, acts: Sequence[Act], call: AskedCall) -> Proposal:
+    """Return the proposal of an agent to make a call in the turn of an event; it has no id yet.
 
     `Refused` ETOOBIG for a call that is too long to be shown.
     """
@@ -228,13 +228,13 @@ def make_proposal(event: Event, acts: Sequence[Act], call: AskedCall) -> Proposa
         )
     offer = call.offer
     names = tuple(map(str, acts))
-    part = [event.agent, event.session, event.behalf, names, call.tool, arguments]
+    part = [agent, event.session, event.behalf, names, call.tool, arguments]
     digest = sha256(orjson.dumps([*part, offer.digest if offer else ""])).hexdigest()
     kept = {name: event.data[name] for name in ("home", "home_agent", "from") if name in event.data}
     return Proposal(
         id="",
         digest=digest,
-        agent=event.agent,
+        agent=agent,
         session=event.session,
         by=event.behalf,
         acts=names,

@@ -13,8 +13,11 @@ import pytest
 
 from functions import worker
 from functions.agent import approvals
+from functions.agent.agents.bindings import bind
+from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.policy.proposals import OPEN_MOST, OPEN_SECONDS, Proposal
 from functions.agent.session.store import Sessions
+from functions.events import Event, Sender, order_of
 from functions.wiring import AgentRuntime
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
@@ -160,6 +163,56 @@ def test_what_is_denied_is_said_and_not_asked_for_again(
     assert chats.runtime.app.proposals.list_open() == []
     clock.advance(OPEN_SECONDS + 1)
     assert ask(chats, model, 4) == id
+
+
+def test_what_an_agent_below_the_root_asks_goes_on_with_that_agent(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    kv = chats.runtime.stores.kv
+    add_agent(kv, "main", "alice", AgentRecord("agent", "enabled", 1.0, "terminal:local"))
+    bind(kv, "main", f"telegram:{GUEST}", "alice", order="", by="terminal:local")
+    id = ask(chats, model)
+    chats.write(2, f"/approve {id}")
+    chats.work_off()
+    assert count_runs(chats) == 1
+    assert chats.list_texts()[-1].startswith(f"(Approved, proposal {id}")
+    alice = chats.runtime.app.sessions.open(keys.session_of("main.alice", f"telegram:{GUEST}"))
+    assert [each.role for each in alice.document.messages][-3:] == [
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert chats.document(GUEST).messages == ()
+
+
+def test_what_own_work_asks_goes_on_there_and_is_reported_in_its_chat(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    app = chats.runtime.app
+    now = app.clock.now()
+    event = Event(
+        id="task:1",
+        kind="task",
+        agent="main",
+        session="own:main",
+        sender=Sender("runtime:test"),
+        text="double 2",
+        at=now,
+        order=order_of(now, 1),
+        by=f"telegram:{OWNER}",
+        data={"home": f"telegram:{OWNER}"},
+    )
+    model.then(call(QUERY), call(DOUBLE), say("[SILENT]"))
+    worker.handle_event(event, chats.runtime)
+    chats.work_off()
+    (proposal,) = app.proposals.list_open()
+    assert proposal.own_work
+    assert len(chats.list_texts()) == 2  # the owner is asked, and the work says that it waits
+    model.then(say("four"))
+    chats.write(2, f"/approve {proposal.id}")
+    chats.work_off()
+    assert count_runs(chats) == 1
+    assert chats.list_texts()[-1] == f"(Approved, proposal {proposal.id}: call double.)\n\nfour"
 
 
 def test_nobody_but_an_owner_approves(chats: Chats, model: ScriptedModel) -> None:
