@@ -8,6 +8,7 @@ one that names the actor before one for everybody; then the strictest.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -110,18 +111,38 @@ class Decision:
     rule: str
 
 
-Bucket = Mapping[str, tuple[Rule, ...]]
-"""Rules by the part of a target that they name, the one that counts first."""
+@dataclass(frozen=True, slots=True)
+class PrefixIndex:
+    """Rules by the beginning of a target that they name.
+
+    `parts` are these beginnings in order, and `shorter` has for each the longest other one that it
+    begins with, None where there is none.
+    """
+
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+    shorter: Mapping[str, str | None] = field(default_factory=dict)
+
+    def find(self, text: str) -> Rule | None:
+        """Return the rule that names most of how a text begins."""
+        # whatever the text begins with is a beginning of the last part that is not behind it
+        place = bisect_right(self.parts, text)
+        part = self.parts[place - 1] if place else None
+        while part is not None and not text.startswith(part):
+            part = self.shorter[part]
+        return None if part is None else self.rules[part]
 
 
 @dataclass(frozen=True, slots=True)
 class RuleIndex:
-    """The rules for one kind of act: those for a whole target, and those for the beginning or the
-    end of one by its length, the longest first.
+    """Somebody's rules for one kind of act: those for a whole target, and those for the beginning
+    or the end of one, whose letters stand in reverse. Of those that name the same, the one that
+    counts is there.
     """
 
-    exact: Bucket = field(default_factory=dict)
-    patterns: tuple[tuple[int, Bucket, Bucket], ...] = ()
+    exact: Mapping[str, Rule]
+    beginnings: PrefixIndex
+    ends: PrefixIndex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,32 +153,23 @@ class Policy:
     preset: str = STANDARD
     spending: Spending = Spending()
     closed: str = ""
-    index: Mapping[str, RuleIndex] = field(default_factory=dict, repr=False)
 
 
 def decide(policy: Policy, actor: Actor, act: Act) -> Decision:
     """Return what becomes of an act: what no rule names is denied."""
     if policy.closed:
         return Decision("deny", policy.closed)
-    index = policy.index.get(act.kind)
-    if index is None:
-        return _no_rule(act)
     target = act.target
     if act.kind in ("read", "write") and not is_plain_path(target):
         return Decision("deny", f"{one_line(target, 80)!r} is no plain path")
-    labels = actor.labels
-    for rule in index.exact.get(target, ()):
-        if not rule.who.isdisjoint(labels):
-            return Decision(rule.effect, str(rule))
-    for length, beginnings, ends in index.patterns:
-        near = beginnings.get(target[:length], ())
-        if ends and length <= len(target):
-            near += ends.get(target[len(target) - length :], ())
-        if near:
-            found = [rule for rule in near if not rule.who.isdisjoint(labels)]
-            if found:
-                rule = min(found, key=_rank)
-                return Decision(rule.effect, str(rule))
+    index = _index_rules(policy, actor.labels, act.kind)
+    found = index.exact.get(target) or index.beginnings.find(target)
+    if index.ends.parts and not (found and found.pattern == target):
+        by_end = index.ends.find(target[::-1])
+        if by_end:
+            found = min((by_end, found) if found else (by_end,), key=_rank_patterns)
+    if found:
+        return Decision(found.effect, str(found))
     return _no_rule(act)
 
 
@@ -226,9 +238,7 @@ def parse_policy(text: str) -> Policy:
 
 def make_policy(rules: Sequence[Rule], preset: str, spending: Spending = Spending()) -> Policy:
     """Return the policy with these rules of its own, and those of a preset."""
-    everything = (*rules, *map(parse_rule, PRESETS[preset]))
-    index = {kind: _index_rules([r for r in everything if r.act == kind]) for kind in ACTS}
-    return Policy(everything, preset, spending, index=index)
+    return Policy((*rules, *map(parse_rule, PRESETS[preset])), preset, spending)
 
 
 def make_row(policy: Policy) -> dict[str, object]:
@@ -294,26 +304,38 @@ def _rank(rule: Rule) -> tuple[bool, bool, int]:
     return not rule.line, EVERYBODY in rule.who, _STRICTNESS[rule.effect]
 
 
-def _index_rules(rules: Sequence[Rule]) -> RuleIndex:
-    exact: dict[str, list[Rule]] = {}
-    beginnings: dict[int, dict[str, list[Rule]]] = {}
-    ends: dict[int, dict[str, list[Rule]]] = {}
-    for rule in sorted(rules, key=_rank):
+def _rank_patterns(rule: Rule) -> tuple[int, tuple[bool, bool, int]]:
+    return -len(rule.pattern), _rank(rule)
+
+
+@lru_cache(maxsize=1024)
+def _index_rules(policy: Policy, labels: frozenset[str], kind: str) -> RuleIndex:
+    """Return the rules of a policy for one kind of act of somebody."""
+    exact: dict[str, Rule] = {}
+    beginnings: dict[str, Rule] = {}
+    ends: dict[str, Rule] = {}
+    for rule in sorted(policy.rules, key=_rank):
+        if rule.act != kind or rule.who.isdisjoint(labels):
+            continue
         part = rule.pattern.strip("*")
         if "*" not in rule.pattern:
-            exact.setdefault(part, []).append(rule)
-            continue
-        side = ends if rule.pattern.startswith("*") and part else beginnings
-        side.setdefault(len(part), {}).setdefault(part, []).append(rule)
-    patterns = []
-    for length in sorted({*beginnings, *ends}, reverse=True):
-        sides = (_freeze(beginnings.get(length, {})), _freeze(ends.get(length, {})))
-        patterns.append((length, *sides))
-    return RuleIndex(_freeze(exact), tuple(patterns))
+            exact.setdefault(part, rule)
+        elif rule.pattern.startswith("*") and part:
+            ends.setdefault(part[::-1], rule)
+        else:
+            beginnings.setdefault(part, rule)
+    return RuleIndex(exact, _index_prefixes(beginnings), _index_prefixes(ends))
 
 
-def _freeze(rules: Mapping[str, list[Rule]]) -> Bucket:
-    return {part: tuple(found) for part, found in rules.items()}
+def _index_prefixes(rules: Mapping[str, Rule]) -> PrefixIndex:
+    parts = tuple(sorted(rules))
+    shorter: dict[str, str | None] = {}
+    for number, part in enumerate(parts):
+        before = parts[number - 1] if number else None
+        while before is not None and not part.startswith(before):
+            before = shorter[before]
+        shorter[part] = before
+    return PrefixIndex(rules, parts, shorter)
 
 
 def _parse_rules(written: object, lines: Sequence[str]) -> list[Rule]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, strategies
 
 from functions.agent.policy.act import ACTS, Act, Actor, make_actor
 from functions.agent.policy.rules import (
@@ -10,6 +11,7 @@ from functions.agent.policy.rules import (
     PRESETS,
     RULES_MOST,
     Policy,
+    Rule,
     close_policy,
     decide,
     decide_for_any,
@@ -60,6 +62,43 @@ def test_the_rule_that_names_more_counts(
     decision = decide(policy_of(*rules), actor, act)
     assert decision.effect == effect
     assert decide(policy_of(*reversed(rules)), actor, act).effect == effect
+
+
+PARTS = strategies.text("ab.", max_size=4)
+PATTERNS = strategies.one_of(
+    PARTS.filter(bool), PARTS.map(lambda part: f"{part}*"), PARTS.map(lambda part: f"*{part}")
+)
+WHO = strategies.sampled_from(["everybody", "guest", "owner", "owner,groups", "groups"])
+RULES = strategies.builds(
+    "{} {} call {}".format, strategies.sampled_from(["allow", "ask", "deny"]), WHO, PATTERNS
+)
+
+
+@given(strategies.lists(RULES, max_size=12), PARTS)
+def test_the_index_finds_the_rule_that_a_look_at_each_of_them_finds(
+    rules: list[str], target: str
+) -> None:
+    policy = policy_of(*rules, preset="talk")
+    actor = make_actor("guest", private=False)
+
+    def fits(rule: Rule) -> bool:
+        part = rule.pattern.strip("*")
+        if rule.pattern.startswith("*"):
+            named = target.endswith(part)
+        elif rule.pattern.endswith("*"):
+            named = target.startswith(part)
+        else:
+            named = target == part
+        return named and not rule.who.isdisjoint(actor.labels)
+
+    def rank(rule: Rule) -> tuple[bool, int, bool, int]:
+        strictness = ["deny", "ask", "allow"].index(rule.effect)
+        named = len(rule.pattern.strip("*"))
+        return "*" in rule.pattern, -named, "everybody" in rule.who, strictness
+
+    best = min(filter(fits, policy.rules), key=rank, default=None)
+    decision = decide(policy, actor, Act("call", target))
+    assert decision.effect == (best.effect if best else "deny")
 
 
 def test_what_may_reach_any_host_reaches_those_that_are_denied() -> None:
