@@ -204,6 +204,10 @@ class _Conversation:
             if turn.is_withdrawn:
                 self._screen.hint("taken back: nobody had begun to work on it")
             return INTERRUPTED
+        if event.text.startswith("/approve"):
+            # what was approved goes on in this conversation, by an event of its own
+            self._finish_rest()
+            self._watch.show_all()
         self._consolidate()
         with suppress(SigilError):
             self._runtime.inputs.tell_heartbeats(self._runtime.stores.kv, time.time())

@@ -440,6 +440,7 @@ class German(Texts):
         "Ich habe `{tool}` gefunden ({description}), konnte deinen Worten aber die Eingabe"
         " ({parameters}) nicht entnehmen. Setz den Text in Anführungszeichen."
     )
+    offline_waits = "Das kann ich tun, sobald mein Besitzer zustimmt."
     offline_failed = "Das ging nicht: {why}"
     offline_exists = "Es gibt schon eine Fähigkeit `{name}`: `{tool}` ist bereit."
     offline_not_made = "Ich konnte `{name}` nicht anlegen: {why}"

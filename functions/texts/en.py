@@ -389,6 +389,7 @@ class Texts:
         "I found `{tool}` ({description}) but could not tell its input ({parameters}) from your"
         " words. Put the text in quotes."
     )
+    offline_waits = "I can do that once my owner approves it."
     offline_failed = "That did not work: {why}"
     offline_exists = "There is a capability `{name}` already: `{tool}` is ready to use."
     offline_not_made = "I could not create `{name}`: {why}"

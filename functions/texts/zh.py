@@ -351,6 +351,7 @@ class Chinese(Texts):
         "我找到了 `{tool}`（{description}），但看不出它要的内容（{parameters}）。"
         "请把文字放在引号里。"
     )
+    offline_waits = "等我的主人批准了，我就能做。"
     offline_failed = "没有成功：{why}"
     offline_exists = "已经有 `{name}` 这个能力了：`{tool}` 可以直接用。"
     offline_not_made = "没能做成 `{name}`：{why}"

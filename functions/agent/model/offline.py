@@ -368,6 +368,8 @@ def _plan_schedules(
 
 
 def _format_answer(last: AnsweredCall, texts: Texts) -> str:
+    if last.error and last.error.get("code") == "EAPPROVAL":
+        return texts.offline_waits
     if last.error:
         return texts.offline_failed.format(why=_describe_error(last))
     return describe_result(last.name, last.arguments, last.ok, texts)

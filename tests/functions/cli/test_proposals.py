@@ -48,3 +48,23 @@ def test_proposals_are_listed_approved_and_denied(
     ]
     queued = [delivery.event.id for delivery in iter(lambda: home.queue.take(0.0), None)]
     assert sorted(queued)[0] == "approval:main:111111:1"
+
+
+def test_what_is_approved_in_the_terminal_goes_on_there_at_once(
+    runtime: Callable[..., AgentRuntime], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = runtime(library="builtin")
+    text = 'format = 1\nrules = ["ask owner call calculate"]'
+    home.app.policy_versions.write("main", "policy", text, by="terminal:local")
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+
+    def chat(text: str) -> str:
+        done = CliRunner().invoke(cli, ["chat", "--quiet", text])
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done.output
+
+    assert chat("what is 2^10 + 5*3").startswith("I can do that once my owner approves it.")
+    (proposal,) = home.app.proposals.list_open()
+    said = chat(f"/approve {proposal.id}")
+    assert "It goes on in terminal:main now." in said
+    assert f"(Approved, proposal {proposal.id}: call calculate.)\n\n1039" in said
