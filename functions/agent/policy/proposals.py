@@ -15,6 +15,7 @@ from typing import Annotated, Final, Literal
 import orjson
 from msgspec import Meta
 
+from functions.agent.ledger.entry import hash_person
 from functions.agent.policy.act import Act
 from functions.events import Event, Sender, order_of
 from sigil.errors import Refused, UsageError, one_line
@@ -25,6 +26,8 @@ from sigil.storage.stored import Shape, Stored, damaged, dumps
 
 OPEN_MOST: Final = 5
 """An agent has so many proposals at once that nobody has decided on."""
+OF_ONE_MOST: Final = 3
+"""So many of them are on behalf of one person, so that others find a place for theirs."""
 OPEN_SECONDS: Final = 86_400.0
 DENIED_SECONDS: Final = 86_400.0
 """What was denied is not asked for again for so long."""
@@ -75,7 +78,8 @@ class Proposal(Stored):
 
 
 PROPOSAL: Final = Shape[Proposal](Proposal)
-_OPEN: Final = Shape[Mapping[str, float]](Mapping[str, float])
+_PLACES: Final = Shape[Mapping[str, tuple[float, str]]](Mapping[str, tuple[float, str]])
+"""The open proposals of an agent by their ids: when each lapses, and on whose behalf it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +198,16 @@ class Proposals:
 
         def choose(value: bytes | None) -> tuple[bytes | None, None]:
             places = _read_places(value, wanted.at)
-            if wanted.id not in places and len(places) >= OPEN_MOST:
+            who = hash_person(wanted.by)
+            of_one = sum(by == who for _, by in places.values())
+            is_full = len(places) >= OPEN_MOST or of_one >= OF_ONE_MOST
+            if wanted.id not in places and is_full:
                 raise Refused(
                     "ELIMIT",
-                    f"{OPEN_MOST} proposals wait for an owner already",
+                    f"{max(of_one, len(places))} proposals wait for an owner already",
                     suggestion="go on without it until an owner has decided on one of them",
                 )
-            return orjson.dumps({**places, wanted.id: wanted.until}), None
+            return orjson.dumps({**places, wanted.id: (wanted.until, who)}), None
 
         update(self._kv, keys.open_proposals(wanted.agent), choose, KEPT_SECONDS)
 
@@ -303,10 +310,10 @@ def _read(value: bytes) -> Proposal:
         raise damaged("a proposal cannot be read") from None
 
 
-def _read_places(value: bytes | None, now: float) -> dict[str, float]:
-    """Return the open proposals that have not lapsed, with the times at which they do."""
+def _read_places(value: bytes | None, now: float) -> dict[str, tuple[float, str]]:
+    """Return the open proposals that have not lapsed."""
     try:
-        places = _OPEN.read(value) if value else {}
+        places = _PLACES.read(value) if value else {}
     except ValueError:
         places = {}
-    return {id: until for id, until in places.items() if until > now}
+    return {id: place for id, place in places.items() if place[0] > now}

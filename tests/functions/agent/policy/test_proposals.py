@@ -15,7 +15,7 @@ from functions import worker
 from functions.agent import approvals
 from functions.agent.agents.bindings import bind
 from functions.agent.agents.record import AgentRecord, add_agent
-from functions.agent.policy.proposals import OPEN_MOST, OPEN_SECONDS, Proposal
+from functions.agent.policy.proposals import OF_ONE_MOST, OPEN_MOST, OPEN_SECONDS, Proposal
 from functions.agent.session.store import Sessions
 from functions.events import Event, Sender, order_of
 from functions.wiring import AgentRuntime
@@ -333,7 +333,7 @@ def make_wanted(number: int = 0) -> Proposal:
         digest=f"{number:064x}"[::-1],
         agent="main",
         session="telegram:1",
-        by="telegram:1",
+        by=f"telegram:{number % 2}",
         acts=("call x",),
         tool="cap_x",
         arguments=f"{number}",
@@ -352,11 +352,14 @@ def test_an_agent_has_five_open_proposals_however_many_calls_ask_at_once(chats: 
     with ThreadPoolExecutor(16) as pool:
         made = list(pool.map(propose, [*range(40), *range(40)]))
     assert sum(made) == len(proposals.list_open()) == OPEN_MOST
+    people = [each.by for each in proposals.list_open()]
+    assert max(map(people.count, people)) == OF_ONE_MOST
     first = proposals.list_open()[0]
     assert proposals.propose(make_wanted(int(first.arguments)))[0].id == first.id
     proposals.decide(first.id, "denied", "terminal:local")
-    assert propose(99)
-    assert not propose(98)
+    fewer = min(range(2), key=lambda number: people.count(f"telegram:{number}"))
+    assert propose(98 + fewer)
+    assert not propose(96 + fewer)
     with pytest.raises(UsageError, match="denied already"):
         proposals.decide(first.id, "approved", "terminal:local")
     with pytest.raises(UsageError, match="no proposal"):
