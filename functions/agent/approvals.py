@@ -105,9 +105,13 @@ def make_approved_message(proposal: Proposal, now: float) -> Message:
 
 
 def list_waiting(app: App, turn: Turn) -> list[Proposal]:
-    """Return what a turn has asked owners about and nobody has decided on."""
+    """Return what a turn has asked owners about and nobody has decided on, to be shown below its
+    answer; nothing where work of the agent's own is reported to an owner, who was told already.
+    """
     ids = [row["proposal"] for row in turn.trace if row.get("proposal")]
     now = app.clock.now()
+    if ids and turn.event.is_own_work and turn.event.data.get("home") in _list_owners(app):
+        return []
     found = [app.proposals.find(id) for id in dict.fromkeys(map(str, ids))]
     return [each for each in found if each and each.state_at(now) == "open"]
 

@@ -207,7 +207,7 @@ def test_what_own_work_asks_goes_on_there_and_is_reported_in_its_chat(
     chats.work_off()
     (proposal,) = app.proposals.list_open()
     assert proposal.own_work
-    assert len(chats.list_texts()) == 2  # the owner is asked, and the work says that it waits
+    assert len(chats.list_texts()) == 1
     model.then(say("four"))
     chats.write(2, f"/approve {proposal.id}")
     chats.work_off()
