@@ -64,7 +64,12 @@ PLAIN: Final = {
 """Language → the least rates of the kept half, and of the strangers' requests."""
 NOTHING: Final = 0.9
 """The least rate of requests that nothing can do and that page in nothing."""
-BUNDLES: Final = {trial_bundles.TUNING: 0.9, trial_bundles.KEPT: 0.9, trial_bundles.UNSEEN: None}
+BUNDLES: Final = {
+    trial_bundles.TUNING: 0.9,
+    trial_bundles.KEPT: 0.9,
+    trial_bundles.UNSEEN: None,
+    trial_bundles.STRANGER: 0.9,
+}
 """A file of requests to bundles → the least rate that finds the right one among the first three."""
 SPEED: Final = {1_000: (1.0, None), 100_000: (20.0, 80.0)}
 """The number of capabilities → the most milliseconds of CPU a query, median and 95th percentile."""

@@ -13,6 +13,7 @@ from tests.capabilities.trial_bundles import (
     KEPT,
     LIBRARY_CALLER,
     MODEL,
+    STRANGER,
     TUNING,
     UNSEEN,
     deploy_trials,
@@ -20,7 +21,7 @@ from tests.capabilities.trial_bundles import (
     read_requests,
 )
 
-FLOORS = {TUNING: 0.9, KEPT: 0.9, UNSEEN: 0.2}
+FLOORS = {TUNING: 0.9, KEPT: 0.9, UNSEEN: 0.2, STRANGER: 0.9}
 """The least rates: the aliases were chosen with the first two files in sight."""
 
 
@@ -61,4 +62,4 @@ def test_there_are_as_many_requests_in_each_language() -> None:
     for name in FLOORS:
         languages = [each.language for each in read_requests(name)]
         counts[name] = (languages.count("en"), languages.count("zh"))
-    assert counts == {TUNING: (75, 75), KEPT: (28, 28), UNSEEN: (28, 28)}
+    assert counts == {TUNING: (75, 75), KEPT: (28, 28), UNSEEN: (28, 28), STRANGER: (75, 75)}

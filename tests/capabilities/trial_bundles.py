@@ -20,6 +20,7 @@ MODEL: Final = Caller("main", session="s", author="model")
 TUNING: Final = "bundle_requests.tsv"
 KEPT: Final = "bundle_requests_later.tsv"
 UNSEEN: Final = "bundle_requests_unseen.tsv"
+STRANGER: Final = "bundle_requests_stranger.tsv"
 FIRST: Final = 3
 
 
@@ -36,7 +37,9 @@ def read_requests(name: str = TUNING) -> list[PlainRequest]:
     """Return the requests of a file.
 
     Those of `TUNING` and `KEPT` were written before the aliases, by whoever wrote these, and were
-    in sight then. Those of `UNSEEN` were written after them, and are only measured.
+    in sight then. Those of `UNSEEN` were written after them, in words as far away as may be; those of
+    `STRANGER` after them as well, plainly and by somebody who knew one sentence about each bundle.
+    Both are only measured.
     """
     with (DATA / name).open(encoding="utf-8") as lines:
         rows = list(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
