@@ -19,6 +19,8 @@ DEFAULT: Final = "UTC"
 DAY_SECONDS: Final = 86_400
 LATEST: Final = 253_000_000_000.0
 """A time of the year 9987: later than any that a clock shows."""
+SKIPPED_MOST: Final = 2 * 24 * 60
+"""Clocks skip so many minutes at most: a zone at the date line has skipped a day."""
 EPOCH: Final = date(1970, 1, 1).toordinal()
 NAME_CHARACTERS: Final = 60
 """A longer name is no zone."""
@@ -271,6 +273,20 @@ def is_known(name: str) -> bool:
 def to_local(at: float, zone: str) -> datetime:
     """Return seconds since 1970 as the time that clocks show in a zone."""
     return datetime.fromtimestamp(min(max(at, 0.0), LATEST), load_zone(zone))
+
+
+def from_local(clock: datetime, zone: str) -> float:
+    """Return when the clocks of a zone show a time, the first time where they do so twice; of one
+    that they skip the first minute after the gap.
+    """
+    moment = clock.replace(tzinfo=load_zone(zone))
+    at = moment.timestamp()
+    for _ in range(SKIPPED_MOST):
+        if to_local(at, zone).replace(tzinfo=None) == moment.replace(tzinfo=None):
+            break
+        moment += timedelta(minutes=1)
+        at = moment.timestamp()
+    return at
 
 
 def find_first_day(now: float, days: int, zone: str) -> date:

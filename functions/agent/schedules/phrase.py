@@ -15,6 +15,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import pairwise
 from typing import Final
 
+from functions.agent.schedules.iso_time import ISO_TIME, read_clock, read_moment
 from functions.agent.schedules.phrase_part import (
     NEXT,
     SAME,
@@ -27,7 +28,7 @@ from functions.agent.schedules.phrase_part import (
 )
 from functions.agent.schedules.when import WEEK, When, expand_cron, find_next
 from functions.texts.en import Texts
-from functions.time.time_zone import find_zone, is_known, load_zone, suggest_zones, to_local
+from functions.time.time_zone import find_zone, from_local, is_known, suggest_zones, to_local
 from sigil.errors import UsageError
 
 DEFAULT_HOURS: Final = {
@@ -46,8 +47,6 @@ WAKING: Final = range(7, 19)
 SOON_DAYS: Final = 400
 EARLIEST_YEAR: Final = 1971
 LATEST_YEAR: Final = 2199
-SKIPPED_MOST: Final = 2 * 24 * 60
-"""Clocks skip so many minutes at most: a zone at the date line has skipped a day."""
 CRONS_MOST: Final = 12
 """A repetition needs so many cron expressions at most."""
 READ_CHARACTERS: Final = 240
@@ -94,6 +93,9 @@ _CRON: Final = re.compile(
     rf"(?:cron:?\s*)?[`\"']?({_FIELD}\s+{_FIELD}\s+(?:{_FIELD}|LW?)\s+[\d*A-Za-z][\w*,/\-]*\s+"
     r"[\d*A-Za-z][\w*,/\-#]*|@(?:hourly|daily|midnight|weekly|monthly|yearly|annually)\b)[`\"']?",
     re.IGNORECASE,
+)
+_ISO: Final = re.compile(
+    rf"(?:(?:on|at|am|um)\s+)?(?P<words>{ISO_TIME.pattern})", re.ASCII | re.IGNORECASE
 )
 _ZONE_NAME: Final = re.compile(
     r"(?:in\s+|\()?([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_+\-]+){1,2}|UTC|GMT)\)?"
@@ -187,6 +189,19 @@ def _read_cron(found: re.Match[str]) -> Part | None:
     return Part(cron=cron, unit="cron") if cron else Part(fault="when_no_cron", words=found[1])
 
 
+def _read_iso_time(found: re.Match[str]) -> Part:
+    words = found["words"]
+    clock = read_clock(words)
+    if clock is None:
+        return Part(fault="when_no_such_date", words=words)
+    return Part(
+        date=(clock.year, clock.month, clock.day),
+        clocks=(ClockTime(clock.hour, clock.minute, True),),
+        moment=words,
+        words=words,
+    )
+
+
 def _read_zone(found: re.Match[str]) -> Part | None:
     zone = find_zone(found[1])
     return (
@@ -209,6 +224,7 @@ def _read_zone_city(found: re.Match[str]) -> Part | None:
 
 _COMMON: Final[tuple[Pattern, ...]] = (
     (_CRON, _read_cron),
+    (_ISO, _read_iso_time),
     (_ZONE_NAME, _read_zone),
     (_ZONE_LETTERS, _read_zone),
     (_ZONE_CITY, _read_zone_city),
@@ -501,6 +517,8 @@ class _Resolver:
     # --- once ---
 
     def _resolve_once(self, part: Part) -> float:
+        if part.moment:
+            return self._read_moment(part)
         if part.span:
             if part.span < 1:
                 raise Question("when_no_time", self._texts)
@@ -519,6 +537,25 @@ class _Resolver:
         if not part.daypart and day == self._today:
             raise Question("when_which_clock", self._texts)
         return self._find_moment(day, DEFAULT_HOURS[part.daypart], 0)
+
+    def _read_moment(self, part: Part) -> float:
+        day = self._find_date(part.date, part.words) if part.date else None
+        at = read_moment(part.moment, self._zone)
+        if day is None or at is None:
+            raise Question("when_no_such_date", self._texts, words=part.words)
+        return at
+
+    def _place(self, part: Part) -> Part:
+        """Return a part whose moment, if it tells one, is a day and a time of these clocks."""
+        if not part.moment:
+            return part
+        shown = to_local(self._read_moment(part), self._zone)
+        return replace(
+            part,
+            date=(shown.year, shown.month, shown.day),
+            clocks=(ClockTime(shown.hour, shown.minute, True),),
+            moment="",
+        )
 
     def _resolve_dates(self, part: Part) -> When:
         """Return several dates without a year: each once, when it comes next."""
@@ -683,21 +720,15 @@ class _Resolver:
 
     def _find_moment(self, day: date, hour: int, minute: int) -> float:
         """Return when clocks show a time; of a skipped one the first minute after the gap."""
-        moment = datetime.combine(
-            day + timedelta(days=hour // 24), time(hour % 24, minute), load_zone(self._zone)
-        )
-        at = moment.timestamp()
-        for _ in range(SKIPPED_MOST):
-            if to_local(at, self._zone).replace(tzinfo=None) == moment.replace(tzinfo=None):
-                break
-            moment += timedelta(minutes=1)
-            at = moment.timestamp()
-        return at
+        clock = datetime.combine(day + timedelta(days=hour // 24), time(hour % 24, minute))
+        return from_local(clock, self._zone)
 
     # --- again and again ---
 
     def _resolve_repetition(self, part: Part) -> When:
-        start = part.start
+        part = self._place(part)
+        start = self._place(part.start) if part.start else None
+        part = replace(part, start=start)
         if start and start.clocks and not part.every and not part.tells_clock:
             # “from Monday at 8 every day”
             day = replace(start, clocks=(), daypart="")
@@ -712,6 +743,7 @@ class _Resolver:
             end
             and end.clocks
             and end.tells_day
+            and not end.moment
             and part.unit
             and not (part.tells_clock or part.every)
         ):

@@ -37,7 +37,8 @@ class Part:
 
     A `period` (`week`, `month`, `year`) is the whole one that the day is in, of which the end alone
     is meant when it is `closing`; the day 0 of a `date` tells a month. `dates` are several, and
-    `other` is what the same words may mean as well. A repetition is from `start` to `until`.
+    `other` is what the same words may mean as well. A repetition is from `start` to `until`. A
+    `moment` is the same day and time of day as ISO 8601 writes them, with the offset that counts.
     """
 
     span: float = 0.0
@@ -46,6 +47,7 @@ class Part:
     weekday: int | None = None
     week: str = ""
     date: tuple[int, int, int] | None = None
+    moment: str = ""
     clocks: tuple[ClockTime, ...] = ()
     daypart: str = ""
     every: float = 0.0
@@ -142,6 +144,8 @@ def combine(first: Part, second: Part) -> Part | None:
             return None
         if first.date and second.date:
             return None
+    if (first.moment and second.tells_clock) or (second.moment and first.tells_clock):
+        return None
     if second.span and (first.repeats or first.tells_clock):
         return None
     if second.lasting and not first.repeats:

@@ -4,22 +4,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 
+from functions.agent.schedules.iso_time import ISO_TIME, read_moment
 from functions.agent.schedules.when import CRON_CHARACTERS, When, expand_cron
 from functions.texts.en import Texts
-from functions.time.time_zone import load_zone
 from sigil.errors import UsageError, one_line
 
 SHOWN_CHARACTERS: Final = 60
 ASK: Final = "ask the person exactly that, and send it again with a time that leaves no doubt"
 ONLY_A_TIME: Final = "send only the time, as in: every weekday at 8; what is to happen stands apart"
-_ISO: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:\d{2})?", re.ASCII
-)
 
 
 def read_time(words: str, now: float, zone: str, texts: Texts, until: str = "") -> When:
@@ -28,7 +23,7 @@ def read_time(words: str, now: float, zone: str, texts: Texts, until: str = "") 
     `UsageError` EINVAL for no time, one that may be two, and words that say more; where a person
     can tell which one is meant, the message is the question to them.
     """
-    if _ISO.fullmatch(words):
+    if ISO_TIME.fullmatch(words):
         return When(kind="at", at=_read_moment(words, now, zone, texts), zone=zone)
     cron = expand_cron(words) if len(words) <= CRON_CHARACTERS else ""
     when = When(kind="cron", cron=cron, zone=zone) if cron else _read_words(words, now, zone, texts)
@@ -55,7 +50,7 @@ def _read_words(words: str, now: float, zone: str, texts: Texts) -> When:
 
 def _read_end(until: str, now: float, zone: str, texts: Texts) -> float:
     """Return the last moment; a day counts to its last minute."""
-    if _ISO.fullmatch(until):
+    if ISO_TIME.fullmatch(until):
         return _read_moment(until, now, zone, texts)
     try:
         return _read_words(f"every hour until {until}", now, zone, texts).until
@@ -65,12 +60,10 @@ def _read_end(until: str, now: float, zone: str, texts: Texts) -> float:
 
 
 def _read_moment(words: str, now: float, zone: str, texts: Texts) -> float:
-    try:
-        moment = datetime.fromisoformat(words)
-        at = (moment if moment.tzinfo else moment.replace(tzinfo=load_zone(zone))).timestamp()
-    except (ValueError, OverflowError):
+    at = read_moment(words, zone)
+    if at is None:
         message = texts.when_no_such_date.format(words=words)
-        raise UsageError("EINVAL", message, source="schedule", suggestion=ASK) from None
+        raise UsageError("EINVAL", message, source="schedule", suggestion=ASK)
     if at <= now:
         message = texts.when_past.format(words=words)
         raise UsageError("EINVAL", message, source="schedule", suggestion=ASK)

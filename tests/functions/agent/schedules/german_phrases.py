@@ -6,6 +6,7 @@ before the grammar learned from the other two.
 
 # fmt: off
 GERMAN = [
+    ("am 2026-11-26T09:00Z Bob anrufen", "11-26 10:00", "Bob anrufen"),
     ("in 20 Minuten die Wäsche aufhängen", "11-25 14:40", "die Wäsche aufhängen"),
     ("erinnere mich morgen um neun daran, Bob anzurufen", "11-26 09:00", "Bob anzurufen"),
     ("jeden Werktag um 8 Wechselkurse ansehen", "11-26 08:00, 11-27 08:00, 11-30 08:00 ...", "Wechselkurse ansehen"),

@@ -6,6 +6,14 @@ last thirty, of which there are fifteen in each language.
 
 # fmt: off
 ENGLISH = [
+    ("2026-11-26T09:00 call Bob", "11-26 09:00", "call Bob"),
+    ("2026-11-26T09:00:30Z call Bob", "11-26 10:00", "call Bob"),
+    ("call Bob on 2026-11-26t09:00-0500", "11-26 15:00", "call Bob"),
+    ("2026-11-26 09:00Z call Bob", "11-26 10:00", "call Bob"),
+    ("2026-11-26T09:00 Asia/Tokyo call Bob", "11-26 01:00", "call Bob"),
+    ("2027-03-28T02:30 call Bob", "2027-03-28 03:00", "call Bob"),
+    ("every day from 2026-12-01T10:00Z walk", "12-01 11:00, 12-02 11:00 ...", "walk"),
+    ("every day at 8 until 2026-11-27T18:00Z walk", "11-26 08:00, 11-27 08:00", "walk"),
     ("set a reminder for 3pm tomorrow: send invoice", "11-26 15:00", "send invoice"),
     ("can you remind me in about an hour to call back", "11-25 15:20", "call back"),
     ("remind me at 17:30 to pick up Anna", "11-25 17:30", "pick up Anna"),
@@ -57,6 +65,7 @@ ENGLISH = [
     ("every 2 months on the 10th at 11am change the filter", "12-10 11:00, 2027-02-10 11:00, 2027-04-10 11:00 ...", "change the filter"),
 ]
 CHINESE = [
+    ("2026-11-26T09:00给鲍勃打电话", "11-26 09:00", "给鲍勃打电话"),
     ("明早八点叫我起床", "11-26 08:00", "起床"),
     ("今晚十点半提醒我睡觉", "11-25 22:30", "睡觉"),
     ("下午5点开会", "11-25 17:00", "开会"),

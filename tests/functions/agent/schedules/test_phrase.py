@@ -100,6 +100,12 @@ def test_a_phrase_means_its_time_and_leaves_its_text_or_asks_one_question(
         ("from Monday walk", "when_how_often"),
         ("every day at 8 until Easter walk", "when_no_end"),
         ("every Monday at 8 and every Friday at 9 gym", "when_too_many"),
+        ("2026-13-26T09:00 call", "when_no_such_date"),
+        ("2026-11-26T25:00 call", "when_no_such_date"),
+        ("9999-12-31T23:59Z call", "when_no_such_date"),
+        ("2026-11-20T09:00+01:00 call", "when_past_at"),
+        ("2026-11-26T09:00 and 2026-11-27T09:00 call", "when_which_one"),
+        ("2026-11-26T09:00Z at 10:00 call", "when_which_one"),
     ],
 )
 def test_what_is_impossible_or_may_be_two_times_is_asked_in_one_sentence(words, key):
