@@ -349,7 +349,7 @@ class Promises:
         self._require(not set(fresh) & closed, f"{fresh} was closed again")
         gathered = _gathered(old)
         given_up = any(
-            reply["event"] == was and reply["text"] == ENGLISH.gave_up for reply in new["outbox"]
+            reply["event"] == was and _gives_up(reply["text"]) for reply in new["outbox"]
         )
         if gathered and not now and given_up:
             first, last = gathered[0]["seq"] - 1, gathered[-1]["seq"]
@@ -407,7 +407,7 @@ class Promises:
                 f"{now} was opened {self.opens[now]} times and got nowhere",
             )
         elif was and any(
-            reply["event"] == was and reply["text"] == ENGLISH.gave_up for reply in new["outbox"]
+            reply["event"] == was and _gives_up(reply["text"]) for reply in new["outbox"]
         ):
             self.seen["given up"] += 1
             lost = self.lost[keys.session_of("main", self.posts[was].event.session)]
@@ -446,6 +446,11 @@ def _document(item: Item) -> dict[str, Any]:
     fields = dict(orjson.loads(data))
     fields["seen"] = [each for each in fields["seen"] if not each.startswith(HIDDEN)]
     return fields
+
+
+def _gives_up(text: str) -> bool:
+    """Whether it is the apology of a turn that was given up, maybe below what was missed before."""
+    return text.endswith(ENGLISH.gave_up)
 
 
 def _answered(reply: str) -> str:

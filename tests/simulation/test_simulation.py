@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from functions.agent import turn
+from functions.texts.en import TEXTS as ENGLISH
 from tests.machine import times
 from tests.simulation.simulation import Simulation
 
@@ -239,6 +240,43 @@ def test_the_promises_hold_whatever_happens_in_whatever_order() -> None:
     print(runs, dict(COUNTS))
     assert COUNTS["steps"] >= 70 * runs * times(EXAMPLES)
     assert missing() == []
+
+
+def test_a_turn_that_is_given_up_tells_of_missed_messages_and_gives_back_what_it_gathered() -> None:
+    simulation = Simulation()
+    chance = random.Random(0)
+
+    def deliver(*texts: str) -> None:
+        for text in texts:
+            simulation.deliver(simulation.write(SESSIONS[0], text))
+            simulation.go_alone(simulation.scheduler.actors[-1], 9)
+
+    try:
+        deliver("/halt here")
+        simulation.go(chance, 150)
+        deliver("plan=[]", "plan=[]")
+        for _ in range(150):
+            simulation.go(chance, not simulation.promises.seen["missed"])
+        for actor in list(simulation.scheduler.actors):  # the second would tell of the first
+            if actor.name.endswith("-0"):
+                simulation.crash(actor, after=False)
+        deliver("plan=[]", "/unlock")
+        simulation.go(chance, 150)
+        simulation.forward(200.0)
+        for _ in range(turn.ATTEMPTS):
+            actor = simulation.go_until(chance, "ask")
+            assert actor is not None
+            simulation.crash(actor, after=False)
+            simulation.forward(200.0)
+        simulation.settle()
+    finally:
+        simulation.close()
+
+    seen = simulation.promises.seen
+    apology = simulation.promises.sends[-2].text
+    assert (seen["given up"], seen["given back"], seen["missed"]) == (1, 1, 1)
+    assert apology.startswith("I did not work on ")
+    assert apology.endswith(ENGLISH.gave_up)
 
 
 def missing() -> list[str]:
