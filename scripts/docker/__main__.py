@@ -27,7 +27,7 @@ CALLS: tuple[tuple[str, str, object], ...] = (
     ("Webhook", "webhook_forged", 401),
     ("Webhook", "webhook_base64", 200),
     ("Worker", "worker", {"batchItemFailures": []}),
-    ("Scheduler", "scheduler", {"swept": 0, "queued": 0}),
+    ("Scheduler", "scheduler", {"swept": 0, "queued": 1}),
     ("Admin", "admin_status", 200),
     ("Admin", "admin_halt", 200),
     ("Admin", "admin_unlock", 200),
@@ -129,6 +129,7 @@ def check_functions(stack: ExitStack, folder: Path) -> None:
     )
     report(f"sam build: {measure_folder(folder / 'build')}")
     (folder / "environment.json").write_text(json.dumps({"Parameters": make_settings(template)}))
+    cloud.add_reminder()
     wrong = []
     for function, event, expected in CALLS:
         answer, seconds = template.invoke(function, event)

@@ -59,6 +59,10 @@ class Cloud:
         """Return the number of items in the table."""
         return int(self.open_client("dynamodb").scan(TableName=TABLE, Select="COUNT")["Count"])
 
+    def add_reminder(self) -> None:
+        """Store a reminder that is due."""
+        run(sys.executable, "-m", "scripts.docker.reminder", TABLE, self.url, environment=KEY)
+
     def open_client(self, service: str) -> Any:
         """Return AWS's own client for one of its services."""
         key = {name.lower(): value for name, value in KEY.items() if "KEY" in name}

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from functions.scheduler import TICK_SECONDS
 from functions.settings import Settings
 from scripts.staging.contents import PYTHON, STAGES
 from sigil.settings import installed_version
@@ -396,6 +397,13 @@ def test_the_worker_outlives_two_turns() -> None:
     assert (
         functions()["Worker"]["Timeout"] > 2 * template()["Parameters"]["TurnSeconds"]["MaxValue"]
     )
+
+
+def test_what_is_due_waits_for_the_next_minute_at_most() -> None:
+    scheduler = functions()["Scheduler"]
+    ticks = [event["Properties"]["Schedule"] for event in scheduler["Events"].values()]
+    assert ticks == ["rate(1 minute)"]
+    assert scheduler["Timeout"] < TICK_SECONDS == 60.0
 
 
 def test_the_table_is_the_one_that_the_store_makes() -> None:
