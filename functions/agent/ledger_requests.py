@@ -14,6 +14,7 @@ from functions.agent.app import App
 from functions.agent.ledger.chain import LedgerChain, Row, describe_entry
 from functions.agent.ledger.entry import Entry, hash_person
 from functions.agent.ledger.ledger import Ledger, LedgerCheck
+from functions.agent.policy.proposals import Proposal, describe_decision
 from functions.agent.session.store import Sessions
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage.kv import KV, keys
@@ -94,6 +95,11 @@ def add_entries(app: App, entries: Sequence[Entry], by: str) -> None:
         ledger.flush(saved.document.ledger)
         return
     raise Conflict("the ledger is being written by too many at this moment")
+
+
+def note_decision(app: App, proposal: Proposal, by: str) -> None:
+    """Add what a person decided on a proposal, in no turn."""
+    add_entries(app, [describe_decision(proposal)], by)
 
 
 def verify(app: App, agent: str) -> LedgerCheck:

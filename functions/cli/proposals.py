@@ -11,7 +11,6 @@ from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
 
 if TYPE_CHECKING:
-    from functions.agent.app import App
     from functions.agent.policy.proposals import Proposal
 
 Id = Annotated[str, typer.Argument(help="The id that `uncaged proposals` shows.", metavar="ID")]
@@ -51,12 +50,13 @@ def approve(id: Id, json: Json = False) -> None:
     Example: uncaged approve 3f2a9c
     """
     from functions.agent import approvals
+    from functions.agent.ledger_requests import note_decision
     from functions.wiring import open_ingress_queue
 
     with open_agent(switch=True) as (app, settings):
         proposal, event = approvals.approve(app, id, BY)
         open_ingress_queue(settings).put(event)
-        _note_decision(app, proposal)
+        note_decision(app, proposal, BY)
         now = app.clock.now()
     text = f"approved: {', '.join(proposal.acts)}; it goes on in {proposal.session}"
     print_result(_make_row(proposal, now), text, json)
@@ -68,24 +68,16 @@ def deny(id: Id, json: Json = False) -> None:
     Example: uncaged deny 3f2a9c
     """
     from functions.agent import approvals
+    from functions.agent.ledger_requests import note_decision
     from functions.wiring import open_ingress_queue
 
     with open_agent(switch=True) as (app, settings):
         proposal, event = approvals.deny(app, id, BY)
         if event:
             open_ingress_queue(settings).put(event)
-        _note_decision(app, proposal)
+        note_decision(app, proposal, BY)
         now = app.clock.now()
     print_result(_make_row(proposal, now), f"denied: {', '.join(proposal.acts)}", json)
-
-
-def _note_decision(app: App, proposal: Proposal) -> None:
-    """Add to the ledger what became of a proposal."""
-    from functions.agent.ledger.entry import Entry
-    from functions.agent.ledger_requests import add_entries
-
-    facts = {"proposal": proposal.id, "state": proposal.state, "acts": list(proposal.acts)}
-    add_entries(app, [Entry("proposal", facts)], BY)
 
 
 def _make_row(proposal: Proposal, now: float) -> dict[str, object]:

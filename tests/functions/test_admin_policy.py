@@ -46,6 +46,11 @@ def test_the_policy_is_read_and_proposals_are_decided_with_the_admin_token(live:
         assert server.post("/proposals/222222/deny").json()["state"] == "denied"
         assert server.post("/proposals/222222/approve").status_code == 400
         assert server.post("/proposals/333333/approve").status_code == 404
+        entries = server.client.get("/ledger").json()["items"]
+        decided = [each for each in entries if each["what"] == "proposal"]
+        assert [each["facts"]["state"] for each in decided] == ["approved", "denied"]
+        assert {each["by"] for each in decided} == {"http:admin"}
+        assert [each["facts"]["acts"] for each in decided] == [["call pay"], ["call pay"]]
         told = agent.replies(66, 2)
         assert any("denied proposal 222222" in each for each in told)
         assert any("Approved, proposal 111111" in each for each in told)

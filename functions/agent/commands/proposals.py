@@ -7,7 +7,7 @@ from typing import Final
 
 from functions.agent.approvals import approve, deny, describe_proposal
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.ledger.entry import Entry
+from functions.agent.policy.proposals import describe_decision
 from sigil.errors import SigilError, UsageError
 
 SHOWN_MOST: Final = 20
@@ -37,8 +37,7 @@ def run_approve(call: CommandCall) -> CommandResult:
     document = replace(call.document, posts=(*call.document.posts, event))
     acts = ", ".join(proposal.acts)
     text = call.texts.proposal_runs.format(acts=acts, session=proposal.session)
-    entry = Entry("proposal", {"proposal": proposal.id, "state": "approved", "acts": acts})
-    return CommandResult(text, document, entries=(entry,))
+    return CommandResult(text, document, entries=(describe_decision(proposal),))
 
 
 def run_deny(call: CommandCall) -> CommandResult:
@@ -51,8 +50,8 @@ def run_deny(call: CommandCall) -> CommandResult:
     if event and event.session != call.event.session:
         document = replace(document, posts=(*document.posts, event))
     acts = ", ".join(proposal.acts)
-    entry = Entry("proposal", {"proposal": proposal.id, "state": "denied", "acts": acts})
-    return CommandResult(call.texts.proposal_dropped.format(acts=acts), document, entries=(entry,))
+    said = call.texts.proposal_dropped.format(acts=acts)
+    return CommandResult(said, document, entries=(describe_decision(proposal),))
 
 
 COMMANDS: Final[Commands] = {

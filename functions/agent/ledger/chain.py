@@ -21,7 +21,7 @@ import orjson
 from msgspec import Meta
 
 from functions.agent.ledger.entry import Entry, clean_facts, hash_person
-from functions.events import Event
+from functions.events import CONSOLIDATION, Event
 from sigil.errors import one_line
 from sigil.protocol import Json
 from sigil.storage.stored import Stored
@@ -94,11 +94,18 @@ def describe_entry(entry: Entry, event: str, kind: str, by: str, now: float) -> 
     return {
         "at": round(entry.at or now, 3),
         "what": entry.what,
-        "event": one_line(event, EVENT_CHARACTERS),
+        "event": name_event(event),
         "kind": kind,
         "by": hash_person(entry.by or by),
         "facts": clean_facts(entry.facts),
     }
+
+
+def name_event(event: str) -> str:
+    """Return the id of an event as the ledger has it: that of a consolidation names its chat."""
+    if event.startswith(CONSOLIDATION):
+        event = f"{CONSOLIDATION}{hash_person(event.removeprefix(CONSOLIDATION))}"
+    return one_line(event, EVENT_CHARACTERS)
 
 
 def find_root(name: str) -> str:

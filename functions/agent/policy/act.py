@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from functions.agent.access.roles import Role
+from functions.agent.ledger.entry import hash_person
 from sigil.errors import UsageError, one_line
 
 ACTS: Final[Mapping[str, str]] = {
@@ -63,6 +64,12 @@ class Actor:
     """Whose rights an act has; `labels` are the words of `ACTORS` that are true of it."""
 
     labels: frozenset[str]
+
+
+def hide_chat(act: str) -> str:
+    """Return an act as the ledger has it: a chat is a hash there, as a person is."""
+    kind, _, target = act.partition(" ")
+    return f"{kind} {hash_person(target)}" if kind == "say" and target else act
 
 
 @lru_cache(maxsize=64)

@@ -15,8 +15,8 @@ from typing import Annotated, Final, Literal
 import orjson
 from msgspec import Meta
 
-from functions.agent.ledger.entry import hash_person
-from functions.agent.policy.act import Act
+from functions.agent.ledger.entry import Entry, hash_person
+from functions.agent.policy.act import Act, hide_chat
 from functions.events import Event, Sender, order_of
 from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json, Offer
@@ -271,6 +271,13 @@ def make_approval(proposal: Proposal, now: float) -> Event:
         by=proposal.by,
         data={**proposal.data, "proposal": proposal.id, "round": proposal.round},
     )
+
+
+def describe_decision(proposal: Proposal) -> Entry:
+    """Return the ledger's entry of what was decided on a proposal."""
+    acts = [hide_chat(act) for act in proposal.acts]
+    facts = {"proposal": proposal.id, "state": proposal.state, "acts": acts}
+    return Entry("proposal", facts)
 
 
 def make_denial(proposal: Proposal, text: str, now: float) -> Event | None:

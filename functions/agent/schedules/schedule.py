@@ -47,6 +47,8 @@ OWN_SESSION: Final = f"{OWN}:main"
 """The session in which an agent does what its heartbeat finds."""
 DELAY_MOST: Final = 86_400.0
 """Seconds between two looks of a heartbeat that finds nothing at most."""
+ASLEEP_MOST: Final = 7 * 86_400.0
+"""A heartbeat sleeps for so many seconds at most."""
 SENDER: Final = "runtime:scheduler"
 BY_HAND: Final = "paused"
 NOBODY: Final = "nobody may"
@@ -146,7 +148,15 @@ class Schedule(Stored):
 
     def is_running(self, now: float) -> bool:
         """Return whether a run is on."""
-        return bool(self.running) and now - self.started < RUN_SECONDS_MOST
+        # a beginning in the future is that of a clock that was wrong
+        return bool(self.running) and abs(now - self.started) < RUN_SECONDS_MOST
+
+    def find_sleep(self, now: float) -> float:
+        """Return until when a heartbeat does not look, 0.0 where nothing keeps it from looking.
+
+        A time that is too far away is that of a clock that was wrong.
+        """
+        return self.asleep if self.asleep - now <= ASLEEP_MOST else 0.0
 
     def begin_run(self, event: str, now: float) -> Schedule:
         """Return it with a run that is on, unless that has ended already.
@@ -161,7 +171,7 @@ class Schedule(Stored):
     def find_next(self, after: float) -> float:
         """Return its next time after another one, 0.0 when there is none any more."""
         if self.heartbeat:
-            return max(after + max(self.delay, self.when.every), self.asleep)
+            return max(after + max(self.delay, self.when.every), self.find_sleep(after))
         if self.when.times and self.runs >= self.when.times:
             return 0.0
         return find_next(self.when, after, began=self.since) or 0.0
@@ -329,7 +339,7 @@ class Schedules:
             every = known.when.every
             if known.is_over or known.paused:
                 return known
-            due = max(min(known.due, now + every), known.asleep)
+            due = max(min(known.due, now + every), known.find_sleep(now))
             return replace(known, delay=min(known.delay, every), due=due)
 
         self._change(HEARTBEAT, wake)

@@ -10,7 +10,7 @@ from typing import Final
 from functions.agent.behaviours.chain import count_hops, make_next
 from functions.agent.posts import Ending, Post, ServiceAnswer
 from functions.agent.sanitize import clean_text
-from functions.agent.schedules.schedule import HEARTBEAT
+from functions.agent.schedules.schedule import ASLEEP_MOST, HEARTBEAT
 from functions.agent.services.call_context import Arguments, CallContext, OwnWork, read_text
 from functions.texts.languages import load_texts
 from functions.time.time_zone import format_clock
@@ -19,8 +19,6 @@ from sigil.protocol import Json
 from sigil.storage.kv import keys
 
 SHOWN_CHARACTERS: Final = 40
-SLEEP_SECONDS_MOST: Final = 7 * 86_400.0
-"""A heartbeat sleeps for so long at most."""
 A_TIME: Final = "such as: tomorrow at 9:00, or: in 2 hours"
 
 
@@ -52,7 +50,7 @@ def _read_until(words: str, context: CallContext, now: float) -> float:
         when, rest = parse_when(words, now, context.zone, load_texts("en"))
     except Question as question:
         raise UsageError("EINVAL", question.message, suggestion=A_TIME) from None
-    if when.kind != "at" or rest or not now < when.at <= now + SLEEP_SECONDS_MOST:
+    if when.kind != "at" or rest or not now < when.at <= now + ASLEEP_MOST:
         raise UsageError("EINVAL", "until is one time of the next seven days", suggestion=A_TIME)
     return when.at
 

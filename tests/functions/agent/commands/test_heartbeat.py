@@ -9,7 +9,7 @@ import pytest
 
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.schedules.schedule import HEARTBEAT
-from functions.agent.schedules.tick import wake_agents
+from functions.agent.schedules.tick import restore_marks, wake_agents
 from functions.personal_data import PersonalData
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -22,6 +22,7 @@ from tests.functions.people import GUEST, OWNER, platform
 
 CHAT = keys.session_of("main", f"telegram:{OWNER}")
 OWN = keys.session_of("main", "own:main")
+YEAR = 365 * 86_400.0
 
 
 @pytest.fixture
@@ -42,6 +43,20 @@ def look(chats: Chats) -> float:
 def read_sessions(chats: Chats) -> list[bytes]:
     kv = chats.runtime.stores.kv
     return [item.value for each in (CHAT, OWN) for _, item in scan_all(kv, f"session#{each}")]
+
+
+def test_a_sleep_by_a_clock_that_was_a_year_ahead_ends_with_the_wrong_clock(chats: Chats) -> None:
+    tell(chats, "/heartbeat 30m")
+    schedules = chats.runtime.app.schedules
+    kv = chats.runtime.stores.kv
+    now = chats.runtime.app.clock.now()
+    schedules.sleep_until(now + 7_200.0, now)
+    assert restore_marks(kv, ["main"], now) == 0
+    schedules.sleep_until(now + YEAR + 7_200.0, now + YEAR)
+    assert restore_marks(kv, ["main"], now) == 1
+    found = schedules.find_heartbeat()
+    assert found
+    assert found.due == now + 1_800.0
 
 
 def test_an_owner_sets_it_reads_what_it_costs_and_ends_it(

@@ -15,6 +15,7 @@ from functions import wiring
 from functions.agent.ledger.chain import LedgerChain
 from functions.agent.ledger.entry import UNKNOWN, Entry
 from functions.agent.ledger.ledger import Ledger, LedgerCheck
+from functions.agent.policy.proposals import Proposal, describe_decision
 from functions.agent.posts import ServiceAnswer
 from functions.agent.services import table
 from functions.agent.services.call_context import Arguments, CallContext
@@ -218,6 +219,17 @@ def test_two_that_write_the_same_entries_down_leave_each_once(
     ledger.flush(longer)
     assert [row["facts"] for _, row in ledger.scan()] == [{"name": name} for name in "abc"]
     assert ledger.verify({end.name: end}) == LedgerCheck(3, 1)
+
+
+def test_nothing_in_an_entry_names_a_chat() -> None:
+    chat = "telegram:4242"
+    happened = replace(event("x"), id=f"consolidate:{chat}:17", by=chat)
+    names = ("id", "digest", "agent", "session", "by", "tool", "arguments")
+    proposal = Proposal(**dict.fromkeys(names, chat), acts=(f"say {chat}", "call pay"))
+    proposal = replace(proposal, id="3f2a9c")
+    chain = LedgerChain().add([describe_decision(proposal)], happened, 1e9)
+    assert "4242" not in str(chain)
+    assert "'call pay'" in str(chain)
 
 
 def test_a_session_that_was_restored_from_before_goes_on_in_a_new_chain() -> None:

@@ -143,6 +143,7 @@ def test_a_run_that_is_still_on_is_skipped_and_counted(agents: Agents) -> None:
     assert agents.tick(1800.0) == []
     assert agents.tick(1800.0) == []
     assert agents.read(work).skipped == 2
+    assert not agents.read(work).is_running(START - YEAR)  # the clock was a year ahead
     agents.end(first)
     assert len(agents.tick(1800.0)) == 1
     # a run that nobody hears of any more holds up none for ever
