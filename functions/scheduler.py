@@ -27,6 +27,8 @@ TICK_SECONDS: Final = 60.0
 """Seconds between two ticks at most."""
 WAKE_SECONDS: Final = 10.0
 """Seconds between two looks of a server at what is due: another process may have made it so."""
+HANDS: Final = 16
+"""So many requests at once a tick on AWS makes, where each takes milliseconds."""
 DAY_SECONDS: Final = 86_400.0
 _AGAIN = re.compile(r"~\d{5,}$")
 """What an earlier day put behind the id of a consolidation."""
@@ -53,14 +55,15 @@ def tick(
     *,
     late_most: float = LATE_MOST,
     zone: str = DEFAULT,
+    hands: int = 1,
 ) -> Tick:
     """Remove expired items, files and capabilities, and enqueue what is due of `agent`, a root, and
     its children, unless it was due more than `late_most` seconds ago.
 
     Roots may share a store, but not always a queue. `zone` is the time zone of what was spent in a
-    day.
+    day. So many `hands` enqueue at once.
     """
-    woken = wake(stores, queue, agent, clock, late_most=late_most)
+    woken = wake(stores, queue, agent, clock, late_most=late_most, hands=hands)
     gone = sweep(stores.kv, clock, stores.artifacts)
     if gone:
         log.note("swept", **gone)
@@ -84,10 +87,11 @@ def wake(
     clock: Callable[[], float] = time.time,
     *,
     late_most: float = LATE_MOST,
+    hands: int = 1,
 ) -> Tick:
     """Enqueue the wakeups that are due, and nothing else."""
     now = clock()
-    woken = wake_agents(stores.kv, queue.put, agent, now, late_most=late_most)
+    woken = wake_agents(stores.kv, queue.put, agent, now, late_most=late_most, hands=hands)
     if woken.queued:
         log.note("wakeups queued", count=woken.queued)
     return Tick(0, woken.queued, min(woken.due, now + TICK_SECONDS))
@@ -160,5 +164,6 @@ def handler(event: object, context: object) -> dict[str, int]:
         settings.agent,
         late_most=settings.catch_up_seconds,
         zone=settings.timezone,
+        hands=HANDS,
     )
     return {"swept": done.swept, "queued": done.queued}

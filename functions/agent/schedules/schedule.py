@@ -499,10 +499,14 @@ class Schedules:
 
         return retry_conflicts(attempt)
 
-    def write(self, item: Item | None, changed: Schedule, *, moved: bool) -> None:
+    def write(
+        self, item: Item | None, changed: Schedule, *, moved: bool, settled: bool = False
+    ) -> None:
         """Write a record over the `item` that was read; `Conflict` when somebody else was faster.
 
-        `moved` says that its next time is another one, whose mark has to be in the index.
+        `moved` says that its next time is another one, whose mark has to be in the index. It is
+        written before the record, and again behind it, for a tick that looks in between finds it
+        wrong and deletes it; not when it is `settled` that none looks at it so early.
         """
         is_due = moved and bool(changed.due) and not changed.paused
         if is_due:
@@ -513,7 +517,8 @@ class Schedules:
         ends = changed.is_over and not changed.text
         self._kv.put(key, dumps(changed), expect=expect, ttl=KEPT_SECONDS if ends else None)
         if is_due:
-            self._kv.put(self.key_of_due(changed), b"")
+            if not settled:
+                self._kv.put(self.key_of_due(changed), b"")
             self._moved()
 
 

@@ -8,7 +8,8 @@ An item whose time is not the one of its record is one that such a crash has lef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
@@ -43,8 +44,12 @@ PUNCTUAL: Final = 60.0
 """A reminder that comes so many seconds late does not say so."""
 MISSED_MOST: Final = 1_000
 """So many missed times are counted."""
+SETTLED_SECONDS: Final = 120.0
+"""What is due so much later is not looked at by anybody yet, whose clock is about right."""
 
 Put = Callable[[Event], None]
+DueItem = tuple[str, Item, Item | None]
+"""The sort key of an item of the index, the item, and the record of its schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +63,35 @@ class Woken:
 
 
 def wake_agents(
-    kv: KV, put: Put, root: str, now: float, *, late_most: float = LATE_MOST, only: str = ""
+    kv: KV,
+    put: Put,
+    root: str,
+    now: float,
+    *,
+    late_most: float = LATE_MOST,
+    only: str = "",
+    hands: int = 1,
 ) -> Woken:
     """Put the events of all schedules of a root and the agents below it that are due, or `only` of
     one of them.
 
-    What was due more than `late_most` seconds ago does not run any more.
+    What was due more than `late_most` seconds ago does not run any more. Up to so many `hands` work
+    at once, each on what is due in chats of its own: where requests take long, ten thousand in a
+    row would take minutes.
     """
-    waker = _Waker(kv, put, keys.due_wakeup(root, 0.0, "", "").partition, now, late_most)
+    with ThreadPoolExecutor(hands) as pool:
+        run_all = pool.map if hands > 1 else map
+        partition = keys.due_wakeup(root, 0.0, "", "").partition
+        return _wake_due(_Waker(kv, put, partition, now, late_most, run_all), now, only)
+
+
+def _wake_due(waker: _Waker, now: float, only: str) -> Woken:
+    """Let everything be woken that the index says is due, page after page."""
     queued = 0
     after = ""
     limit = FIRST_PAGE
     while True:
-        page = kv.scan(waker.partition, after=after, limit=limit)
+        page = waker.kv.scan(waker.partition, after=after, limit=limit)
         due = [row for row in page if _time_of(row[0]) <= now]
         wanted = [row for row in due if only in ("", _agent_of(row[0]))]
         for first in range(0, len(wanted), KEYS_MOST):
@@ -119,6 +140,17 @@ def _record_key(sort: str) -> Key:
     return keys.wakeup(keys.unescape(agent), keys.unescape(id))
 
 
+def _row_of(sort: str, record: Item | None) -> str:
+    """Return the chat in which a schedule speaks, whose words keep their order; for one that works,
+    in a session of its own, a name of its own.
+    """
+    with suppress(ValueError, NewerFormat):
+        schedule = SCHEDULE.read(record.value) if record else None
+        if schedule and schedule.say:
+            return schedule.session
+    return sort
+
+
 @dataclass(frozen=True, slots=True)
 class _Waker:
     """Puts the events of what is due `now` by the index in `partition`, unless it is too late."""
@@ -128,12 +160,19 @@ class _Waker:
     partition: str
     now: float
     late_most: float
+    run_all: Callable[[Callable[[list[DueItem]], int], Iterable[list[DueItem]]], Iterator[int]]
 
     def wake_all(self, due: Sequence[tuple[str, Item]]) -> int:
         """Put the events of items of the index, and return their count."""
         records = get_many(self.kv, [_record_key(sort) for sort, _ in due])
-        queued = 0
+        rows: dict[str, list[DueItem]] = {}
         for (sort, mark), record in zip(due, records, strict=True):
+            rows.setdefault(_row_of(sort, record), []).append((sort, mark, record))
+        return sum(self.run_all(self._wake_in_order, rows.values()))
+
+    def _wake_in_order(self, row: list[DueItem]) -> int:
+        queued = 0
+        for sort, mark, record in row:
             queued += self._wake(sort, record)
             with suppress(Conflict):  # whoever wrote it anew meanwhile needs it
                 self.kv.delete(Key(self.partition, sort), expect=mark.version)
@@ -165,7 +204,8 @@ class _Waker:
             self.put(event)
         if changed.last and changed.last != schedule.last:
             schedules.keep_run(schedule.id, changed.last)
-        schedules.write(item, changed, moved=True)
+        settled = changed.due > self.now + SETTLED_SECONDS
+        schedules.write(item, changed, moved=True, settled=settled)
         return len(events)
 
 

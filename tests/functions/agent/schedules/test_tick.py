@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import count
-from threading import Thread
+from threading import Semaphore, Thread
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -26,6 +27,7 @@ from functions.agent.schedules.tick import LATE_MOST, PAGE, restore_marks, wake_
 from functions.agent.schedules.when import When
 from functions.events import Event
 from functions.queues.store_queue import StoreQueue
+from functions.scheduler import HANDS
 from functions.settings import Settings
 from sigil.errors import Refused, UsageError
 from sigil.storage.kv import KV, Item, Key, keys
@@ -438,6 +440,44 @@ def test_two_schedulers_at_once_put_each_run_once(place: Place, clock: Clock) ->
     assert {each.runs for each in agents.schedules.scan()} == {1}
     assert len(agents.list_marks()) == 12
     assert {each.due for each in agents.schedules.scan()} == {START + 1200.0}
+
+
+class SlowKV(DyingKV):
+    """A store each of whose requests takes a while, and that knows how many it had at once."""
+
+    def __init__(self, kv: KV) -> None:
+        super().__init__(kv)
+        self._at_work = Semaphore(HANDS)
+        self.most = 0
+
+    def _count(self) -> None:
+        assert self._at_work.acquire(blocking=False)
+        self.most = max(self.most, HANDS - self._at_work._value)
+        time.sleep(0.001)
+        self._at_work.release()
+        super()._count()
+
+
+def test_many_hands_put_each_run_once_whenever_they_crash_and_keep_the_order_of_a_chat(
+    clock: Clock,
+) -> None:
+    kv = SlowKV(MemoryKV(clock))
+    agents = Agents(kv, clock)
+    queue = StoreQueue(kv)
+    chats = [f"telegram:{number}" for number in range(20)]
+    for number in range(60):
+        agents.add(once(600.0 + number // 20, session=chats[number % 20], say=f"{number // 20}"))
+    clock.advance(700.0)
+    for left in (7, 61, 200, 10**6):
+        kv.left = left
+        with suppress(KeyboardInterrupt):
+            wake_agents(kv, queue.put, "main", clock.now, hands=HANDS)
+    kv.left = 10**6
+    handled = {event.id: event for event in handle_all(queue)}.values()
+    said = {chat: [each.text[0] for each in handled if each.session == chat] for chat in chats}
+    assert said == {chat: ["0", "1", "2"] for chat in chats}
+    assert agents.list_marks() == []
+    assert kv.most > HANDS // 2
 
 
 def test_all_that_is_due_at_once_is_put_page_after_page(agents: Agents) -> None:
