@@ -17,7 +17,7 @@ from typing import Final
 
 from functions.events import Event, Sender, order_of
 from functions.hooks import NOBODY, Hook, Hooks, digest_token
-from sigil.access.authentication import RateLimiter
+from sigil.access.authentication import RateLimiter, find_network
 from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json
 
@@ -106,14 +106,15 @@ class HookDoor:
         `Refused` EAUTH for a wrong one and for a name that does not exist, which nobody can tell
         apart; ERATE for too many posts; `UsageError` EGONE for a hook that takes nothing.
         """
-        if self._tries.is_exhausted(address) and digest_token(proof.token) not in self._good:
-            raise _too_many("wrong tokens from this address", self._tries.take(address))
+        network = find_network(address)
+        if self._tries.is_exhausted(network) and digest_token(proof.token) not in self._good:
+            raise _too_many("wrong tokens from this address", self._tries.take(network))
         hook = self._hooks.find(name) if proof.is_shown else None
         expected = hook.digest if hook else NO_DIGEST
         # how long it takes to compare digests tells nothing of the token
         is_right = hmac.compare_digest(proof.make_digest(expected), proof.find_expected(expected))
         if not (hook and is_right and hook.signed == proof.is_signature):
-            self._tries.take(address)
+            self._tries.take(network)
             raise Refused(
                 "EAUTH",
                 "the hook's token is missing or wrong",

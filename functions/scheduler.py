@@ -11,7 +11,6 @@ from typing import Final
 
 from functions import log
 from functions.agent.agents.record import join_name, scan_agents
-from functions.agent.runs.spending import Spending
 from functions.agent.schedules.tick import LATE_MOST, restore_marks, wake_agents
 from functions.queues import dead_letters
 from functions.queues.base import Queue
@@ -105,6 +104,9 @@ def restore_wakeups(kv: KV, agent: str, now: float) -> int:
 
 def fold_spending(kv: KV, agent: str, now: float, zone: str) -> int:
     """Sum up what was spent on the days that are over, and return how many days that were."""
+    # once a day; the tick of every other minute needs nothing of it
+    from functions.agent.runs.spending import Spending
+
     below = [join_name(agent, name) for name, _ in scan_agents(kv, agent)]
     return sum(Spending(kv, each, zone).fold(now) for each in (agent, *below))
 

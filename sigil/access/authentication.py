@@ -79,7 +79,7 @@ class Authenticator:
         token = _bearer_token(authorization)
         if self._closed or not token:
             return None
-        if self._guessable and self._tries.is_exhausted(_network_of(address)):
+        if self._guessable and self._tries.is_exhausted(find_network(address)):
             return None
         return self._holder if hmac.compare_digest(_hash(token), self._admin) else None
 
@@ -95,7 +95,7 @@ class Authenticator:
         token = _bearer_token(authorization)
         if self._closed or not token:
             raise self._missing_token()
-        holder = self._find_holder(token.decode("latin-1"), _network_of(address))
+        holder = self._find_holder(token.decode("latin-1"), find_network(address))
         wait = self._rates.take(holder.id)
         if wait:
             raise Refused(
@@ -189,7 +189,7 @@ def _hash(value: bytes) -> bytes:
     return hashlib.sha256(value).digest()
 
 
-def _network_of(address: str) -> str:
+def find_network(address: str) -> str:
     """Return the network whose tries are counted together, empty for an unknown one.
 
     It is an IPv4 address, or the /64 that one subscriber has of IPv6.

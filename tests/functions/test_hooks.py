@@ -96,6 +96,19 @@ def test_what_comes_while_the_agent_is_halted_becomes_a_dead_letter(
     assert model.bodies == []
 
 
+def test_wrong_tokens_of_one_subscriber_count_together(
+    chats: Chats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("functions.hook_door.TRIES", 2)
+    door = HookDoor(Hooks(chats.runtime.stores.kv, "main"), chats.runtime.queue.put, lambda: 1e9)
+    codes = []
+    for number in range(3):
+        with pytest.raises(Refused) as refused:
+            door.admit("builds", Proof("wrong"), f"2001:db8::{number + 1}")
+        codes.append(refused.value.code)
+    assert codes == ["EAUTH", "EAUTH", "ERATE"]
+
+
 def test_an_owner_sees_and_drops_hooks_in_a_private_chat_alone(
     chats: Chats, model: ScriptedModel
 ) -> None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
-from functions.agent.schedules.heartbeat import look
 from functions.agent.schedules.schedule import (
     SCHEDULE,
     Run,
@@ -197,6 +196,9 @@ class _Waker:
         if not schedule or schedule.paused or schedules.key_of_due(schedule).sort != sort:
             return 0
         if schedule.heartbeat:
+            # it knows documents and history, which take 30 ms of a cold start
+            from functions.agent.schedules.heartbeat import look
+
             changed, events = look(self.kv, schedule, agent, self.now)
         else:
             changed, events = _decide(schedule, agent, self.now, self.late_most)
