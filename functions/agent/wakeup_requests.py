@@ -12,6 +12,7 @@ from typing import Final
 
 from functions.agent.app import App
 from functions.agent.schedules.description import describe_next, describe_when
+from functions.agent.schedules.phrase import ask_for_zone
 from functions.agent.schedules.schedule import (
     NAME_CHARACTERS,
     TEXT_CHARACTERS,
@@ -104,9 +105,9 @@ def make_schedule(app: App, fields: Mapping[str, Json]) -> tuple[Schedule, bool]
     """
     _require_known(fields, FIELDS)
     session = _read_text(fields, "session", SESSION_CHARACTERS)
-    zone = _read_zone(fields) or require_chat(app, session)
     texts = _read_language(fields)
     now = app.clock.now()
+    zone = _read_zone(fields, now, texts) or require_chat(app, session)
     words = _read_text(fields, "when", WORDS_CHARACTERS)
     until = _read_text(fields, "until", WORDS_CHARACTERS, needed=False)
     when = read_time(words, now, zone, texts, until)
@@ -275,11 +276,11 @@ def _read_language(fields: Mapping[str, Json]) -> Texts:
     return load_texts(code)
 
 
-def _read_zone(fields: Mapping[str, Json]) -> str:
+def _read_zone(fields: Mapping[str, Json], now: float, texts: Texts) -> str:
     asked = _read_text(fields, "zone", SHOWN_CHARACTERS, needed=False)
     zone = find_zone(asked) if asked else ""
     if asked and not (zone and is_known(zone)):
-        raise _refuse(f"no time zone is called {one_line(asked, SHOWN_CHARACTERS)!r}")
+        raise _refuse(ask_for_zone(one_line(asked, SHOWN_CHARACTERS), now, texts).message)
     return zone
 
 

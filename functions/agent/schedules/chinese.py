@@ -153,6 +153,23 @@ def _read_clocks(found: re.Match[str]) -> Part | None:
     return Part(clocks=tuple(clocks))
 
 
+def _read_clock_less(found: re.Match[str]) -> Part | None:
+    """Return the time of day so many minutes before another one: 五点差十分, 差一刻五点."""
+    clock = _CLOCK_RE.search(found[0])
+    part = _read_clocks(clock) if clock else None
+    if part is None or part.fault:
+        return part
+    less = 15 if "刻" in found["less"] else count(re.sub("分钟?", "", found["less"]))
+    hour = part.clocks[0]
+    daypart = _DAYPARTS[found["before"]] if found["before"] else ""
+    if daypart and not hour.certain:
+        hour = ClockTime(place_in_part(hour.hour, daypart), hour.minute, True)
+    minutes = hour.hour * 60 + hour.minute - less
+    if minutes < 0 or less > 59:
+        return Part(fault="when_no_such_clock", words=found[0])
+    return Part(clocks=(ClockTime(minutes // 60, minutes % 60, hour.certain),))
+
+
 _DAY_WORDS: Final = {
     "今天": 0,
     "今日": 0,
@@ -215,6 +232,8 @@ _LIST: Final = rf"{_WEEKDAY}(?:\s*(?:到|至|-|~|、|和|跟|与|及|，|,)?\s*{
 
 def _read_weekly(found: re.Match[str]) -> Part:
     days = _read_weekdays(found["days"])
+    if "隔" in (found["step"] or "") and _read_step(found["step"][1:].replace("隔", "")) > 1:
+        return Part(fault="when_how_often", words=found[0])
     return Part(
         unit="week", step=1 if not found["step"] else _read_step(found["step"]), weekdays=days
     )
@@ -223,6 +242,8 @@ def _read_weekly(found: re.Match[str]) -> Part:
 def _read_every(found: re.Match[str]) -> Part:
     words, unit = found["step"] or "", found["unit"]
     step = _read_step(f"隔{words}" if found["gap"] else words)
+    if found["gap"] and count(words) > 1 and not unit.startswith(("秒", "分", "小时", "钟头")):
+        return Part(fault="when_how_often", words=found[0])  # every two days, or two between
     if words and count(words) == 0 and not found["half"]:
         return Part(fault="when_no_calendar", words=found[0])
     if found["half"] and unit == "年" and not words:
@@ -302,6 +323,35 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
         re.compile(r"(?P<which>下个?|这个?|本)周末"),
         lambda found: Part(weekday=6, week="after" if found[0].startswith("下") else "this"),
+    ),
+    (re.compile(r"周末(?!的)"), lambda _: Part(weekday=6, other=Part(weekday=0))),
+    (
+        re.compile(
+            rf"{_WEEKDAY}(?:、?[一二三四五六日天])+(?<!一(?=大?早))(?=\s*(?:{_DAYPART}|\d))"
+        ),
+        lambda found: Part(fault="when_how_often", words=found[0]),
+    ),
+    (
+        re.compile(r"(?:再?过|再)?\s*半个月\s*(?:之|以)?[后後]"),
+        lambda _: Part(days=15, daypart=SAME),
+    ),
+    (
+        re.compile(r"(?:再?过|再)?\s*半年\s*(?:之|以)?[后後]"),
+        lambda found: Part(months=6, daypart=SAME, words=found[0]),
+    ),
+    (
+        re.compile(r"每[天日]的?早上?[、和]?(?:中午?[、和]?)?晚上?"),
+        lambda found: Part(fault="when_which_times", words=found[0]),
+    ),
+    (
+        re.compile(
+            rf"(?P<before>{_DAYPART})?的?(?:{_CLOCK})差(?P<less>{_NUMBER}分钟?|一刻钟?|{_NUMBER})(?![个天])"
+        ),
+        _read_clock_less,
+    ),
+    (
+        re.compile(rf"(?P<before>{_DAYPART})?的?差(?P<less>{_NUMBER}分钟?|一刻钟?)到?(?:{_CLOCK})"),
+        _read_clock_less,
     ),
     (
         re.compile(

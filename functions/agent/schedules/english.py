@@ -194,6 +194,13 @@ def _read_clocks(found: re.Match[str]) -> Part | None:
     return Part(clocks=clocks)
 
 
+def _read_short_hour(hour: str, words: str) -> Part:
+    """Return what 14h means."""
+    if int(hour) > 24:
+        return Part(fault="when_no_such_clock", words=words)
+    return Part(clocks=(ClockTime(int(hour), 0, hour.startswith("0") or int(hour) > 12),))
+
+
 def _read_hours(found: re.Match[str]) -> Part | None:
     part = _read_clocks(found)
     if part is None or len(part.clocks) != 2:
@@ -609,7 +616,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda _: Part(unit="year", step=1),
     ),
     (
-        _pattern(r"(?:this|next)\s+weekend\b"),
+        _pattern(r"(?:this|next|(?:on|at|over|during)\s+the)\s+weekend\b"),
         lambda found: Part(
             weekday=6,
             week="next" if found[0].lower().startswith("next") else "",
@@ -619,6 +626,35 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
         _pattern(r"at\s+(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)(?:\s*h(?:(?:ou)?rs)?)?\b"),
         lambda found: Part(clocks=(ClockTime(int(found["hour"]), int(found["minute"]), True),)),
+    ),
+    (
+        _pattern(r"at\s+(?P<hour>\d{1,2})\s?h\b"),
+        lambda found: _read_short_hour(found["hour"], found[0]),
+    ),
+    (
+        _pattern(r"(?P<hour>1\d|2[0-3])h\b"),
+        lambda found: replace(_read_short_hour(found["hour"], found[0]), weak=True),
+    ),
+    (
+        _pattern(rf"at\s+half\s+{_NUMBER}\b(?!\s*{_UNIT})"),
+        lambda found: Part(fault="when_no_such_clock", words=found[0]),
+    ),
+    (
+        _pattern(
+            r"(?:(?:every|each)\s+hour|hourly),?\s+on\s+the\s+hour\b"
+            r"|on\s+the\s+hour,?\s+every\s+hour\b|at\s+the\s+top\s+of\s+(?:every|each)\s+hour\b"
+        ),
+        lambda _: Part(every=HOUR, hours=(0, 23)),
+    ),
+    (
+        _pattern(
+            rf"(?:(?:every|each)\s+(?:hour|half[ -]hour|half an hour|{_SPAN})"
+            r"|(?:half[ -])?hourly),?\s+"
+            r"(?:on\s+the\s+(?:half[ -])?hour\b"
+            rf"|(?:at\s+)?(?:half|(?:a )?quarter|{_NUMBER} minutes)"
+            rf"\s+(?:past|after|to)\b(?!\s+{_NUMBER}\b))"
+        ),
+        lambda found: Part(fault="when_no_calendar", words=found[0]),
     ),
     (
         _pattern(rf"(?:on\s+)?(?:{'|'.join(_ADVERBS)})\b"),

@@ -97,6 +97,12 @@ _CRON: Final = re.compile(
 _ISO: Final = re.compile(
     rf"(?:(?:on|at|am|um)\s+)?(?P<words>{ISO_TIME.pattern})", re.ASCII | re.IGNORECASE
 )
+_CRON_WITH_SECONDS: Final = re.compile(
+    rf"(?:cron:?\s*)?[`\"']?{_FIELD}(?:\s+{_FIELD}){{4}}\s+"
+    r"(?:[*?](?:/\d+)?|(?:sun|mon|tue|wed|thu|fri|sat)(?:[,\-]\w{3})*|\d-\d)(?=[\s`\"']|$)",
+    re.IGNORECASE,
+)
+"""Six fields, as some programs write them. The first five mean something else here."""
 _ZONE_NAME: Final = re.compile(
     r"(?:in\s+|\()?([A-Z][A-Za-z]+(?:/[A-Z][A-Za-z_+\-]+){1,2}|UTC|GMT)\)?"
 )
@@ -225,6 +231,7 @@ def _read_zone_city(found: re.Match[str]) -> Part | None:
 _COMMON: Final[tuple[Pattern, ...]] = (
     (_CRON, _read_cron),
     (_ISO, _read_iso_time),
+    (_CRON_WITH_SECONDS, lambda found: Part(fault="when_no_cron", words=found[0].strip())),
     (_ZONE_NAME, _read_zone),
     (_ZONE_LETTERS, _read_zone),
     (_ZONE_CITY, _read_zone_city),

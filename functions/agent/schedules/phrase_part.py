@@ -146,8 +146,11 @@ def combine(first: Part, second: Part) -> Part | None:
             return None
     if (first.moment and second.tells_clock) or (second.moment and first.tells_clock):
         return None
-    if second.span and (first.repeats or first.tells_clock):
-        return None
+    if any(
+        spanned.span and (other.repeats or other.tells_clock)
+        for spanned, other in ((first, second), (second, first))
+    ):
+        return None  # “in an hour, every day”
     if second.lasting and not first.repeats:
         return None
     if {first.unit, second.unit} == {"day", "week"}:

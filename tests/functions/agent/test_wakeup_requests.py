@@ -33,6 +33,7 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"when": 5}, "when is a text"),
     ({"when": "x" * 300}, "at most 240"),
     ({"zone": "Mars/Olympus"}, "Mars/Olympus"),
+    ({"zone": "Europe/Berln"}, "`Europe/Berlin`"),
     ({"zone": 5}, "zone is a text"),
     ({"session": None}, "session is a text"),
     ({"session": "telegram"}, "PLATFORM:CHAT"),
