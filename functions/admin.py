@@ -17,7 +17,7 @@ from mangum import Mangum
 
 from functions import log, wiring
 from functions.agent import approvals, ledger_requests, run_requests, wakeup_requests
-from functions.agent.agents.directory import AbsentAgent, AgentDirectory
+from functions.agent.agent_directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import is_name, join_name, read_agent
 from functions.agent.app import App
 from functions.agent.commands import control, status

@@ -36,7 +36,7 @@ from sigil.wiring import (
 
 if TYPE_CHECKING:
     from functions.agent.access.roles import Rules
-    from functions.agent.agents.directory import AgentDirectory, AgentFactory
+    from functions.agent.agent_directory import AgentDirectory, AgentFactory
     from functions.agent.agents.record import AgentRecord
     from functions.agent.app import App, TurnStep
     from functions.agent.memory.helpers import ServiceHelpers
@@ -83,7 +83,7 @@ class Warmable(Protocol):
 
 def open_directory(factory: AgentFactory | None = None) -> AgentDirectory:
     """Return the directory of the agents that a factory makes; without one, of the root alone."""
-    from functions.agent.agents.directory import AgentDirectory
+    from functions.agent.agent_directory import AgentDirectory
 
     return AgentDirectory(factory)
 

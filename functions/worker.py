@@ -11,8 +11,8 @@ from math import inf
 from typing import Protocol
 
 from functions import cloudformation, log
+from functions.agent.agent_directory import AbsentAgent
 from functions.agent.agents.bindings import Bound, BoundElsewhere
-from functions.agent.agents.directory import AbsentAgent
 from functions.agent.app import App, TurnStep
 from functions.agent.commands import control
 from functions.agent.consolidation import consolidate_owed

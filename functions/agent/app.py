@@ -47,6 +47,7 @@ from functions.agent.policy.rules import Policy
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits, find_period_end
 from functions.agent.safety.guides import Guide, load_guide
+from functions.agent.schedules.chat_schedules import ChatSchedules
 from functions.agent.schedules.schedule import Schedules
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
@@ -214,6 +215,14 @@ class App:
     def schedules(self) -> Schedules:
         """Return its schedules."""
         return Schedules(self.kv, self.name, self.wake_scheduler)
+
+    def open_chat_schedules(
+        self, session: str, agents: Sequence[str] | None = None
+    ) -> ChatSchedules:
+        """Return what is scheduled in a chat, of all agents. `agents` are those that the chat's
+        binding names, where it was just read.
+        """
+        return ChatSchedules(self.kv, self.name, session, self.wake_scheduler, agents)
 
     @property
     def memories(self) -> Memories:

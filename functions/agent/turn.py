@@ -258,7 +258,8 @@ def read_turn_records(
         homes,
     ) = ([next(items) for _ in group] for group in groups)
     if bound:
-        agent = parse_binding(binding[0]).find_agent(event.order)
+        known = parse_binding(binding[0])
+        agent = known.find_agent(event.order)
         if agent != bound.agent:
             raise BoundElsewhere(agent)
     breakers.use_items(safety)
@@ -275,6 +276,8 @@ def read_turn_records(
         zone = app.sessions.decode_head(home, homes[0]).document.zone if home else ""
         document = replace(document, zone=zone)
     opened = opened.with_document(document)
+    if bound:
+        opened = replace(opened, agents=known.known_agents)
     if opened.memory != memory:
         prompt = get_many(app.kv, app.list_preamble_keys(opened.memory))
     return TurnRecords(

@@ -766,6 +766,7 @@ class German(Texts):
         "`/wakeups pause N`, `resume N`, `now N` und `drop N` ändern eines davon, nach seiner"
         " Nummer."
     )
+    wakeup_of_agent = "{title} ({agent})"
     wakeup_unknown = "Nichts hier hat die Nummer {number}; `/wakeups` zeigt, was es gibt."
     wakeup_runs = "„{title}“ läuft jetzt einmal; die eigenen Zeiten bleiben."
     wakeup_dropped = "Gelöscht: „{title}“."

@@ -654,6 +654,7 @@ class Texts:
     wakeups_how = (
         "`/wakeups pause N`, `resume N`, `now N` and `drop N` change one of them, by its number."
     )
+    wakeup_of_agent = "{title} ({agent})"
     wakeup_unknown = "Nothing here has the number {number}; `/wakeups` shows what there is."
     wakeup_runs = "“{title}” runs once now; its own times stay as they are."
     wakeup_dropped = "Dropped: “{title}”."

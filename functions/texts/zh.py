@@ -635,6 +635,7 @@ class Chinese(Texts):
     wakeups_how = (
         "`/wakeups pause N`、`resume N`、`now N`、`drop N` 按编号暂停、继续、立刻做、删除。"
     )
+    wakeup_of_agent = "{title}（{agent}）"
     wakeup_unknown = "这里没有编号 {number}；`/wakeups` 列出全部。"
     wakeup_runs = "“{title}”现在做一次；原来的时间不变。"
     wakeup_dropped = "已删除：“{title}”。"

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from functions.agent.agent_directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.bindings import bind, read_binding
-from functions.agent.agents.directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import AgentRecord, add_agent, change_state
 from functions.agent.app import App
 from functions.agent.commands import control

@@ -225,6 +225,17 @@ def test_a_heartbeat_makes_no_message_dearer(
     assert [each.split(" ")[0] for each in kv.operations] == ["get"]
 
 
+def test_the_schedules_of_an_unbound_chat_cost_one_scan(
+    counted: tuple[AgentRuntime, CountingKV],
+) -> None:
+    agent, kv = counted
+    usual = len(take_turn(agent, kv, 1, "/wakeups explode"))
+    for number, command in enumerate(("/wakeups", "/wakeups pause 7", "/done"), start=2):
+        operations = take_turn(agent, kv, number, command)
+        assert len(operations) == usual + 1, "\n".join(operations)
+        assert operations.count("scan wakeup#main") == 1
+
+
 def test_a_linked_chat_asks_for_no_more(
     counted: tuple[AgentRuntime, CountingKV], model: ScriptedModel
 ) -> None:

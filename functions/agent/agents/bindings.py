@@ -28,7 +28,8 @@ class Binding(Stored):
 
     It answers the events whose order is beyond `since`; those up to it go to `before`, so that an
     event that is handed out again goes where it went. `by` bound the chat. `told` is the event
-    whose sender was told that the agent is away.
+    whose sender was told that the agent is away. `agents` are more agents below the root that have
+    answered there, or have something scheduled there.
     """
 
     agent: str
@@ -36,12 +37,21 @@ class Binding(Stored):
     since: str
     by: str
     told: str = later("")
+    agents: tuple[str, ...] = later(())
+
+    @property
+    def known_agents(self) -> tuple[str, ...]:
+        """Return the short names of all agents below the root that have to do with the chat."""
+        names = dict.fromkeys((*self.agents, self.before, self.agent))
+        return tuple(filter(None, names))[-AGENTS_MOST:]
 
     def find_agent(self, order: str) -> str:
         """Return the short name of the agent that an event of this order goes to."""
         return self.agent if order > self.since else self.before
 
 
+AGENTS_MOST: Final = 32
+"""Of so many agents it is known that they have to do with a chat: the last ones."""
 LAST_UPDATE: Final = 10**20 - 1
 """The number of no update is larger."""
 AWAY: Final = "away"
@@ -105,12 +115,27 @@ def bind(kv: KV, root: str, session: str, agent: str, *, order: str, by: str) ->
             agent=agent,
             before=before,
             since=since,
+            agents=known.known_agents,
             by=one_line(by, BY_CHARACTERS),
             told="",
         )
         return dumps(changed), known
 
     return update_item(kv, keys.chat_binding(root, session), decide).answer
+
+
+def note_agent(kv: KV, root: str, session: str, agent: str) -> None:
+    """Remember that an agent (its short name) has something scheduled in a chat, whoever answers
+    there.
+    """
+
+    def decide(item: Item | None) -> tuple[Change, None]:
+        known = parse_binding(item)
+        if agent in known.known_agents:
+            return None, None
+        return dumps(replace(known, agents=(*known.known_agents, agent))), None
+
+    update_item(kv, keys.chat_binding(root, session), decide)
 
 
 def find_last_order(document: Document) -> str:

@@ -10,6 +10,7 @@ from functions.agent.app import App
 from functions.agent.language import choose_texts_for
 from functions.agent.ledger.entry import Entry
 from functions.agent.policy.gate import Gate
+from functions.agent.schedules.chat_schedules import ChatSchedules
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle
 from functions.events import Event
@@ -50,6 +51,11 @@ class CommandCall:
     def document(self) -> Document:
         """The session's document, as it was read."""
         return self.opened.document
+
+    @property
+    def schedules(self) -> ChatSchedules:
+        """What is scheduled in the chat, of all agents."""
+        return self.app.open_chat_schedules(self.event.session, self.opened.agents)
 
     @property
     def texts(self) -> Texts:

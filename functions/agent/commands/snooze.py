@@ -11,6 +11,7 @@ from typing import Final
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
 from functions.agent.messages import RUNTIME_ORIGIN, SAID_NOTE
 from functions.agent.sanitize import clean_text
+from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.when import When
 from functions.texts.en import Texts
@@ -89,7 +90,8 @@ def answer_reminder(call: CommandCall) -> CommandResult | None:
     if any(not (quote.relation == "reply" and quote.ours) for quote in event.quotes):
         return None
     shown = said.content.split("\n\n")
-    there = [each for each in _list_said(call) if call.app.redact(clean_text(each.say)) in shown]
+    said_here = [each.schedule for each in _list_said(call)]
+    there = [each for each in said_here if call.app.redact(clean_text(each.say)) in shown]
     if len({_find_root(each) for each in there}) != 1:
         return None
     if done:
@@ -117,21 +119,22 @@ def _tell_unknown(number: int, texts: Texts) -> str:
     return texts.wakeup_unknown.format(number=number) if number else texts.snooze_none
 
 
-def _list_said(call: CommandCall) -> list[Schedule]:
+def _list_said(call: CommandCall) -> list[ChatSchedule]:
     """Return the reminders that were said in the chat in the last month, the last one last.
 
     One that is over is kept so long.
     """
     found = [
-        (each.last.ended, each.number, each)
-        for each in call.app.schedules.scan()
-        if each.session == call.event.session and each.say and not each.is_extra and each.last
+        (each.schedule.last.ended, each.schedule.number, each)
+        for each in call.schedules.scan()
+        if each.schedule.say and not each.schedule.is_extra and each.schedule.last
     ]
     return [each for _, _, each in sorted(found, key=lambda row: row[:2])]
 
 
 def _find_said(call: CommandCall, number: int) -> Schedule | None:
-    found = [each for each in _list_said(call) if number in (0, each.number)]
+    found = [each.schedule for each in _list_said(call)]
+    found = [each for each in found if number in (0, each.number)]
     return found[-1] if found else None
 
 
@@ -140,10 +143,9 @@ def _find_root(reminder: Schedule) -> str:
     return reminder.snoozed or reminder.id
 
 
-def _list_extra(call: CommandCall, root: str) -> list[Schedule]:
+def _list_extra(call: CommandCall, root: str) -> list[ChatSchedule]:
     """Return the times to come that a reminder was snoozed to: one, but after a crash."""
-    found = call.app.schedules.list_of_chat(call.event.session)
-    return [each for each in found if each.snoozed == root]
+    return [each for each in call.schedules.list() if each.schedule.snoozed == root]
 
 
 def _read_time(words: str, call: CommandCall) -> When:
@@ -198,8 +200,8 @@ def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
         return call.reply(texts.remind_over)
     # the new one comes first: after a crash in between there are two, and the turn runs again
     for each in _list_extra(call, root):
-        if each.id != made.id:
-            call.app.schedules.drop(each.id)
+        if each.schedule.id != made.id:
+            each.schedules.drop(each.schedule.id)
     said = texts.snooze_set.format(
         text=one_line(reminder.say, SHOWN_CHARACTERS), when=describe_when(when, texts, now)
     )
@@ -213,13 +215,13 @@ def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
 def _end(call: CommandCall, reminder: Schedule) -> CommandResult:
     """Drop the times that a reminder was snoozed to; one that comes again keeps its own."""
     texts = call.texts
-    schedules = call.app.schedules
     root = _find_root(reminder)
     for each in _list_extra(call, root):
-        schedules.drop(each.id)
+        each.schedules.drop(each.schedule.id)
     said = texts.reminder_done.format(text=one_line(reminder.say, SHOWN_CHARACTERS))
-    known = schedules.find(root)
-    if known and not known.is_over and not known.paused:
+    found = call.schedules.find(root)
+    if found and not found.schedule.paused:
+        known = found.schedule
         time = format_clock(known.due, known.when.zone, call.app.clock.now())
         said = f"{said} {texts.reminder_again.format(time=time)}"
     return call.reply(said)

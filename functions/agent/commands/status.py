@@ -205,13 +205,15 @@ def _describe_state(report: StatusReport, call: CommandCall) -> str:
 
 def _describe_next_wakeup(call: CommandCall) -> str:
     """Return what the agent does next in this chat by itself; empty for nothing."""
-    found = call.app.schedules.list_of_chat(call.event.session)
-    waiting = [each for each in found if not each.paused]
+    waiting = [each for each in call.schedules.list() if not each.schedule.paused]
     if not waiting:
         return ""
-    first = min(waiting, key=lambda each: each.due)
+    next_one = min(waiting, key=lambda each: each.schedule.due)
+    first = next_one.schedule
     time = format_clock(first.due, first.when.zone, call.app.clock.now())
     title = one_line(first.title, TITLE_CHARACTERS)
+    if next_one.agent:
+        title = call.texts.wakeup_of_agent.format(title=title, agent=next_one.agent)
     return call.texts.status_next.format(title=title, time=time)
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.description import describe_when
-from functions.agent.schedules.schedule import Schedule, make_event
+from functions.agent.schedules.schedule import make_event
 from functions.time.time_zone import format_clock, format_stamp
 from sigil.errors import one_line
 
@@ -19,10 +20,8 @@ _ACTION: Final = re.compile(r"(pause|resume|now|drop)\s+#?(\d{1,9})", re.IGNOREC
 def run_wakeups(call: CommandCall) -> CommandResult:
     """Show the schedules of the chat, or change one of them by its number."""
     texts = call.texts
-    schedules = call.app.schedules
     if not call.text:
-        found = schedules.list_of_chat(call.event.session)
-        lines = [_describe(each, call) for each in found]
+        lines = [_describe(each, call) for each in call.schedules.list()]
         if not lines:
             return call.reply(f"{texts.wakeups_none} {texts.remind_how}")
         return call.reply("\n\n".join([*lines, texts.wakeups_how]))
@@ -30,13 +29,15 @@ def run_wakeups(call: CommandCall) -> CommandResult:
     if not match:
         return call.reply(texts.wakeups_how)
     action = match[1].lower()
-    known = schedules.find_numbered(call.event.session, int(match[2]))
-    if not known:
+    found = call.schedules.find_numbered(int(match[2]))
+    if not found:
         return call.reply(texts.wakeup_unknown.format(number=int(match[2])))
+    schedules = found.schedules
+    known = found.schedule
     now = call.app.clock.now()
     if action == "now":
         # its own times stay as they are
-        event = make_event(known, call.app.name, f"now-{call.event.order}", now)
+        event = make_event(known, schedules.agent, f"now-{call.event.order}", now)
         document = replace(call.document, posts=(*call.document.posts, event))
         return CommandResult(texts.wakeup_runs.format(title=known.title), document)
     if action == "drop":
@@ -53,13 +54,17 @@ def run_wakeups(call: CommandCall) -> CommandResult:
     return call.reply(texts.wakeup_resumed.format(title=known.title, time=time))
 
 
-def _describe(schedule: Schedule, call: CommandCall) -> str:
+def _describe(found: ChatSchedule, call: CommandCall) -> str:
     """Return a schedule in lines that fit on a phone: when it is due, and what became of the last
-    time.
+    time. Another agent's has that one's name.
     """
     texts = call.texts
+    schedule = found.schedule
     zone = schedule.when.zone
-    lines = [f"{schedule.number}. {one_line(schedule.title, SHOWN_CHARACTERS)}"]
+    title = one_line(schedule.title, SHOWN_CHARACTERS)
+    if found.agent:
+        title = texts.wakeup_of_agent.format(title=title, agent=found.agent)
+    lines = [f"{schedule.number}. {title}"]
     if schedule.when.kind != "at" and not schedule.heartbeat:
         lines.append(describe_when(schedule.when, texts, call.app.clock.now()))
     if schedule.snoozed:

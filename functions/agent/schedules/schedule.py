@@ -8,7 +8,7 @@ old one, deletes none that counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -17,6 +17,8 @@ from typing import Annotated, Final
 import orjson
 from msgspec import Meta
 
+from functions.agent.agents.bindings import note_agent, parse_binding
+from functions.agent.agents.record import join_name
 from functions.agent.behaviours.chain import MODEL, NAME
 from functions.agent.schedules.when import When, find_next
 from functions.events import OWN, Event, Sender, order_of
@@ -24,6 +26,7 @@ from functions.time.time_zone import is_known
 from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import DELETE, Change, retry_conflicts, scan_all, update_item
 from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps, later
 
@@ -235,19 +238,31 @@ def tell_nobody() -> None:
     """Do nothing: no scheduler waits."""
 
 
+def list_agents_of_chat(
+    kv: KV, agent: str, session: str, known: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Return the full names of the agents that may have something scheduled in a chat, `agent`
+    first. `known` are the short names of those that the chat's binding names, where it was read.
+    """
+    root = keys.root_of(agent)
+    if known is None:
+        known = parse_binding(kv.get(keys.chat_binding(root, session))).known_agents
+    return tuple(dict.fromkeys((agent, root, *(join_name(root, name) for name in known))))
+
+
 class Schedules:
-    """The schedules of one agent, by its full name; `moved` is called when something is due at
-    another time than before.
+    """The schedules of one agent, `agent` by its full name; `moved` is called when something is due
+    at another time than before.
     """
 
     def __init__(self, kv: KV, agent: str, moved: Callable[[], None] = tell_nobody) -> None:
         self._kv = kv
-        self._agent = agent
+        self.agent = agent
         self._moved = moved
 
     def scan(self) -> Iterator[Schedule]:
         """Yield all schedules that this version can read, those that are over as well."""
-        for _, item in scan_all(self._kv, keys.wakeup(self._agent, "").partition):
+        for _, item in scan_all(self._kv, keys.wakeup(self.agent, "").partition):
             with suppress(ValueError, NewerFormat):
                 yield SCHEDULE.read(item.value)
 
@@ -264,7 +279,7 @@ class Schedules:
 
     def find(self, id: str) -> Schedule | None:
         """Return the schedule of an id, None when there is none."""
-        item = self._kv.get(keys.wakeup(self._agent, id))
+        item = self._kv.get(keys.wakeup(self.agent, id))
         return SCHEDULE.read(item.value) if item else None
 
     def add(self, schedule: Schedule) -> tuple[Schedule, bool]:
@@ -283,7 +298,13 @@ class Schedules:
             raise UsageError("EINVAL", "that time is over", source="schedule")
 
         def store() -> tuple[Schedule, bool]:
-            item = self._kv.get(keys.wakeup(self._agent, schedule.id))
+            item, binding = get_many(
+                self._kv,
+                [
+                    keys.wakeup(self.agent, schedule.id),
+                    keys.chat_binding(keys.root_of(self.agent), schedule.session),
+                ],
+            )
             found = _read(item) if item else None
             if found and (not found.is_over or (found.runs and found.when.kind == "at")):
                 # the turn that made it may have crashed, and what was said is not said again
@@ -296,8 +317,9 @@ class Schedules:
                     f"an agent has at most {SCHEDULES_MOST} schedules",
                     suggestion="drop one that nobody needs any more",
                 )
-            there = [each.number for each in known if each.session == schedule.session]
-            made = replace(schedule, number=max(there, default=0) + 1)
+            agents = parse_binding(binding).known_agents
+            number = self._find_number(schedule.session, known, agents)
+            made = replace(schedule, number=number)
             self.write(item, made, moved=True)
             return made, True
 
@@ -312,12 +334,13 @@ class Schedules:
         schedule = replace(schedule, due=schedule.find_next(schedule.since))
 
         def store() -> Schedule:
-            item = self._kv.get(keys.wakeup(self._agent, HEARTBEAT))
-            there = [each.number for each in self.scan() if each.session == schedule.session]
-            made = replace(schedule, number=max(there, default=0) + 1)
+            item = self._kv.get(keys.wakeup(self.agent, HEARTBEAT))
             found = _read(item) if item else None
             if found and found.session == schedule.session:
-                made = replace(made, number=found.number)
+                made = replace(schedule, number=found.number)
+            else:
+                number = self._find_number(schedule.session, list(self.scan()))
+                made = replace(schedule, number=number)
             if found:
                 made = replace(made, running=found.running, started=found.started, last=found.last)
             self.write(item, made, moved=True)
@@ -326,6 +349,22 @@ class Schedules:
             return made
 
         return retry_conflicts(store)
+
+    def _find_number(
+        self, session: str, known: Sequence[Schedule], agents: Sequence[str] | None = None
+    ) -> int:
+        """Return the number of a new schedule in a chat, where the agent has those `known`; another
+        agent's has another one. The chat then knows that the agent has to do with it.
+        """
+        root = keys.root_of(self.agent)
+        there = list(known)
+        for name in list_agents_of_chat(self._kv, self.agent, session, agents)[1:]:
+            there += Schedules(self._kv, name).scan()
+        if self.agent != root:
+            short = self.agent.rpartition(".")[2]
+            if agents is None or short not in agents:
+                note_agent(self._kv, root, session, short)
+        return max((each.number for each in there if each.session == session), default=0) + 1
 
     def find_heartbeat(self) -> Schedule | None:
         """Return the heartbeat of the agent, None when it is off."""
@@ -359,11 +398,6 @@ class Schedules:
         found = self._change(HEARTBEAT, sleep)
         return None if found is None or found.is_over else found
 
-    def find_numbered(self, session: str, number: int) -> Schedule | None:
-        """Return the schedule of a chat that has this number and is not over."""
-        found = (each for each in self.list_of_chat(session) if each.number == number)
-        return next(found, None)
-
     def pause(self, id: str, why: str = BY_HAND) -> Schedule | None:
         """Let nothing happen at its times until it is resumed; None when there is none."""
         if self._is_gone(id):
@@ -396,7 +430,7 @@ class Schedules:
             # the record tells whose the session is in which the work was done
             return (dumps(replace(known, due=0.0)) if known.text else DELETE), known
 
-        dropped = update_item(self._kv, keys.wakeup(self._agent, id), decide).answer
+        dropped = update_item(self._kv, keys.wakeup(self.agent, id), decide).answer
         if dropped:
             self._kv.delete(self.key_of_due(dropped))
         return dropped
@@ -432,7 +466,7 @@ class Schedules:
 
     def keep_run(self, id: str, run: Run) -> None:
         """Keep what became of a run for a month."""
-        self._kv.put(keys.wakeup_run(self._agent, id, run.due), dumps(run), ttl=KEPT_SECONDS)
+        self._kv.put(keys.wakeup_run(self.agent, id, run.due), dumps(run), ttl=KEPT_SECONDS)
 
     def set_how(
         self, id: str, *, behaviour: str | None = None, model: str | None = None
@@ -470,14 +504,14 @@ class Schedules:
 
     def list_runs(self, id: str, most: int = 20) -> list[Run]:
         """Return what became of the last runs of a schedule, the newest first."""
-        key = keys.wakeup_run(self._agent, id, 0.0)
+        key = keys.wakeup_run(self.agent, id, 0.0)
         rows = scan_all(self._kv, key.partition, f"{keys.escape(id)}#")
         return [RUN.read(item.value) for _, item in rows][: -most - 1 : -1]
 
     def key_of_due(self, schedule: Schedule) -> Key:
         """Return the key of the index's item for the next time of a schedule."""
-        root = keys.root_of(self._agent)
-        return keys.due_wakeup(root, schedule.due, self._agent, schedule.id)
+        root = keys.root_of(self.agent)
+        return keys.due_wakeup(root, schedule.due, self.agent, schedule.id)
 
     def _is_gone(self, id: str) -> bool:
         known = self.find(id)
@@ -487,7 +521,7 @@ class Schedules:
         """Change a record, together with its item in the index where its next time moves."""
 
         def attempt() -> Schedule | None:
-            item = self._kv.get(keys.wakeup(self._agent, id))
+            item = self._kv.get(keys.wakeup(self.agent, id))
             if item is None:
                 return None
             known = _read(item)
@@ -511,7 +545,7 @@ class Schedules:
         is_due = moved and bool(changed.due) and not changed.paused
         if is_due:
             self._kv.put(self.key_of_due(changed), b"")
-        key = keys.wakeup(self._agent, changed.id)
+        key = keys.wakeup(self.agent, changed.id)
         expect = item.version if item else ABSENT
         # that of work tells whose the session is in which it was done
         ends = changed.is_over and not changed.text

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from functions.agent.language import choose_texts_of
 from functions.agent.sanitize import clean_text
+from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import (
     GUEST_MOST,
     NAME_CHARACTERS,
@@ -93,10 +94,13 @@ def list_wakeups(context: CallContext, arguments: Arguments) -> Json:
     """Return what is scheduled in the chat, by number."""
     home = _find_home(context)
     now = context.app.clock.now()
-    found = context.app.schedules.list_of_chat(home.session)
+    found = context.app.open_chat_schedules(home.session).list()
     items: list[Json] = []
-    for each in found:
+    for row in found:
+        each = row.schedule
         item = {**_describe(each, home, now), "runs": each.runs}
+        if row.agent:
+            item["agent"] = row.agent
         if each.last:
             item["last"] = each.last.outcome
         items.append(item)
@@ -110,8 +114,9 @@ def cancel_wakeup(context: CallContext, arguments: Arguments) -> Json:
     """
     home = _find_home(context)
     _require_rights(context)
-    schedules = context.app.schedules
-    known = _find_schedule(context, home, read_text(arguments, "id"))
+    found = _find_schedule(context, home, read_text(arguments, "id"))
+    schedules = found.schedules
+    known = found.schedule
     answer: dict[str, Json] = {"id": known.id, "number": known.number, "title": known.title}
     if read_flag(arguments, "pause"):
         schedules.pause(known.id)
@@ -175,16 +180,17 @@ def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
     return replace(when, times=read_number(arguments, "times", 1, TIMES_MOST))
 
 
-def _find_schedule(context: CallContext, home: _Home, named: str) -> Schedule:
+def _find_schedule(context: CallContext, home: _Home, named: str) -> ChatSchedule:
     """Return the schedule of the chat with an id or a number; `UsageError` ENOENT for none."""
-    found: Schedule | None = None
+    found: ChatSchedule | None = None
+    there = context.app.open_chat_schedules(home.session)
     plain = named.removeprefix("#")
     if plain.isascii() and plain.isdigit() and len(plain) <= len(str(SCHEDULES_MOST**2)):
-        found = context.app.schedules.find_numbered(home.session, int(plain))
+        found = there.find_numbered(int(plain))
     elif named:
-        found = context.app.schedules.find(named)
-    # those of other chats are not there, whatever their ids are
-    if found is None or found.is_over or found.collects or found.session != home.session:
+        # those of other chats are not there, whatever their ids are
+        found = there.find(named)
+    if found is None:
         raise UsageError(
             "ENOENT",
             f"nothing here has the id {one_line(named, NAME_CHARACTERS)!r}",

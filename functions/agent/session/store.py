@@ -55,7 +55,8 @@ class SessionHandle:
     `next` is the event that lets another worker go on with the turn, when this worker's time was
     up. `wait` are the seconds after which somebody should, when the model does not answer. `unread`
     are the stored bytes that could not be read. `gathered` are the events that a turn which was
-    just closed has answered beside its own.
+    just closed has answered beside its own. `agents` are those that the binding of its chat names,
+    None where nobody has read it.
     """
 
     key: str
@@ -66,6 +67,7 @@ class SessionHandle:
     wait: float = 0.0
     unread: bytes | None = None
     gathered: tuple[Event, ...] = ()
+    agents: tuple[str, ...] | None = None
 
     @property
     def memory(self) -> str:

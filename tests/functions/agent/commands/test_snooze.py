@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from functions.agent.agents.record import add_agent, make_record
 from functions.agent.schedules.schedule import Schedules
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
@@ -87,6 +88,19 @@ def test_another_snooze_moves_the_first_and_done_takes_it_back(desk: Desk) -> No
     desk.tell("/snooze 10m")
     assert desk.tell("/done") == "Done: “call Bob”."
     assert desk.wait(86_400.0) == []
+
+
+def test_the_reminder_of_another_agent_is_snoozed_and_done_with(desk: Desk) -> None:
+    kv = desk.chats.runtime.stores.kv
+    add_agent(kv, "main", "alice", make_record({"kind": "agent", "state": "enabled", "since": 1.0, "by": "?"}))  # fmt: skip
+    desk.tell("/agent alice")
+    desk.tell("/remind every day at 12:20 call Bob")
+    desk.tell("/agent main")
+    desk.wait(20 * MINUTE)
+    assert "Its own times stay" in desk.tell("/snooze 10m")
+    assert "call Bob\nonce more" in desk.tell("/wakeups")
+    assert "It comes again at" in desk.tell("/done")
+    assert "once more" not in desk.tell("/wakeups")
 
 
 def test_one_that_comes_again_keeps_its_own_times(desk: Desk) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from functions.agent.agents.record import add_agent, make_record
+from functions.agent.schedules.schedule import Schedules
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
@@ -86,3 +88,49 @@ def test_in_a_group_only_owners_change_them(chats: Chats) -> None:
     chats.write(1, "/wakeups drop 1", GUEST, **group)
     chats.work_off()
     assert Wakeups(chats, session="telegram:-5", by=BY).made.number == 1
+
+
+def test_what_other_agents_have_scheduled_in_the_chat_is_shown_and_changed_there(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    kv = chats.runtime.stores.kv
+    add_agent(kv, "main", "alice", make_record({"kind": "agent", "state": "enabled", "since": 1.0, "by": "?"}))  # fmt: skip
+    tell(chats, "/agent alice")
+    for words in ("every day at 9:00 stretch", "every day at 10:00 drink"):
+        tell(chats, f"/remind {words}")
+    tell(chats, "/agent main")
+    assert "drop 3" in tell(chats, "/remind every day at 8:00 walk")
+    made = Wakeups(chats, agent="main.alice", text="look at the news").made
+    assert made.number == 4
+    shown = tell(chats, "/wakeups").split("\n\n")
+    assert [each.splitlines()[0] for each in shown[:-1]] == [
+        "1. stretch (alice)",
+        "2. drink (alice)",
+        "3. walk",
+        "4. look at the news (alice)",
+    ]
+    model.then(say("The news is good."))
+    tell(chats, "/wakeups now 4")
+    assert chats.list_texts()[-1] == "The news is good."
+    assert "Paused" in tell(chats, "/wakeups pause 1")
+    assert tell(chats, "/wakeups drop 2") == "Dropped: “drink”."
+    tell(chats, "/agent alice")
+    shown = tell(chats, "/wakeups").split("\n\n")
+    assert [each.splitlines()[0] for each in shown[:-1]] == [
+        "1. stretch",
+        "3. walk (main)",
+        "4. look at the news",
+    ]
+    assert "goes on" in tell(chats, "/wakeups resume 1")
+    found = {each.say: each.paused for each in Schedules(kv, "main.alice").scan()}
+    assert found == {"stretch": "", "": ""}
+
+
+def test_one_that_http_made_for_another_agent_is_known_in_a_chat_that_was_never_bound(
+    chats: Chats,
+) -> None:
+    made = Wakeups(chats, agent="main.alice").made
+    assert "1. look at the mail (alice)" in tell(chats, "/wakeups")
+    assert "Next here by myself: “look at the mail (alice)”" in read_status(chats)
+    tell(chats, f"/wakeups drop {made.number}")
+    assert tell(chats, "/wakeups").startswith("Nothing is scheduled here.")

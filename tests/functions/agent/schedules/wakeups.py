@@ -17,9 +17,9 @@ BY = f"telegram:{OWNER}"
 class Wakeups:
     """The schedules of a chat, whose time passes by one period after the other."""
 
-    def __init__(self, chats: Chats, **fields: Any) -> None:
+    def __init__(self, chats: Chats, agent: str = "main", **fields: Any) -> None:
         self.chats = chats
-        self.schedules = Schedules(chats.runtime.stores.kv, "main")
+        self.schedules = Schedules(chats.runtime.stores.kv, agent)
         self.now = round(time.time(), 3)
         given = {"session": BY, "by": BY, "since": self.now, "text": "look at the mail", **fields}
         when = When(kind="every", every=3600.0, zone="UTC")

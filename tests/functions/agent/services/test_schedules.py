@@ -11,8 +11,14 @@ from typing import Any
 
 import pytest
 
-from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST
+from functions.agent.schedules.schedule import (
+    GUEST_MOST,
+    SCHEDULES_MOST,
+    Schedule,
+    Schedules,
+)
 from functions.agent.schedules.tick import wake_agents
+from functions.agent.schedules.when import When
 from functions.agent.services import table
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.schedules import cancel_wakeup, list_wakeups, schedule_wakeup
@@ -121,6 +127,26 @@ def test_work_wakes_the_agent_in_a_session_of_its_own(caller: Caller, wall: Wall
     (event,) = events
     assert (event.kind, event.session, event.by) == ("wakeup", f"own:w-{made['id']}", "telegram:42")
     assert event.data["home"] == CHAT
+
+
+def test_what_another_agent_has_scheduled_in_the_chat_is_listed_and_cancelled(
+    caller: Caller,
+) -> None:
+    mine = caller.add(**PILLS)
+    others = Schedules(caller.context.app.kv, "main.alice")
+    when = When(kind="every", every=3600.0, zone="UTC")
+    fields = {"id": "", "when": when, "by": "telegram:42", "since": MONDAY, "say": "stretch"}
+    theirs = others.add(Schedule(**fields, session=CHAT))[0]
+    elsewhere = others.add(Schedule(**fields, session=OTHER))[0]
+    answer: Any = list_wakeups(caller.context, {})
+    assert [(each["number"], each.get("agent")) for each in answer["items"]] == [
+        (mine["number"], None),
+        (theirs.number, "alice"),
+    ]
+    cancel_wakeup(caller.context, {"id": f"{theirs.number}"})
+    assert [each.id for each in others.list_of_chat()] == [elsewhere.id]
+    with pytest.raises(UsageError):
+        cancel_wakeup(caller.context, {"id": elsewhere.id})
 
 
 @pytest.mark.parametrize(
