@@ -219,6 +219,7 @@ def make_row(schedule: Schedule, app: App) -> dict[str, object]:
         **{name: fields[name] for name in shown},
         "agent": app.name,
         "behaviour": schedule.behaviour,
+        "heartbeat": schedule.heartbeat,
         "when": row(when),
         "zone": when.zone,
         "in_words": describe_when(when, texts, now),

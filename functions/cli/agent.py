@@ -74,6 +74,7 @@ def show_status(
     from functions.agent.commands import status
     from sigil.storage.stored import row
 
+    chat = session or "terminal:main"
     with open_agent(name=whose, session=session) as (app, _):
         key = session_key(app, session)
         document = app.sessions.open(key).document
@@ -81,9 +82,13 @@ def show_status(
         shown = {} if app.is_root else {"agent_state": state}
         if json:
             report = row(status.make_report(key, document, app))
-            Printer(json=True).document({"agent": app.name, **shown, "session": session, **report})
+            found = status.find_next_wakeup(app.open_chat_schedules(chat))
+            coming = {"next": row(found.schedule) if found else None}
+            Printer(json=True).document(
+                {"agent": app.name, **shown, "session": session, **report, **coming}
+            )
         else:
-            lines = status.format_status(key, document, app)
+            lines = status.format_status(key, document, app, chat)
             if not app.is_root:
                 lines.insert(0, f"Agent: {app.short_name} of {app.root} ({state})")
             Printer().text("\n".join(lines))

@@ -221,10 +221,11 @@ def unbind(chat: ChatName, json: Json = False) -> None:
 def _bind_chat(chat: str, agent: str) -> str:
     """Bind a chat to an agent, empty for the root; the name of the root."""
     from functions.agent.agents import bindings
+    from functions.agent.session.document import find_last_order
 
     with open_agent(switch=True, session=chat) as (app, _):
         document = app.sessions.open(session_key(app, chat)).document
-        order = bindings.find_last_order(document)
+        order = find_last_order(document)
         bindings.bind(app.kv, app.root, chat, agent, order=order, by=BY)
         return app.root
 

@@ -416,21 +416,25 @@ def _require(schedule: Schedule | None, id: str) -> Schedule:
 
 def _describe(schedule: Schedule, now: float) -> tuple[str, str]:
     """Return the two lines of a schedule, each for a terminal of 80 columns in most cases."""
-    from functions.agent.schedules.description import describe_when
+    from functions.agent.schedules.description import describe_late, describe_when
     from functions.texts.languages import load_texts
     from functions.time.time_zone import format_stamp
 
+    texts = load_texts("en")
     zone = schedule.when.zone
     state = f"paused ({schedule.paused})"
     if not schedule.paused:
-        state = f"next {format_stamp(schedule.due, zone)} ({zone})"
+        late = describe_late(schedule.due, zone, texts, now).replace("`", "")
+        state = late or f"next {format_stamp(schedule.due, zone)} ({zone})"
+    if schedule.heartbeat:
+        state = f"heartbeat, {state}"
     last = "has not run"
     if schedule.last:
         last = f"last {schedule.last.outcome}"
         if schedule.last.tokens:
             last += f", {schedule.last.tokens:,} tokens"
     title = one_line(schedule.title, SHOWN_CHARACTERS)
-    when = describe_when(schedule.when, load_texts("en"), now)
+    when = describe_when(schedule.when, texts, now)
     how = "".join(f", {name}" for name in (schedule.behaviour, schedule.model) if name)
     chat = one_line(schedule.session, TEXT_CHARACTERS)
     return (

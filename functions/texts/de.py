@@ -773,6 +773,7 @@ class German(Texts):
     wakeup_is_paused = "Angehalten: „{title}“. `/wakeups resume {number}` lässt es weitergehen."
     wakeup_is_over = "„{title}“ hat keine Zeiten mehr."
     wakeup_resumed = "„{title}“ geht weiter, das nächste Mal um {time}."
+    wakeup_due_since = "fällig seit {time}; hier läuft nichts: `uncaged serve`"
     wakeup_next = "nächstes Mal {time}"
     wakeup_pause = "angehalten ({why})"
     wakeup_pauses: ClassVar[Mapping[str, str]] = {

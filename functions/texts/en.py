@@ -661,6 +661,7 @@ class Texts:
     wakeup_is_paused = "Paused: “{title}”. `/wakeups resume {number}` lets it go on."
     wakeup_is_over = "“{title}” has no more times."
     wakeup_resumed = "“{title}” goes on; it is due next at {time}."
+    wakeup_due_since = "due since {time}; nothing runs here: `uncaged serve`"
     wakeup_next = "next {time}"
     wakeup_pause = "paused ({why})"
     wakeup_pauses: ClassVar[Mapping[str, str]] = {

@@ -642,6 +642,7 @@ class Chinese(Texts):
     wakeup_is_paused = "已暂停：“{title}”。`/wakeups resume {number}` 让它继续。"
     wakeup_is_over = "“{title}”没有下一次了。"
     wakeup_resumed = "“{title}”继续；下一次是 {time}。"
+    wakeup_due_since = "{time} 就该做了；这里没有程序在运行：`uncaged serve`"
     wakeup_next = "下一次 {time}"
     wakeup_pause = "已暂停（{why}）"
     wakeup_pauses: ClassVar[Mapping[str, str]] = {

@@ -318,7 +318,7 @@ def format_clock(at: float, zone: str, now: float) -> str:
     """
     moment = to_local(at, zone)
     shown = f"{moment:%H:%M} {zone}" if zone == DEFAULT else f"{moment:%H:%M} ({zone})"
-    return f"{moment:%Y-%m-%d} {shown}" if at - now > DAY_SECONDS else shown
+    return f"{moment:%Y-%m-%d} {shown}" if abs(at - now) > DAY_SECONDS else shown
 
 
 def format_stamp(at: float, zone: str = DEFAULT) -> str:

@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.agent.agents.record import BY_CHARACTERS
-from functions.agent.messages import find_last_said
-from functions.agent.session.document import Document
-from functions.events import Event, order_of
+from functions.events import Event
 from functions.texts.en import Texts
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -52,8 +50,6 @@ class Binding(Stored):
 
 AGENTS_MOST: Final = 32
 """Of so many agents it is known that they have to do with a chat: the last ones."""
-LAST_UPDATE: Final = 10**20 - 1
-"""The number of no update is larger."""
 AWAY: Final = "away"
 """The row of a turn's trace that says why the agent of the chat does not answer."""
 UNBOUND: Final = Binding("", "", "", "")
@@ -136,22 +132,6 @@ def note_agent(kv: KV, root: str, session: str, agent: str) -> None:
         return dumps(replace(known, agents=(*known.known_agents, agent))), None
 
     update_item(kv, keys.chat_binding(root, session), decide)
-
-
-def find_last_order(document: Document) -> str:
-    """Return the order of the last event that a chat's session has worked on, as far as it knows;
-    empty for none.
-
-    A binding that somebody makes on the machine holds from there on: its clock may not be that of
-    the platform.
-    """
-    orders = [""]
-    if document.turn:
-        orders += [event.order for event in document.turn.events]
-    said = find_last_said(document.messages)
-    if said:
-        orders.append(order_of(said.at, LAST_UPDATE))
-    return max(orders)
 
 
 def must_tell_absence(bound: Bound, event: Event, root: str, kv: KV) -> bool:

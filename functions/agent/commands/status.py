@@ -18,6 +18,8 @@ from functions.agent.safety.status import (
     SessionState,
     write_notice,
 )
+from functions.agent.schedules.chat_schedules import ChatSchedule, ChatSchedules
+from functions.agent.schedules.description import describe_late
 from functions.agent.session.document import Document
 from functions.prices import format_money
 from functions.texts.en import TEXTS as ENGLISH
@@ -129,14 +131,18 @@ def _count_left(
     return max(min(left), 0) if left else None
 
 
-def format_status(session: str, document: Document, app: App) -> list[str]:
-    """Return the status as lines for the people who look after the agent, with its exact state."""
+def format_status(session: str, document: Document, app: App, chat: str) -> list[str]:
+    """Return the status as lines for the people who look after the agent, with its exact state.
+
+    `session` is the S of the keys, `chat` the name of the chat as the channels know it.
+    """
     report = make_report(session, document, app)
     reason = f" ({report.reason})" if report.reason else ""
     lines = [
         f"State: {report.state}{reason}",
         f"Failures: {report.consecutive} in a row, {report.failed} of the last"
         f" {report.operations} operations",
+        _describe_next_wakeup(app.open_chat_schedules(chat), app, ENGLISH),
         _format_total(report, ENGLISH) + _format_cost(report.cost, app, ENGLISH),
         _format_agent(report, app, ENGLISH),
         _format_left(report, document, app, ENGLISH),
@@ -165,7 +171,7 @@ def describe_status(call: CommandCall) -> list[str]:
             model=document.model or app.model.name, window=app.model.window, share=f"{share:.0%}"
         )
         lines += [model, _describe_version(app, texts)]
-    lines.append(_describe_next_wakeup(call))
+    lines.append(_describe_next_wakeup(call.schedules, app, texts))
     if report.failed:
         failed = texts.status_failures.format(steps=report.operations, failed=report.failed)
         lines.append(failed)
@@ -203,18 +209,25 @@ def _describe_state(report: StatusReport, call: CommandCall) -> str:
     return texts.status_waiting if turn.waiting else texts.status_working
 
 
-def _describe_next_wakeup(call: CommandCall) -> str:
-    """Return what the agent does next in this chat by itself; empty for nothing."""
-    waiting = [each for each in call.schedules.list() if not each.schedule.paused]
-    if not waiting:
+def find_next_wakeup(schedules: ChatSchedules) -> ChatSchedule | None:
+    """Return the schedule of a chat that is due next; None when there is none."""
+    waiting = [each for each in schedules.list() if not each.schedule.paused]
+    return min(waiting, key=lambda each: each.schedule.due, default=None)
+
+
+def _describe_next_wakeup(schedules: ChatSchedules, app: App, texts: Texts) -> str:
+    """Return what the agent does next in a chat by itself; empty for nothing."""
+    found = find_next_wakeup(schedules)
+    if found is None:
         return ""
-    next_one = min(waiting, key=lambda each: each.schedule.due)
-    first = next_one.schedule
-    time = format_clock(first.due, first.when.zone, call.app.clock.now())
+    now = app.clock.now()
+    first = found.schedule
+    zone = first.when.zone
+    time = describe_late(first.due, zone, texts, now) or format_clock(first.due, zone, now)
     title = one_line(first.title, TITLE_CHARACTERS)
-    if next_one.agent:
-        title = call.texts.wakeup_of_agent.format(title=title, agent=next_one.agent)
-    return call.texts.status_next.format(title=title, time=time)
+    if found.agent:
+        title = texts.wakeup_of_agent.format(title=title, agent=found.agent)
+    return texts.status_next.format(title=title, time=time)
 
 
 def _describe_version(app: App, texts: Texts) -> str:

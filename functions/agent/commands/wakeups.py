@@ -8,7 +8,7 @@ from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
 from functions.agent.schedules.chat_schedules import ChatSchedule
-from functions.agent.schedules.description import describe_when
+from functions.agent.schedules.description import describe_late, describe_when
 from functions.agent.schedules.schedule import make_event
 from functions.time.time_zone import format_clock, format_stamp
 from sigil.errors import one_line
@@ -73,7 +73,9 @@ def _describe(found: ChatSchedule, call: CommandCall) -> str:
         why = texts.wakeup_pauses.get(schedule.paused, schedule.paused)
         lines.append(texts.wakeup_pause.format(why=why))
     else:
-        lines.append(texts.wakeup_next.format(time=f"{format_stamp(schedule.due, zone)} ({zone})"))
+        late = describe_late(schedule.due, zone, texts, call.app.clock.now())
+        coming = texts.wakeup_next.format(time=f"{format_stamp(schedule.due, zone)} ({zone})")
+        lines.append(late or coming)
     last = schedule.last
     if last:
         outcome = texts.wakeup_outcomes.get(last.outcome, last.outcome)

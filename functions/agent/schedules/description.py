@@ -9,7 +9,7 @@ from typing import Final
 from functions.agent.schedules.phrase_part import WORKDAYS
 from functions.agent.schedules.when import WEEK, When
 from functions.texts.en import Texts
-from functions.time.time_zone import to_local
+from functions.time.time_zone import format_clock, to_local
 
 _NUMBERS: Final = re.compile(r"\d{1,2}(?:,\d{1,2})*")
 _HOURS: Final = re.compile(r"(\d{1,2})-(\d{1,2})")
@@ -17,6 +17,8 @@ _NTH: Final = re.compile(r"([0-6])(?:#([1-5])|L)")
 _NAMES: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _NAME: Final = re.compile("|".join(_NAMES))
 _DATE: Final = re.compile(r"(\d{1,2}) (\d{1,2}) \*")
+LATE_SECONDS: Final = 120.0
+"""What is due for so long is late: on AWS the scheduler comes once a minute."""
 CLOCKS: Final = 6
 """So many times of a day are named; of more, the expression is shown."""
 
@@ -43,6 +45,13 @@ def describe_when(when: When, texts: Texts, now: float) -> str:
     if when.times:
         said = texts.when_times.format(when=said, count=when.times)
     return said
+
+
+def describe_late(due: float, zone: str, texts: Texts, now: float) -> str:
+    """Return since when something is due that nobody has come for; empty for what is not late."""
+    if now - due < LATE_SECONDS:
+        return ""
+    return texts.wakeup_due_since.format(time=format_clock(due, zone, now))
 
 
 def describe_next(times: Sequence[float], zone: str, texts: Texts) -> str:

@@ -18,7 +18,14 @@ from functions import events
 from functions.agent import tokens
 from functions.agent.ledger.chain import LedgerChain
 from functions.agent.ledger.entry import Entry
-from functions.agent.messages import RUNTIME_ORIGIN, Count, Message, Number, Usage
+from functions.agent.messages import (
+    RUNTIME_ORIGIN,
+    Count,
+    Message,
+    Number,
+    Usage,
+    find_last_said,
+)
 from functions.agent.safety import status
 from functions.agent.safety.status import SafetyStatus
 from functions.agent.session.overflow import (
@@ -28,12 +35,14 @@ from functions.agent.session.overflow import (
     move_bodies_back,
     move_bodies_out,
 )
-from functions.events import Button, Event
+from functions.events import Button, Event, order_of
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping
 from sigil.protocol import Json, KeptFile
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
+LAST_UPDATE: Final = 10**20 - 1
+"""The number of no update is larger."""
 ASLEEP: Final = "!sleep"
 """The end of a turn after which no behaviour goes on. No behaviour has this name."""
 SAFE_STOP: Final = "safe_stop"
@@ -395,3 +404,19 @@ def decode_document(data: bytes, overflow: OverflowStore = NO_OVERFLOW) -> Docum
         raise UnreadableDocument(
             "EDAMAGED", "the session's document is damaged", suggestion="restore the store"
         ) from None
+
+
+def find_last_order(document: Document) -> str:
+    """Return the order of the last event that a chat's session has worked on, as far as it knows;
+    empty for none.
+
+    A binding that somebody makes on the machine holds from there on: its clock may not be that of
+    the platform.
+    """
+    orders = [""]
+    if document.turn:
+        orders += [event.order for event in document.turn.events]
+    said = find_last_said(document.messages)
+    if said:
+        orders.append(order_of(said.at, LAST_UPDATE))
+    return max(orders)

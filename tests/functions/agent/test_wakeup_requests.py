@@ -79,6 +79,7 @@ def test_a_schedule_is_made_listed_changed_and_dropped(agent: Live, model: Scrip
     told = made.json()
     assert made.status_code == 201
     assert told["in_words"] == "every day at 07:00 (Europe/Berlin)"
+    assert told["heartbeat"] is False
     assert len(told["next"]) == 3
     assert "07:00 (Europe/Berlin)" in told["next_in_words"]
     again = web.post("/wakeups", json=GOOD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -181,6 +182,7 @@ def test_an_empty_look_costs_nothing_and_moves_nothing(
     said = run("heartbeat", "30m")[1]
     assert said.startswith("the heartbeat looks every 30 minutes at the soonest; next ")
     assert said.endswith(" UTC; told in terminal:main\n")
+    assert "  #1  heartbeat, next 2" in run("list")[1]
     before = home.app.schedules.find_heartbeat()
     assert run()[1].startswith("nothing new; next ")
     assert home.app.schedules.find_heartbeat() == before
@@ -193,6 +195,14 @@ def test_an_empty_look_costs_nothing_and_moves_nothing(
     assert "no time from a minute to a day" in run("heartbeat", "soon")[1]
     assert run("heartbeat", "off")[1] == "the heartbeat is off\n"
     assert home.app.schedules.find_heartbeat() is None
+
+
+def test_what_is_due_while_nothing_runs_is_shown_as_such(home: AgentRuntime, run: Run) -> None:
+    schedule(home, say="drink", since=home.app.clock.now() - 3600.0 - 300.0)
+    for shown in (run("list")[1], CliRunner().invoke(cli, ["agent", "status"]).stdout):
+        assert re.search(r"due since \d\d:\d\d UTC; nothing runs here: `?uncaged serve", shown)
+    status = CliRunner().invoke(cli, ["agent", "status", "--json"]).stdout
+    assert json.loads(status)["next"]["say"] == "drink"
 
 
 def test_mail_is_read_where_the_heartbeat_is_off(
