@@ -12,7 +12,7 @@ from functions.agent.commands.command import Command, CommandCall, CommandResult
 from functions.agent.messages import RUNTIME_ORIGIN, SAID_NOTE
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
-from functions.agent.schedules.schedule import Schedule
+from functions.agent.schedules.schedule import GUEST_MOST, Schedule
 from functions.agent.schedules.when import When
 from functions.texts.en import Texts
 from functions.time.time_zone import DAY_SECONDS, format_clock
@@ -181,11 +181,18 @@ def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
     if allowed.effect != "allow":
         return call.reply(texts.policy_denies.format(rule=allowed.rule))
     root = _find_root(reminder)
+    schedules = call.app.schedules
+    by = call.event.sender.id
+    before = _list_extra(call, root)
+    # what was said has made room for others, so that it needs a place as a new one does
+    needs_place = call.role == "guest" and not before and reminder.is_over
+    if needs_place and schedules.count_of_person(by) >= GUEST_MOST:
+        return call.reply(texts.remind_full)
     wanted = Schedule(
         id="",
         when=when,
         session=call.event.session,
-        by=call.event.sender.id,
+        by=by,
         since=now,
         say=reminder.say,
         name=reminder.name,
@@ -193,13 +200,13 @@ def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
         snoozed=root,
     )
     try:
-        made, _ = call.app.schedules.add(wanted)
+        made, _ = schedules.add(wanted)
     except Refused:
         return call.reply(texts.remind_full)
     except UsageError:
         return call.reply(texts.remind_over)
     # the new one comes first: after a crash in between there are two, and the turn runs again
-    for each in _list_extra(call, root):
+    for each in before:
         if each.schedule.id != made.id:
             each.schedules.drop(each.schedule.id)
     said = texts.snooze_set.format(

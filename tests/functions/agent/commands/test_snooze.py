@@ -14,7 +14,7 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.commands.test_remind import Desk
 from tests.functions.chats import Chats
-from tests.functions.people import platform
+from tests.functions.people import GUEST, platform
 
 MINUTE = 60.0
 
@@ -70,6 +70,17 @@ def test_what_is_no_time_to_come_is_answered_with_one_sentence(
     remind(desk)
     assert answer in desk.tell(command)
     assert desk.tell("/wakeups").startswith("Nothing is scheduled here.")
+
+
+def test_a_guest_keeps_no_more_by_snoozing_than_by_reminders(desk: Desk) -> None:
+    for number in range(9):
+        desk.tell(f"/remind in 1 minute task {number}", GUEST)
+        desk.wait(MINUTE)
+    said = [desk.tell(f"/snooze {number} 1h", GUEST) for number in range(1, 10)]
+    assert ["no room for more" in each for each in said] == [False] * 8 + [True]
+    assert "once more" in desk.tell("/snooze 1 2h", GUEST)  # another time for one of them
+    desk.tell("/done 2", GUEST)
+    assert "once more" in desk.tell("/snooze 9 1h", GUEST)
 
 
 def test_without_a_reminder_there_is_nothing_to_snooze(desk: Desk) -> None:
