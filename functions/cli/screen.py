@@ -14,9 +14,10 @@ from pathlib import Path
 
 import orjson
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from rich.cells import cell_len
-from rich.console import Console
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import ListItem, Markdown
 from rich.text import Text
 
 from functions.agent.app import TurnStep
@@ -192,10 +193,36 @@ def _is_in_fence(text: str) -> bool:
     return text.count("```") % 2 == 1 and bool(_FENCE.search(text))
 
 
+class _Item(ListItem):
+    """An item of a list with the number that was written: Rich counts on from the first one, and
+    a command that takes the number would change another item.
+    """
+
+    def __init__(self, number: str = "") -> None:
+        super().__init__()
+        self._number = int(number) if number else 0
+
+    @classmethod
+    def create(cls, _: Markdown, token: Token) -> _Item:
+        return cls(token.info)
+
+    def render_number(
+        self, console: Console, options: ConsoleOptions, number: int, last_number: int
+    ) -> RenderResult:
+        widest = max(last_number, self._number)
+        return super().render_number(console, options, self._number, widest)
+
+
+class _Answer(Markdown):
+    elements = {**Markdown.elements, "list_item_open": _Item}  # noqa: RUF012 - as Rich has it
+
+
 def _draw_markdown(text: str) -> Markdown:
-    """Return Markdown whose line breaks and HTML tags stay, as chat platforms show it."""
+    """Return Markdown whose line breaks, HTML tags and numbers of items stay, as chat platforms
+    show it.
+    """
     text = clean_text(text)
-    markdown = Markdown(text)
+    markdown = _Answer(text)
     # Rich reads HTML as well, and shows nothing of it: of `vector<int>` only `vector`
     parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
     markdown.parsed = parser.parse(text)

@@ -387,16 +387,18 @@ def test_lines_stay_lines(stocked_environment: dict[str, str], model: ScriptedMo
     )
 
 
-def test_a_terminal_shows_what_looks_like_html_and_takes_several_lines_as_one_message(
+def test_a_terminal_shows_html_and_numbers_as_written_and_takes_several_lines_as_one_message(
     stocked_environment: dict[str, str], model: ScriptedModel
 ) -> None:
-    model.then(say("Use vector<int> and <b>x</b>.\n\n<details>\nall of it\n</details>"), say("two"))
+    written = "Use vector<int> and <b>x</b>.\n\n1. tea\nhot\n\n4. milk\n\n"
+    model.then(say(f"{written}<details>\nall of it\n</details>"), say("two"))
     with terminal(stocked_environment, UNCAGED_LLM_URL=model.url) as screen:
         screen.wait_for_match("› ")
         screen.type("how?\nsee ```cpp\n")
         shown = screen.wait_for_match("(?s)</details>.*› .*… ")
         assert "Use vector<int> and <b>x</b>." in shown
         assert "<details>" in shown
+        assert re.search(r"\n *1 tea(?s:.*)\n *4 milk", shown)
         screen.type("int a;\n```\n")
         screen.wait_for_match("two.*(?s:.*)› ")
         screen.type("\x1b[200~one\ntwo\x1b[201~\n")
