@@ -10,7 +10,8 @@ from sigil.manifest.package import SECTIONS
 from sigil.protocol import Json
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_BUILD = ("lang",)
+_TABLES = ("lang", "members")
+"""Fields of the model that have tables of their own in the file, `[build]` and `[bundle]`."""
 _RENAMED = {"tests": "test"}
 
 
@@ -25,7 +26,7 @@ def manifest_json_schema() -> dict[str, Json]:
         name = _RENAMED.get(field, field)
         if name in section_names:
             sections[name] = description
-        elif field not in _BUILD:
+        elif field not in _TABLES:
             own[field] = description
     default_files = ", ".join(f"{SOURCES[lang]} for {lang}" for lang in SOURCES)
     source = {
@@ -52,6 +53,11 @@ def manifest_json_schema() -> dict[str, Json]:
                 "type": "object",
                 "additionalProperties": False,
                 "properties": {"lang": fields["lang"], "source": source},
+            },
+            "bundle": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"members": fields["members"]},
             },
             **sections,
         },

@@ -42,10 +42,10 @@ ALLOWED = (
 )
 """What not everybody may do, and to what."""
 RIGHTS = {
-    "Webhook": "y-----",
+    "Webhook": "y-y---",
     "Worker": "yyyyyy",
     "Scheduler": "y-y-y-",
-    "Admin": "----y-",
+    "Admin": "y-y-y-",
     "Registry": "----yy",
 }
 """Who may do which of these."""

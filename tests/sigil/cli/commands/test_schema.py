@@ -57,6 +57,7 @@ def test_every_field_of_a_manifest_has_a_place_in_the_schema(run_sigil: Sigil) -
         *made["properties"],
         *made["properties"]["capability"]["properties"],
         *made["properties"]["build"]["properties"],
+        *made["properties"]["bundle"]["properties"],
     }
     assert {"test" if name == "tests" else name for name in Manifest.model_fields} <= placed
     assert run_sigil("schema", "--json").document == made
