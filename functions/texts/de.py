@@ -1160,6 +1160,7 @@ class German(Texts):
         "Um wie viel Uhr soll es beginnen ({day})? Schreib es etwa so: `ab Montag um 8`."
     )
     when_which_day = "An welchem Tag des Monats? Schreib es etwa so: `jeden Januar am 1. um 9`."
+    when_which_date = "An welchem Datum? Schreib es etwa so: `jedes Jahr am 14. Februar um 9`."
     when_too_many = "Das sind zu viele Zeiten für eine Erinnerung. Mach mehrere daraus."
     when_no_end = "Bis wann? Schreib es etwa so: `bis Freitag` oder `bis 24. Dezember`."
     when_which_one = "Welche davon? Nenn eine Zeit, etwa `morgen um 9`."
@@ -1188,7 +1189,9 @@ class German(Texts):
     when_weekdays = "jeden {names}"
     when_weeks = "alle {count} Wochen am {names}"
     when_month = "am {days}. jedes Monats"
-    when_months = "am {days}. der Monate {months}"
+    when_months = "am {days}. im {months}"
+    when_months_end = "am letzten Tag im {months}"
+    when_nth_months = "jeden {nth} {name} im {months}"
     when_in_months = "{days} im {months}"
     when_month_end = "am letzten Tag jedes Monats"
     when_nth = "am {nth} {name} jedes Monats"

@@ -110,9 +110,14 @@ def _describe_days(when: When, fields: str, texts: Texts) -> str:
     weekdays = _NAME.sub(lambda found: str(_NAMES.index(found[0])), weekdays)
     if days == months == "*":
         return _describe_weekdays(when, weekdays, texts)
-    if days == "*" and _NUMBERS.fullmatch(months) and not _NTH.fullmatch(weekdays):
-        said = _describe_weekdays(when, weekdays, texts)
+    names = ""
+    if _NUMBERS.fullmatch(months):
         names = _join([texts.name_month(int(each)) for each in months.split(",")], texts)
+    nth = _NTH.fullmatch(weekdays)
+    if days == "*" and names and nth:
+        return _describe_nth(when, nth, texts, names)
+    if days == "*" and names:
+        said = _describe_weekdays(when, weekdays, texts)
         return texts.when_in_months.format(days=said, months=names) if said else ""
     if when.cycle > 1:
         return ""
@@ -123,8 +128,9 @@ def _describe_days(when: When, fields: str, texts: Texts) -> str:
             return text.format(days=shown)
         if months.isdigit() and days.isdigit():
             return texts.when_year.format(date=texts.format_year_day(int(months), int(days)))
-        if _NUMBERS.fullmatch(months) and days != "L":
-            return texts.when_months.format(days=shown, months=_join(months.split(","), texts))
+        if names:
+            text = texts.when_months_end if days == "L" else texts.when_months
+            return text.format(days=shown, months=names)
     return ""
 
 
@@ -132,10 +138,7 @@ def _describe_weekdays(when: When, weekdays: str, texts: Texts) -> str:
     """Return the days of the week in words."""
     nth = _NTH.fullmatch(weekdays)
     if nth and when.cycle <= 1:
-        place = int(nth[2]) if nth[2] else 0
-        return texts.when_nth.format(
-            nth=texts.when_nth_names[place], name=texts.weekday_names[int(nth[1])]
-        )
+        return _describe_nth(when, nth, texts)
     numbers = _list_weekdays(weekdays)
     if weekdays == "*":
         if when.cycle <= 1:
@@ -152,6 +155,17 @@ def _describe_weekdays(when: When, weekdays: str, texts: Texts) -> str:
     if tuple(numbers) == WORKDAYS:
         return texts.when_workdays
     return texts.when_weekdays.format(names=_join_weekdays(numbers, texts))
+
+
+def _describe_nth(when: When, nth: re.Match[str], texts: Texts, months: str = "") -> str:
+    """Return the first or another such weekday of every month, or of these months, in words."""
+    if when.cycle > 1:
+        return ""
+    place = texts.when_nth_names[int(nth[2]) if nth[2] else 0]
+    name = texts.weekday_names[int(nth[1])]
+    if months:
+        return texts.when_nth_months.format(nth=place, name=name, months=months)
+    return texts.when_nth.format(nth=place, name=name)
 
 
 def _list_weekdays(field: str) -> list[int]:

@@ -87,6 +87,31 @@ _EXCEPT_BEHIND: Final = re.compile(
 _EXCEPT_BEFORE: Final = re.compile(
     r"(?:\b(?:except|excluding|not|au(?:ß|ss)er|nicht)|除了?)\s*(?:on\s|am\s)?$", re.IGNORECASE
 )
+_SOME_DATE: Final = re.compile(
+    r"\b(?:birthday|anniversary|easter|thanksgiving|pentecost|passover|ramadan|diwali|hanukkah"
+    r"|(?:name|mother['’]?s|father['’]?s) day|geburtstag|hochzeitstag|jahrestag|namenstag|ostern"
+    r"|pfingsten|muttertag|vatertag)|生日|纪念日|周年|春节|除夕|中秋|端午|清明|重阳|[母父]亲节",
+    re.IGNORECASE,
+)
+"""Days of the year whose date the words do not tell."""
+_SOME_DAY: Final = re.compile(
+    r"\s*(?:on|an?m?)\s+(?:(?:my|our|the|his|her|their|de[mnr]|mein\w*|unser\w*)\s+)?"
+    r"(?!every|jede|birth)[a-zäöüß]+\s?(?:day|tag)\b",
+    re.IGNORECASE,
+)
+"""A day of a week or a month that only the person knows: “on payday”."""
+_UNTOLD_DAYS: Final = {
+    "year": "when_which_date",
+    "month": "when_which_day",
+    "week": "when_which_one",
+}
+"""The question about the day of a repetition that the words do not tell."""
+_NUMBER_OF_TIMES: Final = (
+    r"(?:twice|thrice|(?:two|three|four|five|several|\d) times|(?:zwei|drei|vier|fünf|mehr)mal"
+    r"|(?:zwei|drei|vier|fünf|\d) mal)"
+)
+_TIMES_BEFORE: Final = re.compile(rf"\b{_NUMBER_OF_TIMES}\s+(?:on\s+|am\s+)?$", re.IGNORECASE)
+_TIMES_BEHIND: Final = re.compile(rf"\s+{_NUMBER_OF_TIMES}\b", re.IGNORECASE)
 _EXCEPT_LATER: Final = re.compile(r"[周天末日]\s*除外")
 _FIELD: Final = r"[\d*?][\d*,/\-]*"
 _CRON: Final = re.compile(
@@ -414,13 +439,24 @@ def _find_doubt(
     if _CHOICE.match(text, best.end):
         return Part(fault="when_which_one")
     if not said.repeats:
-        return None
+        times = _TIMES_BEHIND.match(text, best.end) or _TIMES_BEFORE.search(text[: best.start])
+        return Part(fault="when_which_times") if times and said.tells_day else None
+    question = _UNTOLD_DAYS.get(said.unit, "")
+    if question and not _tells_date(said):
+        is_named = said.unit == "year" and _SOME_DATE.search(text)
+        if is_named or _SOME_DAY.match(text, best.end):
+            return Part(fault=question)
     is_except = _EXCEPT_BEHIND.match(text, best.end) or _EXCEPT_BEFORE.search(text[: best.start])
     if is_except or _EXCEPT_LATER.search(text):
         return Part(fault="when_no_exception")
     if not said.until and _has_unknown_end(text, best.end, languages):
         return Part(fault="when_no_end")
     return None
+
+
+def _tells_date(part: Part) -> bool:
+    """Return whether a repetition says on which days it comes."""
+    return bool(part.tells_day or part.weekdays or part.month_days or part.nth or part.in_months)
 
 
 def _has_unknown_end(text: str, at: int, languages: Sequence[Language]) -> bool:
