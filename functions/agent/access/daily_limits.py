@@ -13,7 +13,8 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from functions.agent.access.roles import Allowance, Role, Rules
+from functions.agent.access.members import People
+from functions.agent.access.roles import LOCAL_OWNERS, NO_LIMIT, Allowance, Role, Rules
 from functions.events import Event
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
@@ -91,7 +92,7 @@ class Allowances:
 
         The reason is told once a day; after that it is empty.
         """
-        most = self._rules.get_allowance(role)
+        most = self._find_allowance(event, role)
         now = self._now()
         if not (most.turns or most.tokens):
             return None
@@ -127,8 +128,8 @@ class Allowances:
         With `more`, it is what another try has cost beside those before. Returns why it may not go
         on, empty when it may.
         """
-        most = self._rules.get_allowance(role)
-        if not (tokens and most.tokens):
+        most = self._find_allowance(event, role) if tokens else NO_LIMIT
+        if not most.tokens:
             return ""
 
         def decide(value: bytes | None) -> tuple[bytes, bool]:
@@ -158,6 +159,25 @@ class Allowances:
             parts.append(texts.used_part.format(used=used, most=texts.count_tokens(most.tokens)))
         reset = self._describe_reset(now, texts)
         return texts.used_today.format(parts=", ".join(parts), reset=reset)
+
+    def _find_allowance(self, event: Event, role: Role) -> Allowance:
+        """Return what may be used in a day on behalf of an event's person.
+
+        Owners have no limit, and neither has the work that they want done, though it has no more
+        rights than a member: the agent's budget bounds it. What others post to a hook of theirs has
+        a member's limit.
+        """
+        most = self._rules.get_allowance(role)
+        has_limit = bool(most.turns or most.tokens)
+        if has_limit and event.has_principal and not event.hook and self._is_owner(event.behalf):
+            return NO_LIMIT
+        return most
+
+    def _is_owner(self, who: str) -> bool:
+        if who in LOCAL_OWNERS or who in self._rules.owners:
+            return True
+        person = People(self._kv, self._agent, self._rules, self._now).find_member(who)
+        return person is not None and person.role == "owner"
 
     def _usage_key(self, who: str, at: float) -> Key:
         day = to_local(at, self._zone).date().isoformat()

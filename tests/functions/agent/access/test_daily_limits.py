@@ -13,10 +13,12 @@ from functions import worker
 from functions.agent.access.roles import Rules
 from functions.agent.commands.command import CommandCall, CommandResult
 from functions.agent.messages import ERASED, Usage
+from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.time.time_zone import DAY_SECONDS
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
+from sigil.protocol import Json
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.fakes.model import call as model_calls
@@ -323,3 +325,27 @@ def test_the_defaults_and_what_is_no_number() -> None:
 def test_the_offline_models_tokens_cost_nobody_anything(runtime: Open) -> None:
     rules = runtime(access="open").app.rules
     assert (rules.guest.turns, rules.guest.tokens) == (20, 0)
+
+
+def test_what_owners_want_done_has_no_limit_and_what_members_and_hooks_want_has_theirs(
+    opened: Open, model: ScriptedModel
+) -> None:
+    home = opened(member_turns=1)
+    home.app.people.let_in("telegram:7", "owner", "Ada", OWNER)
+    home.app.people.let_in("telegram:8", "member", "Bob", OWNER)
+
+    def count_requests(by: str, **data: Json) -> int:
+        before = len(model.bodies)
+        for number in range(3):
+            name = f"{by}:{len(data)}:{number}"
+            work = Event(
+                f"wakeup:main:{name}", "wakeup", "main", f"own:w-{name}", Sender("runtime"),
+                "look after things", NOON, order_of(NOON, number),
+                private=True, by=by, data={"home": by, **data},
+            )  # fmt: skip
+            home.queue.put(work)
+        process_all(home)
+        return len(model.bodies) - before
+
+    assert [count_requests(by) for by in (OWNER, "telegram:7", "telegram:8")] == [3, 3, 1]
+    assert count_requests(OWNER, hook="door") == 1
