@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 
 import pytest
 
+from functions.agent.schedules.schedule import Schedule, Schedules
+from functions.agent.schedules.when import When
 from tests.stories.backends import STORES
 from tests.stories.servers import PATIENCE, Server
 from tests.stories.system import OWNER, Gate, System, until, update
@@ -194,6 +196,31 @@ def test_a_burst_of_thirty_messages_is_answered_in_order_and_each_once(
         until(system.is_idle, "all is done")
         assert system.platform.texts == answers(*range(1, 31))
         assert system.model.asked() == [str(number) for number in range(1, 31)]
+
+
+def test_what_an_agent_does_by_itself_never_runs_side_by_side_on_two_servers(
+    open_system: OpenSystem,
+) -> None:
+    with open_system(lease=LONG_LEASE) as system:
+        gate = Gate(system.model)
+        system.model.then(gate.held("the first is done"))
+        now, chat = time.time(), f"telegram:{OWNER}"
+        when = When(kind="at", at=now - 1.0, zone="UTC")
+        schedules = Schedules(system.store, "main")
+        for text in ("look at the mail", "look at the news"):
+            schedules.add(
+                Schedule(id="", when=when, session=chat, by=chat, since=now - 2.0, text=text)
+            )
+        servers = [system.start(), system.start()]
+        system.model.wait_for(1)
+        until(lambda: all(each.runs for each in schedules.scan()), "both are queued")
+        for number, server in enumerate(servers):  # each has a free worker for a chat
+            assert server.post_update(update(number + 1, f"hi {number}"))
+        system.platform.wait_for_texts(*answers("hi 0", "hi 1"))
+        assert sum("by yourself" in str(body["messages"]) for body in system.model.bodies) == 1
+        gate.open()
+        until(lambda: len(system.platform.texts) == 4, "the other one follows")
+        assert not system.dead_letters()
 
 
 def test_stop_ends_a_turn_whose_model_hangs_though_twenty_messages_wait_and_they_are_answered_then(
