@@ -53,6 +53,8 @@ def run(data: Path | None) -> Iterator[Row]:
     with ExitStack() as stack:
         url = stack.enter_context(run_server("scripts.benchmarks.runtime"))
         yield from wakeups.measure_sleepers()
+        yield from wakeups.measure_probe()
+        yield from wakeups.measure_far_storm()
         yield from wakeups.measure_server()
         yield from wakeups.measure_storms(url, _ask_all)
         server = stack.enter_context(Ministack())

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,9 +27,11 @@ import httpx
 from functions import scheduler
 from functions.agent import tokens
 from functions.agent.agents.record import AgentRecord, add_agent
-from functions.agent.schedules.heartbeat import make_heartbeat
+from functions.agent.schedules.heartbeat import find_news, make_heartbeat
 from functions.agent.schedules.schedule import DELAY_MOST, Schedule, Schedules
+from functions.agent.schedules.tick import wake_agents
 from functions.agent.schedules.when import When
+from functions.events import Event
 from functions.local import QueueWorkers
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
@@ -38,6 +41,7 @@ from scripts.benchmarks.measuring import run_server
 from scripts.benchmarks.rows import Row
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.kv.sqlite import SqliteKV
 from sigil.wiring import Stores
 from tests.fakes.bot_api import BotApi
@@ -49,6 +53,10 @@ PERIOD: Final = 3_600.0
 MINUTES: Final = 30
 READS_MOST: Final = 30.0
 TICK_MS: Final = 5.0
+LOOKS: Final = 2_000
+PROBE_MS: Final = 1.0
+FAR_SECONDS: Final = 0.005
+"""What a request to a store or a queue of AWS takes, or a little more."""
 MINUTE: Final = 60.0
 LATER_MS: Final = 1_000.0
 """A chat's answer may come so much later than without a storm."""
@@ -106,6 +114,65 @@ def measure_sleepers() -> Iterator[Row]:
             for where, seconds in (("server", scheduler.WAKE_SECONDS), ("AWS", MINUTE)):
                 yield from _measure_minutes(kv, stores, queue, clock, f"{name}, {where}", seconds)
             kv.close()
+
+
+def measure_probe() -> Iterator[Row]:
+    """Measure a heartbeat's look that finds nothing new."""
+    with tempfile.TemporaryDirectory() as folder:
+        kv = SqliteKV(Path(folder) / "store.db")
+        times = []
+        for _ in range(LOOKS):
+            began = time.perf_counter()
+            found = find_news(kv, "main", {})
+            times.append((time.perf_counter() - began) * 1e3)
+            assert not found
+        kv.close()
+    cuts = statistics.quantiles(times, n=100)
+    yield Row("a heartbeat finds nothing new, p50", cuts[49], "ms", PROBE_MS)
+    yield Row("a heartbeat finds nothing new, p95", cuts[94], "ms", PROBE_MS)
+
+
+def measure_far_storm() -> Iterator[Row]:
+    """Measure how long it takes to queue ten thousand wakeups where each request to the store and
+    the queue takes as long as in the cloud, beside the time that its client needs.
+    """
+
+    class FarKV(MemoryKV):
+        """A store whose every request takes a while."""
+
+        def get_many(self, keys: Sequence[Key]) -> list[Item | None]:
+            time.sleep(FAR_SECONDS)
+            return [super(FarKV, self).get(key) for key in keys]
+
+        def put(self, *given: Any, **options: Any) -> str:
+            time.sleep(FAR_SECONDS)
+            return super().put(*given, **options)
+
+        def delete(self, *given: Any, **options: Any) -> None:
+            time.sleep(FAR_SECONDS)
+            super().delete(*given, **options)
+
+    kv = FarKV()
+    due = time.time() - 1.0
+    queued: list[str] = []
+
+    def put(event: Event) -> None:
+        time.sleep(FAR_SECONDS)
+        queued.append(event.id)
+
+    with ThreadPoolExecutor(64) as pool:
+        list(
+            pool.map(
+                lambda number: _add_work(kv, f"main.a{number}", number, due - PERIOD, due),
+                range(AGENTS),
+            )
+        )
+    began = time.monotonic()
+    wake_agents(kv, put, "main", time.time(), hands=scheduler.HANDS)
+    taken = time.monotonic() - began
+    assert len(set(queued)) == AGENTS
+    name = f"{AGENTS:,} wakeups at once, {FAR_SECONDS * 1e3:.0f} ms a request: all are queued"
+    yield Row(name, taken, "s", MINUTE)
 
 
 def _measure_minutes(
