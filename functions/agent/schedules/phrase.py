@@ -112,7 +112,11 @@ _NUMBER_OF_TIMES: Final = (
 )
 _TIMES_BEFORE: Final = re.compile(rf"\b{_NUMBER_OF_TIMES}\s+(?:on\s+|am\s+)?$", re.IGNORECASE)
 _TIMES_BEHIND: Final = re.compile(rf"\s+{_NUMBER_OF_TIMES}\b", re.IGNORECASE)
-_EXCEPT_LATER: Final = re.compile(r"[周天末日]\s*除外")
+_EXCEPT_LATER: Final = re.compile(
+    r"[周天末日]\s*除外|除了?每?(?:(?:周|星期|礼拜)[一二三四五六日天末]|节?假日)"
+    r"|\b(?:except|excluding)\s+(?:on\s+|for\s+)?(?:the\s+)?(?:\w+days?|weekends?)\b",
+    re.IGNORECASE,
+)
 _FIELD: Final = r"[\d*?][\d*,/\-]*"
 _CRON: Final = re.compile(
     rf"(?:cron:?\s*)?[`\"']?({_FIELD}\s+{_FIELD}\s+(?:{_FIELD}|LW?)\s+[\d*A-Za-z][\w*,/\-]*\s+"
@@ -439,6 +443,12 @@ def _find_doubt(
     if _CHOICE.match(text, best.end):
         return Part(fault="when_which_one")
     if not said.repeats:
+        # “call Bob every day except Sunday at 8”
+        is_left_out = any(
+            cluster.part.repeats and _EXCEPT_BEHIND.match(text, cluster.end) for cluster in found
+        )
+        if is_left_out:
+            return Part(fault="when_no_exception")
         times = _TIMES_BEHIND.match(text, best.end) or _TIMES_BEFORE.search(text[: best.start])
         return Part(fault="when_which_times") if times and said.tells_day else None
     question = _UNTOLD_DAYS.get(said.unit, "")

@@ -74,6 +74,10 @@ ENGLISH = [
     ("*/10 * * * * * ping", "?", ""),
     ("0 0 8 * * MON-FRI ping", "?", ""),
     ("friday at 25h visit", "?", ""),
+    ("call Bob every day except Sunday at 8", "?", ""),
+    ("call Bob every weekday but Friday at 8", "?", ""),
+    ("every day at 8 run except Sundays", "?", ""),
+    ("every day at 8 but not too loud, sing", "11-26 08:00, 11-27 08:00, 11-28 08:00 ...", "but not too loud, sing"),
 ]
 CHINESE = [
     ("2026-11-26T09:00给鲍勃打电话", "11-26 09:00", "给鲍勃打电话"),
@@ -135,6 +139,7 @@ CHINESE = [
     ("周一三五早上八点跑步", "?", ""),
     ("周一、三、五早上八点跑步", "?", ""),
     ("每天早晚八点刷牙", "?", ""),
+    ("每天早上八点跑步除了周日", "?", ""),
     ("每天早上晚上八点吃药", "?", ""),
     ("每隔两天早上八点浇花", "?", ""),
     ("每隔两周周五下午五点交周报", "?", ""),
