@@ -20,6 +20,7 @@ _OWNER = re.compile(r"telegram:[1-9][0-9]{0,18}|(?!telegram:)[a-z]+:[!-~]{1,100}
 """A Telegram id is a number: a user name is no id, and would never match anybody."""
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
+HP_COST_MOST = 1_000_000
 LEAST_WINDOW = 1_000
 """Tokens of a model's window."""
 
@@ -214,6 +215,33 @@ class Settings(SigilSettings):
         rules=True,
         least=0,
     )
+    hp: int = setting(
+        "UNCAGED_HP",
+        100_000,
+        "HP of an agent, which bound what it does by itself and never a person's message; one comes"
+        " back each second; 0: no bound",
+        rules=True,
+        least=0,
+    )
+    hp_floor: int = setting(
+        "UNCAGED_HP_FLOOR",
+        1_000,
+        "with so few HP an agent does nothing by itself until more have come back",
+        rules=True,
+        least=0,
+    )
+    hp_per_token: float = setting(
+        "UNCAGED_HP_PER_TOKEN",
+        0.1,
+        "HP that a token costs in what an agent does by itself",
+        rules=True,
+    )
+    hp_per_action: float = setting(
+        "UNCAGED_HP_PER_ACTION",
+        10.0,
+        "HP that a tool call costs there, and each 65,536 characters that it brings",
+        rules=True,
+    )
     call_seconds: float = setting(
         "UNCAGED_CALL_SECONDS",
         30.0,
@@ -308,6 +336,22 @@ class Settings(SigilSettings):
                 suggestion="write what a million tokens cost: of prompts, of cached prompts and of"
                 " answers, such as 0.4,0.08,1.2 or 2,0.4,8 CNY",
             ) from None
+        for name, cost in (
+            ("UNCAGED_HP_PER_TOKEN", self.hp_per_token),
+            ("UNCAGED_HP_PER_ACTION", self.hp_per_action),
+        ):
+            if not 0 <= cost <= HP_COST_MOST:
+                raise UsageError(
+                    "ESETTING",
+                    f"{name}={cost} is no cost",
+                    suggestion=f"use a number from 0 to {HP_COST_MOST:,}",
+                )
+        if 0 < self.hp <= self.hp_floor:
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_HP_FLOOR={self.hp_floor} leaves nothing of UNCAGED_HP={self.hp}",
+                suggestion="use a lower floor, such as a hundredth of all HP",
+            )
         if self.work_queue and self.work_queue == self.queue:
             raise UsageError(
                 "ESETTING",

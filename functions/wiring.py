@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from functions.agent.model.base import Model, ModelReply, ModelRequest
     from functions.agent.model.billing import Billing
     from functions.agent.safety.budget import SafetyLimits
+    from functions.agent.safety.hp import HpLimits
     from functions.agent.schedules.heartbeat import InputNotes
     from functions.queues.sqs_batch import SqsBatch
     from sigil.protocol import Json, Registry
@@ -321,6 +322,7 @@ def open_app(
         guide=load_guide(settings.guide),
         strategy=load_strategy(settings.context),
         limits=_make_safety_limits(settings),
+        hp=_make_hp_limits(settings),
         stamp=settings.stamp,
         currency=parse_prices(settings.llm_prices).currency,
         helpers=make_helpers(),
@@ -487,6 +489,13 @@ def _make_safety_limits(settings: Settings) -> SafetyLimits:
         settings.call_seconds,
         settings.timezone,
     )
+
+
+def _make_hp_limits(settings: Settings) -> HpLimits:
+    """Return what the agent, and each below it, may do by itself."""
+    from functions.agent.safety.hp import HpLimits
+
+    return HpLimits(settings.hp, settings.hp_floor, settings.hp_per_token, settings.hp_per_action)
 
 
 def open_runtime(

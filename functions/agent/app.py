@@ -47,6 +47,7 @@ from functions.agent.policy.rules import Policy
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits, find_period_end
 from functions.agent.safety.guides import Guide, load_guide
+from functions.agent.safety.hp import HpAccount, HpLimits, load_account
 from functions.agent.schedules.chat_schedules import ChatSchedules
 from functions.agent.schedules.schedule import Schedules
 from functions.agent.session.document import Document
@@ -121,6 +122,8 @@ class App:
     """
     guide: Guide = field(default_factory=lambda: load_guide("default"))
     limits: SafetyLimits = SafetyLimits()
+    hp: HpLimits = HpLimits()
+    """What it may do by itself."""
     strategy: Strategy = field(default_factory=lambda: load_strategy("window"))
     helpers: ServiceHelpers = field(default_factory=ServiceHelpers)
     stamp: str = TEMPLATE
@@ -233,6 +236,10 @@ class App:
     def zone(self) -> str:
         """Return the time zone of the settings."""
         return self.limits.zone
+
+    def load_hp(self) -> HpAccount:
+        """Return its HP, as they are stored now."""
+        return load_account(self.kv, self.name, self.hp, self.clock.now())
 
     def make_allowances(self, zone: str) -> Allowances:
         """Return the daily limits of its people, by the days of a time zone."""

@@ -41,7 +41,9 @@ from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.posts import stamp_posts
 from functions.agent.prompt import PromptMessage
+from functions.agent.safety import hp
 from functions.agent.safety.breakers import Breakers
+from functions.agent.safety.hp import HpAccount
 from functions.agent.safety.round_reaction import react
 from functions.agent.safety.status import NoticeReader, write_notice
 from functions.agent.sanitize import is_visible
@@ -81,7 +83,7 @@ class RoundContext:
     model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
     turn ends. `behaviour` is the one of the agent's own work. `approved_call` is made
-    before the first request, once.
+    before the first request, once. `hp` bound work of the agent's own.
     """
 
     app: App
@@ -98,6 +100,7 @@ class RoundContext:
     mailbox: Mailbox | None = None
     behaviour: Behaviour | None = None
     approved_call: ToolCall | None = None
+    hp: HpAccount | None = None
 
     @property
     def rounds_most(self) -> int:
@@ -156,6 +159,10 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
             return _note_limit(opened, "seconds", SAFE_STOP), context.texts.out_of_time
         if context.is_cut_short():
             return opened, None
+        if _is_near_floor(opened, context):
+            # another request would cross it: the turn ends as if it had called `sleep`
+            opened = _note_limit(opened, hp.LIMIT, SLEEP)
+            return _with_turn(opened, replace(_turn_of(opened), ended=ASLEEP)), SILENT
         opened = _take_mail(opened, context)
         rounds = _turn_of(opened).rounds
         # a turn is never compacted; in a full window there is still room for an answer
@@ -219,6 +226,28 @@ def _note_limit(opened: SessionHandle, limit: str, end: str) -> SessionHandle:
     if not turn.behaviour or _has_reached(turn, limit):
         return opened
     return _with_turn(opened, turn.add_step("limit", limit=limit, end=end))
+
+
+def estimate_cost(app: App, preamble: Preamble, estimate: float, ratio: float) -> float:
+    """Return the HP that a request is expected to cost, whose messages and tools have so many
+    tokens by an `estimate`, which the `ratio` corrects.
+    """
+    prompt = (estimate + count_overhead(preamble)) * ratio
+    return (prompt + hp.ANSWER_TOKENS) * app.hp.per_token
+
+
+def _is_near_floor(opened: SessionHandle, context: RoundContext) -> bool:
+    """Return whether work of the agent's own has too few HP left for another request."""
+    account = context.hp
+    turn = _turn_of(opened)
+    if account is None or not turn.rounds:
+        return False
+    app = context.app
+    document = opened.document
+    estimate = compaction.estimate_size(document.messages)
+    cost = estimate_cost(app, context.preamble, estimate, document.ratio)
+    spent = app.hp.count_cost(turn.usage.counted, turn.trace)
+    return account.is_near_floor(turn.event.id, turn.began, spent, cost)
 
 
 def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionHandle, str] | None:

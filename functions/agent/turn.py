@@ -12,7 +12,7 @@ from functools import partial
 from math import inf
 
 from functions import overheard
-from functions.agent import approvals, gathering, pictures, tokens, unopened
+from functions.agent import approvals, compaction, gathering, pictures, tokens, unopened
 from functions.agent.access.roles import Role
 from functions.agent.agents import bindings
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
@@ -33,7 +33,13 @@ from functions.agent.language import choose_texts_for, mentions_time
 from functions.agent.ledger.entry import UNKNOWN, Entry
 from functions.agent.ledger.journal import adopt_journal
 from functions.agent.ledger.ledger import Ledger
-from functions.agent.loop import MAIL_SHARE, SAVE_SECONDS, RoundContext, run_rounds
+from functions.agent.loop import (
+    MAIL_SHARE,
+    SAVE_SECONDS,
+    RoundContext,
+    estimate_cost,
+    run_rounds,
+)
 from functions.agent.mailbox import Mail, Mailbox, format_mails, scope_of, take_fitting
 from functions.agent.messages import (
     RUNTIME_ORIGIN,
@@ -57,7 +63,9 @@ from functions.agent.policy.proposals import Proposal
 from functions.agent.policy.rules import Policy
 from functions.agent.posts import POSTS_MOST, Post, PostAllowance, stamp_posts
 from functions.agent.runs.run import make_run, save_run
+from functions.agent.safety import hp
 from functions.agent.safety.breakers import Breakers
+from functions.agent.safety.hp import HpAccount
 from functions.agent.safety.retry import Retry
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from functions.agent.sanitize import clean_text
@@ -91,6 +99,7 @@ from functions.agent.tool_calls import (
 from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Button, Event, order_of
 from functions.events import HOPS_MOST as EVENT_HOPS_MOST
 from functions.queues.dead_letters import give_up, note_sender_told
+from functions.texts.en import Texts
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Conflict, ToolError
 from sigil.json_fields import as_string
@@ -166,7 +175,8 @@ class TurnContext:
     `listens_since` says from which event's order on the agent reads along in the group; empty where
     it does not. `asks_zone` says that a time matters here, and that the chat was never told how to
     set its time zone. `bound` is what the binding of the event's chat says. `policies` are as they
-    were when the turn began, and `approval` is what an owner has approved for it.
+    were when the turn began, and `approval` is what an owner has approved for it. `hp` bound it
+    where nobody typed or approved what it does.
     """
 
     app: App
@@ -179,6 +189,7 @@ class TurnContext:
     asks_zone: bool = False
     bound: Bound | None = None
     approval: Proposal | None = None
+    hp: HpAccount | None = None
 
     def make_gate(self, event: Event) -> Gate:
         """Return the gate for what is done for the turn's event."""
@@ -197,7 +208,8 @@ class TurnRecords:
 
     `seen` says that the event was handled before, or that nothing of it may be left. `role` is the
     sender's, `breakers` know of halts and the budget, `prompt` are the items that the system
-    message is made from. `policies`, `listens_since` and `asks_zone` are as in `TurnContext`.
+    message is made from. `policies`, `listens_since`, `asks_zone` and `hp` are as in
+    `TurnContext`.
     """
 
     opened: SessionHandle
@@ -208,6 +220,7 @@ class TurnRecords:
     policies: tuple[Policy, ...]
     listens_since: str
     asks_zone: bool
+    hp: HpAccount | None
 
 
 def read_turn_records(
@@ -241,6 +254,7 @@ def read_turn_records(
         [keys.chat_binding(app.root, event.session)] if bound else [],
         list_policy_keys(app.name),
         [keys.session_head(home)] if home else [],
+        [keys.hp(app.name)] if _is_bounded(event, app) else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
     (
@@ -256,6 +270,7 @@ def read_turn_records(
         binding,
         policies,
         homes,
+        account,
     ) = ([next(items) for _ in group] for group in groups)
     if bound:
         known = parse_binding(binding[0])
@@ -291,7 +306,13 @@ def read_turn_records(
         read_policies(policies),
         overheard.find_start(listening[0]) if listening else "",
         asks_zone=asked == [None] and not opened.document.zone,
+        hp=hp.read_account(account[0], app.hp, app.clock.now()) if account else None,
     )
+
+
+def _is_bounded(event: Event, app: App) -> bool:
+    """Return whether HP bound what an event sets off: what nobody typed, and nobody approved."""
+    return app.hp.most > 0 and event.is_own_work and "proposal" not in event.data
 
 
 def _find_home(event: Event, app: App) -> str:
@@ -360,6 +381,7 @@ def run_turn(
         records.asks_zone,
         bound,
         approval,
+        records.hp,
     )
     return _begin_turn(opened, event, records.prompt, context)
 
@@ -456,6 +478,11 @@ def _begin_turn(
             opened = opened.with_document(replace(opened.document, taken=()))
             return close_turn(opened, app, turn, "", in_history=False)
 
+    if context.hp:
+        stopped = context.hp.find_stop(turn.began, _estimate_first_cost(opened, prompt, context))
+        if stopped:
+            return _sleep(opened, turn, context, stopped)
+
     if unopened.is_all(event):
         return _answer_unopened(_with_safety(opened, begun), turn, context)
 
@@ -518,6 +545,41 @@ def _begin_turn(
         context.watch(TurnStep("note", "gather", f"{len(gathered)} more messages are answered"))
     opened = _save_open_turn(opened, replace(document, turn=turn), context)
     return _run_and_close(opened, preamble, context)
+
+
+def _estimate_first_cost(
+    opened: SessionHandle, prompt: Sequence[Item | None], context: TurnContext
+) -> float:
+    """Return the HP that the first request of the agent's own work is expected to cost."""
+    app = context.app
+    preamble = app.build_preamble(opened.memory, prompt, own=True)
+    document = opened.document
+    estimate = min(compaction.estimate_size(document.messages), LIGHT_TOKENS)
+    return estimate_cost(app, preamble, estimate, document.ratio)
+
+
+def _sleep(opened: SessionHandle, turn: Turn, context: TurnContext, why: str) -> SessionHandle:
+    """Close the turn of work of the agent's own that does not begin, for want of HP.
+
+    A schedule comes again, and mail waits in its mailbox; of all else there is a dead letter.
+    """
+    app = context.app
+    event = turn.event
+    now = app.clock.now()
+    if event.kind not in ("wakeup", "mail") or event.is_posted:
+        reason = f"the agent has too few HP for work of its own: {why}"
+        give_up(app.kv, event, reason, now, notify_sender=False)
+    account = context.hp
+    if account and account.is_damaged:
+        texts = choose_texts_for(event, opened.document)
+        line = hp.describe(account.report(now), app.find_zone(opened.document), now, texts)
+        posts = report_home(event, line, now, place="hp")
+        document = opened.document
+        opened = opened.with_document(replace(document, posts=document.posts + posts))
+    closed = close_turn(opened, app, turn.add_step("skip", reason=why), "", in_history=False)
+    # after a crash in between it is told twice rather than never
+    hp.settle_clock(app.kv, app.name, app.hp, now)
+    return closed
 
 
 def _brief(
@@ -824,7 +886,10 @@ def _resume_turn(
     approval = approvals.find_approval(app, turn.event)
     if approval:
         role = approvals.find_asker_role(app, approval, role)
-    context = TurnContext(app, watch, worker, role, breakers, policies, approval=approval)
+    account = app.load_hp() if _is_bounded(turn.event, app) else None
+    context = TurnContext(
+        app, watch, worker, role, breakers, policies, approval=approval, hp=account
+    )
     opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
     preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
     return _run_and_close(opened, preamble, context)
@@ -914,6 +979,7 @@ def _make_round_context(
         behaviour=behaviour,
         mailbox=None if context.approval else _open_mailbox(event, app),
         approved_call=approvals.make_approved_call(context.approval) if context.approval else None,
+        hp=context.hp,
     )
 
 
@@ -1135,6 +1201,7 @@ def close_turn(
     posts = document.posts
     # before the document says that the event was handled: whoever crashes in between does it again
     posts += note_run(app.kv, turn, document.safety.reason, said=bool(text), now=now)
+    notice = _pay_hp(turn, app, texts, now)
     if text and event.is_own_work:
         posts += report_home(event, text, now)
     elif text:
@@ -1152,6 +1219,7 @@ def close_turn(
             buttons=buttons,
         )
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
+    posts += notice
     seen = (*document.seen, *(each.id for each in turn.events))
     if len(seen) > SEEN_MOST:
         # the oldest ids leave the document, once they have records of their own
@@ -1173,6 +1241,23 @@ def close_turn(
     closed = app.sessions.save(opened, document)
     save_run(app.kv, make_run(turn, closed, now, role, app.model.name), app.run_days)
     return replace(flush_ledger(closed, app), gathered=turn.events[1:])
+
+
+def _pay_hp(turn: Turn, app: App, texts: Texts, now: float) -> tuple[Event, ...]:
+    """Take off the HP that work of the agent's own costs, and return what is said when none are
+    left. A turn of a person costs none.
+    """
+    event = turn.event
+    cost = app.hp.count_cost(turn.usage.counted, turn.trace)
+    if not (cost and _is_bounded(event, app)):
+        return ()
+    record = hp.pay_turn(
+        app.kv, app.name, app.hp, event=event.id, cost=cost, began=turn.began, now=now
+    )
+    if not record.disabled:
+        return ()
+    name = app.short_name
+    return report_home(event, texts.hp_gone.format(name=name), now, place="hp", first=1)
 
 
 def flush_ledger(saved: SessionHandle, app: App) -> SessionHandle:
@@ -1202,11 +1287,13 @@ def note_lost_request(opened: SessionHandle, app: App) -> SessionHandle:
     return opened.with_document(document.note([lost], turn.event, app.clock.now()))
 
 
-def report_home(event: Event, text: str, now: float) -> tuple[Event, ...]:
+def report_home(
+    event: Event, text: str, now: float, *, place: str = "end", first: int = 0
+) -> tuple[Event, ...]:
     """Return the event that says in a chat what came of the agent's own work.
 
     `event` names the chat in `data`: `home`, and `home_agent` where it is not the root agent's.
-    Work that belongs to no chat is not reported.
+    Work that belongs to no chat is not reported. `place` and `first` are as in `stamp_posts`.
     """
     home = event.data.get("home")
     if not isinstance(home, str) or not home:
@@ -1219,7 +1306,7 @@ def report_home(event: Event, text: str, now: float) -> tuple[Event, ...]:
         post = Post("say", agent, home, text[:TEXT_LIMIT], data=data)
     except ToolError:  # no service names such a chat, and the turn has to end all the same
         return ()
-    return stamp_posts([post], event, "end", now)
+    return stamp_posts([post], event, place, now, first)
 
 
 def take_over_replies(opened: SessionHandle, app: App) -> SessionHandle:

@@ -89,23 +89,34 @@ def list_agents(json: Json = False) -> None:
 
     Example: uncaged agent list
     """
-    from functions.agent.agents.record import scan_agents
+    from functions.agent.agents.record import join_name, scan_agents
+    from functions.agent.safety.hp import load_account
     from sigil.cli.times import format_time
     from sigil.storage.stored import row
 
     with open_agent(switch=True) as (app, _):
         found = list(scan_agents(app.kv, app.root))
+        now = app.clock.now()
+        hp = {}
+        if app.hp.most > 0:
+            for name, _record in found:
+                account = load_account(app.kv, join_name(app.root, name), app.hp, now)
+                hp[name] = row(account.report(now))
     printer = Printer(json=json)
     if json:
         printer.document(
             [
-                {"name": name, **(row(record) if record else {"state": "damaged"})}
+                {
+                    "name": name,
+                    **(row(record) if record else {"state": "damaged"}),
+                    "hp": hp.get(name),
+                }
                 for name, record in found
             ]
         )
     elif found:
         printer.table(
-            ("name", "state", "since", "model", "tokens"),
+            ("name", "state", "since", "model", "tokens", "hp"),
             [
                 (
                     name,
@@ -113,6 +124,7 @@ def list_agents(json: Json = False) -> None:
                     format_time(record.since) if record else "",
                     record.model if record else "",
                     f"{record.tokens:,}" if record and record.tokens else "",
+                    _format_hp(hp.get(name)),
                 )
                 for name, record in found
             ],
@@ -121,13 +133,32 @@ def list_agents(json: Json = False) -> None:
         printer.note("there is none yet; `uncaged agent add NAME` adds one")
 
 
+def _format_hp(report: dict[str, object] | None) -> str:
+    """Return the HP of an agent for the table."""
+    if report is None:
+        return ""
+    state = "" if report["state"] == "ok" else f" ({report['state']})"
+    return f"{report['hp']:,.0f}{state}"
+
+
 @cli.command()
 def enable(name: AgentName, json: Json = False) -> None:
-    """Let a disabled agent work again.
+    """Let a disabled agent work again, the one of the settings too when it has no HP left.
+
+    It then has a tenth of all HP above the floor at least.
 
     Example: uncaged agent enable alice
     """
-    _change_state(name, "enabled", json)
+    from functions.agent.agents.record import change_state, join_name
+    from functions.agent.safety.hp import enable_work
+
+    with open_agent(switch=True) as (app, _):
+        agent = app.root
+        if name != app.root:
+            change_state(app.kv, app.root, name, "enabled")
+            agent = join_name(app.root, name)
+        hp = enable_work(app.kv, agent, app.hp, app.clock.now())
+    print_result({"agent": name, "state": "enabled", "hp": hp}, f"enabled: {name}", json)
 
 
 @cli.command()

@@ -150,7 +150,7 @@ class German(Texts):
         "mem": "[Worte | history | rollback N]",
         "recall": "[Worte]",
         "forget": "ID",
-        "agent": "[NAME]",
+        "agent": "[NAME | enable]",
         "halt": "[here]",
         "unlock": "[here]",
     }
@@ -257,6 +257,21 @@ class German(Texts):
     status_ready = "Mir geht es gut, und ich bin bereit für dich."
     status_working = "Ich arbeite gerade an einer Nachricht."
     status_waiting = "Ich warte auf das Modell, das im Moment nicht antwortet."
+    hp_now = "HP für eigene Arbeit: {hp:,.0f} von {most:,.0f}."
+    hp_full = "Um {time} sind alle wieder da."
+    hp_asleep = "Das ist zu wenig: Von selbst tue ich nichts bis etwa {time}."
+    hp_damaged = (
+        "Was ich darüber gespeichert habe, ist nicht lesbar; von selbst tue ich nichts bis etwa"
+        " {time}."
+    )
+    hp_disabled = "Von selbst tue ich nichts, bis ein Besitzer `/agent enable` schreibt."
+    hp_gone = (
+        "{name} hat alle HP für eigene Arbeit verbraucht und tut von jetzt an nichts mehr von"
+        " selbst. Chats gehen weiter, und nichts ist verloren. Ein Besitzer lässt es "
+        "weiterarbeiten: `/agent enable` hier, oder `uncaged agent enable {name}` auf dem "
+        "Rechner."
+    )
+    hp_enabled = "{name} arbeitet wieder von selbst, mit {hp:,.0f} von {most:,.0f} HP."
     status_agent = "Der Agent {name} verbrauchte {spent} aller Token{limit}."
     status_model = "Modell: {model}, sein Fenster von {window} Token ist zu {share} belegt."
     status_next = "Als Nächstes hier von selbst: „{title}“, {time}."

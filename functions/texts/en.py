@@ -199,6 +199,17 @@ class Texts:
     status_ready = "I am well, and ready for you."
     status_working = "I am working on a message right now."
     status_waiting = "I am waiting for the model, which does not answer at the moment."
+    hp_now = "HP for work of my own: {hp:,.0f} of {most:,.0f}."
+    hp_full = "All are back at {time}."
+    hp_asleep = "That is too few: I do nothing by myself until about {time}."
+    hp_damaged = "What I kept of them cannot be read, so I do nothing by myself until about {time}."
+    hp_disabled = "I do nothing by myself until an owner writes `/agent enable`."
+    hp_gone = (
+        "{name} has used up all HP for work of its own, and does nothing by itself from now "
+        "on. Chats go on, and nothing is lost. An owner lets it go on: `/agent enable` here, "
+        "or `uncaged agent enable {name}` on the machine."
+    )
+    hp_enabled = "{name} works by itself again, with {hp:,.0f} of {most:,.0f} HP."
     status_agent = "Agent {name} used {spent:,} of all tokens{limit}."
     status_model = "Model: {model}, with {share} of its window of {window:,} tokens in use."
     status_next = "Next here by myself: “{title}”, {time}."

@@ -108,7 +108,7 @@ class Chinese(Texts):
         "mem": "[要记的话 | history | rollback N]",
         "recall": "[关键词]",
         "forget": "编号",
-        "agent": "[名称]",
+        "agent": "[名称 | enable]",
         "halt": "[here]",
         "unlock": "[here]",
     }
@@ -194,6 +194,17 @@ class Chinese(Texts):
     status_ready = "一切正常，随时可以开始。"
     status_working = "我正在处理一条消息。"
     status_waiting = "模型暂时没有回应，我在等它。"
+    hp_now = "自主工作的体力（HP）：{hp:,.0f}，上限 {most:,.0f}。"
+    hp_full = "{time} 全部恢复。"
+    hp_asleep = "体力不足：大约在 {time} 之前我不会自主做事。"
+    hp_damaged = "体力的记录无法读取：大约在 {time} 之前我不会自主做事。"
+    hp_disabled = "在所有者发送 `/agent enable` 之前，我不会自主做事。"
+    hp_gone = (
+        "{name} 自主工作的体力（HP）已经用完，从现在起不再自主做事。聊天照常，什"
+        "么都没有丢失。所有者可以让它继续：在这里发送 `/agent enable`，或"
+        "在机器上运行 `uncaged agent enable {name}`。"
+    )
+    hp_enabled = "{name} 又可以自主工作了，体力（HP）{hp:,.0f}，上限 {most:,.0f}。"
     status_agent = "其中智能体 {name} 用了 {spent:,} token{limit}。"
     status_model = "模型：{model}，窗口 {window:,} token，已用 {share}。"
     status_next = "接下来我会在这里自己做：“{title}”，{time}。"

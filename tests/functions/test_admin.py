@@ -115,6 +115,14 @@ def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
             "last": NOTHING,
             "agent_spent": None,
             "agent_most": 0,
+            "hp": {
+                "hp": 100_000,
+                "most": 100_000,
+                "floor": 1_000,
+                "state": "ok",
+                "works_at": None,
+                "full_at": None,
+            },
         }
         assert agent.ask("hello", GUEST) == reason("halted")
         assert post("/unlock", json={"session": chat}).json() == {"unlocked": chat}

@@ -8,8 +8,11 @@ from typing import Final
 from functions.agent.agents.bindings import bind
 from functions.agent.agents.record import is_name, read_agent, scan_agents
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
+from functions.agent.safety.hp import enable_work
 from sigil.errors import BackendError, UsageError, one_line
 
+ENABLE: Final = "enable"
+"""`/agent enable` lets the agent of the chat work by itself again."""
 SHOWN_MOST: Final = 20
 NAME_CHARACTERS: Final = 40
 
@@ -19,6 +22,9 @@ def run_agent(call: CommandCall) -> CommandResult:
     app = call.app
     texts = call.texts
     name = call.text.lower()
+    if name == ENABLE and app.hp.most > 0 and not _is_enabled(call, name):
+        hp = enable_work(app.kv, app.name, app.hp, app.clock.now())
+        return call.reply(texts.hp_enabled.format(name=app.short_name, hp=hp, most=app.hp.most))
     if not name:
         now = texts.agent_now.format(name=app.short_name)
         return call.reply(f"{now} {_describe_choice(call)}")
@@ -62,5 +68,5 @@ def _describe_choice(call: CommandCall) -> str:
 
 
 COMMANDS: Final[Commands] = {
-    "agent": Command(run_agent, arguments="[NAME]", changes_agent=always, for_owners=True),
+    "agent": Command(run_agent, arguments="[NAME | enable]", changes_agent=always, for_owners=True),
 }

@@ -12,6 +12,7 @@ from functions.agent.messages import Usage
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits, TokenBudget
+from functions.agent.safety.hp import HpReport, describe
 from functions.agent.safety.status import (
     NoticeReader,
     SafetyStatus,
@@ -42,7 +43,7 @@ class StatusReport:
     cost in money, as far as that is known.
 
     `agent_spent` are the tokens of a root's agent in this period, of `agent_most` that it may use;
-    None for the root itself.
+    None for the root itself. `hp` bound what the agent does by itself, None where nothing does.
 
     `failures` are the last ones, oldest first, as {line, code, fingerprint, message}. `usage` has
     the tokens of all its requests, `last` those of its last turn; `cached` of a prompt's came from
@@ -66,6 +67,7 @@ class StatusReport:
     last: Usage = Usage()
     agent_spent: int | None = None
     agent_most: int = 0
+    hp: HpReport | None = None
 
 
 def find_reason(breakers: Breakers, safety: SafetyStatus) -> str:
@@ -114,6 +116,7 @@ def make_report(session: str, document: Document, app: App) -> StatusReport:
         last=document.last,
         agent_spent=agent_spent,
         agent_most=app.limits.agent_tokens,
+        hp=app.load_hp().report(app.clock.now()) if app.hp.most > 0 else None,
     )
 
 
@@ -146,6 +149,7 @@ def format_status(session: str, document: Document, app: App, chat: str) -> list
         _format_total(report, ENGLISH) + _format_cost(report.cost, app, ENGLISH),
         _format_agent(report, app, ENGLISH),
         _format_left(report, document, app, ENGLISH),
+        _describe_hp(report, document, app, ENGLISH),
     ]
     if report.last.total:
         tokens = _format_tokens(report.last, ENGLISH)
@@ -172,6 +176,8 @@ def describe_status(call: CommandCall) -> list[str]:
         )
         lines += [model, _describe_version(app, texts)]
     lines.append(_describe_next_wakeup(call.schedules, app, texts))
+    if in_full:
+        lines.append(_describe_hp(report, document, app, texts))
     if report.failed:
         failed = texts.status_failures.format(steps=report.operations, failed=report.failed)
         lines.append(failed)
@@ -228,6 +234,13 @@ def _describe_next_wakeup(schedules: ChatSchedules, app: App, texts: Texts) -> s
     if found.agent:
         title = texts.wakeup_of_agent.format(title=title, agent=found.agent)
     return texts.status_next.format(title=title, time=time)
+
+
+def _describe_hp(report: StatusReport, document: Document, app: App, texts: Texts) -> str:
+    """Return the HP of an agent; empty while nothing that it did by itself has cost any."""
+    if report.hp is None or report.hp.hp >= report.hp.most:
+        return ""
+    return describe(report.hp, app.find_zone(document), app.clock.now(), texts)
 
 
 def _describe_version(app: App, texts: Texts) -> str:

@@ -313,6 +313,11 @@ def due_wakeup(root: str, due: float, agent: str, id: str) -> Key:
     return Key(f"due#{escape(root)}", f"{_milliseconds(due)}#{escape(agent)}#{escape(id)}")
 
 
+def hp(agent: str) -> Key:
+    """The HP of an agent, which bound what it does by itself."""
+    return Key("hp", escape(agent))
+
+
 def hook(root: str, name: str) -> Key:
     """A hook of the root's or of an agent below it, by its name; that of a dropped one has its id
     behind a `~`.
@@ -661,7 +666,7 @@ IMPERSONAL = frozenset(
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
-    " proposals-open spend".split()
+    " proposals-open spend hp".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

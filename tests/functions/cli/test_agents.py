@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from functions.agent.safety.hp import HpRecord
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
 from sigil.errors import SigilError
+from sigil.storage.kv import keys
+from sigil.storage.stored import dumps
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.agents.test_agents import list_texts, message, task, work
@@ -53,6 +57,18 @@ def test_an_agent_from_its_beginning_to_its_end(
     (row,) = json.loads(run("agent", "list", "--json"))
     assert (row["name"], row["state"], row["tokens"], row["ticks"]) == ("alice", "enabled", 90, 7)
     assert "alice  enabled" in run("agent", "list")
+    assert (row["hp"]["hp"], row["hp"]["state"]) == (100_000, "ok")
+    gone = dumps(HpRecord(0, time.time(), disabled=True))
+    for name in ("main", "main.alice"):
+        home.stores.kv.put(keys.hp(name), gone)
+    assert "alice  enabled" in run("agent", "list")
+    assert "0 (disabled)" in run("agent", "list")
+    assert "I do nothing by myself until an owner" in run("agent", "status")
+    for name in ("main", "alice"):
+        assert json.loads(run("agent", "enable", name, "--json"))["hp"] == 11_000
+    report = json.loads(run("agent", "status", "--json"))["hp"]
+    assert 11_000 <= report["hp"] < 11_100
+    assert report["full_at"] > time.time() + 80_000
 
     assert run("agent", "bind", "telegram:42", "alice") == "alice answers in telegram:42\n"
     assert json.loads(run("agent", "bindings", "--json")) == [
