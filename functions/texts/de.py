@@ -225,6 +225,7 @@ class German(Texts):
     language_unknown = "Die Sprache {name} kann ich nicht. Ich kann: {known}."
 
     zone_now = "Die Zeitzone dieses Chats ist {zone} (UTC{offset}); dort ist es {time} Uhr."
+    zone_kept = "Was hier schon geplant ist, behält seine Zeiten in {zones}; `/wakeups` zeigt es."
     zone_of_settings = (
         "Dieser Chat hat keine eigene Zeitzone; ich nehme {zone}, dort ist es {time} Uhr."
     )

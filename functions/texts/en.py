@@ -170,6 +170,7 @@ class Texts:
 
     # --- time zone ---
     zone_now = "The time zone of this chat is {zone} (UTC{offset}); it is {time} there."
+    zone_kept = "What is scheduled here keeps its times in {zones}; `/wakeups` shows it."
     zone_of_settings = "This chat has no time zone of its own; I use {zone}, where it is {time}."
     zone_how = (
         "`/timezone CITY` sets it, such as `/timezone {city}`; `/timezone auto` takes it back."

@@ -173,6 +173,7 @@ class Chinese(Texts):
     language_unknown = "我不会这种语言：{name}。我会：{known}。"
 
     zone_now = "这个聊天的时区是 {zone}（UTC{offset}），那里现在是 {time}。"
+    zone_kept = "这里已经安排好的仍按 {zones} 的时间；`/wakeups` 可以查看。"
     zone_of_settings = "这个聊天没有自己的时区；我用 {zone}，那里现在是 {time}。"
     zone_how = "`/timezone 城市` 设置时区，例如 `/timezone {city}`；`/timezone auto` 取消。"
     zone_unknown = "没有这个时区{name}。"

@@ -42,7 +42,12 @@ def run_timezone(call: CommandCall) -> CommandResult:
     if not zone:
         return call.reply(_describe_unknown(call, now))
     document = replace(call.document, zone=zone)
-    return CommandResult(_describe(texts.zone_now, zone, now), document)
+    told = _describe(texts.zone_now, zone, now)
+    scheduled = [each.schedule.when for each in call.schedules.list()]
+    others = {when.zone for when in scheduled if when.kind != "every"} - {zone}
+    if others:
+        told += " " + texts.zone_kept.format(zones=", ".join(sorted(others)))
+    return CommandResult(told, document)
 
 
 def _describe(text: str, zone: str, now: float) -> str:

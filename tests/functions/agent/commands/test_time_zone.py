@@ -84,6 +84,15 @@ def test_a_chat_tells_sets_and_takes_back_its_zone(home: AgentRuntime) -> None:
     assert "I use UTC" in ask(home, "/timezone AUTO")
 
 
+def test_a_new_zone_says_what_keeps_its_times_in_another_one(home: AgentRuntime) -> None:
+    ask(home, "/remind tomorrow at nine call Bob")
+    ask(home, "/remind every 2 hours drink")
+    assert "What is scheduled here keeps its times in UTC; `/wakeups`" in ask(
+        home, "/timezone Berlin"
+    )
+    assert "scheduled" not in ask(home, "/timezone UTC")
+
+
 def test_the_model_reads_the_time_of_the_chats_zone(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
