@@ -501,7 +501,8 @@ def _begin_turn(
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
     side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1, event=event)
     kept = room * KEPT_SHARE
-    if event.is_posted or (event.kind == "wakeup" and not chain.count_hops(event)):
+    is_new = event.is_posted or (event.kind == "wakeup" and not chain.count_hops(event))
+    if is_new and not opened.document.handed_on:  # the behaviour that goes on needs what it found
         kept = min(kept, LIGHT_TOKENS)
     document = note_enough_unheard(evict(side, kept, context.watch))
     document, turn = _charge_turn(opened, document, turn, side.trace)
@@ -1229,6 +1230,7 @@ def close_turn(
     document = replace(
         document,
         turn=None,
+        handed_on=turn.is_handed_on,
         outbox=outbox,
         posts=posts,
         seen=seen,

@@ -199,6 +199,8 @@ class Document(Stored):
     and `taken` the mails that its history has and that may still be in the mailbox. `quiet` are the
     hours in which nothing is said by itself (`22:00-07:00`), and `held` has what waits for their
     end. `ledger` is the end of its chain in the ledger, and `runs` are the ids of its last runs.
+    `handed_on`: another behaviour goes on where its last turn ended, perhaps behind others that
+    wait.
     """
 
     messages: tuple[Message, ...] = ()
@@ -226,6 +228,7 @@ class Document(Stored):
     held: tuple[str, ...] = later(())
     ledger: LedgerChain = later(LedgerChain())
     runs: tuple[str, ...] = later(())
+    handed_on: bool = later(False)
 
     @property
     def chosen_model(self) -> str:

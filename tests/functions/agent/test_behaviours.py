@@ -513,3 +513,31 @@ def test_only_what_can_be_read_is_written(chats: Chats) -> None:
             write(chats, name, "text")
     with pytest.raises(UsageError, match="characters"):
         write(chats, "long", "x" * 8_001)
+
+
+def test_a_run_between_the_legs_of_another_takes_nothing_from_it(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    write(chats, "rates", "Look at the rates.")
+    deploy(chats, "double")
+    write(chats, "later", '+++\npins = ["double"]\n+++\nSay it.')
+    app = chats.runtime.app
+    now = app.clock.now()
+    when = When(kind="every", every=3600.0, zone="UTC")
+    wanted = Schedule(id="", when=when, session=BY, by=BY, since=now, text="go", behaviour="rates")
+    made, _ = app.schedules.add(wanted)
+    events = [make_event(made, "main", f"now-{each}", now - 3 + each) for each in (1, 2)]
+    note = " ".join(["1.0873"] * 900)
+    steps = (call(("sigil_query", {"query": note[:200]}), text=note), hop("later"))
+    model.then(*steps, say("[SILENT]"), say("The euro fell."))
+    run(chats, *events)
+    between, last = ([each["content"] for each in body["messages"]] for body in model.bodies[2:])
+    assert "Look at the rates." in between[-2]
+    assert "Say it." in last[-2]
+    assert note in last
+    runs = {each.event[-1]: each for each in app.schedules.list_runs(made.id)}
+    assert (runs["1"].outcome, runs["2"].outcome) == ("said", "silent")
+    assert runs["1"].tokens > runs["2"].tokens > 0
+    model.then(say("[SILENT]"))  # what comes after the run begins light again
+    run(chats, make_event(made, "main", "now-3", now))
+    assert note not in [each["content"] for each in model.bodies[-1]["messages"]]
