@@ -541,3 +541,35 @@ def test_a_run_between_the_legs_of_another_takes_nothing_from_it(
     model.then(say("[SILENT]"))  # what comes after the run begins light again
     run(chats, make_event(made, "main", "now-3", now))
     assert note not in [each["content"] for each in model.bodies[-1]["messages"]]
+
+
+def test_what_compaction_evicts_of_a_bundle_and_of_pins_comes_back(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(library="builtin", llm_window=16_000)
+    members = ["cap_cancel_wakeup", "cap_list_wakeups", "cap_schedule_wakeup"]
+    search = call(("sigil_query", {"query": "remind me"}))
+    model.aside = say("nothing")
+
+    def tell(number: int, text: str) -> list[str]:
+        chats.write(number, text)
+        chats.work_off()
+        asked = [body for body in model.bodies if b"sigil_query" in orjson.dumps(body.get("tools"))]
+        return [each for each in tools_of(asked[-1]) if each in members]
+
+    model.then(search, say("When?"))
+    assert sorted(tell(1, "remind me of something")) == members
+    for number in range(2, 10):
+        model.then(say("I see."))
+        there = tell(number, "tea " * 1_500)
+    assert there == []
+    model.then(search, say("When?"))
+    assert sorted(tell(10, "remind me of something")) == members
+
+    write(chats, "on_wakeup", '+++\npins = ["schedule"]\n+++\nLook.')
+    for number in (1, 2, 3):
+        model.then(say("coffee " * 2_000))
+        run(chats, work(number))
+        assert sorted(set(tools_of(model.bodies[-1])) & set(members)) == members
+    briefed = [each for each in own(chats).messages if each.loads]
+    assert len(briefed) < 3
