@@ -211,7 +211,9 @@ def _report_status(deps: AdminDeps, target: Target) -> dict[str, object]:
     name = target.session or ("own:main" if target.agent else "http:admin:main")
     key = _session_key(app, name)
     report = status.make_report(key, app.sessions.open(key).document, app)
-    return {"agent": app.name, "session": name, **row(report)}
+    found = status.find_next_wakeup(app.open_chat_schedules(name))
+    coming = row(found.schedule) if found else None
+    return {"agent": app.name, "session": name, **row(report), "next": coming}
 
 
 def _answer_wakeups(deps: AdminDeps, request: Request, text: bytes, answer: Answer) -> Response:

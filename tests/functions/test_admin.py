@@ -123,6 +123,7 @@ def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
                 "works_at": None,
                 "full_at": None,
             },
+            "next": None,
         }
         assert agent.ask("hello", GUEST) == reason("halted")
         assert post("/unlock", json={"session": chat}).json() == {"unlocked": chat}
