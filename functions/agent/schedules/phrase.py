@@ -112,6 +112,9 @@ _NUMBER_OF_TIMES: Final = (
 )
 _TIMES_BEFORE: Final = re.compile(rf"\b{_NUMBER_OF_TIMES}\s+(?:on\s+|am\s+)?$", re.IGNORECASE)
 _TIMES_BEHIND: Final = re.compile(rf"\s+{_NUMBER_OF_TIMES}\b", re.IGNORECASE)
+_SOME_TIME: Final = re.compile(
+    r"\b(?:some\s?time|at some point|irgendwann)\b|找个?时间", re.IGNORECASE
+)
 _EXCEPT_LATER: Final = re.compile(
     r"[周天末日]\s*除外|除了?每?(?:(?:周|星期|礼拜)[一二三四五六日天末]|节?假日)"
     r"|\b(?:except|excluding)\s+(?:on\s+|for\s+)?(?:the\s+)?(?:\w+days?|weekends?)\b",
@@ -449,6 +452,8 @@ def _find_doubt(
         )
         if is_left_out:
             return Part(fault="when_no_exception")
+        if not said.tells_clock and _SOME_TIME.search(text):
+            return Part(fault="when_which_one")  # “sometime next week”
         times = _TIMES_BEHIND.match(text, best.end) or _TIMES_BEFORE.search(text[: best.start])
         return Part(fault="when_which_times") if times and said.tells_day else None
     question = _UNTOLD_DAYS.get(said.unit, "")

@@ -100,6 +100,8 @@ def test_a_phrase_means_its_time_and_leaves_its_text_or_asks_one_question(
         ("from Monday walk", "when_how_often"),
         ("every day at 8 until Easter walk", "when_no_end"),
         ("every Monday at 8 and every Friday at 9 gym", "when_too_many"),
+        ("sometime next week call the bank", "when_which_one"),
+        ("下周找个时间理发", "when_which_one"),
         ("every year on my birthday call mum", "when_which_date"),
         ("call mum every year at Easter", "when_which_date"),
         ("every month on payday pay the rent", "when_which_day"),
