@@ -15,8 +15,9 @@ from functools import partial
 import pytest
 
 from sigil.errors import BackendError, Conflict
-from sigil.storage.kv import ABSENT, Item, Key
+from sigil.storage.kv import ABSENT, Item, Key, redis_client
 from sigil.storage.kv.redis import RedisKV
+from tests.machine import within
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, MUTE, PASS, REFUSE, RESET, Mode, Proxy
 from tests.servers.valkey import Valkey, shared, valkey_server
 from tests.sigil.storage.kv.contract import in_parallel
@@ -227,8 +228,10 @@ def test_a_store_that_stays_away_is_reported_in_time_by_every_verb(
 
 
 def test_counting_over_a_line_that_breaks_all_the_time_counts_right(
-    kv: RedisKV, direct: RedisKV, proxy: Proxy
+    kv: RedisKV, direct: RedisKV, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # a thread that the machine lets wait for seconds gives up no command here
+    monkeypatch.setattr(redis_client, "RETRY_SECONDS", within(60.0))
     direct.put(KEY, b"0")
     chance, over = random.Random(4), threading.Event()
 
