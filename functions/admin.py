@@ -16,11 +16,12 @@ from fastapi.concurrency import run_in_threadpool
 from mangum import Mangum
 
 from functions import log, wiring
-from functions.agent import approvals, ledger_requests, run_requests, wakeup_requests
+from functions.agent import approvals
 from functions.agent.agent_directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import is_name, join_name, read_agent
 from functions.agent.app import App
 from functions.agent.commands import control, status
+from functions.agent.management import ledger, runs, wakeups
 from functions.agent.policy.document import describe_policy, open_versions
 from functions.agent.policy.proposals import Proposal
 from functions.alerts import Notifier, halt_alert, send_alert
@@ -230,28 +231,26 @@ def _answer_wakeups(deps: AdminDeps, request: Request, text: bytes, answer: Answ
 
 
 def _list_wakeups(asked: WakeupRequest) -> Response:
-    return json_response(
-        wakeup_requests.list_schedules(asked.app, wakeup_requests.read_page(asked.query))
-    )
+    return json_response(wakeups.list_schedules(asked.app, wakeups.read_page(asked.query)))
 
 
 def _make_wakeup(asked: WakeupRequest) -> Response:
-    made, is_new = wakeup_requests.make_schedule(asked.app, asked.fields)
-    return json_response(wakeup_requests.make_row(made, asked.app), 201 if is_new else 200)
+    made, is_new = wakeups.make_schedule(asked.app, asked.fields)
+    return json_response(wakeups.make_row(made, asked.app), 201 if is_new else 200)
 
 
 def _show_wakeup(asked: WakeupRequest) -> Response:
-    found = wakeup_requests.find_schedule(asked.app.schedules, asked.id)
-    return json_response(wakeup_requests.make_row(found, asked.app))
+    found = wakeups.find_schedule(asked.app.schedules, asked.id)
+    return json_response(wakeups.make_row(found, asked.app))
 
 
 def _change_wakeup(asked: WakeupRequest) -> Response:
-    changed = wakeup_requests.change_schedule(asked.app, asked.id, asked.fields)
-    return json_response(wakeup_requests.make_row(changed, asked.app))
+    changed = wakeups.change_schedule(asked.app, asked.id, asked.fields)
+    return json_response(wakeups.make_row(changed, asked.app))
 
 
 def _drop_wakeup(asked: WakeupRequest) -> Response:
-    wakeup_requests.drop_schedule(asked.app, asked.id)
+    wakeups.drop_schedule(asked.app, asked.id)
     return json_response({"dropped": asked.id})
 
 
@@ -259,19 +258,19 @@ def _run_wakeup(asked: WakeupRequest) -> Response:
     """Answer once the run waits in the queue; the schedule's own times stay as they are."""
     if asked.fields:
         raise UsageError("EINVAL", "a run takes no fields", source="http")
-    event = wakeup_requests.make_run(asked.app, asked.id, asked.name)
+    event = wakeups.make_run(asked.app, asked.id, asked.name)
     asked.queue.put(event)
     log.step("enqueued", event)
     return json_response({"event": event.id}, 202)
 
 
 def _list_wakeup_runs(asked: WakeupRequest) -> Response:
-    return json_response(wakeup_requests.list_runs(asked.app, asked.id))
+    return json_response(wakeups.list_runs(asked.app, asked.id))
 
 
 def _list_runs(deps: AdminDeps, request: Request) -> object:
     agent, query = _read_agent(deps, request)
-    return run_requests.list_runs(deps.app, agent, query)
+    return runs.list_runs(deps.app, agent, query)
 
 
 def _show_run(deps: AdminDeps, request: Request) -> object:
@@ -280,12 +279,12 @@ def _show_run(deps: AdminDeps, request: Request) -> object:
     if query or with_texts not in ("0", "1"):
         raise UsageError("EINVAL", "texts is 1 or 0", source="http")
     id = str(request.path_params["id"])
-    return run_requests.show_run(deps.app, id, with_texts=with_texts == "1")
+    return runs.show_run(deps.app, id, with_texts=with_texts == "1")
 
 
 def _list_entries(deps: AdminDeps, request: Request) -> object:
     agent, query = _read_agent(deps, request)
-    return ledger_requests.list_entries(deps.app, agent, query)
+    return ledger.list_entries(deps.app, agent, query)
 
 
 def _show_policy(deps: AdminDeps, request: Request) -> object:
@@ -312,7 +311,7 @@ def _decide_proposal(deps: AdminDeps, id: str, decide: Decide) -> object:
     proposal, event = decide(deps.app, id, BY)
     if event:
         deps.queue.put(event)
-    ledger_requests.note_decision(deps.app, proposal, BY)
+    ledger.note_decision(deps.app, proposal, BY)
     return {**row(proposal), "state": proposal.state_at(deps.app.clock.now())}
 
 

@@ -23,7 +23,7 @@ from starlette.background import BackgroundTask
 from functions import admin, log, scheduler, webhook, worker
 from functions.channels.unread_replies import MOST, UnreadReply
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
-from functions.hook_door import HookDoor
+from functions.hook_endpoint import HookEndpoint
 from functions.hooks import Hooks
 from functions.poller import PolledBot, Poller
 from functions.queues.base import Queue
@@ -223,7 +223,7 @@ def build_app(
     return server
 
 
-def open_hooks(runtime: AgentRuntime) -> HookDoor:
+def open_hooks(runtime: AgentRuntime) -> HookEndpoint:
     """Return the door of the hooks, which knows at once of people who may not talk any more."""
     app = runtime.app
 
@@ -231,7 +231,7 @@ def open_hooks(runtime: AgentRuntime) -> HookDoor:
         return app.rules.may_work(app.people.find_role(event))
 
     hooks = Hooks(runtime.stores.kv, app.root)
-    return HookDoor(hooks, runtime.queue.put, app.clock.now, may_work)
+    return HookEndpoint(hooks, runtime.queue.put, app.clock.now, may_work)
 
 
 def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:

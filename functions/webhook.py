@@ -29,7 +29,7 @@ from sigil.settings import find_unknown_variables
 from sigil.storage.kv import KV
 
 if TYPE_CHECKING:
-    from functions.hook_door import HookDoor
+    from functions.hook_endpoint import HookEndpoint
 
 BODY_BYTES = 1 << 20
 
@@ -49,7 +49,7 @@ class WebhookDeps:
     queue: Queue
     kv: KV | None = None
     passes_on: bool = False
-    open_hooks: Callable[[], HookDoor] | None = None
+    open_hooks: Callable[[], HookEndpoint] | None = None
 
 
 def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
@@ -83,7 +83,7 @@ def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
 
     async def hook(request: Request) -> Response:
         # a platform's update waits for neither of them
-        from functions import hook_door
+        from functions import hook_endpoint
         from sigil.http.response import failure_response
 
         name = request.path_params["name"]
@@ -92,20 +92,20 @@ def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
             if open_hooks is None:
                 raise UsageError("ENOENT", "no hooks are taken here", source="hook")
             headers = {each: ", ".join(request.headers.getlist(each)) for each in request.headers}
-            proof = hook_door.read_proof(headers)
+            proof = hook_endpoint.read_proof(headers)
             address = request.client.host if request.client else ""
             door = await run_in_threadpool(open_hooks)
             found = None
             if not proof.is_signature:  # before the body is read, as above
                 found = await run_in_threadpool(door.admit, name, proof, address)
-                hook_door.require_text_type(headers)
-            refuse_claimed_length(request, hook_door.BODY_BYTES)
-            body = await read_body(request, hook_door.BODY_BYTES)
+                hook_endpoint.require_text_type(headers)
+            refuse_claimed_length(request, hook_endpoint.BODY_BYTES)
+            body = await read_body(request, hook_endpoint.BODY_BYTES)
             if found is None:
                 proof = replace(proof, body=body)
                 found = await run_in_threadpool(door.admit, name, proof, address)
-                hook_door.require_text_type(headers)
-            post = hook_door.read_post(headers, body)
+                hook_endpoint.require_text_type(headers)
+            post = hook_endpoint.read_post(headers, body)
             event = await run_in_threadpool(door.accept, found, post)
         except SigilError as problem:
             return failure_response(problem)
@@ -174,12 +174,12 @@ def _open_deps() -> WebhookDeps:
     )
 
 
-def _open_hooks(settings: Settings, queue: Queue) -> HookDoor:
-    from functions.hook_door import HookDoor
+def _open_hooks(settings: Settings, queue: Queue) -> HookEndpoint:
+    from functions.hook_endpoint import HookEndpoint
     from functions.hooks import Hooks
     from sigil.wiring import open_stores
 
-    return HookDoor(Hooks(open_stores(settings).kv, settings.agent), queue.put, time.time)
+    return HookEndpoint(Hooks(open_stores(settings).kv, settings.agent), queue.put, time.time)
 
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

@@ -53,7 +53,7 @@ def add(
     Example: uncaged hook add builds --chat telegram:42 --text "tell me when a build fails"
     """
     from functions.agent.access.roles import LOCAL_OWNERS, PERSON
-    from functions.agent.wakeup_requests import require_chat
+    from functions.agent.management.wakeups import require_chat
     from functions.hooks import Hook, Hooks, make_token
     from functions.texts.languages import detect_language
 

@@ -8,9 +8,9 @@ from heapq import nlargest
 import orjson
 import typer
 
-from functions.agent import ledger_requests
 from functions.agent.app import App
 from functions.agent.ledger.entry import UNKNOWN
+from functions.agent.management import ledger
 from functions.cli.local_agent import open_agent
 from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
@@ -27,18 +27,18 @@ def run_ledger(action: str | None, *, agent: str | None, since: str, json: bool)
     Raises `typer.Exit` with 1 where an entry was changed or is missing.
     """
     with open_agent(switch=True, name=agent) as (app, _):
-        begin = ledger_requests.read_since(since, app.clock.now())
+        begin = ledger.read_since(since, app.clock.now())
         if action == "verify":
             _verify(app, json=json)
         elif action == "export":
-            for entry in ledger_requests.scan_entries(app, app.name, begin):
+            for entry in ledger.scan_entries(app, app.name, begin):
                 sys.stdout.buffer.write(orjson.dumps(entry) + b"\n")
         else:
             _show(app, begin, json=json)
 
 
 def _verify(app: App, *, json: bool) -> None:
-    check = ledger_requests.verify(app, app.name)
+    check = ledger.verify(app, app.name)
     if json:
         row = {"entries": check.entries, "chains": check.chains, "problem": check.problem}
         Printer(json=True).document({"ok": not check.problem, **row})
@@ -54,7 +54,7 @@ def _verify(app: App, *, json: bool) -> None:
 
 
 def _show(app: App, since: float, *, json: bool) -> None:
-    entries = ledger_requests.scan_entries(app, app.name, since)
+    entries = ledger.scan_entries(app, app.name, since)
     latest = nlargest(SHOWN, entries, key=lambda entry: as_number(entry["at"]))[::-1]
     if json:
         Printer(json=True).document({"items": latest})

@@ -217,7 +217,7 @@ def rollback(
 def _note_version(app: App, doc: Doc) -> None:
     """Add to the ledger that the policy has a new version."""
     from functions.agent.ledger.entry import Entry
-    from functions.agent.ledger_requests import add_entries
+    from functions.agent.management.ledger import add_entries
 
     add_entries(app, [Entry("policy", {"version": doc.version})], BY)
 

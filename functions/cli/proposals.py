@@ -50,7 +50,7 @@ def approve(id: Id, json: Json = False) -> None:
     Example: uncaged approve 3f2a9c
     """
     from functions.agent import approvals
-    from functions.agent.ledger_requests import note_decision
+    from functions.agent.management.ledger import note_decision
     from functions.wiring import open_ingress_queue
 
     with open_agent(switch=True) as (app, settings):
@@ -68,7 +68,7 @@ def deny(id: Id, json: Json = False) -> None:
     Example: uncaged deny 3f2a9c
     """
     from functions.agent import approvals
-    from functions.agent.ledger_requests import note_decision
+    from functions.agent.management.ledger import note_decision
     from functions.wiring import open_ingress_queue
 
     with open_agent(switch=True) as (app, settings):

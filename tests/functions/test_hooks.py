@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from functions.agent.commands import control
 from functions.cli.app import cli
-from functions.hook_door import HookDoor, HookPost, Proof
+from functions.hook_endpoint import HookEndpoint, HookPost, Proof
 from functions.hooks import NOBODY, Hook, Hooks
 from functions.personal_data import PersonalData
 from functions.queues.dead_letters import scan_dead_letters
@@ -32,7 +32,7 @@ def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedMode
 
 def post(chats: Chats, hook: Hook, *texts: str) -> None:
     runtime = chats.runtime
-    door = HookDoor(Hooks(runtime.stores.kv, "main"), runtime.queue.put, runtime.app.clock.now)
+    door = HookEndpoint(Hooks(runtime.stores.kv, "main"), runtime.queue.put, runtime.app.clock.now)
     for text in texts:
         door.accept(hook, HookPost(text))
 
@@ -99,8 +99,10 @@ def test_what_comes_while_the_agent_is_halted_becomes_a_dead_letter(
 def test_wrong_tokens_of_one_subscriber_count_together(
     chats: Chats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("functions.hook_door.TRIES", 2)
-    door = HookDoor(Hooks(chats.runtime.stores.kv, "main"), chats.runtime.queue.put, lambda: 1e9)
+    monkeypatch.setattr("functions.hook_endpoint.TRIES", 2)
+    door = HookEndpoint(
+        Hooks(chats.runtime.stores.kv, "main"), chats.runtime.queue.put, lambda: 1e9
+    )
     codes = []
     for number in range(3):
         with pytest.raises(Refused) as refused:
@@ -184,7 +186,7 @@ def test_the_command_prints_a_token_once_and_never_again(
     assert run("list", "--json") == (0, "[]\n")
     token = run("add", "builds", "--chat", "http:admin:main", "--text", NOTE, "--by", BY)[1].strip()
     kv = chats.runtime.stores.kv
-    door = HookDoor(Hooks(kv, "main"), chats.runtime.queue.put, chats.runtime.app.clock.now)
+    door = HookEndpoint(Hooks(kv, "main"), chats.runtime.queue.put, chats.runtime.app.clock.now)
     assert door.admit("builds", Proof(token), "").by == BY
     (row,) = json.loads(run("list", "--json")[1])
     assert (row["name"], row["agent"], row["text"]) == ("builds", "main", NOTE)

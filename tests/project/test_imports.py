@@ -62,7 +62,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "reply_sender",
             "status_alerts",
             "alerts",
-            "hook_door",
+            "hook_endpoint",
             "personal_data",
             "backup",
             *PACKAGES,
@@ -81,7 +81,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "log": ("events",),
     "overheard": ("events",),
     "hooks": ("events",),
-    "hook_door": ("hooks", "events"),
+    "hook_endpoint": ("hooks", "events"),
     "settings": ("prices", "time", "texts"),
     **dict.fromkeys(
         (
@@ -104,7 +104,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
         (*PACKAGES, "events", "overheard", "hooks"),
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),
     ),
-    "hook_door": ("access", "errors", "protocol"),
+    "hook_endpoint": ("access", "errors", "protocol"),
     "plugins": ("errors",),
     "time": ("errors", "storage"),
     "reply_sender": ("protocol", "storage", "errors"),

@@ -27,7 +27,7 @@ from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.channels.telegram.channel import Telegram
 from functions.events import Event, Kind, Sender, order_of
-from functions.hook_door import HookPost, make_event
+from functions.hook_endpoint import HookPost, make_event
 from functions.hooks import Hook, Hooks
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from sigil.errors import one_line
 from sigil.protocol import Json
 
 What = Literal["request", "call", "grant", "spend", "proposal", "policy", "spawn"]
-WHATS: Final = get_args(What)
 FACTS_MOST: Final = 20
 PARTS_MOST: Final = 20
 """So many facts has an entry at most, and so many parts a fact that is a list."""

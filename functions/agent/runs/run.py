@@ -206,14 +206,6 @@ def scan_runs(kv: KV, agent: str, after: str = "") -> Iterator[Run]:
             yield run
 
 
-def scan_since(kv: KV, agent: str, began: float) -> Iterator[Run]:
-    """Yield the runs of an agent that began at this time or later, the newest first."""
-    for run in scan_runs(kv, agent):
-        if run.began < began:
-            return
-        yield run
-
-
 def read_run(item: Item) -> Run | None:
     """Return the run in an item, None for one that cannot be read."""
     try:

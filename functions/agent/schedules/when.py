@@ -124,11 +124,6 @@ def expand_cron(cron: str) -> str:
     return expanded
 
 
-def is_on_cycle(when: When, day: date) -> bool:
-    """Return whether a date is among those that the cycle leaves."""
-    return not _count_days_off(when, day)
-
-
 def _find_next_of_cron(when: When, cron: str, after: float) -> float | None:
     from cronsim import CronSim
 

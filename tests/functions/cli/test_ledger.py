@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from functions.agent import ledger_requests
+from functions.agent.management import ledger
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import Key, keys
@@ -27,16 +27,16 @@ def test_what_is_decided_on_the_machine_is_in_a_chain_of_its_own(
         file.write_text(f'format = 1\npreset = "standard"\nrules = ["{rule}"]\n')
         done = CliRunner().invoke(cli, ["policy", "set", str(file)])
         assert done.exit_code == 0, done.output
-    entries = list(ledger_requests.scan_entries(home.app, "main", 0.0))
+    entries = list(ledger.scan_entries(home.app, "main", 0.0))
     assert [(row["what"], row["by"], row["kind"]) for row in entries] == [
         ("policy", "terminal:local", "machine")
     ] * 3
     assert [row["facts"] for row in entries] == [{"version": number} for number in (1, 2, 3)]
-    assert ledger_requests.verify(home.app, "main").entries == 3
+    assert ledger.verify(home.app, "main").entries == 3
     partition = keys.ledger_entries("main", "", 0).partition
     _, (second, _), _ = home.stores.kv.scan(partition)
     home.stores.kv.delete(Key(partition, second))
-    assert "entry 2" in ledger_requests.verify(home.app, "main").problem
+    assert "entry 2" in ledger.verify(home.app, "main").problem
 
 
 def test_a_changed_entry_is_named_and_nothing_else_is_shown_of_a_chat(

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from functions.agent.runs.tree import find_run
-from functions.hook_door import BODY_BYTES
+from functions.hook_endpoint import BODY_BYTES
 from functions.hooks import Hook, Hooks
 from functions.queues.dead_letters import scan_dead_letters
 from sigil.storage.kv import keys
@@ -194,8 +194,8 @@ def test_of_a_burst_nothing_is_lost_and_nothing_comes_twice(
 def test_a_hook_and_an_address_are_answered_429_after_too_many(
     live: Lives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("functions.hook_door.PER_MINUTE", 3)
-    monkeypatch.setattr("functions.hook_door.TRIES", 2)
+    monkeypatch.setattr("functions.hook_endpoint.PER_MINUTE", 3)
+    monkeypatch.setattr("functions.hook_endpoint.TRIES", 2)
     with live() as agent:
         _, token = add_hook(agent.server.runtime, session="")
         url = f"{agent.server.url}/hooks/builds"

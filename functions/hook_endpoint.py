@@ -77,7 +77,7 @@ class Proof:
         return self.signature.removeprefix("sha256=").encode(errors="replace")
 
 
-class HookDoor:
+class HookEndpoint:
     """Takes what is posted to the hooks of a root; `put` puts an event into the queue.
 
     `may_work` says whether an event may be worked on for the person on whose behalf it is. The

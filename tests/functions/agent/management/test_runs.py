@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent import ledger_requests, run_requests
+from functions.agent.management import ledger, runs
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from tests.fakes.model import ScriptedModel, call, say
@@ -27,7 +27,7 @@ def test_pages_of_runs_are_filtered_and_follow_each_other(
     seen: list[Any] = []
     after = {}
     while True:
-        page: Any = run_requests.list_runs(home.app, "main", {"limit": "2", **after})
+        page: Any = runs.list_runs(home.app, "main", {"limit": "2", **after})
         seen += page["items"]
         if "next" not in page:
             break
@@ -37,11 +37,11 @@ def test_pages_of_runs_are_filtered_and_follow_each_other(
     ids = [row["id"] for row in seen]
     assert ids == sorted(set(ids))
     wanted = {"session": "telegram:1", "reason": "message", "outcome": "said"}
-    found: Any = run_requests.list_runs(home.app, "main", wanted)
+    found: Any = runs.list_runs(home.app, "main", wanted)
     assert len(found["items"]) == 2
     for query in ({"limit": "0"}, {"limit": "51"}, {"after": "x"}, {"sesion": "telegram:1"}):
         with pytest.raises(UsageError, match="EINVAL"):
-            run_requests.list_runs(home.app, "main", query)
+            runs.list_runs(home.app, "main", query)
 
 
 def test_a_run_has_the_texts_of_its_calls_only_when_they_are_asked_for(
@@ -50,8 +50,8 @@ def test_a_run_has_the_texts_of_its_calls_only_when_they_are_asked_for(
     model.then(call(SEARCH), say("found"))
     happened = event("go on")
     run_event(home, happened)
-    plain: Any = run_requests.show_run(home.app, happened.id, with_texts=False)
-    whole: Any = run_requests.show_run(home.app, plain["id"], with_texts=True)
+    plain: Any = runs.show_run(home.app, happened.id, with_texts=False)
+    whole: Any = runs.show_run(home.app, plain["id"], with_texts=True)
     (made,) = [step for step in whole["steps"] if step["kind"] == "call"]
     assert "a wish" in made["arguments"]
     assert made["result"].startswith('{"ok"')
@@ -60,10 +60,10 @@ def test_a_run_has_the_texts_of_its_calls_only_when_they_are_asked_for(
     opened = home.app.sessions.open("main#telegram:7")
     home.app.sessions.archive(opened.key, opened.document.messages)
     tell(home, "/new")
-    again: Any = run_requests.show_run(home.app, plain["id"], with_texts=True)
+    again: Any = runs.show_run(home.app, plain["id"], with_texts=True)
     assert again["steps"] == whole["steps"]
     with pytest.raises(UsageError, match="ENOENT"):
-        run_requests.show_run(home.app, "nothing", with_texts=True)
+        runs.show_run(home.app, "nothing", with_texts=True)
 
 
 def test_the_ledger_is_read_by_pages_and_names_people_who_are_known(
@@ -72,11 +72,11 @@ def test_the_ledger_is_read_by_pages_and_names_people_who_are_known(
     for number in range(3):
         tell(home, f"hello {number}", session=f"telegram:{number}")
     tell(home, "hello", session="telegram:9", sender="telegram:9")
-    monkeypatch.setattr(ledger_requests, "PAGE", 1)
+    monkeypatch.setattr(ledger, "PAGE", 1)
     items: list[Any] = []
     after = {}
     while True:
-        page: Any = ledger_requests.list_entries(home.app, "main", {"since": "1", **after})
+        page: Any = ledger.list_entries(home.app, "main", {"since": "1", **after})
         items += page["items"]
         if "next" not in page:
             break
@@ -84,12 +84,12 @@ def test_the_ledger_is_read_by_pages_and_names_people_who_are_known(
     assert [row["what"] for row in items] == ["request"] * 3
     assert {row["by"] for row in items} == {"terminal:local"}
     assert len({row["chain"] for row in items}) == 3
-    assert ledger_requests.verify(home.app, "main").entries == 3
-    nothing: Any = ledger_requests.list_entries(home.app, "main", {"since": "2999-01-01"})
+    assert ledger.verify(home.app, "main").entries == 3
+    nothing: Any = ledger.list_entries(home.app, "main", {"since": "2999-01-01"})
     assert nothing == {"items": []}
     for query in ({"since": "yesterday"}, {"after": "x"}, {"until": "1"}):
         with pytest.raises(UsageError, match="EINVAL"):
-            ledger_requests.list_entries(home.app, "main", query)
+            ledger.list_entries(home.app, "main", query)
 
 
 def test_programs_read_runs_and_the_ledger_over_http(
