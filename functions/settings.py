@@ -279,7 +279,7 @@ class Settings(SigilSettings):
         "UNCAGED_RUN_DAYS",
         90,
         "for how many days it is kept what each turn did (`uncaged trace`), without its texts",
-        least=1,
+        least=3,  # a day is summed up by the next day's task, from runs that must still be there
     )
     lease: float = setting(
         "UNCAGED_LEASE",

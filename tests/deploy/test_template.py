@@ -166,7 +166,7 @@ def test_the_settings_of_an_agent_can_be_chosen() -> None:
         "UNCAGED_SESSION_TOKENS",
         "UNCAGED_TIMEZONE",
     }
-    wanted |= {"UNCAGED_TICKS", "UNCAGED_ALERTS"}
+    wanted |= {"UNCAGED_TICKS", "UNCAGED_RUN_DAYS", "UNCAGED_ALERTS"}
     wanted |= {
         "TELEGRAM_TOKEN",
         "TELEGRAM_SECRET",
