@@ -5,7 +5,8 @@ answer to an inquiry belongs to no turn and has a record of its own (`answer_inq
 such as the answer to `/stop`, has no record and is sent at once (`send_notice`).
 
 A reply to a platform leaves in parts, and each part that left is marked in the store before the
-next one is sent. So only a crash between the two can repeat a part.
+next one is sent. The process remembers what left while the store does not take the mark. So only a
+crash between the two, or a worker that stalls there, can repeat a part.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from functions.agent.session.store import SessionHandle
 from functions.channels.base import AttachedFile
 from functions.events import Event
 from functions.queues.dead_letters import count_untold, note_sender_told
+from functions.sent_parts import WHOLE
 from functions.status_alerts import alert_model_failures, alert_session_status
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
@@ -47,6 +49,7 @@ def send_outbox(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:
         while opened.document.outbox:
             opened = _send_first_reply(opened, runtime)
             opened = runtime.app.sessions.remove_first_reply(opened)
+            runtime.sent_parts.forget(opened.key)
     except Conflict:
         raise
     except BackendError:
@@ -67,9 +70,15 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
         # a reply to another chat is for those who look there
         _keep_for_http(reply, runtime.app.name_chat(reply.session), runtime)
         return opened
+    # what the store changes in a reply while it waits is no part of which reply it is
+    noted = replace(reply, at=0.0, sent=0, tries=0)
+    left = runtime.sent_parts.count(opened.key, noted)
+    if left == WHOLE:
+        return opened
 
     def mark_sent(parts: int) -> None:
         nonlocal opened
+        runtime.sent_parts.note(opened.key, noted, parts)
         opened = runtime.app.sessions.mark_sent(opened, parts)
 
     try:
@@ -77,7 +86,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
             reply.session,
             reply.text,
             reply_to=reply.reply_to,
-            start=reply.sent,
+            start=max(reply.sent, left),
             sent=mark_sent,
             files=attach_files(reply, runtime.app),
             buttons=reply.buttons,
@@ -94,6 +103,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
             raise
         log.note("unsendable", event=reply.event, session=reply.session, code=problem.code)
     else:
+        runtime.sent_parts.note(opened.key, noted, WHOLE)
         log.note("sent", event=reply.event, session=reply.session)
     return opened
 
@@ -193,12 +203,13 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
     channel = runtime.channels.get(event.platform)
     if channel is None:
         _keep_for_http(Outgoing(event.id, event.session, answer.text), session, runtime)
-    elif answer.text:
+    elif answer.text and runtime.sent_parts.count(event.id, answer.text) != WHOLE:
         if item is None:
             kv.put(key, dumps(answer), ttl=keys.SEEN_TTL)
 
         def mark_sent(parts: int) -> None:
             nonlocal answer
+            runtime.sent_parts.note(event.id, answer.text, parts)
             answer = replace(answer, parts=parts)
             kv.put(key, dumps(answer), ttl=keys.SEEN_TTL)
 
@@ -207,9 +218,10 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
                 event.session,
                 answer.text,
                 reply_to=event.reply_to,
-                start=answer.parts,
+                start=max(answer.parts, runtime.sent_parts.count(event.id, answer.text)),
                 sent=mark_sent,
             )
+            runtime.sent_parts.note(event.id, answer.text, WHOLE)
         except Refused as problem:
             log.trouble("unanswerable", event, code=problem.code)
         except BackendError as problem:
@@ -219,6 +231,7 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
                 raise
             log.trouble("unsendable", event, code=problem.code)
     kv.put(key, dumps(_InquiryAnswer("", answer.at, done=True)), ttl=keys.SEEN_TTL)
+    runtime.sent_parts.forget(event.id)
 
 
 def make_reply_row(reply: Outgoing) -> dict[str, object]:

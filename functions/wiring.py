@@ -18,6 +18,7 @@ from functions.channels.http_replies import HttpReplies
 from functions.prices import CACHED_SHARES, PriceList, parse_prices
 from functions.queues.base import Queue, QueueSides
 from functions.queues.turn_lock import TurnLock
+from functions.sent_parts import SentParts
 from functions.settings import Settings
 from functions.time.clock import SYSTEM
 from sigil.errors import UsageError
@@ -106,7 +107,7 @@ class AgentRuntime:
     so many workers at once do what nobody waits for. `watch` is told of the steps of every turn.
     `patient` says that a turn whose model does not answer may wait in the queue. Whoever sets `due`
     wakes the scheduler of this process before its time. `inputs` has the agents whose heartbeats
-    are to be told that somebody wrote.
+    are to be told that somebody wrote. `sent_parts` has what left and may not be marked yet.
     """
 
     settings: Settings
@@ -125,6 +126,7 @@ class AgentRuntime:
     agents: AgentDirectory = field(default_factory=open_directory)
     due: Event = field(default_factory=Event)
     inputs: InputNotes = field(default_factory=open_input_notes)
+    sent_parts: SentParts = field(default_factory=SentParts)
 
     def close(self) -> None:
         """End what this process started: runners, threads, connections."""

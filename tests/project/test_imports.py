@@ -71,8 +71,8 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "backup": ("agent", "queues", *COMMON),
     "personal_data": ("agent", *COMMON),
-    "wiring": ("alerts", *PACKAGES, *COMMON),
-    "reply_sender": ("wiring", "status_alerts", *PACKAGES, *COMMON),
+    "wiring": ("alerts", "sent_parts", *PACKAGES, *COMMON),
+    "reply_sender": ("wiring", "status_alerts", "sent_parts", *PACKAGES, *COMMON),
     "status_alerts": ("wiring", "alerts", "agent"),
     "alerts": ("log", "http_connection"),
     "channels": COMMON,
@@ -87,6 +87,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
         (
             "events",
             "prices",
+            "sent_parts",
             "time",
             "plugins",
             "http_connection",

@@ -146,6 +146,11 @@ class Proxy:
             self.hits += mode is not PASS
             return mode, seconds
 
+    def throttles(self) -> bool:
+        """Whether a request that comes now may be throttled."""
+        with self._lock:
+            return self._mode is THROTTLE or any(trap.mode is THROTTLE for trap in self._traps)
+
     def _listen(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", self.port), backlog=128)
         self.port = self._listener.getsockname()[1]
@@ -228,6 +233,7 @@ class _Connection:
     mode: Mode = PASS
     seconds: float = 0.0
     asked: bytearray = field(default_factory=bytearray)
+    held: bytearray = field(default_factory=bytearray)
     answered: bool = False
 
     def run(self) -> None:
@@ -246,16 +252,21 @@ class _Connection:
             self.asked.clear()
             self.mode, self.answered = PASS, False
         self.asked += data
+        self.held += data
+        if self.proxy.throttles() and not self.whole():
+            # a server that had got the head would read the next request as the rest of this one
+            return True
         if self.mode is PASS:
             self.mode, self.seconds = self.proxy.chosen(self.asked)
         if self.mode is RESET:
             self.reset()
             return False
-        if self.mode is THROTTLE and self.whole():
+        if self.mode is THROTTLE:
             self.answered = True
             self.client.sendall(_THROTTLED)
-        elif self.mode not in (HANG, THROTTLE):
-            self.server.sendall(data)
+        elif self.mode is not HANG:
+            self.server.sendall(self.held)
+        self.held.clear()
         return True
 
     def whole(self) -> bool:

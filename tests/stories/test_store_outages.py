@@ -17,6 +17,7 @@ import httpx
 import pytest
 import redis
 
+from tests.fakes.model import say
 from tests.servers.proxy import (
     CUT,
     DROP_REPLY,
@@ -32,7 +33,7 @@ from tests.servers.proxy import (
 from tests.stories.backends import Backend
 from tests.stories.server_forker import TOKEN
 from tests.stories.servers import PATIENCE, Server
-from tests.stories.system import System, ignore, until, update
+from tests.stories.system import LONG, System, ignore, until, update
 
 OpenSystem = Callable[..., AbstractContextManager[System]]
 STALL_SECONDS = 2.0
@@ -166,6 +167,34 @@ def test_a_table_that_throttles_the_session_changes_nothing_for_the_person(
     store: ProxiedStore,
 ) -> None:
     gone_wrong(store, THROTTLE, times=3)
+
+
+@pytest.mark.parametrize("padding", ["", LONG], ids=["one part", "two parts"])
+def test_a_reply_is_not_sent_again_because_the_store_did_not_take_its_mark(
+    store: ProxiedStore, padding: str
+) -> None:
+    with store.open_system() as system:
+        server = start_and_answer(system)
+        system.model.then(say(f"{padding}answer to two"))
+
+        def refuse_marks(name: str, point: str) -> None:
+            system.platform.on_event = ignore
+            # longer than the client tries again
+            store.proxy.mode = REFUSE
+
+        system.platform.on_event = refuse_marks
+        assert server.post_update(update(2, "two"))
+        until(lambda: has_given_back(server), "the worker gives the event back")
+        store.proxy.mode = PASS
+        until(system.is_idle, "nothing waits any more")
+        sent = system.platform.texts[1:]
+        assert sent == (["…", "… answer to two"] if padding else ["answer to two"])
+        print(f"\nrefused after a part had left; sent {sent}")
+
+
+def has_given_back(server: Server) -> bool:
+    """Return whether the server has put an event off."""
+    return any(line["step"] == "waits" for line in server.steps())
 
 
 def gone_wrong(store: ProxiedStore, mode: Mode, times: int) -> None:
