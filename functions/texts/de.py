@@ -1168,7 +1168,7 @@ class German(Texts):
         "{words} ist kein Cron-Ausdruck, der je eintritt. Seine fünf Felder sind Minute, Stunde,"
         " Tag, Monat und Wochentag, etwa `0 8 * * 1-5`."
     )
-    when_which_clock = "Um wie viel Uhr heute? Schreib es etwa so: `heute um 18 Uhr`."
+    when_which_clock = "Um wie viel Uhr? Schreib es etwa so: `heute um 18 Uhr`."
     when_which_times = "Zu welchen Uhrzeiten? Schreib sie etwa so: `jeden Tag um 9:00 und 18:00`."
     when_unit = "Minuten, Stunden oder Tage? Schreib es etwa so: `in 10 Minuten`."
     when_how_often = "Wie oft? Schreib es etwa so: `jede Stunde` oder `jeden Tag um 9`."

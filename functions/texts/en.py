@@ -1010,7 +1010,7 @@ class Texts:
         "{words} is no cron expression that ever comes. Its five fields are minute, hour, day,"
         " month and day of the week, such as `0 8 * * 1-5`."
     )
-    when_which_clock = "At what time today? Write it such as `today at 18:00`."
+    when_which_clock = "At what time? Write it such as `today at 18:00`."
     when_which_times = (
         "At which times of the day? Write them such as `every day at 9:00 and 18:00`."
     )

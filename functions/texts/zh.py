@@ -917,7 +917,7 @@ class Chinese(Texts):
     when_no_cron = (
         "{words} 不是会到来的 cron 表达式。五个字段是分、时、日、月、星期，例如 `0 8 * * 1-5`。"
     )
-    when_which_clock = "今天几点？可以这样写：`今天下午六点`。"
+    when_which_clock = "几点？可以这样写：`今天下午六点`。"
     when_which_times = "一天中的哪些时间？可以这样写：`每天上午9点和下午6点`。"
     when_unit = "是分钟、小时还是天？可以这样写：`10分钟后`。"
     when_how_often = "多久一次？可以这样写：`每小时` 或 `每天上午9点`。"

@@ -55,6 +55,9 @@ _CLOCK: Final = (
     rf"|过?(?P<minute2>{_NUMBER})(?![个天小周月次])分?|整)?)"
 )
 _BARE_CLOCK: Final = re.sub(r"\?P<\w+>", "?:", _CLOCK)
+_CLOCK_LIST: Final = re.compile(
+    rf"\s*[，,：:]?\s*{_BARE_CLOCK}(?:\s*(?:、|和|跟|与|及|以及|，|,)\s*{_BARE_CLOCK})*"
+)
 _SPAN: Final = (
     rf"(?:半个?(?:小时|钟头|钟)|半天|[一三]刻钟?|{_NUMBER}个?半(?:小时|钟头|天|月)"
     rf"|{_NUMBER}\s*(?:秒钟?|分钟?|个?小时|个?钟头|天|日|个?(?:周|星期|礼拜)|个月|年)"
@@ -190,8 +193,12 @@ def _read_date(found: re.Match[str]) -> Part:
 
 
 def _read_date_of(year: str | None, month: str, day: str, words: str) -> Part:
-    told = _YEARS[year] if year in _YEARS else int(re.sub(r"\D", "", year or "") or 0)
-    return Part(date=(told, count(month), count(day)), words=words)
+    return Part(date=(_read_year(year), count(month), count(day)), words=words)
+
+
+def _read_year(year: str | None) -> int:
+    """Return a year, 0 where none is told."""
+    return _YEARS[year] if year in _YEARS else int(re.sub(r"\D", "", year or "") or 0)
 
 
 def _read_dates(found: re.Match[str]) -> Part:
@@ -271,6 +278,37 @@ def _read_hours(found: re.Match[str]) -> Part | None:
     if last <= first and last < 12:
         last += 12
     return Part(hours=(first, last)) if first < last <= 24 else None
+
+
+def _read_times_a_day(found: re.Match[str]) -> Part:
+    """Read 每天两次, which says something where as many times of the day follow."""
+    behind = _CLOCK_LIST.match(found.string, found.end())
+    clocks = _CLOCK_RE.findall(behind[0]) if behind else ()
+    if found["unit"] in "天日" and len(clocks) == count(found["count"]):
+        return Part(unit="day", step=1)
+    return Part(fault="when_which_times", words=found[0])
+
+
+def _read_last_days(found: re.Match[str]) -> Part | None:
+    """Read 每三个月的最后一天."""
+    step = count(found["step"]) if found["step"] else 1
+    if found["unit"] is None:
+        step = 2
+    elif found["unit"].startswith("季"):
+        step *= 3
+    return Part(unit="month", step=step, month_days=("L",)) if step else None
+
+
+def _read_last_day(found: re.Match[str]) -> Part:
+    """Read 本月最后一天 and 12月最后一天, each once."""
+    if found["month"]:
+        return Part(
+            date=(0, count(found["month"]), 0), period="month", closing=True, words=found[0]
+        )
+    later = found["which"].startswith(("下", "明"))
+    if found["unit"] == "年":
+        return Part(months=12 if later else 0, period="year", closing=True)
+    return Part(months=1 if later else 0, period="month", closing=True)
 
 
 _MONTH: Final = rf"(?:{_NUMBER}月份?)"
@@ -440,15 +478,20 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(fault="when_no_calendar", words=found[0]),
     ),
     (
-        re.compile(rf"(?P<every>每年的?)?(?P<name>{'|'.join(_HOLIDAYS)})节?"),
+        re.compile(
+            rf"(?:(?P<every>每年)|(?P<year>今年|明年|\d{{4}}年))?的?(?P<name>{'|'.join(_HOLIDAYS)})节?"
+        ),
         lambda found: Part(
-            date=(0, *_HOLIDAYS[found["name"]]),
+            date=(_read_year(found["year"]), *_HOLIDAYS[found["name"]]),
             words=found[0],
             unit="year" if found["every"] else "",
             step=1 if found["every"] else 0,
         ),
     ),
-    (re.compile(r"[之以]前"), lambda _: Part(weak=True)),
+    (
+        re.compile(r"[之以]前|前(?![台面往后端夫男女任天年去辈锋途言程晚])|[那当][天日]"),
+        lambda _: Part(weak=True),
+    ),
     (
         re.compile(r"(?:每个?)?月的?(?:第[一二三四]|最后一)个?工作日"),
         lambda found: Part(fault="when_no_calendar", words=found[0]),
@@ -513,8 +556,21 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (
-        re.compile(rf"每[天周日月年]{_NUMBER}[次遍回]|[一每][天周]{_NUMBER}[次遍回]"),
-        lambda found: Part(fault="when_which_times", words=found[0]),
+        re.compile(rf"[一每](?P<unit>[天周日月年])(?P<count>{_NUMBER})[次遍回]"),
+        _read_times_a_day,
+    ),
+    (
+        re.compile(
+            rf"每(?:(?P<step>{_NUMBER})个|个)?(?P<unit>月|季度?)的?最后一[天日]|每隔一个月的?最后一[天日]"
+        ),
+        _read_last_days,
+    ),
+    (
+        re.compile(
+            rf"(?P<which>下个?|本|这个?|今|明)(?P<unit>月|年)的?最后一[天日]"
+            rf"|(?P<month>{_NUMBER})月份?的?最后一[天日]"
+        ),
+        _read_last_day,
     ),
     (
         re.compile(rf"持续(?P<span>{_SPAN})"),

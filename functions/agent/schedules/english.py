@@ -64,14 +64,17 @@ _CLOCK: Final = (
     rf"|(?P<hour1>\d{{1,3}})(?:[:.](?P<minute1>\d{{2}}))?\s?(?P<half1>[ap])\.?\s?m\b\.?"
     rf"|(?P<hour2>\d{{1,3}})[:h](?P<minute2>\d{{2}})(?!\d)"
     rf"|(?P<hour4>{_NUMBER})\s*o['’]?clock"
-    rf"|(?P<at>(?<=at )|(?<=@ )|(?<=@)|(?<=and )|(?<=between )|(?<=from )|(?<=until )|(?<=till ))"
+    rf"|(?P<at>(?<=at )|(?<=@ )|(?<=@)|(?<=and )|(?<=between )|(?<=from )|(?<=until )|(?<=till )"
+    r"|(?<=, )(?=\d{1,2}(?:, \d{1,2})*,? and \d))"
     rf"(?P<hour5>\d{{1,2}}|{'|'.join(sorted(_ONES[1:13], key=len, reverse=True))})\b"
     rf"(?:[. ](?P<minute5>\d{{2}}|{'|'.join(_ONES[10:])}|{'|'.join(_TENS)}(?:[ -]five)?)\b"
     rf"(?!\s*{_UNIT}))?(?!\s*{_UNIT})(?![:%$€]))"
     rf"(?:\s+(?:in the|at)\s+(?P<part>{_PART}))?"
 )
 _BARE_CLOCK: Final = re.sub(r"\?P<\w+>", "?:", _CLOCK)
-_FIRST_CLOCK: Final = re.sub(r"\(\?<=(?:and|between|from) \)\|", "", _BARE_CLOCK)
+_FIRST_CLOCK: Final = re.sub(
+    r"\(\?<=(?:and|between|from) \)\||\|\(\?<=, \)\(\?=.+? and \\d\)", "", _BARE_CLOCK
+)
 """A bare number is a time of day behind `at`, and behind `and` only where another one stands."""
 _PARTS: Final = {
     "morning": "morning",
@@ -355,6 +358,60 @@ def _read_end(found: re.Match[str]) -> Part:
     return Part(date=(0, _read_month(unit), 0), period="month", closing=True)
 
 
+def _read_weeks_from(found: re.Match[str]) -> Part:
+    """Read `a week from Friday` and `two weeks from tomorrow`."""
+    weeks = count(found["count"])
+    if found["day"]:
+        return Part(weekday=read_weekday(found["day"]), weeks=weeks)
+    return Part(days=weeks * 7 + (1 if found["word"].lower() == "tomorrow" else 0))
+
+
+def _read_times_a_day(found: re.Match[str]) -> Part:
+    """Read `twice a day`, which says something where as many times of the day follow."""
+    behind = _CLOCK_LIST.match(found.string, found.end())
+    clocks = _CLOCK_RE.findall(behind[0]) if behind else ()
+    if found["unit"].lower() == "day" and len(clocks) == _count_times(found):
+        return Part(unit="day", step=1)
+    return Part(fault="when_which_times", words=found[0])
+
+
+def _count_times(found: re.Match[str]) -> int:
+    return count(found["count"]) if found["count"] else 2
+
+
+def _require_count(part: Part, found: re.Match[str]) -> Part | None:
+    """Return a part that tells as many days as `twice a week` says, None where it tells others."""
+    days = part.weekdays or part.month_days
+    return part if len(set(days)) == _count_times(found) else None
+
+
+def _read_parts_of_days(found: re.Match[str]) -> Part:
+    """Read `weekday afternoons` and `sunday mornings`."""
+    days = found["days"].lower()
+    weekdays = {"weekday": WORKDAYS, "weekend": WEEKEND}.get(days) or (read_weekday(days),)
+    return Part(unit="week", step=1, weekdays=weekdays, daypart=_PARTS[found["part"].lower()])
+
+
+def _read_last_days(found: re.Match[str]) -> Part | None:
+    """Read `every 3 months on the last day`."""
+    if found["span"]:
+        seconds, days, step = read_span(found["span"])
+        if seconds or days:
+            return None
+    else:
+        step = 3 if "quarter" in (found["unit"] or found["adverb"]).lower() else 1
+        step *= 2 if found["other"] else 1
+    return Part(unit="month", step=step, month_days=("L",))
+
+
+def _read_last_day(found: re.Match[str]) -> Part:
+    """Read `the last day of this month` and `the last day of December`, each once."""
+    part = _read_end(found)
+    if not found["next"]:
+        return part
+    return replace(part, months=12 if part.period == "year" else 1)
+
+
 def _read_slashes(found: re.Match[str]) -> Part:
     first, second = int(found[1]), int(found[2])
     year = int(found[3]) if found[3] else 0
@@ -390,6 +447,12 @@ _DATE: Final = (
 )
 _BARE_DATE: Final = re.sub(r"\?P<\w+>", "?:", _DATE)
 _DATE_RE: Final = re.compile(_DATE, re.IGNORECASE)
+_TIMES_A: Final = rf"(?:twice|(?P<count>{_NUMBER}) times)\s+(?:a|every|per|each)\s+"
+_CLOCK_LIST: Final = re.compile(
+    rf",?\s*(?:at\s+|@\s*)?{_FIRST_CLOCK}"
+    rf"(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:at\s+)?{_BARE_CLOCK})*",
+    re.IGNORECASE,
+)
 _OF_MONTH: Final = r"(?:of\s+)?(?:the|each|every|a)\s+month\b"
 
 
@@ -470,7 +533,10 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         _read_date,
     ),
     (
-        _pattern(rf"(?:on\s+)?the\s+(?P<day>{_ORDINAL})(?P<next>\s+of\s+next\s+month)?\b"),
+        _pattern(
+            rf"(?:on\s+)?the\s+(?P<day>{_ORDINAL})(?P<next>\s+of\s+next\s+month)?\b"
+            r"(?!\s+(?:thing|time|step|one)\b)"
+        ),
         lambda found: Part(
             date=(0, NEXT if found["next"] else 0, _read_ordinal(found["day"].lower())),
             words=found[0],
@@ -668,12 +734,36 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         _read_weekday_spread,
     ),
     (
+        _pattern(
+            rf"(?P<count>{_NUMBER})\s+weeks?\s+(?:from|on)\s+"
+            rf"(?:(?P<day>{_DAY})|(?P<word>today|tomorrow)\b)"
+        ),
+        _read_weeks_from,
+    ),
+    (
         _pattern(rf"{_SPAN}\s+(?:before|after)\b"),
         lambda found: Part(fault="when_no_time", words=found[0]),
     ),
     (
+        _pattern(
+            rf"next\s+week,?\s+(?:on\s+)?(?P<day>{_DAY})"
+            rf"|(?:on\s+)?(?P<day2>{_DAY})(?:\s+of)?\s+next\s+week\b"
+        ),
+        lambda found: Part(weekday=read_weekday(found["day"] or found["day2"]), week="after"),
+    ),
+    (
+        _pattern(
+            rf"first\s+thing\s+(?:in\s+the\s+morning\s+)?(?=today|tomorrow|tmrw|(?:on\s+)?{_LONG_DAY})"
+        ),
+        lambda _: Part(daypart="morning"),
+    ),
+    (
+        _pattern(r"first\s+thing(?:\s+in\s+the\s+morning)?\b"),
+        lambda _: Part(daypart="morning", weak=True),
+    ),
+    (
         _pattern(rf"(?P<day>{_DAY})\s+week\b"),
-        lambda found: Part(weekday=read_weekday(found["day"]), week="after coming"),
+        lambda found: Part(weekday=read_weekday(found["day"]), weeks=1),
     ),
     (
         _pattern(rf"next\s+month,?\s+(?:on\s+)?the\s+(?P<day>{_ORDINAL})"),
@@ -695,8 +785,37 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(unit=found[1].lower(), step=1),
     ),
     (
-        _pattern(rf"(?:twice|{_NUMBER} times)\s+(?:a|every|per)\s+(?:day|week|month|year)\b"),
-        lambda found: Part(fault="when_which_times", words=found[0]),
+        _pattern(rf"{_TIMES_A}(?P<unit>day|week|month|year)\b"),
+        _read_times_a_day,
+    ),
+    (
+        _pattern(rf"{_TIMES_A}week,?\s+(?:on\s+)?(?P<days>{_DAY}s?(?:{_AND}{_DAY}s?)+)"),
+        lambda found: _require_count(_read_every_weekdays(found), found),
+    ),
+    (
+        _pattern(
+            rf"{_TIMES_A}month,?\s+on\s+(?:the\s+)?(?P<days>{_ORDINAL}(?:{_AND}(?:the\s+)?{_ORDINAL})+)"
+        ),
+        lambda found: _require_count(_read_month_days(found), found),
+    ),
+    (
+        _pattern(rf"(?:on\s+)?(?P<days>weekday|weekend|{'|'.join(_DAYS)})\s+(?P<part>{_PART})s\b"),
+        _read_parts_of_days,
+    ),
+    (
+        _pattern(
+            rf"(?:every\s+(?:(?P<span>{_SPAN})|(?P<other>other\s+)?(?P<unit>month|quarter))"
+            rf"|(?P<adverb>monthly|quarterly)),?\s+on\s+(?:the|its)\s+last\s+day"
+            rf"(?:\s+{_OF_MONTH})?(?!\s+of\b)"
+        ),
+        _read_last_days,
+    ),
+    (
+        _pattern(
+            rf"(?:(?:on|by)\s+)?(?:the\s+)?last\s+day\s+of\s+(?:(?P<next>next\s+)|this\s+|the\s+(?=year))?"
+            rf"(?P<unit>month|year|{_MONTH})"
+        ),
+        _read_last_day,
     ),
     (
         _pattern(

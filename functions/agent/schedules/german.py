@@ -89,13 +89,17 @@ _CLOCK: Final = (
     rf"|(?P<hour4>\d{{1,3}})(?::(?P<minute4>\d{{2}})(?!\d)(?:\s*uhr\b)?"
     rf"|\.(?P<minute5>\d{{2}})\s*uhr\b)"
     rf"|(?P<hour6>{_HOUR})\s*uhr\b(?:\s+(?P<minute6>\d{{2}}(?!\d)|{_MINUTE_WORD}\b){_NO_CLOCK})?"
-    rf"|(?:(?<=um )|(?<=gegen )|(?<=und ))(?P<hour7>{_HOUR}){_NO_CLOCK})"
+    rf"|(?:(?<=um )|(?<=gegen )|(?<=und )|(?<=, )(?=\d{{1,2}}(?:, \d{{1,2}})* und \d))"
+    rf"(?P<hour7>{_HOUR}){_NO_CLOCK})"
     rf"{_BEHIND}"
 )
 _BARE_CLOCK: Final = re.sub(r"\?P<\w+>", "?:", _CLOCK)
-_FIRST_CLOCK: Final = _BARE_CLOCK.replace("|(?<=und )", "")
+_FIRST_CLOCK: Final = re.sub(r"\|\(\?<=und \)|\|\(\?<=, \)\(\?=.+? und \\d\)", "", _BARE_CLOCK)
 """A bare number is a time of day behind `um`, and behind `und` only where another one stands."""
 _AND: Final = r"(?:\s*,\s*(?:und\s+)?|\s+und\s+|\s*&\s*)"
+_CLOCK_LIST: Final = re.compile(
+    rf",?\s*(?:um\s+)?{_FIRST_CLOCK}(?:{_AND}(?:um\s+)?{_BARE_CLOCK})*", re.IGNORECASE
+)
 _FILLER: Final = re.compile(
     r"(?:bitte\s+)*(?:(?:kannst|k(?:ö|oe)nntest|w(?:ü|ue)rdest)\s+du\s+(?:mich|uns)(?:\s+bitte)?"
     r"|erinner[en]?\s+(?:mich|uns)(?:\s+bitte)?|erinnerung\b|(?:bitte\s+)(?=erinner))"
@@ -338,12 +342,12 @@ def _read_weekday_once(found: re.Match[str]) -> Part:
     part = _read_part(found["part"]) if found["part"] else ""
     if which.startswith(("übern", "uebern")):
         other = Part(weekday=day, week="third")
-        return Part(weekday=day, week="after coming", daypart=part, other=other)
+        return Part(weekday=day, weeks=1, daypart=part, other=other)
+    if found["later"] and not found["week"]:
+        return Part(weekday=day, weeks=1, daypart=part)
     week = {"d": "this", "n": "next"}.get(which[:1], "")
     if found["week"]:
         week = _read_which_week(found["week"])
-    elif found["later"]:
-        week = "after coming"
     return Part(weekday=day, week=week, daypart=part)
 
 
@@ -377,6 +381,28 @@ def _read_period(found: re.Match[str]) -> Part:
     if unit.startswith("monat"):
         return Part(months=step, period="month")
     return Part(months=12 * step, period="year")
+
+
+def _read_times_a_day(found: re.Match[str]) -> Part:
+    """Read `zweimal am Tag`, which says something where as many times of the day follow."""
+    told = count(re.split(r"[\s-]?mal", found[0].lower())[0])
+    behind = _CLOCK_LIST.match(found.string, found.end())
+    clocks = _CLOCK_RE.findall(behind[0]) if behind else ()
+    is_daily = re.search(r"tag|t(?:ä|ae)glich", found[0].lower())
+    if is_daily and told and len(clocks) == told:
+        return Part(unit="day", step=1)
+    return Part(fault="when_which_times", words=found[0])
+
+
+def _read_last_day(found: re.Match[str]) -> Part:
+    """Read `am letzten Tag dieses Monats` and `am letzten Tag im Dezember`, each once."""
+    if found["month"]:
+        month = _read_month(found["month"])
+        return Part(date=(0, month, 0), period="month", closing=True, words=found[0])
+    months = 1 if found["unit"].lower() == "monats" else 12
+    later = found["next"].lower() != "dieses"
+    period = "month" if months == 1 else "year"
+    return Part(months=months if later else 0, period=period, closing=True)
 
 
 def _read_date(found: re.Match[str]) -> Part:
@@ -746,11 +772,27 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
             rf"(?:{_WORD}[\s-]?|\d{{1,3}}[\s-]?)mal\s+(?:(?:am|im|pro|die|in\s+der)\s+(?:tag|woche|monat|jahr)"
             r"|t(?:ä|ae)glich|w(?:ö|oe)chentlich)\b"
         ),
-        lambda found: (
-            None
-            if found[0].lower().startswith("einmal")
-            else Part(fault="when_which_times", words=found[0])
+        lambda found: None if found[0].lower().startswith("einmal") else _read_times_a_day(found),
+    ),
+    (
+        _pattern(rf"(?P<count>{_NUMBER})\s+wochen?\s+(?:nach|ab)\s+(?P<day>{_DAY})"),
+        lambda found: Part(weekday=read_weekday(found["day"]), weeks=count(found["count"])),
+    ),
+    (
+        _pattern(
+            rf"(?:alle\s+(?P<count>{_NUMBER})\s+monate|vierteljährlich|jedes\s+quartal),?\s+am\s+letzten\s+tag\b"
+            r"(?!\s+(?:de[rs]|vor|in)\b)"
         ),
+        lambda found: Part(
+            unit="month", step=count(found["count"]) if found["count"] else 3, month_days=("L",)
+        ),
+    ),
+    (
+        _pattern(
+            rf"(?:am\s+)?letzten\s+tag\s+(?:(?P<next>nächsten|dieses|des\s+nächsten)\s+(?P<unit>monats|jahres)"
+            rf"|(?:im|des)\s+(?P<month>{_MONTH})s?)"
+        ),
+        _read_last_day,
     ),
     (
         _pattern(

@@ -115,6 +115,17 @@ _TIMES_BEHIND: Final = re.compile(rf"\s+{_NUMBER_OF_TIMES}\b", re.IGNORECASE)
 _SOME_TIME: Final = re.compile(
     r"\b(?:some\s?time|at some point|irgendwann)\b|找个?时间", re.IGNORECASE
 )
+_SOME_CLOCK: Final = re.compile(
+    r"\b(?:before|after|during|at|over)\s+(?:my\s+|the\s+)?"
+    r"(?:breakfast|lunch(?:time)?|dinner(?:time)?|supper|bedtime|sunrise|sunset)\b"
+    r"|\b(?:before|after)\s+(?:my\s+|the\s+)?(?:work|school|class|bed|meals?)\b"
+    r"|\b(?:vor|nach|beim|zum)\s+(?:de[mr]\s+)?(?:frühstück|mittagessen|abendessen|essen|feierabend"
+    r"|schlafengehen|schlafen|sonnenaufgang|sonnenuntergang)\b"
+    r"|\b(?:vor|nach)\s+(?:der|meiner)\s+(?:arbeit|schule)\b"
+    r"|(?:[早午中晚]?[饭餐]|[上下]班|放学|[上下]课|睡觉?|起床)[之以]?[前后後]|日[出落]",
+    re.IGNORECASE,
+)
+"""A time of day that only the person knows: “before lunch”."""
 _EXCEPT_LATER: Final = re.compile(
     r"[周天末日]\s*除外|除了?每?(?:(?:周|星期|礼拜)[一二三四五六日天末]|节?假日)"
     r"|\b(?:except|excluding)\s+(?:on\s+|for\s+)?(?:the\s+)?(?:\w+days?|weekends?)\b",
@@ -439,12 +450,17 @@ def _find_doubt(
             continue  # “last week's report”
         if other.fault:
             return other
+        if other.date and said.date and other.date[1:] == said.date[1:]:
+            continue  # “25 December Christmas dinner”
         if said.repeats and other.repeats:
             return Part(fault="when_too_many")
         if other.repeats or other.tells_day or other.clocks:
             return Part(fault="when_which_one")
     if _CHOICE.match(text, best.end):
         return Part(fault="when_which_one")
+    tells_clock = any(cluster.part.tells_clock or cluster.part.start for cluster in found)
+    if not (tells_clock or said.span or said.every or said.cron) and _SOME_CLOCK.search(text):
+        return Part(fault="when_which_clock")
     if not said.repeats:
         # “call Bob every day except Sunday at 8”
         is_left_out = any(
@@ -711,8 +727,8 @@ class _Resolver:
             if this > self._today:
                 raise self._ask_for_days(this, this + timedelta(days=WEEK))
             return this + timedelta(days=WEEK)
-        if part.week == "after coming":
-            return coming + timedelta(days=WEEK)
+        if part.weeks:
+            return coming + timedelta(days=part.weeks * WEEK)
         if coming == self._today and self._is_over(part):
             return coming + timedelta(days=WEEK)
         return coming
@@ -855,6 +871,8 @@ class _Resolver:
             return self._build_days(clocks, step * WEEK, days, part.in_months)
         if part.unit == "day":
             return self._build_days(clocks, step, (), part.in_months)
+        if part.unit == "month" and part.weekday is not None and not part.nth:
+            raise Question("when_which_day", self._texts)  # “every month on Monday”
         if part.nth and part.in_months:
             return self._make(clocks, f"* {_join_numbers(part.in_months)} {part.nth}")
         if part.nth:
@@ -977,8 +995,9 @@ class _Resolver:
             return monthly
         if step != 12 and 12 % step:
             raise Question("when_no_calendar", self._texts)
-        quarter = step == 3 and day == "1"
-        first_month = 1 if quarter else self._find_first(monthly).month
+        # the first and the last day after three months are those of a quarter
+        quarter = {"1": 1, "L": 3}.get(day) if step == 3 else None
+        first_month = quarter or self._find_first(monthly).month
         months = sorted((first_month - 1 + index * step) % 12 + 1 for index in range(12 // step))
         return self._make(clocks, f"{day} {_join_numbers(months)} {weekday}")
 

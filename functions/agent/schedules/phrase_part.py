@@ -30,10 +30,10 @@ class Part:
     """What a part of a phrase says; whatever it does not say holds its default.
 
     A day is told by one of `days` and `months` from today, `weekday` (0 is Sunday, as in cron; in
-    the week `week`), or `date` (year, month, day; 0 is not told). A repetition has `every`, the
-    seconds, or `unit` and `step`, and may have `in_months` alone. `fault` is the name of a text
-    that asks back, about `words`. A `weak` part means a time only behind another one. The `daypart`
-    `same` is the time of now.
+    the week `week`, or `weeks` after the next one), or `date` (year, month, day; 0 is not told). A
+    repetition has `every`, the seconds, or `unit` and `step`, and may have `in_months` alone.
+    `fault` is the name of a text that asks back, about `words`. A `weak` part means a time only
+    behind another one. The `daypart` `same` is the time of now.
 
     A `period` (`week`, `month`, `year`) is the whole one that the day is in, of which the end alone
     is meant when it is `closing`; the day 0 of a `date` tells a month. `dates` are several, and
@@ -46,6 +46,7 @@ class Part:
     months: int | None = None
     weekday: int | None = None
     week: str = ""
+    weeks: int = 0
     date: tuple[int, int, int] | None = None
     moment: str = ""
     clocks: tuple[ClockTime, ...] = ()

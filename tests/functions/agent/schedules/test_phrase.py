@@ -13,6 +13,7 @@ from functions.agent.schedules.phrase import Question, parse_when
 from functions.agent.schedules.when import find_next, list_next
 from functions.texts.languages import load_texts
 from tests.functions.agent.schedules import (
+    everyday_phrases,
     german_phrases,
     known_phrases,
     later_phrases,
@@ -25,7 +26,14 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NOW = "2026-11-25 14:20"
 PHRASES = [
     (*row, zone, code)
-    for table in (known_phrases, unseen_phrases, later_phrases, start_phrases, german_phrases)
+    for table in (
+        known_phrases,
+        unseen_phrases,
+        later_phrases,
+        start_phrases,
+        german_phrases,
+        everyday_phrases,
+    )
     for name, zone, code in (
         ("ENGLISH", "Europe/Berlin", "en"),
         ("CHINESE", "Asia/Shanghai", "zh"),
