@@ -311,6 +311,7 @@ def _decide_proposal(deps: AdminDeps, id: str, decide: Decide) -> object:
     proposal, event = decide(deps.app, id, BY)
     if event:
         deps.queue.put(event)
+    approvals.settle(deps.app, proposal)
     ledger.note_decision(deps.app, proposal, BY)
     return {**row(proposal), "state": proposal.state_at(deps.app.clock.now())}
 

@@ -66,15 +66,18 @@ def tick(
     gone = sweep(stores.kv, clock, stores.artifacts)
     if gone:
         log.note("swept", **gone)
-    again = 0
+    again = settle_proposals(stores.kv, queue, agent, clock())
+    if again:
+        log.note("proposals settled", count=again)
     if _begin_day(stores.kv, f"consolidations:{agent}", clock()):
         found = restore_wakeups(stores.kv, agent, clock())
         if found:
             log.note("wakeups found again", count=found)
         fold_spending(stores.kv, agent, clock(), zone)
-        again = retry_consolidations(stores.kv, queue, agent, clock())
-        if again:
-            log.note("consolidations queued again", count=again)
+        retried = retry_consolidations(stores.kv, queue, agent, clock())
+        again += retried
+        if retried:
+            log.note("consolidations queued again", count=retried)
     swept = sum(gone.get(kind, 0) for kind in ("items", "files", "expired"))
     return Tick(swept, woken.queued + again, min(woken.due, clock() + TICK_SECONDS))
 
@@ -109,6 +112,18 @@ def fold_spending(kv: KV, agent: str, now: float, zone: str) -> int:
 
     below = [join_name(agent, name) for name, _ in scan_agents(kv, agent)]
     return sum(Spending(kv, each, zone).fold(now) for each in (agent, *below))
+
+
+def settle_proposals(kv: KV, queue: Queue, agent: str, now: float) -> int:
+    """Put the events again of what owners have decided on and nobody has done, and return their
+    count.
+    """
+    if not kv.scan(keys.unsettled_proposal(agent, "").partition, limit=1):
+        return 0
+    # mostly nothing waits, and the tick then needs nothing of it
+    from functions.agent.policy import settlement
+
+    return settlement.settle_proposals(kv, queue.put, agent, now)
 
 
 def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:

@@ -16,7 +16,7 @@ from functions.agent.policy.proposals import (
     AskedCall,
     Proposal,
     make_approval,
-    make_denial,
+    make_notice,
     make_proposal,
 )
 from functions.agent.posts import Post
@@ -24,6 +24,7 @@ from functions.agent.sanitize import clean_text
 from functions.agent.session.document import Turn
 from functions.events import PRESSED, Button, Event, Sender
 from functions.texts.en import Texts
+from functions.texts.languages import load_texts
 from functions.time.time_zone import format_clock
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -88,7 +89,7 @@ def find_asker_role(app: App, proposal: Proposal, limited: Role) -> Role:
     """
     if proposal.own_work:
         return limited
-    asker = replace(make_approval(proposal, 0.0), kind="message", sender=Sender(proposal.by), by="")
+    asker = replace(make_approval(proposal), kind="message", sender=Sender(proposal.by), by="")
     return app.people.find_role(asker)
 
 
@@ -146,7 +147,7 @@ def end_approval(app: App, turn: Turn) -> None:
 def approve(app: App, id: str, by: str) -> tuple[Proposal, Event]:
     """Approve a proposal, and return it with the event that lets its call go on."""
     proposal = app.proposals.decide(id, "approved", by)
-    return proposal, make_approval(proposal, app.clock.now())
+    return proposal, make_approval(proposal)
 
 
 def deny(app: App, id: str, by: str) -> tuple[Proposal, Event | None]:
@@ -154,10 +155,15 @@ def deny(app: App, id: str, by: str) -> tuple[Proposal, Event | None]:
     nobody's.
     """
     proposal = app.proposals.decide(id, "denied", by)
-    event = make_approval(proposal, app.clock.now())
-    texts = choose_texts_for(event)
-    text = texts.proposal_denied.format(id=proposal.id, acts=", ".join(proposal.acts))
-    return proposal, make_denial(proposal, text, app.clock.now())
+    return proposal, make_notice(proposal, load_texts(proposal.language))
+
+
+def settle(app: App, proposal: Proposal) -> None:
+    """Note that nothing is left to do for a proposal that was denied; one that was approved is not
+    done yet.
+    """
+    if proposal.state == "denied":
+        app.proposals.settle(proposal.id)
 
 
 def describe_proposal(proposal: Proposal, pattern: str, app: App, zone: str) -> str:

@@ -75,6 +75,7 @@ def deny(id: Id, json: Json = False) -> None:
         proposal, event = approvals.deny(app, id, BY)
         if event:
             open_ingress_queue(settings).put(event)
+        approvals.settle(app, proposal)
         note_decision(app, proposal, BY)
         now = app.clock.now()
     print_result(_make_row(proposal, now), f"denied: {', '.join(proposal.acts)}", json)

@@ -202,6 +202,13 @@ class German(Texts):
     )
     proposal_approved = "(Genehmigt, Vorschlag {id}: {acts}.)"
     proposal_denied = "Mein Besitzer hat Vorschlag {id} abgelehnt: {acts}. Es wird nicht getan."
+    proposal_lapsed = (
+        "Über Vorschlag {id} hat einen Tag lang niemand entschieden: {acts}. Es wird nicht getan."
+    )
+    proposal_undone = (
+        "Vorschlag {id} wurde genehmigt, konnte aber nicht ausgeführt werden: {acts}. Bitte noch"
+        " einmal darum, wenn es noch gewünscht ist."
+    )
     proposals_none = "Nichts wartet auf deine Zustimmung."
     proposal_line = "- {id}: {acts}, mit `{arguments}`, für {by} in {session}, bis {time}"
     proposals_how = "`/approve ID` lässt es zu, `/deny ID` nicht."

@@ -148,6 +148,11 @@ class Texts:
     )
     proposal_approved = "(Approved, proposal {id}: {acts}.)"
     proposal_denied = "My owner denied proposal {id}: {acts}. It is not done."
+    proposal_lapsed = "Nobody decided on proposal {id} in a day: {acts}. It is not done."
+    proposal_undone = (
+        "Proposal {id} was approved, but could not be done: {acts}. Ask for it again if it is still"
+        " wanted."
+    )
     proposals_none = "Nothing waits for your approval."
     proposal_line = "- {id}: {acts}, with `{arguments}`, for {by} in {session}, until {time}"
     proposals_how = "`/approve ID` lets it happen, `/deny ID` does not."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.approvals import approve, deny, describe_proposal
+from functions.agent.approvals import approve, deny, describe_proposal, settle
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
 from functions.agent.policy.proposals import describe_decision
 from sigil.errors import SigilError, UsageError
@@ -49,6 +49,7 @@ def run_deny(call: CommandCall) -> CommandResult:
     document = call.document
     if event and event.session != call.event.session:
         document = replace(document, posts=(*document.posts, event))
+    settle(call.app, proposal)
     acts = ", ".join(proposal.acts)
     said = call.texts.proposal_dropped.format(acts=acts)
     return CommandResult(said, document, entries=(describe_decision(proposal),))

@@ -8,6 +8,7 @@ by an event whose id comes from the proposal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Annotated, Final, Literal
@@ -18,9 +19,10 @@ from msgspec import Meta
 from functions.agent.ledger.entry import Entry, hash_person
 from functions.agent.policy.act import Act, hide_chat
 from functions.events import Event, Sender, order_of
-from sigil.errors import Refused, UsageError, one_line
+from functions.texts.en import Texts
+from sigil.errors import Conflict, Refused, UsageError, one_line
 from sigil.protocol import Json, Offer
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, damaged, dumps
 
@@ -47,9 +49,10 @@ class Proposal(Stored):
 
     `acts` are what the policy asks about, and `tool`, `arguments` (its JSON) and `offer` the call.
     `digest` is the same for the same call in the same session on behalf of the same person, `by`.
-    `at` is when it was made and `until` when it lapses, `decided_at` when `decided_by` decided, in
-    seconds since 1970. `round` counts how often it was made. `own_work` and `private` are those of
-    the turn, `data` says to which chat its outcome goes, `language` is that of the person's app.
+    `at` is when it was made and `until` when it lapses, `decided_at` when `decided_by` decided, or
+    when it lapsed with nobody having decided, in seconds since 1970. `round` counts how often it
+    was made. `own_work` and `private` are those of the turn, `data` says to which chat its outcome
+    goes, `language` is that of the person's app.
     """
 
     id: str
@@ -77,7 +80,18 @@ class Proposal(Stored):
         return "lapsed" if self.state == "open" and now >= self.until else self.state
 
 
+@dataclass(frozen=True, slots=True)
+class Mark(Stored):
+    """The mark of a proposal that has not come to its end: when it was made, in seconds since 1970,
+    and how often the event of its approval was put again.
+    """
+
+    at: Time
+    tries: Annotated[int, Meta(ge=0, le=100)] = 0
+
+
 PROPOSAL: Final = Shape[Proposal](Proposal)
+MARK: Final = Shape[Mark](Mark)
 _PLACES: Final = Shape[Mapping[str, tuple[float, str]]](Mapping[str, tuple[float, str]])
 """The open proposals of an agent by their ids: when each lapses, and on whose behalf it is."""
 
@@ -120,6 +134,10 @@ class Proposals:
         if known and not _may_be_made_again(known, now):
             return known, False
         self._reserve_place(wanted)
+        # before the proposal: one that stands without its mark would never be settled
+        mark = Mark(now)
+        mark_key = keys.unsettled_proposal(self._root, wanted.id)
+        self._kv.put(mark_key, dumps(mark), ttl=KEPT_SECONDS)
 
         def decide(value: bytes | None) -> tuple[bytes | None, tuple[Proposal, bool]]:
             before = PROPOSAL.read(value) if value else None
@@ -172,6 +190,41 @@ class Proposals:
         decided = update(self._kv, keys.proposal(self._root, id), choose, KEPT_SECONDS)
         self._free_place(decided)
         return decided
+
+    def lapse(self, proposal: Proposal) -> Proposal | None:
+        """Write down that nobody has decided on a proposal in time, and return what stands then;
+        None where that is another one by now.
+        """
+
+        def choose(value: bytes | None) -> tuple[bytes | None, Proposal | None]:
+            known = PROPOSAL.read(value) if value else None
+            if known is None or known.round != proposal.round:
+                return None, None
+            if known.state != "open" or self._now() < known.until:
+                return None, known
+            lapsed = replace(known, state="lapsed", decided_at=known.until)
+            return dumps(lapsed), lapsed
+
+        return update(self._kv, keys.proposal(self._root, proposal.id), choose, KEPT_SECONDS)
+
+    def scan_unsettled(self) -> Iterator[tuple[str, Item]]:
+        """Yield the ids of all proposals that have not come to their end, with their marks."""
+        yield from scan_all(self._kv, keys.unsettled_proposal(self._root, "").partition)
+
+    def count_try(self, id: str, item: Item, mark: Mark) -> None:
+        """Note in the mark of a proposal that its event was put once more."""
+        with suppress(Conflict):  # another tick has, or it was proposed anew
+            tried = dumps(replace(mark, tries=mark.tries + 1))
+            key = keys.unsettled_proposal(self._root, id)
+            self._kv.put(key, tried, expect=item.version, ttl=KEPT_SECONDS)
+
+    def settle(self, id: str, item: Item | None = None) -> None:
+        """Take away the mark of a proposal whose last event is in the queue; only `item`, when it
+        is given.
+        """
+        with suppress(Conflict):  # it was proposed anew
+            expect = item.version if item else None
+            self._kv.delete(keys.unsettled_proposal(self._root, id), expect=expect)
 
     def end(self, proposal: Proposal, state: Literal["applied", "lapsed"]) -> None:
         """Write down what became of an approved proposal; doing it again changes nothing."""
@@ -255,8 +308,9 @@ def make_proposal(event: Event, agent: str, acts: Sequence[Act], call: AskedCall
     )
 
 
-def make_approval(proposal: Proposal, now: float) -> Event:
+def make_approval(proposal: Proposal) -> Event:
     """Return the event that lets an approved call go on, the same one each time."""
+    at = proposal.decided_at
     return Event(
         id=f"approval:{proposal.agent}:{proposal.id}:{proposal.round}",
         kind="mail",
@@ -264,8 +318,8 @@ def make_approval(proposal: Proposal, now: float) -> Event:
         session=proposal.session,
         sender=Sender(SENDER),
         text="",
-        at=now,
-        order=order_of(now, 0),
+        at=at,
+        order=order_of(at, 0),
         private=proposal.private,
         language=proposal.language,
         by=proposal.by,
@@ -280,22 +334,28 @@ def describe_decision(proposal: Proposal) -> Entry:
     return Entry("proposal", facts)
 
 
-def make_denial(proposal: Proposal, text: str, now: float) -> Event | None:
-    """Return the event that says in the chat of a proposal that it was denied; None where no chat
-    belongs to it.
+def make_notice(proposal: Proposal, texts: Texts) -> Event | None:
+    """Return the event that says in the chat of a proposal why it is not done, the same one each
+    time; None where no chat belongs to it.
     """
+    word = "lapse"
+    pattern = texts.proposal_undone if proposal.decided_by else texts.proposal_lapsed
+    if proposal.state == "denied":
+        word = "denial"
+        pattern = texts.proposal_denied
+    at = proposal.decided_at
     home = proposal.data.get("home") if proposal.session.startswith("own:") else proposal.session
     if not isinstance(home, str) or not home:
         return None
     return Event(
-        id=f"denial:{proposal.agent}:{proposal.id}:{proposal.round}",
+        id=f"{word}:{proposal.agent}:{proposal.id}:{proposal.round}",
         kind="say",
         agent=keys.root_of(proposal.agent),
         session=home,
         sender=Sender(SENDER),
-        text=text,
-        at=now,
-        order=order_of(now, 0),
+        text=pattern.format(id=proposal.id, acts=", ".join(proposal.acts)),
+        at=at,
+        order=order_of(at, 0),
         private=True,
         language=proposal.language,
         by=proposal.by,

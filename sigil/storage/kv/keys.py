@@ -344,6 +344,11 @@ def open_proposals(agent: str) -> Key:
     return Key("proposals-open", escape(agent))
 
 
+def unsettled_proposal(root: str, id: str) -> Key:
+    """The mark of a proposal of the root's or of an agent below it that has not come to its end."""
+    return Key(f"proposal-unsettled#{escape(root)}", escape(id))
+
+
 def inbox_event(session: str, order: str) -> Key:
     """A waiting event; `order` sorts by the platform's own time and update id."""
     return Key(f"inbox#{session}", order)
@@ -666,7 +671,7 @@ IMPERSONAL = frozenset(
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
-    " proposals-open spend hp".split()
+    " proposals-open proposal-unsettled spend hp".split()
 )
 """The first parts of all others: policy, capabilities and what is known of them, and the audit."""
 

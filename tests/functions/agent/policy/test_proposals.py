@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -15,63 +14,25 @@ from functions import worker
 from functions.agent import approvals
 from functions.agent.agents.bindings import bind
 from functions.agent.agents.record import AgentRecord, add_agent
-from functions.agent.policy.proposals import OF_ONE_MOST, OPEN_MOST, OPEN_SECONDS, Proposal
+from functions.agent.policy.proposals import OF_ONE_MOST, OPEN_MOST, OPEN_SECONDS
 from functions.agent.session.store import Sessions
 from functions.events import Event, Sender, order_of
-from functions.wiring import AgentRuntime
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
-from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel, call, results, say
+from tests.functions.agent.policy.asking import (
+    DOUBLE,
+    GUEST,
+    QUERY,
+    SPEC,
+    ask,
+    count_runs,
+    make_wanted,
+)
 from tests.functions.chats import Chats
-from tests.functions.people import OWNER, platform
-
-SPEC = {
-    "name": "double",
-    "description": "double a number",
-    "schema": {"type": "object", "properties": {"n": {"type": "integer"}}},
-    "permissions": {"kv": True},
-    "execute": """
-        const runs = Number(await env.KV.get("runs") ?? 0) + 1;
-        await env.KV.put("runs", String(runs));
-        return [input.n * 2, runs];
-    """,
-}
-GUEST = 66
-QUERY = ("sigil_query", {"query": "double a number"})
-DOUBLE = ("cap_double", {"n": 2})
-
-
-@pytest.fixture
-def chats(
-    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, clock: Clock
-) -> Chats:
-    """An agent whose guests and whose own work double nothing without an owner's approval."""
-    made = runtime(llm_url=model.url, **platform(bot))
-    made.app.registry.deploy(SPEC, Caller("main"))
-    text = 'format = 1\nrules = ["ask guest,own-work call double", "ask owner deploy *"]'
-    made.app.policy_versions.write("main", "policy", text, by="terminal:local")
-    return Chats(
-        replace(made, app=replace(made.app, clock=replace(made.app.clock, now=clock))), bot
-    )
-
-
-def ask(chats: Chats, model: ScriptedModel, number: int = 1, sender: int = GUEST) -> str:
-    """Let a guest ask for a call that waits, and return the id of its proposal."""
-    model.then(call(QUERY), call(DOUBLE), say("it waits"))
-    chats.write(number, "double 2", sender)
-    chats.work_off()
-    (proposal,) = chats.runtime.app.proposals.list_open()
-    return proposal.id
-
-
-def count_runs(chats: Chats) -> int:
-    """Return how often the capability has run."""
-    store = chats.runtime.stores.kv
-    item = store.get(keys.stored_value("main", "main", "double", "runs"))
-    return int(item.value.strip(b'"')) if item else 0
+from tests.functions.people import OWNER
 
 
 def test_a_call_that_is_approved_goes_on_in_its_chat_once_and_says_so(
@@ -325,19 +286,6 @@ def test_a_crash_anywhere_makes_an_approved_call_once_or_says_that_nobody_knows(
         if saves < crash_at:
             return
     raise AssertionError("the turn saves more often than that")
-
-
-def make_wanted(number: int = 0) -> Proposal:
-    return Proposal(
-        id="",
-        digest=f"{number:064x}"[::-1],
-        agent="main",
-        session="telegram:1",
-        by=f"telegram:{number % 2}",
-        acts=("call x",),
-        tool="cap_x",
-        arguments=f"{number}",
-    )
 
 
 def test_an_agent_has_five_open_proposals_however_many_calls_ask_at_once(chats: Chats) -> None:
