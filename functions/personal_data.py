@@ -23,6 +23,9 @@ from functions.agent.access.roles import PERSON
 from functions.agent.agents.bindings import scan_bindings
 from functions.agent.app import App
 from functions.agent.commands.control import MARK_SECONDS
+from functions.agent.ledger.chain import LedgerChain
+from functions.agent.ledger.entry import hash_name
+from functions.agent.ledger.ledger import Ledger
 from functions.agent.memory import transcript
 from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.memory.thing import Thing
@@ -730,6 +733,7 @@ class PersonalData:
         def rewrite() -> tuple[bool, int]:
             opened = sessions.open(session)
             document = self._erase_in_document(opened, person)
+            document = replace(document, ledger=self._forget_in_ledger(document.ledger, person))
             if opened.unread is not None or document == opened.document:
                 return False, 0
             sessions.save(opened, document)
@@ -800,6 +804,19 @@ class PersonalData:
         now = self._clock.now()
         marks = {hash_person(who): now for who in person.ids}
         return replace(changed, erased={**document.erased, **marks})
+
+    def _forget_in_ledger(self, end: LedgerChain, person: PersonFound) -> LedgerChain:
+        """Return the end of a chain, without its salt where an entry names the person: the entries
+        stay, and nobody can find out any more whom they name.
+        """
+        if not end.salt:
+            return end
+        hashes = {hash_name(name, end.salt) for name in (*person.ids, *person.chats)}
+        waiting = dumps(end).decode()
+        is_named = any(each in waiting for each in hashes)
+        if not is_named and not Ledger(self._kv, self._app.name).mentions(end.name, hashes):
+            return end
+        return end.forget_names()
 
     def _drop_things(self, scope: str, person: PersonFound, removed: dict[str, int]) -> None:
         things = Things(self._kv, scope, self._app.helpers.terms)

@@ -119,6 +119,8 @@ class SideRequests:
         deadline = min(started + SECONDS, self._until)
         begun = {"model": self.document.model or self.app.model.name, "aside": True}
         self.count += 1
+        # the entry is hashed with a salt that the session's next write saves
+        self.document = replace(self.document, ledger=self.document.ledger.with_salt())
         self.journal.begin(begun, self.app.clock.now(), self.document.ledger)
         reply = self.app.model.chat(
             ModelRequest(

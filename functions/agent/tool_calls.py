@@ -19,7 +19,7 @@ from functions.agent.ledger.entry import Entry
 from functions.agent.memory.thing import Remembered
 from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model.base import UNNAMED
-from functions.agent.policy.act import Act, hide_chat
+from functions.agent.policy.act import Act, list_chats
 from functions.agent.policy.gate import Gate, PolicyRefusal
 from functions.agent.policy.proposals import AskedCall
 from functions.agent.posts import ServiceAnswer
@@ -407,9 +407,7 @@ def _pass_gate(
 
 def _answer_refusal(context: ToolCallContext, call: ToolCall, refusal: PolicyRefusal) -> CallResult:
     """Return the result of a call that the policy refused; it never ran."""
-    act = hide_chat(refusal.act)
-    rule = refusal.rule.replace(refusal.act, act) if refusal.act else refusal.rule
-    facts: dict[str, Json] = {"act": act, "rule": rule, "code": refusal.code}
+    facts: dict[str, Json] = {"act": refusal.act, "rule": refusal.rule, "code": refusal.code}
     if refusal.proposal:
         facts["proposal"] = refusal.proposal
     return replace(
@@ -417,7 +415,7 @@ def _answer_refusal(context: ToolCallContext, call: ToolCall, refusal: PolicyRef
         ran=False,
         posts=refusal.posts,
         place=context.places.get(call.id, call.id),
-        entries=(Entry("policy", facts),),
+        entries=(Entry("policy", facts, names=list_chats([refusal.act])),),
         proposal=refusal.proposal,
     )
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
+from functions.agent.ledger.entry import Entry, hash_name
+from functions.agent.management import ledger
 from functions.personal_data import PersonalData
+from sigil.errors import BackendError
 from sigil.storage.kv import keys
 from sigil.storage.kv.base import list_partitions
 from sigil.storage.kv.update import scan_all
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.people import GROUP, GUEST, Live
+from tests.functions.people import GROUP, GUEST, OWNER, Live
 from tests.machine import within
 from tests.stories.system import until
 
@@ -43,6 +47,23 @@ def erase(agent: Live, seconds: float = 60.0, **hooks: Any) -> bool:
 def _list_named(agent: Live) -> set[tuple[str, str]]:
     """Return the keys of the store that name the guest's chat."""
     return {key for key in dump(agent) if f"telegram:{GUEST}" in "".join(key)}
+
+
+def _find_in_ledger(agent: Live, *names: str) -> list[str]:
+    """Return the hashes of these names that the ledger has, by any salt that the store has."""
+    app = agent.server.runtime.app
+    stored = dump(agent)
+    salts = {""}
+    for partition, sort in stored:
+        if partition.startswith("session#") and sort == "head":
+            with suppress(BackendError):
+                salts.add(
+                    app.sessions.open(partition.removeprefix("session#")).document.ledger.salt
+                )
+    hashes = [hash_name(name, salt) for name in names for salt in salts]
+    hashes += [sha256(name.encode()).hexdigest()[:16] for name in names]
+    rows = b"".join(value for key, value in stored.items() if key[0].startswith("ledger#"))
+    return [each for each in hashes if each.encode() in rows]
 
 
 @pytest.mark.parametrize("goes_on", ["with a call", "with an answer"])
@@ -106,3 +127,28 @@ def test_in_a_group_only_the_words_of_the_person_go(live: Open, model: ScriptedM
         for words in ("what grows here?", "she means roses", "and tulips?"):
             assert words in str(model.bodies[-1])
         assert not [key for key, value in dump(agent).items() if b"petunia" in value]
+
+
+def test_nobody_can_find_out_by_trying_ids_whom_the_entries_of_the_ledger_named(
+    live: Open,
+) -> None:
+    entity = {"type": "mention", "offset": 0, "length": len("@Sigil_Bot")}
+    who = f"telegram:{GUEST}"
+    with live() as agent:
+        app = agent.server.runtime.app
+        agent.ask("hello", GUEST)
+        agent.ask("hello")
+        agent.ask("@Sigil_Bot hello", GUEST, chat=GROUP, entities=[entity])
+        decided = Entry("proposal", {"acts": [f"say {who}", "call pay"]}, names=(who,))
+        ledger.add_entries(app, [decided], "terminal:local")
+        assert len(_find_in_ledger(agent, who)) == 3
+
+        erase(agent)
+        assert _find_in_ledger(agent, who) == []
+        agent.ask("@Sigil_Bot hello again", chat=GROUP, entities=[entity])
+        checked = ledger.verify(app, "main")
+        rows = list(ledger.scan_entries(app, "main", 0.0))
+    assert (checked.problem, checked.chains, checked.entries) == ("", 4, len(rows))
+    # whoever was not erased is still shown where nobody else's name had to go
+    assert sum(row["by"] == f"telegram:{OWNER}" for row in rows) == 2
+    assert not [row for row in rows if "pay" in str(row) and who in str(row)]

@@ -5,8 +5,9 @@ Entries ride in the session's own writes: the document holds the end of its chai
 that may not be in the ledger yet. So they are saved by the same compare-and-set as what they tell,
 and nothing is told twice or left out.
 
-A chain has a name of its own that says nothing of the session. When the session is erased, nothing
-tells any more whose the entries were.
+A chain has a name of its own that says nothing of the session, and people and chats are salted
+hashes in it. When the session is erased, its name and its salt go with it, and nothing tells any
+more whose the entries were.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Annotated, Final
 import orjson
 from msgspec import Meta
 
-from functions.agent.ledger.entry import Entry, clean_facts, hash_person
+from functions.agent.ledger.entry import Entry, clean_facts, hash_name, hash_names
 from functions.events import CONSOLIDATION, Event
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -38,7 +39,8 @@ class LedgerChain(Stored):
 
     `count` is the number of its last entry, and `tip` that entry's hash. `pending` are the last
     entries as far as they may not be in the ledger yet. `adopted` has how many rows of each of the
-    last journals it has, by the journals' ids.
+    last journals it has, by the journals' ids. `salt` is that of the people and chats in the
+    entries that come next; only here does it stand.
     """
 
     name: str = ""
@@ -46,11 +48,28 @@ class LedgerChain(Stored):
     tip: str = ""
     pending: tuple[Row, ...] = ()
     adopted: Mapping[str, int] = field(default_factory=dict, hash=False)
+    salt: str = ""
+
+    def with_salt(self) -> LedgerChain:
+        """Return the chain with a salt, a new one where it has none."""
+        return self if self.salt else replace(self, salt=secrets.token_hex(16))
+
+    def forget_names(self) -> LedgerChain:
+        """Return the chain without its salt: nobody knows any more whom its entries name, and what
+        comes next gets another one.
+        """
+        return replace(self, salt="")
 
     def add(self, entries: Sequence[Entry], event: Event, now: float) -> LedgerChain:
         """Return the chain with entries of the turn of `event` at its end."""
-        rows = [describe_entry(entry, event.id, event.kind, event.behalf, now) for entry in entries]
-        return self.append(rows)
+        chain = self.with_salt()
+        by = event.behalf
+        return chain.append(
+            [
+                describe_entry(entry, event.id, event.kind, by, now, salt=chain.salt)
+                for entry in entries
+            ]
+        )
 
     def adopt(self, journal: str, rows: Sequence[Row]) -> LedgerChain:
         """Return the chain with what a journal has beyond the rows that it had."""
@@ -68,7 +87,7 @@ class LedgerChain(Stored):
             {name: value for name, value in row.items() if name not in ("seq", "hash")}
             for row in rows
         ]
-        return LedgerChain(adopted=self.adopted).append(plain)
+        return LedgerChain(adopted=self.adopted, salt=self.salt).append(plain)
 
     def append(self, entries: Sequence[Row]) -> LedgerChain:
         """Return the chain with entries, which have no place in a chain yet, at its end."""
@@ -86,7 +105,7 @@ class LedgerChain(Stored):
         return replace(self, name=name, count=count, tip=tip, pending=(*self.pending, *rows))
 
 
-def describe_entry(entry: Entry, event: str, kind: str, by: str, now: float) -> Row:
+def describe_entry(entry: Entry, event: str, kind: str, by: str, now: float, *, salt: str) -> Row:
     """Return an entry as the ledger has it, before it has a place there.
 
     `event` names the event that it belongs to, `kind` says what that was, and `by` on whose behalf.
@@ -94,17 +113,17 @@ def describe_entry(entry: Entry, event: str, kind: str, by: str, now: float) -> 
     return {
         "at": round(entry.at or now, 3),
         "what": entry.what,
-        "event": name_event(event),
+        "event": name_event(event, salt),
         "kind": kind,
-        "by": hash_person(entry.by or by),
-        "facts": clean_facts(entry.facts),
+        "by": hash_name(entry.by or by, salt),
+        "facts": clean_facts(hash_names(entry.facts, entry.names, salt)),
     }
 
 
-def name_event(event: str) -> str:
+def name_event(event: str, salt: str) -> str:
     """Return the id of an event as the ledger has it: that of a consolidation names its chat."""
     if event.startswith(CONSOLIDATION):
-        event = f"{CONSOLIDATION}{hash_person(event.removeprefix(CONSOLIDATION))}"
+        event = f"{CONSOLIDATION}{hash_name(event.removeprefix(CONSOLIDATION), salt)}"
     return one_line(event, EVENT_CHARACTERS)
 
 

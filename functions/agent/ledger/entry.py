@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, Literal
@@ -28,23 +28,42 @@ class Entry:
 
     `what` says what it is: a `request` to the model, a `call` of a tool, a `grant`, something that
     was `spend`, a `proposal` and what became of it, a change of the `policy`, an agent that was
-    `spawn`. `facts` are scalars or lists of them, never a text of somebody's chat. `by` is the
-    person who did or decided it, empty for the one on whose behalf the turn is; `at` is in seconds
-    since 1970, 0 for the time at which it enters the session.
+    `spawn`. `facts` are scalars or lists of them, never a text of somebody's chat; `names` are the
+    chats that they name. `by` is the person who did or decided it, empty for the one on whose
+    behalf the turn is; `at` is in seconds since 1970, 0 for the time at which it enters the
+    session.
     """
 
     what: What
     facts: Mapping[str, Json] = field(default_factory=dict)
     by: str = ""
     at: float = 0.0
+    names: tuple[str, ...] = ()
 
 
-def hash_person(who: str) -> str:
-    """Return a person's id as the ledger has it, empty for nobody.
+def hash_name(name: str, salt: str) -> str:
+    """Return the id of a person or a chat as the ledger has it, empty for nobody.
 
-    It is the same in every entry, and does not show who it is: an entry outlives an erasure.
+    It is the same in every entry of a chain. Ids are few and known: without the `salt` somebody
+    would find out whose it is by trying them all.
     """
-    return sha256(who.encode(errors="replace")).hexdigest()[:16] if who else ""
+    return sha256(f"{salt}\n{name}".encode(errors="replace")).hexdigest()[:16] if name else ""
+
+
+def hash_names(facts: Mapping[str, Json], names: Sequence[str], salt: str) -> dict[str, Json]:
+    """Return the facts with hashes in the place of these ids of chats."""
+    hashed = dict(facts)
+    for name in filter(None, names):
+        hidden = hash_name(name, salt)
+        for fact, value in hashed.items():
+            if isinstance(value, str):
+                hashed[fact] = value.replace(name, hidden)
+            elif isinstance(value, list | tuple):
+                parts = [
+                    part.replace(name, hidden) if isinstance(part, str) else part for part in value
+                ]
+                hashed[fact] = parts
+    return hashed
 
 
 def clean_facts(facts: Mapping[str, Json]) -> dict[str, Json]:

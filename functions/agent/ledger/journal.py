@@ -85,13 +85,13 @@ class RequestJournal:
         self._written = Journal("", "")
 
     def begin(self, facts: Mapping[str, Json], now: float, chain: LedgerChain) -> None:
-        """Note that a request begins; `chain` is that of the session."""
-        begun = self._describe(Entry("request", {**facts, UNKNOWN: True}), now)
+        """Note that a request begins; `chain` is that of the session, with its salt."""
+        begun = self._describe(Entry("request", {**facts, UNKNOWN: True}), now, chain)
         self._write(begun, chain)
 
     def end(self, entry: Entry, now: float, chain: LedgerChain) -> LedgerChain:
         """Return the session's chain with what became of the request; the next write saves it."""
-        self._rows = (*self._rows, self._describe(entry, now))
+        self._rows = (*self._rows, self._describe(entry, now, chain))
         rows = (*self._written.rows[: self._base], *self._rows)
         return chain.adopt(self._written.id, rows)
 
@@ -100,8 +100,8 @@ class RequestJournal:
         if self._rows:
             self._write(None, chain)
 
-    def _describe(self, entry: Entry, now: float) -> Row:
-        return describe_entry(entry, self._event, self._kind, self._by, now)
+    def _describe(self, entry: Entry, now: float, chain: LedgerChain) -> Row:
+        return describe_entry(entry, self._event, self._kind, self._by, now, salt=chain.salt)
 
     def _write(self, begun: Row | None, chain: LedgerChain) -> None:
         def decide(value: bytes | None) -> tuple[bytes, tuple[int, Journal]]:

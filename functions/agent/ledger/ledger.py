@@ -6,7 +6,7 @@ What a turn added is one item: `ledger#AGENT / CHAIN#SEQ`, named by the number o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -77,6 +77,15 @@ class Ledger:
         """
         for sort, value in self._scan_items(after):
             yield sort, sort.partition("#")[0], _read_rows(value)
+
+    def mentions(self, chain: str, hashes: Collection[str]) -> bool:
+        """Return whether one of these hashes of people and chats is in an entry of a chain."""
+        wanted = [each.encode() for each in hashes]
+        partition = keys.ledger_entries(self._agent, "", 0).partition
+        for _, item in scan_all(self._kv, partition, f"{chain}#", page=PAGE):
+            if any(each in item.value for each in wanted):
+                return True
+        return False
 
     def verify(self, ends: Mapping[str, LedgerChain]) -> LedgerCheck:
         """Check every entry of every chain.

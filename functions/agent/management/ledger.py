@@ -12,7 +12,7 @@ from uuid import uuid4
 from functions.agent.access.roles import LOCAL_OWNERS
 from functions.agent.app import App
 from functions.agent.ledger.chain import LedgerChain, Row, describe_entry
-from functions.agent.ledger.entry import Entry, hash_person
+from functions.agent.ledger.entry import Entry, hash_name
 from functions.agent.ledger.ledger import Ledger, LedgerCheck
 from functions.agent.policy.proposals import Proposal, describe_decision
 from functions.agent.session.store import Sessions
@@ -48,9 +48,9 @@ def scan_entries(app: App, agent: str, since: float) -> Iterator[dict[str, objec
 
     `by` is the id of a person whom the agent knows, and their hash where it knows none any more.
     """
-    names = _name_people(app)
+    people = _KnownPeople(app, agent)
     for chain, row in Ledger(app.kv, agent).scan(since):
-        yield _describe(chain, row, names)
+        yield people.describe(chain, row)
 
 
 def list_entries(app: App, agent: str, query: Mapping[str, str]) -> dict[str, object]:
@@ -61,13 +61,13 @@ def list_entries(app: App, agent: str, query: Mapping[str, str]) -> dict[str, ob
     if after and not _PLACE.fullmatch(after):
         raise UsageError("EINVAL", "after is `next` of the page before", source="http")
     since = read_since(query.get("since", ""), app.clock.now())
-    names = _name_people(app)
+    people = _KnownPeople(app, agent)
     items: list[dict[str, object]] = []
     last = ""
     for place, chain, rows in Ledger(app.kv, agent).scan_places(after):
         if len(items) >= PAGE:
             return {"items": items, "next": last}
-        items += [_describe(chain, row, names) for row in rows if _is_since(row, since)]
+        items += [people.describe(chain, row) for row in rows if _is_since(row, since)]
         last = place
     return {"items": items}
 
@@ -79,15 +79,18 @@ def add_entries(app: App, entries: Sequence[Entry], by: str) -> None:
     """
     key = keys.session_of(app.name, MACHINE)
     now = app.clock.now()
-    rows = [
-        describe_entry(entry, f"machine:{uuid4().hex}", "machine", by, now) for entry in entries
-    ]
+    events = [f"machine:{uuid4().hex}" for _ in entries]
     ledger = Ledger(app.kv, app.name)
     for _ in range(TRIES):
         opened = app.sessions.open(key)
         document = opened.document
         # what is pending there was saved, and may not be written down yet
-        chain = ledger.flush(document.ledger).append(rows)
+        chain = ledger.flush(document.ledger).with_salt()
+        rows = [
+            describe_entry(entry, event, "machine", by, now, salt=chain.salt)
+            for entry, event in zip(entries, events, strict=True)
+        ]
+        chain = chain.append(rows)
         try:
             saved = app.sessions.save(opened, replace(document, ledger=chain))
         except Conflict:
@@ -104,11 +107,12 @@ def note_decision(app: App, proposal: Proposal, by: str) -> None:
 
 def verify(app: App, agent: str) -> LedgerCheck:
     """Check the whole ledger of an agent, its ends by what the sessions know of them."""
-    return Ledger(app.kv, agent).verify(_find_ends(app.kv, app.sessions, agent))
+    ends = {chain.name: chain for chain in _scan_chains(app.kv, app.sessions, agent)}
+    return Ledger(app.kv, agent).verify(ends)
 
 
-def _find_ends(kv: KV, sessions: Sessions, agent: str) -> dict[str, LedgerChain]:
-    """Return the ends of the chains of an agent's sessions by the chains' names.
+def _scan_chains(kv: KV, sessions: Sessions, agent: str) -> Iterator[LedgerChain]:
+    """Yield the ends of the chains of an agent's sessions.
 
     The sessions are those that ever spent tokens, and that of the machine; the documents of damaged
     ones say nothing.
@@ -117,25 +121,43 @@ def _find_ends(kv: KV, sessions: Sessions, agent: str) -> dict[str, LedgerChain]
     found = (sort.partition("#")[2] for sort, _ in scan_all(kv, partition))
     begin = keys.session_of(agent, "")
     spenders = {keys.session_of_group(group) for group in found if group.startswith(begin)}
-    ends = {}
-    for session in (*sorted(spenders), f"{begin}{keys.escape(MACHINE)}"):
+    for session in (f"{begin}{keys.escape(MACHINE)}", *sorted(spenders)):
         try:
             chain = sessions.open(session).document.ledger
         except BackendError:
             continue
         if chain.count:
-            ends[chain.name] = chain
-    return ends
+            yield chain
 
 
-def _name_people(app: App) -> dict[str, str]:
-    known = [*app.rules.owners, *(one.id for one in app.people.list_members()), *LOCAL_OWNERS]
-    return {hash_person(who): who for who in known}
+class _KnownPeople:
+    """The people whom an agent knows. Their hashes are others in each chain: the session that has
+    the chain is read for its salt, once an entry of it is described.
+    """
 
+    def __init__(self, app: App, agent: str) -> None:
+        members = [one.id for one in app.people.list_members()]
+        self._ids = (*app.rules.owners, *members, *LOCAL_OWNERS)
+        self._unread = _scan_chains(app.kv, app.sessions, agent)
+        self._salts: dict[str, str] = {}
+        self._names: dict[str, Mapping[str, str]] = {}
 
-def _describe(chain: str, row: Row, names: Mapping[str, str]) -> dict[str, object]:
-    by = row.get("by")
-    return {"chain": chain, **row, "by": names.get(str(by), by)}
+    def describe(self, chain: str, row: Row) -> dict[str, object]:
+        """Return an entry of a chain, with the id of the person instead of their hash."""
+        if chain not in self._names:
+            salt = self._find_salt(chain)
+            self._names[chain] = {hash_name(id, salt): id for id in self._ids} if salt else {}
+        by = row.get("by")
+        return {"chain": chain, **row, "by": self._names[chain].get(str(by), by)}
+
+    def _find_salt(self, chain: str) -> str:
+        """Return the salt of a chain, empty when no session has it any more."""
+        while chain not in self._salts:
+            read = next(self._unread, None)
+            if read is None:
+                return ""
+            self._salts[read.name] = read.salt
+        return self._salts[chain]
 
 
 def _is_since(row: Row, since: float) -> bool:

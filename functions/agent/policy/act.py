@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from functions.agent.access.roles import Role
-from functions.agent.ledger.entry import hash_person
 from sigil.errors import UsageError, one_line
 
 ACTS: Final[Mapping[str, str]] = {
@@ -66,10 +65,10 @@ class Actor:
     labels: frozenset[str]
 
 
-def hide_chat(act: str) -> str:
-    """Return an act as the ledger has it: a chat is a hash there, as a person is."""
-    kind, _, target = act.partition(" ")
-    return f"{kind} {hash_person(target)}" if kind == "say" and target else act
+def list_chats(acts: Iterable[str]) -> tuple[str, ...]:
+    """Return the chats that acts name, which are hashes in the ledger, as people are."""
+    parts = [act.partition(" ") for act in acts]
+    return tuple(target for kind, _, target in parts if kind == "say" and target)
 
 
 @lru_cache(maxsize=64)

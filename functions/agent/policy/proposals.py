@@ -16,8 +16,8 @@ from typing import Annotated, Final, Literal
 import orjson
 from msgspec import Meta
 
-from functions.agent.ledger.entry import Entry, hash_person
-from functions.agent.policy.act import Act, hide_chat
+from functions.agent.ledger.entry import Entry, hash_name
+from functions.agent.policy.act import Act, list_chats
 from functions.events import Event, Sender, order_of
 from functions.texts.en import Texts
 from sigil.errors import Conflict, Refused, UsageError, one_line
@@ -251,7 +251,7 @@ class Proposals:
 
         def choose(value: bytes | None) -> tuple[bytes | None, None]:
             places = _read_places(value, wanted.at)
-            who = hash_person(wanted.by)
+            who = hash_name(wanted.by, wanted.agent)
             of_one = sum(by == who for _, by in places.values())
             is_full = len(places) >= OPEN_MOST or of_one >= OF_ONE_MOST
             if wanted.id not in places and is_full:
@@ -329,9 +329,8 @@ def make_approval(proposal: Proposal) -> Event:
 
 def describe_decision(proposal: Proposal) -> Entry:
     """Return the ledger's entry of what was decided on a proposal."""
-    acts = [hide_chat(act) for act in proposal.acts]
-    facts = {"proposal": proposal.id, "state": proposal.state, "acts": acts}
-    return Entry("proposal", facts)
+    facts = {"proposal": proposal.id, "state": proposal.state, "acts": list(proposal.acts)}
+    return Entry("proposal", facts, names=list_chats(proposal.acts))
 
 
 def make_notice(proposal: Proposal, texts: Texts) -> Event | None:
