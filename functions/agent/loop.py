@@ -47,7 +47,7 @@ from functions.agent.safety.hp import HpAccount
 from functions.agent.safety.round_reaction import react
 from functions.agent.safety.status import NoticeReader, write_notice
 from functions.agent.sanitize import is_visible
-from functions.agent.session.document import ASLEEP, SAFE_STOP, Document, Turn
+from functions.agent.session.document import ASLEEP, NOTE_STEP, SAFE_STOP, Document, Turn
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import describe_request, explain_error, fill_usage
 from functions.agent.tool_calls import (
@@ -583,6 +583,8 @@ def _record_results(
                 files=result.files,
             )
         )
+        if result.note:
+            turn = turn.add_step(NOTE_STEP, text=result.note)
         entries += [describe_call(result), *result.entries]
         first = turn.posted + len(posts) - before
         if name == NEXT_TOOL and result.error == "ELIMIT" and not turn.ended:

@@ -244,7 +244,7 @@ class CallResult:
     each, and `content` its text. `ran` says that the call began at all. `files` were kept. `posts`
     are what it made happen, and `place` names it within its turn, `SEQ:POSITION`. `entries` are for
     the ledger, beside that of the call. `ending` says that the turn ends with it. `proposal` is the
-    id of the one that it waits for.
+    id of the one that it waits for. `note` is for the turn's run.
     """
 
     call: ToolCall
@@ -262,6 +262,7 @@ class CallResult:
     entries: tuple[Entry, ...] = ()
     ending: Ending | None = None
     proposal: str = ""
+    note: str = ""
 
 
 def user_message(

@@ -22,6 +22,8 @@ from sigil.storage.stored import dumps
 
 POSTS_MOST: Final = 32
 """A turn posts so many events at most."""
+NOTES_MOST: Final = 3
+"""A turn notes so many things at most that it did."""
 PLACE_CHARACTERS: Final = 256
 """The characters of each name that says where a post goes."""
 DATA_BYTES: Final = 16 * 1024
@@ -75,13 +77,34 @@ class Ending:
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
     """The answer of a service that makes something happen: its result, what it posts, and what the
-    ledger has of it beside the call. The turn ends after the round where it has an `ending`.
+    ledger has of it beside the call. The turn ends after the round where it has an `ending`. The
+    turn's run keeps the `note`.
     """
 
     result: Json
     posts: tuple[Post, ...] = ()
     entries: tuple[Entry, ...] = ()
     ending: Ending | None = None
+    note: str = ""
+
+
+class NoteAllowance:
+    """The number of notes that a turn may still make; calls of one round share it."""
+
+    def __init__(self, left: int = NOTES_MOST) -> None:
+        self._left = left
+        self._lock = threading.Lock()
+
+    def take(self) -> None:
+        """Reserve a note for a call. `ToolError` ELIMIT when the turn may make none any more."""
+        with self._lock:
+            if self._left <= 0:
+                raise ToolError(
+                    "ELIMIT",
+                    f"a turn notes at most {NOTES_MOST} things",
+                    suggestion="go on without it",
+                )
+            self._left -= 1
 
 
 class PostAllowance:

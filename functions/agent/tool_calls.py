@@ -381,6 +381,7 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
             place=place,
             entries=answer.entries,
             ending=answer.ending,
+            note=answer.note,
         )
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
     if not ran.files:

@@ -61,7 +61,14 @@ from functions.agent.policy.document import list_policy_keys, read_policies
 from functions.agent.policy.gate import Gate
 from functions.agent.policy.proposals import Proposal
 from functions.agent.policy.rules import Policy
-from functions.agent.posts import POSTS_MOST, Post, PostAllowance, stamp_posts
+from functions.agent.posts import (
+    NOTES_MOST,
+    POSTS_MOST,
+    NoteAllowance,
+    Post,
+    PostAllowance,
+    stamp_posts,
+)
 from functions.agent.runs.run import make_run, save_run
 from functions.agent.safety import hp
 from functions.agent.safety.breakers import Breakers
@@ -77,6 +84,7 @@ from functions.agent.services.table import call_service, list_acts
 from functions.agent.services.things import find_remembered
 from functions.agent.session import missed_messages
 from functions.agent.session.document import (
+    NOTE_STEP,
     OUTBOX_MOST,
     RUNS_MOST,
     SEEN_MOST,
@@ -937,6 +945,7 @@ def _make_round_context(
         gate=gate,
         work=OwnWork(event, turn.task, behaviour) if behaviour else None,
         task=turn.task or event.root or event.id,
+        notes=NoteAllowance(NOTES_MOST - turn.count_steps(NOTE_STEP)),
     )
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:

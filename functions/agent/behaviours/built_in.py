@@ -26,12 +26,15 @@ not clear, ask one question.""",
 Look at how your own work went lately, and find one thing to do better.
 - Search the history for failures, corrections and what people had to say twice.
 - Where a rule of thumb follows from it, remember it with its source. Change nothing else.
-- Tell a person only what they have to decide. When you found nothing, end with cap_sleep.""",
+- Tell a person only what they have to decide. Note what you changed, and why, with cap_note_work.
+- When you found nothing, end with cap_sleep.""",
     ON_COMPACT_MEMORY: """\
 Look through what you remember, and put it in order.
 - Recall what belongs to the people and projects that you last worked for.
 - What was said twice, is over or contradicts something newer: correct or forget it. What is still
   open stays.
-- Say nothing about it. When you are done, end with cap_sleep.""",
+- Say nothing about it. Note what you changed with cap_note_work, and end with cap_sleep.""",
 }
 """What the model reads of each, by its name."""
+NOTING: Final = frozenset((ON_SELF_IMPROVE, ON_COMPACT_MEMORY))
+"""Behaviours that tell nobody what they did, and note it instead."""

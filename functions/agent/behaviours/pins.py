@@ -1,6 +1,6 @@
 """Pins are the tools that a behaviour's work begins with, without a search.
 
-Three services are there for pins alone: they stand in no registry, so no search finds them, and
+Four services are there for pins alone: they stand in no registry, so no search finds them, and
 they do nothing in a chat.
 """
 
@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from functions.agent import tokens
-from functions.agent.behaviours.behaviour import NAME_CHARACTERS
+from functions.agent.behaviours.behaviour import NAME_CHARACTERS, NOTE
 from sigil.errors import BackendError, UsageError
 from sigil.protocol import Caller, Json, Offer, Registry
 from sigil.strict_json import canonical
@@ -20,6 +20,7 @@ SLEEP: Final = "sleep"
 NEXT_BEHAVIOR: Final = "next-behavior"
 TELL: Final = "tell"
 TELL_CHARACTERS: Final = 8_000
+NOTE_CHARACTERS: Final = 400
 
 
 def _offer_service(
@@ -81,6 +82,20 @@ PINNED_ONLY: Final[Mapping[str, Offer]] = {
                     "maxLength": 256,
                     "description": "Another chat of the same person, such as telegram:42",
                 },
+            },
+            ("text",),
+        ),
+        _offer_service(
+            NOTE,
+            "Note in the worklog what you did in this run and why, for those who look after you."
+            " Nobody hears of it.",
+            {
+                "text": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": NOTE_CHARACTERS,
+                    "description": "One sentence or two",
+                }
             },
             ("text",),
         ),

@@ -1,7 +1,8 @@
 """A run is what a turn did: its requests with their tokens, its calls with their sizes, its saves.
 
-There is one row for each turn, the newest first, without any text of a chat. What a model's
-endpoint said about a failure is in it, because people are told less: only owners read it.
+There is one row for each turn, the newest first, without any text of a chat, but with what the
+agent noted of its own work. What a model's endpoint said about a failure is in it, because people
+are told less: only owners read it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 import orjson
 
 from functions.agent.messages import Count, Number, Usage
-from functions.agent.session.document import Turn, name_run
+from functions.agent.session.document import NOTE_STEP, Turn, name_run
 from functions.agent.session.store import SessionHandle
 from sigil.json_fields import as_number, as_sequence
 from sigil.protocol import Json
@@ -44,8 +45,8 @@ class Run(Stored):
     `stopped`, `skipped` or `given-up`, and `why` says more of the last four. `by` is the person on
     whose behalf it was, with their `role`. `cause` is the event that made this one, `root` the
     first of them, `hops` how many there were. `task` is the piece of work that it belongs to.
-    `files` counts what it sent. `began` is in seconds since 1970, and each step's `at` in
-    milliseconds after it.
+    `files` counts what it sent, and `notes` are the agent's own words about what it did. `began` is
+    in seconds since 1970, and each step's `at` in milliseconds after it.
     """
 
     event: str
@@ -73,6 +74,7 @@ class Run(Stored):
     task: str = ""
     behaviour: str = ""
     steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -103,6 +105,8 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
     posted = [post for post in document.posts if post.cause == event.id and post.kind == "say"]
     outcome, why = _find_outcome(turn, document.safety.reason, said=bool(said or posted))
     reasons = [str(step["kind"]) for step in turn.trace if step["kind"] in REASONS]
+    notes = [step for step in turn.trace if step["kind"] == NOTE_STEP]
+    steps = [step for step in turn.trace if step["kind"] != NOTE_STEP]
     return Run(
         event=event.id,
         session=event.session,
@@ -128,7 +132,8 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
         hops=event.hops,
         task=turn.task,
         behaviour=turn.behaviour,
-        steps=shorten_steps(turn.trace, turn.began),
+        steps=shorten_steps(steps, turn.began),
+        notes=tuple(str(note.get("text")) for note in notes),
     )
 
 
@@ -234,6 +239,7 @@ def format_run(run: Run) -> list[str]:
             f"  {run.requests} requests, {usage.prompt:,}{cached} + {usage.completion:,} tokens,"
             f" {run.seconds:.3f} s, {run.messages} messages, {run.bytes:,} bytes"
         ),
+        *(f"  noted: {note}" for note in run.notes),
     ]
     number = 0
     for step in run.steps:

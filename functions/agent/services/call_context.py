@@ -12,7 +12,7 @@ from functions.agent.memory.memory_lines import remove_lines
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Recalled, Things
 from functions.agent.policy.gate import Gate
-from functions.agent.posts import PostAllowance
+from functions.agent.posts import NoteAllowance, PostAllowance
 from functions.events import Event
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Refused, UsageError
@@ -42,9 +42,9 @@ class CallContext:
     its own. `owner` says that an owner asks, in a chat of their own. `by` is
     the id of the person whose turn it is. `call` is unique to a call, and the same when it is run
     again after a crash. `zone` is the chat's time zone, in which dates without one are read.
-    `posts` is how many events the turn may still make, and `work` what it does by itself, None in a
-    person's turn. `gate` lets through what the policy allows. `task` is the
-    piece of work that the turn belongs to.
+    `posts` is how many events the turn may still make, `notes` how many notes, and `work` what it
+    does by itself, None in a person's turn. `gate` lets through what the policy allows. `task` is
+    the piece of work that the turn belongs to.
 
     `role` is that of the person, and `private` says that nobody else writes in the chat. `home` is
     the chat as the channels know it, for work of the agent's own the one that it belongs to; empty
@@ -66,6 +66,7 @@ class CallContext:
     gate: Gate = Gate()
     work: OwnWork | None = None
     task: str = ""
+    notes: NoteAllowance = field(default_factory=NoteAllowance)
 
     @property
     def things(self) -> Things:

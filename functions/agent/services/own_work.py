@@ -1,4 +1,5 @@
-"""The services of an agent's own work: end it, go on with another behaviour, tell somebody.
+"""The services of an agent's own work: end it, go on with another behaviour, tell somebody, note
+what was done.
 
 A behaviour pins them. They do nothing in a person's turn.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from functions.agent.behaviours.chain import count_hops, make_next
+from functions.agent.behaviours.pins import NOTE_CHARACTERS
 from functions.agent.posts import Ending, Post, ServiceAnswer
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.schedule import ASLEEP_MOST, HEARTBEAT
@@ -104,6 +106,16 @@ def tell(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     origin: dict[str, Json] = {"from": data["from"]} if data.get("from") else {}
     context.posts.take(1)
     return ServiceAnswer(f"it is said in {to}", (Post("say", agent, to, text, data=origin),))
+
+
+def note_work(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """Note what the run did, for those who look after the agent: the record of the run keeps it."""
+    _require_work(context)
+    text = one_line(clean_text(read_text(arguments, "text")), NOTE_CHARACTERS)
+    if not text:
+        raise UsageError("EINVAL", "text: there is nothing to note")
+    context.notes.take()
+    return ServiceAnswer("noted", note=context.app.redact(text))
 
 
 def _list_chats_beside(context: CallContext, home: str) -> set[str]:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from functions.agent.behaviours.behaviour import NOTE
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
 from functions.agent.policy.act import Act
 from functions.agent.posts import ServiceAnswer
 from functions.agent.services import schedules
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
-from functions.agent.services.own_work import go_on_with, sleep, tell
+from functions.agent.services.own_work import go_on_with, note_work, sleep, tell
 from functions.agent.services.policy import (
     PAYMENT,
     READ,
@@ -37,6 +38,7 @@ SERVICES: Final[Mapping[str, Service]] = {
     SLEEP: sleep,
     NEXT_BEHAVIOR: go_on_with,
     TELL: tell,
+    NOTE: note_work,
     PAYMENT: request_payment,
     READ: read_policy,
 }

@@ -50,6 +50,8 @@ SAFE_STOP: Final = "safe_stop"
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
 OUTBOX_MOST = 200
+NOTE_STEP: Final = "note"
+"""The step of a turn's trace that has what the agent noted of its own work."""
 RUNS_MOST: Final = 20
 RUN_TIMES: Final = 10**13 - 1
 """A time in milliseconds that none comes after."""
@@ -75,12 +77,12 @@ class Turn(Stored):
     `attempts` counts how often it was opened since the last checkpoint, `rounds` its requests so
     far, `waits` how often a worker handed it on because its own time was up; `used` are the seconds
     of those workers. `began` is in seconds since 1970. `trace` has a row for each step so far, for
-    `uncaged trace`, and never a text. `gathered` are the messages that it answers beside its event,
-    in order. `posted` counts the events that it has posted. `first` is the number of its first
-    message where mail may come in between, else 0. `behaviour` names the one that it runs in work
-    of the agent's own. `ended` is not empty when it ends by itself: `ASLEEP`, or the name of the
-    behaviour that goes on. `model` is another model of the same endpoint that was chosen for the
-    work, empty for the chat's.
+    `uncaged trace`, and never a text but the agent's own notes. `gathered` are the messages that it
+    answers beside its event, in order. `posted` counts the events that it has posted. `first` is
+    the number of its first message where mail may come in between, else 0. `behaviour` names the
+    one that it runs in work of the agent's own. `ended` is not empty when it ends by itself:
+    `ASLEEP`, or the name of the behaviour that goes on. `model` is another model of the same
+    endpoint that was chosen for the work, empty for the chat's.
     """
 
     event: Event
@@ -149,6 +151,10 @@ class Turn(Stored):
     def count_ms(self, now: float) -> int:
         """Return how many milliseconds after its beginning a time is (seconds since 1970)."""
         return max(round((now - self.began) * 1000), 0)
+
+    def count_steps(self, kind: str) -> int:
+        """Return how many steps of a kind it has taken."""
+        return sum(step.get("kind") == kind for step in self.trace)
 
     def add_step(self, kind: str, **facts: Json) -> Turn:
         """Return the turn with one more row in its trace."""

@@ -12,11 +12,12 @@ import pytest
 from functions.agent.access.links import LinkedChat
 from functions.agent.behaviours.built_in import BUILT_IN
 from functions.agent.consolidation import OWNERS_WISHES, PROMPT
+from functions.agent.ledger.ledger import Ledger
 from functions.agent.messages import SCHEDULED_NOTE
 from functions.agent.policy.document import open_versions, write_policy
 from functions.agent.policy.rules import FIRST_TEXT
 from functions.agent.runs.result import describe
-from functions.agent.runs.run import load_run
+from functions.agent.runs.run import format_run, load_run
 from functions.agent.schedules.schedule import HEARTBEAT, Schedule, make_event
 from functions.agent.schedules.when import When
 from functions.agent.toolset import in_scope
@@ -151,13 +152,17 @@ def test_no_search_finds_what_is_pinned_only_and_no_chat_can_call_it(
     chats: Chats, model: ScriptedModel
 ) -> None:
     searches = call(
-        *(("sigil_query", {"query": words}) for words in ("sleep", "next-behavior", "tell"))
+        *(
+            ("sigil_query", {"query": words})
+            for words in ("sleep", "next-behavior", "tell", "note-work")
+        )
     )
     model.then(searches, SLEEP, say("no"), say("no"))
     chats.write(1, "sleep now")
     chats.work_off()
     assert len(chats.list_texts()) == 1
-    assert not {"cap_sleep", "cap_tell", "cap_next_behavior"} & {*tools_of(model.bodies[2])}
+    pinned = {"cap_sleep", "cap_tell", "cap_next_behavior", "cap_note_work"}
+    assert not pinned & {*tools_of(model.bodies[2])}
     assert "ENOTOOL" in results(model.bodies[2])[-1]
 
 
@@ -273,6 +278,31 @@ def test_tell_says_something_at_once_and_only_to_its_own_people(
     model.then(call(("cap_tell", {"text": "hello"})), say("[SILENT]"))
     run(chats, work(2, data={}))
     assert "ENOENT" in results(model.bodies[-1])[-1]
+
+
+def test_what_a_run_notes_of_its_work_is_in_its_record_and_nowhere_else(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    long = call(("cap_note_work", {"text": "x" * 401}), ("cap_note_work", {"text": " \n"}))
+    noted = call(*(("cap_note_work", {"text": f"Did part {n},\nas asked."}) for n in (1, 2)))
+    third, fourth = (call(("cap_note_work", {"text": f"Did part {n}."})) for n in (3, 4))
+    model.then(long, noted, third, fourth, SLEEP)
+    run(chats, work(1, data={"behaviour": "on_self_improve"}))
+    refused = results(model.bodies[1]) + results(model.bodies[4])[-1:]
+    codes = [orjson.loads(each.splitlines()[0])["error"]["code"] for each in refused]
+    assert codes == ["EINVAL", "EINVAL", "ELIMIT"]
+    found = load_run(chats.runtime.stores.kv, "main", "wakeup:1")
+    assert found
+    wanted = ["Did part 1, as asked.", "Did part 2, as asked.", "Did part 3."]
+    assert describe(found)["notes"] == found.notes == tuple(wanted)
+    assert [line for line in format_run(found) if "noted:" in line] == [
+        f"  noted: {text}" for text in wanted
+    ]
+    assert found.calls == 7
+    assert "Did part" not in str(found.steps)
+    assert chats.list_texts() == []
+    ledger = [dict(row) for _, row in Ledger(chats.runtime.stores.kv, "main").scan()]
+    assert "Did part" not in str(ledger)
 
 
 def test_tell_reaches_the_chats_that_the_person_has_linked_and_no_others(

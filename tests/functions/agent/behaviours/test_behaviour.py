@@ -6,11 +6,13 @@ import pytest
 
 from functions.agent.behaviours.behaviour import (
     FRONT_CHARACTERS,
+    NOTE,
+    PINNED_AT_FIRST,
     Behaviour,
     BehaviourLimits,
     parse_behaviour,
 )
-from functions.agent.behaviours.built_in import BUILT_IN
+from functions.agent.behaviours.built_in import BUILT_IN, NOTING
 from sigil.errors import UsageError
 
 WHOLE = """\
@@ -50,9 +52,10 @@ def test_a_behaviour_is_read_whole() -> None:
 
 def test_a_built_in_one_needs_no_prompt() -> None:
     for name, prompt in BUILT_IN.items():
-        assert parse_behaviour(name, "") == Behaviour(name, prompt)
+        pins = (*PINNED_AT_FIRST, NOTE) if name in NOTING else PINNED_AT_FIRST
+        assert parse_behaviour(name, "") == Behaviour(name, prompt, pins)
         changed = parse_behaviour(name, '+++\nmodel = "small"\n+++')
-        assert changed == Behaviour(name, prompt, model="small")
+        assert changed == Behaviour(name, prompt, pins, model="small")
 
 
 @pytest.mark.parametrize(
