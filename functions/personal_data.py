@@ -23,6 +23,7 @@ from functions.agent.access.roles import PERSON
 from functions.agent.agents.bindings import scan_bindings
 from functions.agent.app import App
 from functions.agent.commands.control import MARK_SECONDS
+from functions.agent.knowledge.knowledge_base import KnowledgeBase, StoredDocument
 from functions.agent.ledger.chain import LedgerChain
 from functions.agent.ledger.entry import hash_name
 from functions.agent.ledger.ledger import Ledger
@@ -104,6 +105,9 @@ KINDS: Final[Mapping[str, str]] = {
     "wakeup-run": "schedules",
     "hook": "hooks",
     "proposal": "proposals",
+    "kb": "knowledge documents",
+    "kb-chunk": "knowledge documents",
+    "kb-index": "search index",
 }
 """What people read for the kinds of records, by the first part of their partition."""
 MESSAGES: Final = "messages in groups"
@@ -337,6 +341,12 @@ class PersonalData:
             {"id": thing.id, **thing.row()}
             for thing in self._list_things(self._app.documents.agent, person)
         ]
+        knowledge: list[Json] = []
+        for base, document in self._list_documents(person):
+            with suppress(BackendError):
+                fields = orjson.loads(dumps(document.record))
+                text = base.read_text(document.id)
+                knowledge.append({"id": document.id, **fields, "text": text})
         return {
             "format": "uncaged-person/1",
             "agent": self._app.name,
@@ -347,6 +357,7 @@ class PersonalData:
             "records": records,
             "groups": groups,
             "shared_things": shared,
+            "knowledge": knowledge,
             **({"agents": below} if below else {}),
         }
 
@@ -361,6 +372,7 @@ class PersonalData:
             _add(counts, KINDS["thing"], len(found.things))
             _add(counts, KINDS["history"], len(found.history))
         _add(counts, KINDS["thing"], len(self._list_things(self._app.documents.agent, person)))
+        _add(counts, KINDS["kb"], len(self._list_documents(person)))
         for each in person.below:
             for kind, count in self._open_below(each.agent).count(each).items():
                 _add(counts, kind, count)
@@ -393,6 +405,9 @@ class PersonalData:
             groups = tuple(changed)
             self._erase_waiting_quotes(person, removed)
             self._drop_things(self._app.documents.agent, person, removed)
+            for base, document in self._list_documents(person, erasing=True):
+                base.drop(document.id)
+                _add(removed, KINDS["kb"])
             self._erase_bodies(bodies, removed)
             if sum(removed.values()) == before:
                 break
@@ -648,6 +663,25 @@ class PersonalData:
         """Return what a person told in a group, or let all chats share."""
         things = Things(self._kv, scope, self._app.helpers.terms)
         return [thing for thing in things.scan() if thing.by in person.ids]
+
+    def _list_documents(
+        self, person: PersonFound, *, erasing: bool = False
+    ) -> list[tuple[KnowledgeBase, StoredDocument]]:
+        """Return the documents that a person has added to the knowledge bases, that of the team
+        with those of the root. `erasing`: also those that are not whole, and what an interrupted
+        removal left is removed.
+        """
+        bases = [self._app.open_knowledge("agent")]
+        if self._app.is_root:
+            bases.append(self._app.open_knowledge("team"))
+        found = []
+        for base in bases:
+            if erasing:
+                base.sweep()
+            for document in base.scan_all_records():
+                if document.record.by in person.ids and (erasing or document.record.is_there):
+                    found.append((base, document))
+        return found
 
     def _fence(self, session: str, person: PersonFound, removed: dict[str, int]) -> None:
         """Put a mark in the place of a conversation, and let its running turn stop.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from threading import Event, Lock, Semaphore
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from unicodedata import normalize
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from functions.agent.agent_directory import AgentDirectory, AgentFactory
     from functions.agent.agents.record import AgentRecord
     from functions.agent.app import App, TurnStep
-    from functions.agent.memory.helpers import ServiceHelpers
+    from functions.agent.memory.helpers import FindEntries, ServiceHelpers
     from functions.agent.model.base import Model, ModelReply, ModelRequest
     from functions.agent.model.billing import Billing
     from functions.agent.safety.budget import SafetyLimits
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from functions.agent.schedules.heartbeat import InputNotes
     from functions.queues.sqs_batch import SqsBatch
     from sigil.protocol import Json, Registry
+    from sigil.search.chunks import ChunkRanker
     from sigil.search.words import Tokenizer
 
 
@@ -409,6 +410,28 @@ def open_control_app(settings: Settings, stores: Stores) -> App:
     return open_app(settings, stores, later=True, model=_NoModel(settings.llm_window))
 
 
+class LazyRanker:
+    """The ranking of Sigil's search, which is loaded at its first use."""
+
+    @cached_property
+    def _ranker(self) -> ChunkRanker:
+        from sigil.search.chunks import ChunkRanker
+
+        return ChunkRanker()
+
+    def list_strengths(
+        self, title: str, headings: Sequence[str], tags: Sequence[str], text: str
+    ) -> Mapping[str, int]:
+        """See `Ranker.list_strengths`."""
+        return self._ranker.list_strengths(title, headings, tags, text)
+
+    def rank(
+        self, question: str, chunks: int, find: FindEntries, count: int
+    ) -> Sequence[tuple[int, float]]:
+        """See `Ranker.rank`."""
+        return self._ranker.rank(question, chunks, find, count)
+
+
 def make_helpers() -> ServiceHelpers:
     """Return the helpers that the agent's services take from Sigil; each is loaded at its first
     use.
@@ -431,7 +454,7 @@ def make_helpers() -> ServiceHelpers:
 
         return readers.accept(schema, arguments)
 
-    return ServiceHelpers(accept, terms)
+    return ServiceHelpers(accept, terms, LazyRanker())
 
 
 def _make_redactor(settings: Settings) -> Callable[[str], str]:

@@ -34,6 +34,8 @@ from functions.agent.context import (
     count_available_tokens,
     count_overhead,
 )
+from functions.agent.knowledge.knowledge_base import KnowledgeBase
+from functions.agent.knowledge.search import Scope
 from functions.agent.memory.documents import Documents
 from functions.agent.memory.helpers import ServiceHelpers
 from functions.agent.memory.joining import Memories
@@ -231,6 +233,11 @@ class App:
     def memories(self) -> Memories:
         """Return the memories of its chats."""
         return Memories(self.kv, self.documents, self.helpers.terms)
+
+    def open_knowledge(self, scope: Scope) -> KnowledgeBase:
+        """Return its own knowledge base, or the one of its team: the root and all agents below."""
+        name = keys.team_of(self.root) if scope == "team" else keys.escape(self.name)
+        return KnowledgeBase(self.kv, name, self.helpers.ranker, self.clock.now)
 
     @property
     def zone(self) -> str:

@@ -39,7 +39,7 @@ search indexes (which are built anew), and the notes of backups themselves.
 """
 NAMING: Final = frozenset(
     "capability doc thing things stocked callers-pinned audit-tip memory-link"
-    " file token-file".split()
+    " file token-file kb".split()
 )
 """What names items of other partitions that were written before it, beside the documents of
 sessions.

@@ -71,7 +71,7 @@ class Field:
     dilution: float
     length: float
 
-    def per_word(self, words: int) -> float:
+    def per_word(self, words: float) -> float:
         return self.weight / (1 - self.dilution + self.dilution * words / self.length)
 
 
@@ -96,28 +96,43 @@ def term_strengths(
     """Return term → its strength in the document, 0 to `STRONGEST`: BM25F without the rarity, which
     only a query knows.
     """
-    found: dict[str, float] = {}
-    for field_, texts in (
-        (NAME, (document.name,)),
-        (TAGS, document.tags),
-        (DESCRIPTION, (document.description,)),
-        (EXAMPLES, document.examples),
-        (PARAMETER_NAMES, document.parameters),
-        (PARAMETER_DESCRIPTIONS, document.parameters.values()),
-        (INNER, document.inner),
-    ):
-        text = "\n".join(texts)[:FIELD_LIMIT]
-        words = list(terms(text))
-        each = field_.per_word(len(words))
-        for word in words:
-            found[word] = found.get(word, 0.0) + each
+    found = sum_fields(
+        (
+            (NAME, document.name),
+            (TAGS, "\n".join(document.tags)),
+            (DESCRIPTION, document.description),
+            (EXAMPLES, "\n".join(document.examples)),
+            (PARAMETER_NAMES, "\n".join(document.parameters)),
+            (PARAMETER_DESCRIPTIONS, "\n".join(document.parameters.values())),
+            (INNER, "\n".join(document.inner)),
+        ),
+        terms,
+    )
     names = list_names(document.aliases)
     for word, strength in _name_strengths(names, terms).items():
         found[word] = found.get(word, 0.0) + strength
     for text in (*names, *document.examples):
         for shape in find_shapes(normalize_spelling(text[:FIELD_LIMIT])):
             found[shape] = SHAPE
-    return {term: STRONGEST * weight / (SATURATION + weight) for term, weight in found.items()}
+    return saturate(found)
+
+
+def sum_fields(
+    fields: Iterable[tuple[Field, str]], terms: Callable[[str], Iterable[str]]
+) -> dict[str, float]:
+    """Return term → its weight in all fields of a document together."""
+    found: dict[str, float] = {}
+    for field_, text in fields:
+        words = list(terms(text[:FIELD_LIMIT]))
+        each = field_.per_word(len(words))
+        for word in words:
+            found[word] = found.get(word, 0.0) + each
+    return found
+
+
+def saturate(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return term → its strength, which a repeated word adds less and less to."""
+    return {term: STRONGEST * weight / (SATURATION + weight) for term, weight in weights.items()}
 
 
 def list_names(aliases: Iterable[str]) -> list[str]:

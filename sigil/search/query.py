@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from sigil.search.dense import QueryVector
 from sigil.search.document import STRONGEST
-from sigil.search.group import Part
 from sigil.search.inflection import list_forms, split_compound
 from sigil.search.postings import rarity
 from sigil.search.spelling import MOST_SIMILAR, most_similar
@@ -38,6 +37,19 @@ FEWEST_RARE: Final = 0.8
 LEAST_SHARE: Final = 0.02
 ENOUGH: Final = 12.0
 MOST_SHARE: Final = 0.2
+
+
+class Vocabulary(Protocol):
+    """The terms of some documents."""
+
+    def __len__(self) -> int:
+        """Return the number of the documents."""
+
+    def count_holders(self, term: str) -> int:
+        """Return how many of them have a term."""
+
+    def similar_words(self, term: str) -> list[tuple[float, str]]:
+        """Return the terms that look like one, each with how much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +109,7 @@ class QueryWeights:
         return score / self.most if self.most else 0.0
 
 
-def weigh_terms(query: QueryTerms, parts: Sequence[Part]) -> QueryWeights:
+def weigh_terms(query: QueryTerms, parts: Sequence[Vocabulary]) -> QueryWeights:
     """Weigh the terms of a query as if there were no other documents than those of `parts`."""
     documents = sum(map(len, parts))
     holders = {term: _count_holders(term, parts) for term in query.weights}
@@ -122,7 +134,9 @@ def weigh_terms(query: QueryTerms, parts: Sequence[Part]) -> QueryWeights:
     return QueryWeights(weights, STRONGEST * most, rarity(1, documents), frozenset(sure))
 
 
-def _find_corrections(term: str, language: str, parts: Sequence[Part]) -> list[tuple[str, float]]:
+def _find_corrections(
+    term: str, language: str, parts: Sequence[Vocabulary]
+) -> list[tuple[str, float]]:
     """Return the words that an unknown one may have been meant to be, with what each counts."""
 
     def is_known(word: str) -> bool:
@@ -142,5 +156,5 @@ def _find_corrections(term: str, language: str, parts: Sequence[Part]) -> list[t
     return [(word, SIMILAR_WEIGHT) for word in most_similar(candidates)]
 
 
-def _count_holders(term: str, parts: Sequence[Part]) -> int:
+def _count_holders(term: str, parts: Sequence[Vocabulary]) -> int:
     return sum(part.count_holders(term) for part in parts)

@@ -223,6 +223,10 @@ class Tokenizer:
         plain, joined = self._split_terms(normalize_spelling(text))
         return plain + joined
 
+    def is_stop_word(self, term: str) -> bool:
+        """Return whether no query looks for a term, in whatever language it is."""
+        return term in self._stop_words
+
     def query_terms(self, text: str) -> QueryTerms:
         """Return the terms of a query without its stop words; its first `QUERY_LIMIT` characters
         are read.

@@ -15,6 +15,7 @@ import pytest
 
 from functions import overheard
 from functions.agent.access.roles import Rules
+from functions.agent.knowledge.record import make_draft
 from functions.agent.memory.history import History, HistoryEntry, Removal, RemovedStatements
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
@@ -85,6 +86,9 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
             things = Things(app.kv, scope, app.helpers.terms)
             things.save(Thing("fact", (name, "said", f"secret-{name}-thing"), "user", 1.0, 1.0,
                               who["sender"]))  # fmt: skip
+        for base in (app.open_knowledge("agent"), app.open_knowledge("team")):
+            base.add(make_draft(title=f"Of {name}", source="test", text=f"secret-{name}-knowledge",
+                                by=who["sender"], time=1.0), may_replace=False)  # fmt: skip
         home.queue.put(event(f"secret-{name}-waiting", **who))
         home.queue.put(event(f"secret-{name}-waiting-group", **{**GROUP, "sender": who["sender"]}))
         dead_letters.give_up(app.kv, event(f"secret-{name}-dead", **who), "why", 1.0)
@@ -104,7 +108,7 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
 
 
 SECRETS = (
-    "answer private later large memory memory-2 history statement thing waiting dead value name unread"
+    "answer private later large memory memory-2 history statement thing waiting dead value name unread knowledge"
 ).split()
 GROUP_SECRETS = ("group", "waiting-group", "heard", "archived")
 

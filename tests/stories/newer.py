@@ -35,7 +35,17 @@ PARTS = frozenset(
 """Fields whose objects are ours; in others (schemas, arguments, a guest's data) every name is
 somebody else's.
 """
-FOREIGN = ("reply#", "run#", "ledger#", "stored#", "thing-index", "artifact", "seen#", "usage#")
+FOREIGN = (
+    "reply#",
+    "run#",
+    "ledger#",
+    "stored#",
+    "thing-index",
+    "kb-index",
+    "artifact",
+    "seen#",
+    "usage#",
+)
 """Partitions whose values are no objects of ours, or are written once."""
 
 

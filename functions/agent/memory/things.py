@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from heapq import nlargest
 from math import exp2, log
 from operator import itemgetter
@@ -17,7 +18,7 @@ from msgspec import Meta
 
 from functions.agent.memory.answer_shapes import measure_fit
 from functions.agent.memory.helpers import Terms
-from functions.agent.memory.postings import BUCKETS, ThingPostings
+from functions.agent.memory.postings import BUCKETS, StoredPostings
 from functions.agent.memory.related_words import RelatedWords, is_spaced, load_related_words
 from functions.agent.memory.thing import (
     NAME_CHARACTERS,
@@ -178,7 +179,7 @@ class Things:
         self._kv = kv
         self._scope = scope
         self._terms = terms
-        self._index = ThingPostings(kv, scope, self._scan_terms)
+        self._index = StoredPostings(kv, partial(keys.thing_index, scope), self._scan_terms)
 
     def save(self, thing: Thing) -> SavedThing:
         """Write a thing over the one that it is, if that is there already.

@@ -206,6 +206,34 @@ def thing_index(scope: str, bucket: int) -> Key:
     return Key(f"thing-index#{scope}", f"{bucket:03d}")
 
 
+def team_of(root: str) -> str:
+    """Return the scope that a root and all agents below it share.
+
+    No escaped part holds a `?`, so no agent can be named like one.
+    """
+    return f"{escape(root)}?team"
+
+
+def knowledge_document(scope: str, id: str) -> Key:
+    """A document of the knowledge base of an agent (an `escape`d name) or of a team."""
+    return Key(f"kb#{scope}", id)
+
+
+def knowledge_totals(scope: str) -> Key:
+    """The size of a knowledge base, and what is being written or removed there."""
+    return Key(f"kb#{scope}", "totals")
+
+
+def knowledge_chunks(scope: str, serial: int, part: int) -> Key:
+    """A part of the chunks of one version of a document."""
+    return Key(f"kb-chunk#{scope}", f"{serial:010d}#{part:05d}")
+
+
+def knowledge_index(scope: str, bucket: int) -> Key:
+    """The terms of a bucket, and the chunks that each of them occurs in."""
+    return Key(f"kb-index#{scope}", f"{bucket:04d}")
+
+
 def budget_alert(agent: str, period: str) -> Key:
     """The mark that an alert was sent: a period's budget is used up."""
     return Key("alerted", f"{escape(agent)}#{period}")
@@ -652,7 +680,10 @@ PERSON_PARTITIONS = frozenset(
     ("person", "waiting", "first-owner-tries", "allowance", "link-tries", "link-code")
 )
 PERSONAL_OTHERS = frozenset(
-    ("usage dead trace run spent stored binding wakeup wakeup-run hook proposal").split()
+    (
+        "usage dead trace run spent stored binding wakeup wakeup-run hook proposal"
+        " kb kb-chunk kb-index"
+    ).split()
 )
 PERSONAL = (
     SESSION_PARTITIONS
@@ -708,6 +739,11 @@ def list_memory_partitions(scope: str) -> list[str]:
     return [f"{kind}#{scope}" for kind in sorted(MEMORY_PARTITIONS)]
 
 
+def list_knowledge_partitions(scope: str) -> list[str]:
+    """Return the partitions of the knowledge base of a scope."""
+    return [f"{kind}#{scope}" for kind in ("kb", "kb-chunk", "kb-index")]
+
+
 def list_memory_items(scope: str) -> list[Key]:
     """Return the items that a memory may have in partitions of all memories.
 
@@ -727,11 +763,12 @@ def stored_partition(owner: str) -> str:
 
 
 def read_agent(partition: str) -> str:
-    """Return the agent (an `escape`d name) whose mailbox or schedules a partition has, empty for
-    all others.
+    """Return the agent (an `escape`d name) whose mailbox, schedules or knowledge a partition has,
+    empty for all others.
     """
     kind, _, rest = partition.partition("#")
-    return rest if kind in ("mail", "wakeup", "wakeup-run", "proposal") and "#" not in rest else ""
+    kinds = ("mail", "wakeup", "wakeup-run", "proposal", "kb")
+    return rest if kind in kinds and "#" not in rest and "?" not in rest else ""
 
 
 def read_scope(partition: str) -> str:

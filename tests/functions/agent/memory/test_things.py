@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
 
-from functions.agent.memory.postings import MOST, ThingPostings
+from functions.agent.memory.postings import MOST, StoredPostings
 from functions.agent.memory.thing import Kind, Thing, check_thing
 from functions.agent.memory.things import Things
 from functions.wiring import make_helpers
@@ -142,7 +143,7 @@ def test_two_workers_that_write_at_once_lose_nothing() -> None:
 def test_a_word_that_stands_in_everything_keeps_its_newest_things_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    index = ThingPostings(MemoryKV(), S, list)
+    index = StoredPostings(MemoryKV(), partial(keys.thing_index, S), list)
     for id in range(20):
         index.add(id, {"tea", f"word{id}"})
     monkeypatch.setattr("functions.agent.memory.postings.MOST", 5)
@@ -270,7 +271,7 @@ def test_the_terms_of_ten_thousand_things_are_in_items_that_any_store_takes() ->
             return super().put(key, value, expect=expect, ttl=ttl)
 
     kv: KV = Sizes()
-    index = ThingPostings(kv, S, list)
+    index = StoredPostings(kv, partial(keys.thing_index, S), list)
     for id in range(MOST + 500):
         index.add(id, {"common", "also-common", f"word{id % 700}"})
 
@@ -316,10 +317,10 @@ def test_whoever_writes_the_index_at_the_same_time_is_in_it_too_and_nobody_twice
             self, key: Key, value: bytes, *, expect: Expect = None, ttl: float | None = None
         ) -> str:
             while others:
-                ThingPostings(self, S, list).add(others.pop(), {"tea"})
+                StoredPostings(self, partial(keys.thing_index, S), list).add(others.pop(), {"tea"})
             return super().put(key, value, expect=expect, ttl=ttl)
 
-    index = ThingPostings(Overtaken(), S, list)
+    index = StoredPostings(Overtaken(), partial(keys.thing_index, S), list)
     for _ in range(2):
         index.add(1, {"tea"})
     assert index.find(["tea"]) == {"tea": (2, 1)}

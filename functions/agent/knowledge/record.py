@@ -1,0 +1,238 @@
+"""The records of a knowledge base: documents with where they are from, and their chunks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from functions.agent.memory.thing import fold
+from functions.agent.sanitize import clean_text
+from sigil.errors import UsageError, one_line
+from sigil.storage.stored import Shape, Stored
+
+TITLE_CHARACTERS: Final = 200
+SOURCE_CHARACTERS: Final = 500
+AUTHOR_CHARACTERS: Final = 200
+TAG_CHARACTERS: Final = 40
+TAGS_MOST: Final = 20
+TEXT_CHARACTERS: Final = 2_000_000
+"""A document has at most so many characters."""
+TIME_MOST: Final = 1e11
+SURE: Final = 1.0
+"""The confidence in a document of which nobody says how sure it is."""
+_ID: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
+_TAG: Final = re.compile(r"[^\W_](?:[\w.:-]*\w)?")
+
+Serial = Annotated[int, Meta(ge=0, lt=1 << 32)]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document as somebody wants it kept. `time` is when its source said so, in seconds since
+    1970; `by` is who adds it.
+    """
+
+    title: str
+    source: str
+    text: str
+    by: str
+    time: float
+    author: str = ""
+    confidence: float = SURE
+    tags: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits, the same for the same title of the same source."""
+        return sha256("\0".join((fold(self.source), fold(self.title))).encode()).hexdigest()[:16]
+
+    @property
+    def digest(self) -> str:
+        """A hash of the text."""
+        return sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeDocument(Stored):
+    """A document: what it is called, and its provenance.
+
+    `author` wrote it, `time` is when (seconds since 1970), and `confidence` how sure it is, 0 to 1.
+    `by` has added it, `at`. `serial` is the number of its version, 0 while the first one is being
+    written, and `writing` that of the version which is being written, 0 for none.
+    """
+
+    title: str
+    source: str
+    author: str
+    time: float
+    confidence: float
+    by: str
+    at: float
+    digest: str
+    characters: int
+    chunks: int
+    tags: tuple[str, ...] = ()
+    serial: Serial = 0
+    writing: Serial = 0
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether a version of it can be found."""
+        return self.serial > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk(Stored):
+    """A part of a document, the headings above it, and its first and last line."""
+
+    text: str
+    headings: tuple[str, ...]
+    first: int
+    last: int
+
+    @property
+    def place(self) -> str:
+        """The place in words: `Refunds > Opened goods, lines 12-18`."""
+        lines = f"line {self.first}"
+        if self.last > self.first:
+            lines = f"lines {self.first}-{self.last}"
+        return ", ".join(filter(None, (" > ".join(self.headings), lines)))
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkGroup(Stored):
+    """Some chunks of one version of the document `id`, whose title and tags their terms have too.
+    `start` is the number of the first of them.
+    """
+
+    id: str
+    title: str
+    tags: tuple[str, ...]
+    start: int
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pending(Stored):
+    """A change of a document that has begun, `at` (seconds since 1970), and has not ended.
+
+    `chunks` has for each version of the document that may have to go how many chunks it has.
+    """
+
+    id: str
+    at: float
+    chunks: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeTotals(Stored):
+    """How many chunks a knowledge base has, the serial of its next version, and what has begun."""
+
+    chunks: Annotated[int, Meta(ge=0)] = 0
+    next: Serial = 1
+    pending: Mapping[str, Pending] = field(default_factory=dict)
+
+
+DOCUMENT: Final = Shape[KnowledgeDocument](KnowledgeDocument)
+GROUP: Final = Shape[ChunkGroup](ChunkGroup)
+TOTALS: Final = Shape[KnowledgeTotals](KnowledgeTotals, required=("chunks", "next"))
+
+
+def is_id(text: str) -> bool:
+    """Return whether the text can be a document's id."""
+    return _ID.fullmatch(text) is not None
+
+
+def describe_document(id: str, record: KnowledgeDocument, scope: str) -> dict[str, object]:
+    """Return a document as programs see it, with times in seconds since 1970."""
+    return {
+        "id": id,
+        "scope": scope,
+        "title": record.title,
+        "source": record.source,
+        "author": record.author or record.by,
+        "time": record.time,
+        "confidence": record.confidence,
+        "tags": list(record.tags),
+        "by": record.by,
+        "at": record.at,
+        "characters": record.characters,
+        "chunks": record.chunks,
+        "digest": record.digest,
+    }
+
+
+def make_draft(
+    *,
+    title: str,
+    source: str,
+    text: str,
+    by: str,
+    time: float,
+    author: str = "",
+    confidence: float = SURE,
+    tags: Sequence[str] = (),
+) -> Draft:
+    """Return a document in clean texts; `UsageError` EINVAL or ETOOBIG for one that is none.
+
+    A document without a source is refused: nobody could tell what it is worth.
+    """
+    cleaned = clean_text(text)
+    if not cleaned.strip():
+        raise _refuse("text is empty", "give the document's own words")
+    if len(cleaned) > TEXT_CHARACTERS:
+        raise UsageError(
+            "ETOOBIG",
+            f"text has {len(cleaned):,} characters",
+            source="knowledge",
+            suggestion=f"at most {TEXT_CHARACTERS:,}: add it in parts with titles of their own",
+        )
+    if not 0 <= confidence <= 1:
+        raise _refuse("confidence is a number from 0 to 1", "leave it out for 1")
+    if not 0 <= time < TIME_MOST:
+        raise _refuse("time is no time of a calendar", "leave it out for now")
+    return Draft(
+        title=_check_line("title", title, TITLE_CHARACTERS, "say what the document is called"),
+        source=_check_line(
+            "source",
+            source,
+            SOURCE_CHARACTERS,
+            "say where it is from: an address, a file, or who said it",
+        ),
+        text=cleaned,
+        by=one_line(by, AUTHOR_CHARACTERS),
+        time=time,
+        author=one_line(clean_text(author), AUTHOR_CHARACTERS),
+        confidence=round(confidence, 3),
+        tags=check_tags(tags),
+    )
+
+
+def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """Return tags in small letters, each once; `UsageError` EINVAL for what is none."""
+    found = tuple(dict.fromkeys(clean_text(tag).strip().casefold() for tag in tags))
+    for tag in found:
+        if len(tag) > TAG_CHARACTERS or not _TAG.fullmatch(tag):
+            hint = f"a word of at most {TAG_CHARACTERS} characters, such as refunds"
+            raise _refuse(f"{one_line(tag, TAG_CHARACTERS)!r} is no tag", hint)
+    if len(found) > TAGS_MOST:
+        raise _refuse(f"a document has at most {TAGS_MOST} tags", "keep those that people ask for")
+    return found
+
+
+def _check_line(name: str, text: str, most: int, hint: str) -> str:
+    line = one_line(clean_text(text), most + 1)
+    if not line:
+        raise _refuse(f"{name} is missing", hint)
+    if len(line) > most:
+        raise _refuse(f"{name} has over {most} characters", hint)
+    return line
+
+
+def _refuse(message: str, suggestion: str) -> UsageError:
+    return UsageError("EINVAL", message, source="knowledge", suggestion=suggestion)
