@@ -33,7 +33,10 @@ _INQUIRY = re.compile(
 """The commands that only read. No command that changes a chat may be here: they are answered
 without waiting for the chat's turns.
 """
-PRESSED: Final = re.compile(r"/(?:approve|deny) [0-9a-f]{6,12}", re.ASCII)
+PRESSED: Final = re.compile(
+    r"/(?:approve|deny) [0-9a-f]{6,12}|/done [0-9a-f]{12}|/snooze [0-9a-f]{12} (?:10m|1h|tomorrow)",
+    re.ASCII,
+)
 """The commands that a button below a message may send; a press counts as that command."""
 PRESS: Final = "press"
 """The name in the `data` of a press by which its platform is told that it came."""

@@ -26,6 +26,7 @@ from functions.agent.commands import groups, pairing, table
 from functions.agent.commands.command import CommandCall
 from functions.agent.commands.control import handle_control
 from functions.agent.commands.snooze import answer_reminder
+from functions.agent.commands.snooze import make_buttons as make_reminder_buttons
 from functions.agent.commands.time_zone import suggest_city
 from functions.agent.context import Preamble
 from functions.agent.eviction import archive_messages, evict, note_enough_unheard
@@ -775,6 +776,7 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         if not is_collection:
             document = hold_back(document, app.redact(text))
         return close_turn(opened.with_document(document), app, turn, "", in_history=False)
+    is_alone = not document.held
     if document.held:
         text = "\n\n".join((text, *document.held) if is_collection else (*document.held, text))
         opened = opened.with_document(replace(document, held=()))
@@ -785,6 +787,10 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
     buttons: tuple[Button, ...] = ()
     if isinstance(asked, str):
         buttons = approvals.make_buttons([asked], choose_texts_for(event, document))
+    reminder = event.data.get("wakeup")
+    if isinstance(reminder, str) and is_alone and event.by == event.session:
+        # in the person's own chat, where everybody may snooze
+        buttons = make_reminder_buttons(reminder, choose_texts_for(event, document))
     opened = opened.with_document(document)
     return close_turn(opened, app, turn, text, in_history=False, buttons=buttons)
 

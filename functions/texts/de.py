@@ -850,6 +850,11 @@ class German(Texts):
     snooze_set = "Ich sage „{text}“ noch einmal: {when}. `/done` nimmt es zurück."
     snooze_keeps = "Die eigenen Zeiten bleiben."
     reminder_done = "Erledigt: „{text}“."
+    reminder_is_done = "„{text}“ ist schon erledigt."
+    button_ten_minutes = "In 10 Min."
+    button_hour = "In 1 Std."
+    button_tomorrow = "Morgen"
+    button_done = "Erledigt"
     reminder_again = "Sie kommt wieder um {time}; `/wakeups` beendet sie ganz."
     wakeup_snoozed = "noch einmal"
     remind_how = (

@@ -727,6 +727,11 @@ class Texts:
     snooze_set = "I will say “{text}” once more: {when}. `/done` takes it back."
     snooze_keeps = "Its own times stay."
     reminder_done = "Done: “{text}”."
+    reminder_is_done = "“{text}” is done already."
+    button_ten_minutes = "In 10 min"
+    button_hour = "In 1 h"
+    button_tomorrow = "Tomorrow"
+    button_done = "Done"
     reminder_again = "It comes again at {time}; `/wakeups` ends it for good."
     wakeup_snoozed = "once more"
     remind_how = (

@@ -699,6 +699,11 @@ class Chinese(Texts):
     snooze_set = "到时我再说一次“{text}”：{when}。`/done` 可以取消。"
     snooze_keeps = "它原来的时间不变。"
     reminder_done = "完成：“{text}”。"
+    reminder_is_done = "“{text}”已经完成了。"
+    button_ten_minutes = "10 分钟后"
+    button_hour = "1 小时后"
+    button_tomorrow = "明天"
+    button_done = "完成"
     reminder_again = "下一次是 {time}；`/wakeups` 可以让它不再来。"
     wakeup_snoozed = "再说一次"
     remind_how = (

@@ -13,7 +13,7 @@ from functions.agent.policy.gate import Gate
 from functions.agent.schedules.chat_schedules import ChatSchedules
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle
-from functions.events import Event
+from functions.events import PRESS, Event
 from functions.texts.en import Texts
 from functions.time.time_zone import DAY_SECONDS
 from sigil.protocol import Json
@@ -75,6 +75,8 @@ class CommandCall:
     def find_time(self) -> float:
         """Return when the message was sent: that is what “now” means, though it may have waited."""
         now = self.app.clock.now()
+        if PRESS in self.event.data:
+            return now  # a press has the time of the message above the button
         is_near = abs(now - self.event.at) < DAY_SECONDS
         return min(self.event.at, now) if is_near else now
 

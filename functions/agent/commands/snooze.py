@@ -1,6 +1,7 @@
 """/snooze says a reminder once more, later, and /done is rid of it.
 
-A few plain words right below a reminder, such as “later” and “done”, do the same without a model.
+A few plain words right below a reminder, such as “later” and “done”, do the same without a model,
+and so do the buttons below it, whose commands name the reminder by its id.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import GUEST_MOST, Schedule
 from functions.agent.schedules.when import When
+from functions.events import Button
 from functions.texts.en import Texts
 from functions.time.time_zone import DAY_SECONDS, format_clock
 from sigil.errors import Refused, UsageError, one_line
@@ -22,6 +24,8 @@ LATER_SECONDS: Final = 600
 """“Later” alone means so many seconds."""
 SHOWN_CHARACTERS: Final = 200
 ANSWER_CHARACTERS: Final = 60
+_IDENTIFIED: Final = re.compile(r"([0-9a-f]{12})(?:\s+(\S.*))?", re.DOTALL | re.ASCII)
+"""The id of a reminder, which a button sends, and the words behind it."""
 _NUMBERED: Final = re.compile(r"#?(\d{1,9})\s+(\S.*)", re.DOTALL | re.ASCII)
 _NUMBER: Final = re.compile(r"#?(\d{1,9})", re.ASCII)
 _CJK: Final = re.compile("[\u3400-\u9fff]")
@@ -44,6 +48,9 @@ _LATER: Final = re.compile(
 def run_snooze(call: CommandCall) -> CommandResult:
     """Say the last reminder of the chat, or the one of a number, once more at a later time."""
     texts = call.texts
+    match = _IDENTIFIED.fullmatch(call.text)
+    if match:
+        return _snooze_identified(call, match[1], match[2] or "")
     number, words = _split_number(call)
     reminder = _find_said(call, number)
     if reminder is None:
@@ -58,6 +65,12 @@ def run_snooze(call: CommandCall) -> CommandResult:
 def run_done(call: CommandCall) -> CommandResult:
     """End the last reminder of the chat, or the one of a number: it is not said once more."""
     texts = call.texts
+    named = _IDENTIFIED.fullmatch(call.text)
+    if named:
+        reminder = _find_identified(call, named[1])
+        if reminder is None:
+            return call.reply(texts.snooze_none)
+        return _tell_done(call, reminder) if _is_done(call, reminder) else _end(call, reminder)
     match = _NUMBER.fullmatch(call.text)
     if call.text and not match:
         return call.reply(texts.snooze_how)
@@ -66,6 +79,36 @@ def run_done(call: CommandCall) -> CommandResult:
     if reminder is None:
         return call.reply(_tell_unknown(number, texts))
     return _end(call, reminder)
+
+
+def _snooze_identified(call: CommandCall, id: str, words: str) -> CommandResult:
+    """Say the reminder of an id once more. The same button pressed again changes nothing."""
+    reminder = _find_identified(call, id)
+    if reminder is None:
+        return call.reply(call.texts.snooze_none)
+    if _is_done(call, reminder):
+        return _tell_done(call, reminder)
+    try:
+        when = _read_time(words, call)
+    except UsageError as question:
+        return call.reply(question.message)
+    wait = when.at - call.find_time()
+    for each in _list_extra(call, _find_root(reminder)):
+        known = each.schedule
+        is_same_wait = abs(known.when.at - known.since - wait) < 1.0
+        if known.when.at == when.at or is_same_wait:
+            return call.reply(_describe_snooze(call, reminder, known.when))
+    return _snooze(call, reminder, when)
+
+
+def make_buttons(id: str, texts: Texts) -> tuple[Button, ...]:
+    """Return the buttons below a reminder: what they send is a command like any other."""
+    return (
+        Button(texts.button_ten_minutes, f"/snooze {id} 10m"),
+        Button(texts.button_hour, f"/snooze {id} 1h"),
+        Button(texts.button_tomorrow, f"/snooze {id} tomorrow"),
+        Button(texts.button_done, f"/done {id}"),
+    )
 
 
 def answer_reminder(call: CommandCall) -> CommandResult | None:
@@ -138,6 +181,24 @@ def _find_said(call: CommandCall, number: int) -> Schedule | None:
     return found[-1] if found else None
 
 
+def _find_identified(call: CommandCall, id: str) -> Schedule | None:
+    found = [each.schedule for each in _list_said(call) if each.schedule.id == id]
+    return found[-1] if found else None
+
+
+def _is_done(call: CommandCall, reminder: Schedule) -> bool:
+    """Return whether somebody has said so since the reminder was said last."""
+    last = reminder.last
+    ids = (reminder.id, _find_root(reminder))
+    done = [each.schedule.done for each in call.schedules.scan() if each.schedule.id in ids]
+    return last is not None and max(done, default=0.0) >= last.ended
+
+
+def _tell_done(call: CommandCall, reminder: Schedule) -> CommandResult:
+    shown = one_line(reminder.say, SHOWN_CHARACTERS)
+    return call.reply(call.texts.reminder_is_done.format(text=shown))
+
+
 def _find_root(reminder: Schedule) -> str:
     """Return the id of the reminder that somebody made, of which this may be one time more."""
     return reminder.snoozed or reminder.id
@@ -173,8 +234,6 @@ def _read_time(words: str, call: CommandCall) -> When:
 
 
 def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
-    from functions.agent.schedules.description import describe_when
-
     texts = call.texts
     now = call.find_time()
     allowed = call.make_gate().decide("schedule")
@@ -209,14 +268,23 @@ def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
     for each in before:
         if each.schedule.id != made.id:
             each.schedules.drop(each.schedule.id)
+    return call.reply(_describe_snooze(call, reminder, when))
+
+
+def _describe_snooze(call: CommandCall, reminder: Schedule, when: When) -> str:
+    """Return the sentences that say when a reminder is said once more."""
+    from functions.agent.schedules.description import describe_when
+
+    texts = call.texts
     said = texts.snooze_set.format(
-        text=one_line(reminder.say, SHOWN_CHARACTERS), when=describe_when(when, texts, now)
+        text=one_line(reminder.say, SHOWN_CHARACTERS),
+        when=describe_when(when, texts, call.find_time()),
     )
     if reminder.when.kind != "at" and not reminder.is_over:
         said = f"{said} {texts.snooze_keeps}"
     if call.event.platform == "terminal":
         said = f"{said} {texts.remind_at_terminal}"
-    return call.reply(said)
+    return said
 
 
 def _end(call: CommandCall, reminder: Schedule) -> CommandResult:
@@ -225,6 +293,10 @@ def _end(call: CommandCall, reminder: Schedule) -> CommandResult:
     root = _find_root(reminder)
     for each in _list_extra(call, root):
         each.schedules.drop(each.schedule.id)
+    # the buttons that are left below it say so
+    for each in list(call.schedules.scan()):
+        if each.schedule.id in (root, reminder.id) and each.schedule.last:
+            each.schedules.note_done(each.schedule.id, call.app.clock.now())
     said = texts.reminder_done.format(text=one_line(reminder.say, SHOWN_CHARACTERS))
     found = call.schedules.find(root)
     if found and not found.schedule.paused:

@@ -94,7 +94,8 @@ class Schedule(Stored):
     look, and it does not look before `asleep` (seconds since 1970). `known` has the versions of
     what it has seen (see `functions/agent/schedules/heartbeat.py`).
 
-    `snoozed` is the id of the reminder that it says once more.
+    `snoozed` is the id of the reminder that it says once more. `done` is when somebody said that
+    what it reminds of is done (seconds since 1970).
 
     `runs` counts how often it came about, `skipped` how often a run was still on, `missed` how
     often nobody was there; `failures` counts the runs that failed in a row. `running` is the event
@@ -128,6 +129,7 @@ class Schedule(Stored):
     asleep: Time = later(0.0)
     known: Mapping[str, str] = later(default_factory=dict, hash=False)
     behaviour: str = later("")
+    done: Time = later(0.0)
 
     @property
     def is_over(self) -> bool:
@@ -490,6 +492,10 @@ class Schedules:
             return replace(known, behaviour=chosen, model=known.model if model is None else model)
 
         return None if self._is_gone(id) else self._change(id, change)
+
+    def note_done(self, id: str, now: float) -> None:
+        """Write down that what a reminder says is done."""
+        self._change(id, lambda known: replace(known, done=now))
 
     def move(self, schedule: Schedule, due: float) -> bool:
         """Let a schedule be due at another time than it said; False when it was changed

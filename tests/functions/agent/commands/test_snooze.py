@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from functions.agent.agents.record import add_agent, make_record
 from functions.agent.schedules.schedule import Schedules
+from functions.events import PRESSED
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.agent.commands.test_remind import Desk
+from tests.functions.agent.commands.test_remind import MONDAY, Desk
 from tests.functions.chats import Chats
-from tests.functions.people import GUEST, platform
+from tests.functions.people import GUEST, OWNER, platform
 
 MINUTE = 60.0
 
@@ -169,3 +171,101 @@ def test_what_a_turn_made_before_it_crashed_is_not_made_again_after_it_was_said(
     wanted = replace(said, id="", due=0.0, runs=0, last=None, number=0)
     assert schedules.add(wanted) == (said, False)
     assert desk.wait(MINUTE) == []
+
+
+def find_buttons(desk: Desk) -> dict[str, str]:
+    """Return the commands of the buttons below the last message, by label."""
+    markup = desk.chats.bot.messages[-1].get("reply_markup", {"inline_keyboard": []})
+    return {
+        each["text"]: each["callback_data"] for row in markup["inline_keyboard"] for each in row
+    }
+
+
+def press(desk: Desk, command: str, presser: int = OWNER, chat: int = OWNER) -> str:
+    """Press a button below a message of long ago, and return what is said then."""
+    desk.number += 1
+    message = {"message_id": 1, "date": int(MONDAY), "chat": {"id": chat, "type": "private"}}
+    user = {"id": presser, "is_bot": False, "first_name": "Ada"}
+    body = {"id": "77", "from": user, "message": message, "data": command}
+    update = orjson.dumps({"update_id": desk.number, "callback_query": body})
+    for event in desk.chats.runtime.channels["telegram"].parse(update):
+        desk.chats.runtime.queue.put(event)
+    before = len(desk.chats.list_texts())
+    desk.chats.work_off()
+    return "\n".join(desk.chats.list_texts()[before:])
+
+
+def test_a_reminder_has_buttons_that_say_it_later_or_are_done_with_it(desk: Desk) -> None:
+    remind(desk)
+    buttons = find_buttons(desk)
+    assert list(buttons) == ["In 10 min", "In 1 h", "Tomorrow", "Done"]
+    assert all(PRESSED.fullmatch(each) for each in buttons.values())
+    for label, minutes in (("In 10 min", 10), ("In 1 h", 60)):
+        desk.wait(5 * MINUTE)
+        assert "“call Bob” once more" in press(desk, buttons[label])
+        assert desk.wait((minutes - 1) * MINUTE) == []
+        assert desk.wait(MINUTE) == ["call Bob"]
+        buttons = find_buttons(desk)
+    assert "09:00" in press(desk, buttons["Tomorrow"])
+    assert press(desk, buttons["Done"]) == "Done: “call Bob”."
+    assert desk.wait(2 * 86_400.0) == []
+    assert find_buttons(desk) == {}
+
+
+def test_a_button_that_is_pressed_twice_counts_once_and_another_one_moves_it(desk: Desk) -> None:
+    remind(desk)
+    buttons = find_buttons(desk)
+    first = press(desk, buttons["In 1 h"])
+    desk.wait(MINUTE)
+    assert press(desk, buttons["In 1 h"]) == first
+    assert desk.wait(59 * MINUTE) == ["call Bob"]
+    assert desk.wait(2 * 60 * MINUTE) == []
+    press(desk, buttons["Tomorrow"])
+    press(desk, buttons["In 10 min"])
+    assert desk.wait(10 * MINUTE) == ["call Bob"]
+    assert desk.wait(2 * 86_400.0) == []
+
+
+def test_an_old_button_says_that_it_is_done(desk: Desk) -> None:
+    remind(desk)
+    buttons = find_buttons(desk)
+    press(desk, buttons["In 10 min"])
+    desk.wait(10 * MINUTE)
+    assert press(desk, find_buttons(desk)["Done"]) == "Done: “call Bob”."
+    for old in buttons.values():
+        assert press(desk, old) == "“call Bob” is done already."
+
+
+def test_the_words_make_the_buttons_old_as_well(desk: Desk) -> None:
+    remind(desk)
+    buttons = find_buttons(desk)
+    desk.tell("done")
+    assert press(desk, buttons["In 1 h"]) == "“call Bob” is done already."
+
+
+def test_a_button_of_one_that_came_again_works_again(desk: Desk) -> None:
+    desk.tell("/remind every day at 13:00 walk")
+    assert desk.wait(60 * MINUTE) == ["walk"]
+    assert "It comes again" in press(desk, find_buttons(desk)["Done"])
+    assert desk.wait(86_400.0) == ["walk"]
+    assert "Its own times stay" in press(desk, find_buttons(desk)["In 10 min"])
+
+
+def test_nobody_elses_press_counts(desk: Desk) -> None:
+    remind(desk)
+    buttons = find_buttons(desk)
+    stranger = 999
+    press(desk, buttons["Done"], presser=stranger, chat=stranger)
+    # the id of a reminder is worth nothing in another chat
+    assert "No reminder was said here" in press(desk, buttons["Done"], presser=GUEST, chat=GUEST)
+    press(desk, buttons["Done"].replace("/done", "/halt"))
+    assert "“call Bob” once more" in press(desk, buttons["In 10 min"])
+
+
+def test_in_a_group_a_reminder_has_no_buttons(desk: Desk) -> None:
+    group = {"id": -100, "type": "supergroup"}
+    entity = [{"type": "bot_command", "offset": 0, "length": 7}]
+    desk.chats.write(1, "/remind in 20 minutes call Bob", chat=group, entities=entity, date=int(desk.wall.now))  # fmt: skip
+    desk.chats.work_off()
+    assert desk.wait(20 * MINUTE) == ["call Bob"]
+    assert find_buttons(desk) == {}
