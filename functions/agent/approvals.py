@@ -20,7 +20,7 @@ from functions.agent.policy.proposals import (
     make_proposal,
 )
 from functions.agent.posts import Post
-from functions.agent.sanitize import clean_text
+from functions.agent.sanitize import escape_unseen
 from functions.agent.session.document import Turn
 from functions.events import PRESSED, Button, Event, Sender
 from functions.texts.en import Texts
@@ -53,7 +53,7 @@ def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: As
     posts = []
     for owner in _list_owners(app):
         texts = choose_texts_for(replace(event, text=""))
-        text = describe_proposal(proposal, texts.proposal_for_owner, app, app.zone)
+        text = describe_proposal(proposal, texts.proposal_for_owner, app, app.zone, texts=texts)
         data: dict[str, Json] = {"from": "approval", ASKS: proposal.id}
         posts.append(Post("say", app.root, owner, text, data=data))
     return Asked(proposal, tuple(posts))
@@ -166,12 +166,23 @@ def settle(app: App, proposal: Proposal) -> None:
         app.proposals.settle(proposal.id)
 
 
-def describe_proposal(proposal: Proposal, pattern: str, app: App, zone: str) -> str:
+def describe_proposal(
+    proposal: Proposal,
+    pattern: str,
+    app: App,
+    zone: str,
+    *,
+    texts: Texts,
+    most: int = SHOWN_CHARACTERS,
+) -> str:
     """Return a proposal in the words of a pattern: its id, its acts, the very arguments, who asks
-    and until when it waits.
+    and until when it waits. It says how many characters of the arguments it leaves out above
+    `most`, so that nobody approves what they could not see without knowing it.
     """
-    arguments = one_line(clean_text(proposal.arguments), SHOWN_CHARACTERS).replace("`", "ˋ")
-    return pattern.format(
+    whole = escape_unseen(proposal.arguments).replace("`", "ˋ")
+    arguments = one_line(whole, most)
+    left_out = len(whole) - len(arguments)
+    described = pattern.format(
         id=proposal.id,
         acts=", ".join(proposal.acts),
         arguments=arguments,
@@ -179,3 +190,6 @@ def describe_proposal(proposal: Proposal, pattern: str, app: App, zone: str) -> 
         session=proposal.session,
         time=format_clock(proposal.until, zone, app.clock.now()),
     )
+    if not left_out:
+        return described
+    return f"{described} {texts.proposal_more.format(count=left_out, id=proposal.id)}"

@@ -70,6 +70,26 @@ def clean_text(text: str) -> str:
     return _JOINS.sub("\u200d", text).replace("\ue000", "")
 
 
+ESCAPED_CHARACTERS = 12
+"""One character has at most so many where it is escaped."""
+
+
+def escape_unseen(text: str) -> str:
+    """Return a text in which every character that nobody sees is escaped as in JSON.
+
+    Whoever reads it sees all that a program would read.
+    """
+    if text.isprintable() and not _UNSEEN.search(text):
+        return text
+    escaped = []
+    for character in text:
+        if character == " " or (character.isprintable() and not _UNSEEN.match(character)):
+            escaped.append(character)
+        else:
+            escaped.append(json.dumps(character)[1:-1])
+    return "".join(escaped)
+
+
 def find_unseen(text: str) -> int | None:
     """Return the position of the first character that `clean_text` would remove, None for none."""
     plain = text.replace("\r\n", "\n")

@@ -402,7 +402,7 @@ def _pass_gate(
     if offer.kind == "host":
         acts += context.list_acts(offer, context.places.get(call.id, call.id), arguments)
     elif not context.gate.denies("call", offer.name):
-        acts += context.gate.list_network_acts(context.registry, offer, context.caller)
+        acts += context.gate.list_reached_acts(context.registry, offer, context.caller)
     context.gate.require_call(acts, AskedCall(call.name, call.arguments, offer))
 
 

@@ -1024,7 +1024,10 @@ def _run_and_close(
         zone = app.find_zone(opened.document)
         waiting = approvals.list_waiting(app, turn)
         pattern = rounds.texts.proposal_waits
-        asked = [approvals.describe_proposal(each, pattern, app, zone) for each in waiting]
+        asked = [
+            approvals.describe_proposal(each, pattern, app, zone, texts=rounds.texts)
+            for each in waiting
+        ]
         buttons: tuple[Button, ...] = ()
         if context.role == "owner":
             buttons = approvals.make_buttons([each.id for each in waiting], rounds.texts)

@@ -209,6 +209,7 @@ class German(Texts):
         "Vorschlag {id} wurde genehmigt, konnte aber nicht ausgeführt werden: {acts}. Bitte noch"
         " einmal darum, wenn es noch gewünscht ist."
     )
+    proposal_more = "(Es sind noch {count:,} Zeichen mehr; `/proposals {id}` zeigt sie.)"
     proposals_none = "Nichts wartet auf deine Zustimmung."
     proposal_line = "- {id}: {acts}, mit `{arguments}`, für {by} in {session}, bis {time}"
     proposals_how = "`/approve ID` lässt es zu, `/deny ID` nicht."

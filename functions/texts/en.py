@@ -153,6 +153,7 @@ class Texts:
         "Proposal {id} was approved, but could not be done: {acts}. Ask for it again if it is still"
         " wanted."
     )
+    proposal_more = "(There are {count:,} more characters, which `/proposals {id}` shows.)"
     proposals_none = "Nothing waits for your approval."
     proposal_line = "- {id}: {acts}, with `{arguments}`, for {by} in {session}, until {time}"
     proposals_how = "`/approve ID` lets it happen, `/deny ID` does not."

@@ -156,6 +156,7 @@ class Chinese(Texts):
     proposal_denied = "我的主人拒绝了提案 {id}：{acts}。这件事不做了。"
     proposal_lapsed = "一天之内没有人决定提案 {id}：{acts}。这件事不做了。"
     proposal_undone = "提案 {id} 已批准，但没能执行：{acts}。如果还需要，请再提一次。"
+    proposal_more = "（还有 {count:,} 个字符，`/proposals {id}` 会全部显示。）"
     proposals_none = "没有等你批准的事。"
     proposal_line = "- {id}：{acts}，参数是 `{arguments}`，为 {by}，在 {session}，到 {time} 为止"
     proposals_how = "`/approve ID` 表示同意，`/deny ID` 表示不同意。"

@@ -102,8 +102,18 @@ wiring alone: a turn is done when they are sent. Of the queues, the agent may se
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*ENTRY_POINTS, "wiring", "personal_data", "backup")),
     **dict.fromkeys(
-        (*PACKAGES, "events", "overheard", "hooks"),
+        ("channels", "queues", "events", "overheard", "hooks"),
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),
+    ),
+    # a policy names hosts in the one spelling that grants have
+    "agent": (
+        "protocol",
+        "storage",
+        "errors",
+        "strict_json",
+        "json_fields",
+        "builtin_tools",
+        "network",
     ),
     "hook_endpoint": ("access", "errors", "protocol"),
     "plugins": ("errors",),

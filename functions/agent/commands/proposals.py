@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.approvals import approve, deny, describe_proposal, settle
+from functions.agent.approvals import (
+    SHOWN_CHARACTERS,
+    approve,
+    deny,
+    describe_proposal,
+    settle,
+)
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.policy.proposals import describe_decision
+from functions.agent.policy.proposals import ARGUMENTS_CHARACTERS, describe_decision
+from functions.agent.sanitize import ESCAPED_CHARACTERS
 from sigil.errors import SigilError, UsageError
 
 SHOWN_MOST: Final = 20
@@ -19,9 +26,17 @@ def run_proposals(call: CommandCall) -> CommandResult:
     app = call.app
     zone = app.find_zone(call.document)
     found = app.proposals.list_open()
+    if not call.event.private:
+        # nobody in a group reads what somebody asks for elsewhere
+        found = [each for each in found if each.session == call.event.session]
+    most = SHOWN_CHARACTERS
     if call.text:
         found = [each for each in found if each.id == call.text.lower()]
-    lines = [describe_proposal(each, texts.proposal_line, app, zone) for each in found[:SHOWN_MOST]]
+        most = ARGUMENTS_CHARACTERS * ESCAPED_CHARACTERS
+    lines = [
+        describe_proposal(each, texts.proposal_line, app, zone, texts=texts, most=most)
+        for each in found[:SHOWN_MOST]
+    ]
     if not lines:
         return call.reply(texts.proposals_none)
     return call.reply("\n".join([*lines, "", texts.proposals_how]))

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.agent.policy.act import Act, Actor, make_actor
-from functions.agent.policy.network import ANY, list_hosts
 from functions.agent.policy.proposals import AskedCall, Proposal
+from functions.agent.policy.reach import ANY, find_reach
 from functions.agent.policy.rules import (
     Decision,
     Policy,
@@ -27,6 +27,8 @@ from sigil.errors import Refused
 from sigil.protocol import Caller, Offer, Registry
 
 SOURCE: Final = "policy"
+ANYTHING: Final = {"call": "call any capability", "net": "net any host"}
+"""The acts that a call leads to, and what they are called where nobody can tell to which."""
 UNREAD: Final = (close_policy("no policy was read, so nothing is allowed"),)
 
 
@@ -81,7 +83,7 @@ class Gate:
 
     def decide(self, kind: str, target: str = "") -> Decision:
         """Return what becomes of an act."""
-        if kind == "net" and target == ANY:
+        if target == ANY and kind in ANYTHING:
             return self._decide_for_any(kind)
         act = Act(kind, normalize_target(kind, target))
         return choose_stricter(decide(policy, self.actor, act) for policy in self.policies)
@@ -135,17 +137,19 @@ class Gate:
                 asked.append((act, decision))
         return asked
 
-    def list_network_acts(
+    def list_reached_acts(
         self, registry: Registry, offer: Offer, caller: Caller
     ) -> tuple[Act, ...]:
-        """Return the acts of reaching the hosts that a call was granted; none where the policies
-        allow all of the network, so that there is nothing to look up.
+        """Return the acts that a call leads to: calls of other capabilities, and reaching the hosts
+        that were granted. None where the policies allow all of it, so that there is nothing to look
+        up.
         """
-        anything = self._decide_for_any("net")
-        if anything.effect == "allow":
+        restricted = [kind for kind in ANYTHING if self._decide_for_any(kind).effect != "allow"]
+        if not restricted:
             return ()
-        hosts = list_hosts(registry, f"{offer.name}@{offer.digest}", caller)
-        return tuple(Act("net", host) for host in sorted(hosts))
+        reach = find_reach(registry, f"{offer.name}@{offer.digest}", caller)
+        reached = {"call": reach.calls, "net": reach.hosts}
+        return tuple(Act(kind, name) for kind in restricted for name in sorted(reached[kind]))
 
     def _decide_for_any(self, kind: str) -> Decision:
         return choose_stricter(decide_for_any(policy, self.actor, kind) for policy in self.policies)
@@ -173,6 +177,13 @@ class Gate:
                 source=SOURCE,
                 suggestion="do without it, and say so",
             )
+        elif proposal.state == "approved":
+            refusal = PolicyRefusal(
+                "EAPPROVAL",
+                f"`{act}` was approved as proposal {proposal.id}, and is done by itself",
+                source=SOURCE,
+                suggestion="go on without it: what comes of it is said in this chat",
+            )
         else:
             refusal = PolicyRefusal(
                 "EAPPROVAL",
@@ -190,7 +201,8 @@ class Gate:
 
 def deny_act(decision: Decision, act: Act) -> PolicyRefusal:
     """Return the error for an act that is not allowed; it names the rule."""
-    shown = "net any host" if act == Act("net", ANY) else str(act)
+    shown = ANYTHING.get(act.kind, "") if act.target == ANY else ""
+    shown = shown or str(act)
     refusal = PolicyRefusal(
         "EPERM",
         f"the policy does not allow `{shown}`: {decision.rule}",

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final, Literal, NoReturn, get_args
 
 from functions.agent.policy.act import ACTORS, ACTS, EVERYBODY, NAMELESS, Act, Actor
-from sigil.errors import UsageError, one_line
+from sigil.errors import ToolError, UsageError, one_line
 from sigil.storage.toml_files import parse_table
 
 Effect = Literal["allow", "ask", "deny"]
@@ -173,6 +173,7 @@ def decide(policy: Policy, actor: Actor, act: Act) -> Decision:
     return _no_rule(act)
 
 
+@lru_cache(maxsize=256)
 def decide_for_any(policy: Policy, actor: Actor, kind: str) -> Decision:
     """Return the strictest decision on an act of this kind, whatever it is about: a capability that
     may read any page reaches every host that a rule names.
@@ -286,13 +287,34 @@ def parse_rule(text: str, line: int = 0) -> Rule:
         _refuse(f"{place}* stands at the beginning or the end of a target", "once")
     if act == "spend" and effect != "deny" and "*" in pattern:
         _refuse(f"{place}a rule that lets something be spent names the payee", "without *")
+    if act == "net":
+        pattern = _normalize_host(pattern, place)
     checked: Effect = "allow" if effect == "allow" else "ask" if effect == "ask" else "deny"
     return Rule(checked, who, act, normalize_target(act, pattern), text, line)
 
 
 def normalize_target(kind: str, target: str) -> str:
     """Return a target as rules and acts are compared: hosts and payees in small letters."""
-    return target.strip().casefold() if kind in ("net", "spend") else target.strip()
+    return target.strip().lower() if kind in ("net", "spend") else target.strip()
+
+
+def _normalize_host(pattern: str, place: str) -> str:
+    """Return a host, or a part of one with a `*`, in the one spelling that grants have."""
+    # a policy without such a rule, as the one that ships, needs nothing of it
+    from sigil.network.urls import parse_host_port
+
+    core = pattern.strip("*").strip(".")
+    is_part = "*" in pattern
+    if is_part and (not core or core.replace(".", "").isdecimal()):
+        return pattern
+    written = f"[{core.strip('[]')}]" if core.count(":") > 1 else core
+    if core.count(":") == 1:
+        _refuse(f"{place}a rule names a host without its port", f"write {core.partition(':')[0]}")
+    try:
+        host = parse_host_port(written, 1)[0]
+    except ToolError as problem:
+        _refuse(f"{place}{problem.message}", "write a host, such as api.example.com")
+    return pattern.replace(core, host) if is_part else host
 
 
 def _no_rule(act: Act) -> Decision:

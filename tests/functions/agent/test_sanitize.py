@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from functions.agent.memory.documents import check_document_text
 from functions.agent.sanitize import (
+    ESCAPED_CHARACTERS,
     clean_text,
     delimit_text,
     escape_delimiters,
+    escape_unseen,
     find_unseen,
     is_visible,
     sanitize_result,
@@ -268,3 +270,14 @@ def test_a_text_made_to_be_slow_is_not(part: str) -> None:
     began = time.process_time()
     is_visible(part * (10_000 // len(part)))
     assert time.process_time() - began < 5.0  # it takes milliseconds
+
+
+def test_what_nobody_sees_is_escaped_and_a_program_reads_the_same() -> None:
+    seen = 'éß 你好 👍 {"n": 2}'
+    assert escape_unseen(seen) == seen
+    hidden = json.dumps({"a\u202eb": "c\u200b\u3164\U000e0041\x7f\u00a0"}, ensure_ascii=False)
+    shown = escape_unseen(hidden)
+    assert shown.isprintable()
+    assert clean_text(shown) == shown
+    assert json.loads(shown) == json.loads(hidden)
+    assert len(escape_unseen("\U000e0041")) == ESCAPED_CHARACTERS

@@ -132,6 +132,31 @@ def test_a_capability_reaches_no_host_that_policy_denies_itself_or_through_anoth
     assert last_results(model)[3:] == [{"ok": 4}] * 3
 
 
+def test_what_may_not_be_called_is_not_called_by_another_capability_either(
+    agent: AgentRuntime, model: ScriptedModel
+) -> None:
+    registry = agent.app.registry
+    caller = {**SPEC, "permissions": {"call": ["double"]}, "name": "caller"}
+    outer = {**SPEC, "permissions": {"call": ["caller"]}, "name": "outer"}
+    needing = {**SPEC, "requires": ["double"], "name": "needing"}
+    for spec in (caller, outer, needing, {**SPEC, "name": "single"}):
+        registry.deploy(spec, Caller("main", owner=True))
+    names = ("caller", "outer", "needing", "single")
+    queries = [("sigil_query", {"query": name}) for name in names]
+    calls = [(f"cap_{name}", {"n": 2}) for name in names]
+    for rule, expected in (
+        ("deny guest call double", ["EPERM", "EPERM", "EPERM", ""]),
+        ("ask guest call double", ["EAPPROVAL", "EAPPROVAL", "EAPPROVAL", ""]),
+        ("deny guest call elsewhere", [""] * 4),
+    ):
+        set_policy(agent, rule)
+        model.then(call(*queries), call(*calls), say("done"))
+        tell(agent, "go", session=GUEST, sender=GUEST)
+        answers = last_results(model)[-4:]
+        assert [each.get("error", {}).get("code", "") for each in answers] == expected
+    assert {each.acts for each in agent.app.proposals.list_open()} == {("call double",)}
+
+
 def test_what_is_kept_in_memory_passes_the_gate(agent: AgentRuntime, model: ScriptedModel) -> None:
     set_policy(agent, "deny groups ingest *")
     keep = ("cap_remember", {"key": "tea", "value": "green", "source": "user"})

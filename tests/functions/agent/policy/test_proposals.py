@@ -14,6 +14,7 @@ from functions import worker
 from functions.agent import approvals
 from functions.agent.agents.bindings import bind
 from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.approvals import SHOWN_CHARACTERS
 from functions.agent.policy.proposals import OF_ONE_MOST, OPEN_MOST, OPEN_SECONDS
 from functions.agent.session.store import Sessions
 from functions.events import Event, Sender, order_of
@@ -286,6 +287,145 @@ def test_a_crash_anywhere_makes_an_approved_call_once_or_says_that_nobody_knows(
         if saves < crash_at:
             return
     raise AssertionError("the turn saves more often than that")
+
+
+def test_what_was_shown_is_what_runs_though_the_capability_was_changed_meanwhile(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+    shown = chats.runtime.app.proposals.find(id)
+    assert shown
+    registry = chats.runtime.app.registry
+    changed = {**SPEC, "execute": "return 'something else'"}
+    deployed = registry.deploy(changed, Caller("main", owner=True))
+    assert shown.offer
+    assert shown.offer.digest != deployed.offer.digest
+    chats.write(2, f"/approve {id}")
+    model.then(say("done"))
+    chats.work_off()
+    assert results(model.bodies[-1])[-1] == '{"ok":[4,1]}'
+
+
+def test_what_was_shown_and_is_gone_is_not_replaced_by_another(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+    registry = chats.runtime.app.registry
+    registry.remove("double", Caller("main", owner=True))  # type: ignore[attr-defined]
+    changed = {**SPEC, "execute": "return 'something else'"}
+    registry.deploy(changed, Caller("main", owner=True))
+    chats.write(2, f"/approve {id}")
+    model.then(say("it is gone"))
+    chats.work_off()
+    answer = results(model.bodies[-1])[-1]
+    assert "something else" not in answer
+    assert '"error"' in answer
+    assert count_runs(chats) == 0
+
+
+def test_a_policy_that_is_edited_in_mid_turn_decides_before_an_owner_is_asked(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    def deny(body: dict[str, Any]) -> dict[str, Any]:
+        text = 'format = 1\nrules = ["deny guest call double"]'
+        chats.runtime.app.policy_versions.write("main", "policy", text, by="terminal:local")
+        return call(DOUBLE)
+
+    model.then(call(QUERY), deny, say("no"))
+    chats.write(1, "double 2", GUEST)
+    chats.work_off()
+    assert '"EPERM"' in results(model.bodies[-1])[-1]
+    assert chats.runtime.app.proposals.list_open() == []
+
+
+def test_of_a_member_who_was_removed_nothing_is_done_with_a_members_rights(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    app = chats.runtime.app
+    rules = 'rules = ["ask member call double", "deny guest call double"]'
+    app.policy_versions.write("main", "policy", f"format = 1\n{rules}", by="terminal:local")
+    app.people.let_in(f"telegram:{GUEST}", "member", "Bob", f"telegram:{OWNER}")
+    id = ask(chats, model)
+    app.people.remove_member(f"telegram:{GUEST}")
+    chats.write(2, f"/approve {id}")
+    model.then(say("no"))
+    chats.work_off()
+    assert '"EPERM"' in results(model.bodies[-1])[-1]
+    assert count_runs(chats) == 0
+
+
+def test_the_same_call_again_is_the_same_proposal_and_a_changed_one_is_another(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    again = ("cap_double", {"n": 2})
+    spelt = ("cap_double", '{ "n" : 2 }')
+    other = ("cap_double", {"n": 3})
+    model.then(call(QUERY), call(DOUBLE, again, other), call(spelt), say("they wait"))
+    chats.write(1, "double 2 and 3", GUEST)
+    chats.work_off()
+    waiting = chats.runtime.app.proposals.list_open()
+    assert sorted(each.arguments for each in waiting) == ['{"n":2}', '{"n":3}']
+    first = next(each for each in waiting if "2" in each.arguments)
+    chats.write(2, f"/approve {first.id}")
+    model.then(call(other), say("four"))
+    chats.work_off()
+    # of two calls in the turn of an approval, one is the one that was approved
+    assert [each[:9] for each in results(model.bodies[-1])[-2:]] == ['{"ok":[4,', '{"error":']
+    assert count_runs(chats) == 1
+
+
+def test_an_owner_is_told_how_much_of_the_arguments_was_not_shown(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    deploy = {**SPEC, "name": "treble", "permissions": {}}
+    deploy["execute"] = "return input.n * 3 // " + "x" * 5_000 + "hidden"
+    model.then(call(("sigil_deploy", deploy)), say("it waits"))
+    chats.write(1, "make treble")
+    chats.work_off()
+    (proposal,) = chats.runtime.app.proposals.list_open()
+    asked = "".join(chats.list_texts())
+    assert "hidden" not in asked
+    left_out = len(proposal.arguments) - SHOWN_CHARACTERS
+    assert f"There are {left_out:,} more characters, which /proposals {proposal.id} shows" in asked
+    before = len(chats.list_texts())
+    chats.write(2, f"/proposals {proposal.id}")
+    chats.work_off()
+    shown = "".join(chats.list_texts()[before:])
+    assert "hidden" in shown
+    assert "more characters" not in shown
+
+
+def test_characters_that_nobody_sees_are_shown_in_what_waits(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    hidden = {**SPEC, "name": "treble", "permissions": {}, "description": "a\u202eb\u200b c"}
+    model.then(call(("sigil_deploy", hidden)), say("it waits"))
+    chats.write(1, "make treble")
+    chats.work_off()
+    assert "a\\u202eb\\u200b c" in chats.list_texts()[0]
+
+
+def test_a_group_does_not_read_what_somebody_asks_for_elsewhere(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+
+    def write(number: int, text: str, sender: int = OWNER) -> None:
+        command = {"type": "bot_command", "offset": 0, "length": len(text.split(maxsplit=1)[0])}
+        group = {"id": -77, "type": "supergroup", "title": "us"}
+        chats.write(number, text, sender, chat=group, entities=[command])
+
+    write(2, f"/proposals {id}")
+    write(3, "/proposals")
+    write(4, f"/approve {id}", GUEST)
+    chats.work_off()
+    texts = [each["text"] for each in chats.bot.messages if each["chat_id"] == -77]
+    assert texts == [*["Nothing waits for your approval."] * 2, "Only my owner can do that."]
+    assert count_runs(chats) == 0
+    write(5, f"/approve {id}")
+    model.then(say("four"))
+    chats.work_off()
+    assert count_runs(chats) == 1
 
 
 def test_an_agent_has_five_open_proposals_however_many_calls_ask_at_once(chats: Chats) -> None:

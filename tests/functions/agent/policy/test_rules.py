@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, strategies
 
 from functions.agent.policy.act import ACTS, Act, Actor, make_actor
+from functions.agent.policy.gate import Gate
 from functions.agent.policy.rules import (
     FIRST_TEXT,
     PRESETS,
@@ -15,9 +16,11 @@ from functions.agent.policy.rules import (
     close_policy,
     decide,
     decide_for_any,
+    normalize_target,
     parse_policy,
 )
 from sigil.errors import UsageError
+from sigil.manifest.permission_rules import parse_http_rule
 
 OWNER, GUEST = make_actor("owner"), make_actor("guest")
 NIGHT = make_actor("owner", own_work=True)
@@ -148,6 +151,15 @@ def test_a_decision_names_the_rule_and_its_line() -> None:
         ('format = 1\nrules = [\n"ask guest find x"]', "line 3: find cannot wait"),
         ('format = 1\nrules = [\n"allow owner spend *"]', "line 3: a rule that lets something"),
         ('format = 1\nrules = [\n"allow owner schedule x"]', "line 3: schedule has no target"),
+        (
+            'format = 1\nrules = [\n"deny guest net evil.com:443"]',
+            "line 3: a rule names a host wit",
+        ),
+        ('format = 1\nrules = [\n"deny guest net [::1]:443"]', "line 3: not a"),
+        ('format = 1\nrules = [\n"deny guest net https://evil.com"]', "line 3: "),
+        ('format = 1\nrules = [\n"deny guest net 0x7f.1"]', "line 3: not an address"),
+        ('format = 1\nrules = [\n"deny guest net 2130706433"]', "line 3: not an address"),
+        ('format = 1\nrules = [\n"deny guest net evil .com"]', "line 3: not a host"),
         ("format = 1\n[spending]\nday = -1", "line 3: day is no amount"),
         ("format = 1\n[spending]\nday = nan", "line 3: day is no amount"),
         ("format = 1\n[spending]\nday = 0.001", "line 3: day is no amount"),
@@ -175,3 +187,64 @@ def test_presets_name_whole_kinds_alone() -> None:
     for name in PRESETS:
         for rule in policy_of(preset=name).rules:
             assert rule.pattern == "*"
+
+
+@pytest.mark.parametrize(
+    ("written", "host"),
+    [
+        ("Evil.COM", "evil.com"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("XN--BCHER-KVA.example", "xn--bcher-kva.example"),
+        ("ｅｖｉｌ.com", "evil.com"),
+        ("evil。com", "evil.com"),
+        ("*.BÜCHER.example", "api.xn--bcher-kva.example"),
+        ("evil.com.", "evil.com"),
+        ("[::1]", "::1"),
+        ("0:0:0:0:0:0:0:1", "::1"),
+        ("::ffff:10.0.0.1", "::ffff:a00:1"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("192.168.*", "192.168.1.1"),
+    ],
+)
+def test_a_host_is_denied_however_the_rule_spells_it(written: str, host: str) -> None:
+    policy = policy_of(f"deny guest net {written}")
+    # as a capability has to declare it
+    assert parse_http_rule(f"GET {f'[{host}]' if ':' in host else host}/").host == host
+    assert decide(policy, GUEST, Act("net", host)).effect == "deny"
+    assert decide(policy, OWNER, Act("net", host)).effect == "allow"
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("Acme", True),
+        (" acme ", True),
+        ("аcme", False),
+        ("ａcme", False),
+        ("acme.", False),
+        ("*", False),
+        ("acme*", False),
+        ("strasse", False),
+    ],
+)
+def test_a_payee_that_looks_like_one_of_the_policy_is_another(name: str, same: bool) -> None:
+    policy = policy_of("allow owner spend acme", "allow owner spend straße")
+    act = Act("spend", normalize_target("spend", name))
+    assert (decide(policy, OWNER, act).effect == "allow") is same
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "web-*", "*-search", "web-search\n", "Web-search", "wеb-search"]
+)
+def test_a_name_that_is_a_pattern_is_only_a_name(name: str) -> None:
+    policy = policy_of("allow guest call web-search", preset="talk")
+    assert decide(policy, GUEST, Act("call", name)).effect == "deny"
+
+
+def test_two_hundred_rules_of_a_root_and_one_of_its_agents_bind_together() -> None:
+    root = policy_of(*(f"deny guest call x{number}" for number in range(RULES_MOST)))
+    own = policy_of(*(f"deny guest call y{number}" for number in range(RULES_MOST)))
+    gate = Gate((root, own), GUEST)
+    assert gate.denies("call", "x7")
+    assert gate.denies("call", "y127")
+    assert gate.decide("call", "z").effect == "allow"

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.app import App
 from functions.agent.ledger.ledger import Ledger
+from functions.agent.policy.document import open_versions
 from functions.agent.policy.gate import PolicyRefusal
 from functions.agent.policy.rules import Spending
 from functions.agent.policy.spending import Payment, SpendingBook
@@ -149,22 +154,84 @@ def test_a_model_reads_what_it_may_do(agent: AgentRuntime, model: ScriptedModel)
     assert answer["caps"]["payment"] == "5.00 USD"
 
 
+def test_each_refusal_of_a_cap_stands_in_the_ledger(
+    agent: AgentRuntime, model: ScriptedModel
+) -> None:
+    rule = "allow owner spend example.com"
+    for cap in ("payment", "day", "task"):
+        set_policy(agent, rule, **{"payment": 5.0, "day": 5.0, "task": 5.0, cap: 4.99})
+        pay(agent, model)
+    denied = list_facts(agent, "policy")
+    assert [each["act"] for each in denied] == ["spend example.com"] * 3
+    assert [each["code"] for each in denied] == ["EPERM"] * 3
+    for cap, each in zip(("payment", "day", "task"), denied, strict=True):
+        assert f"the cap of a {cap} is 4.99 USD" in each["rule"]
+
+
+def test_the_caps_hold_for_a_root_and_the_agents_below_it_together(
+    agent: AgentRuntime, model: ScriptedModel
+) -> None:
+    set_policy(agent, "allow owner spend example.com", payment=5, day=9.99, task=100)
+    assert "ok" in pay(agent, model)
+    add_agent(agent.stores.kv, "main", "alice", AgentRecord("agent", "enabled", 1.0, "x"))
+    alice = agent.agents.find("main.alice", agent.app)
+    assert isinstance(alice, App)
+    below = replace(agent, app=alice)
+    assert "the cap of a day is 9.99 USD" in pay(below, model)["error"]["message"]
+    # a policy of its own takes away, and never adds
+    text = (
+        'format = 1\nrules = ["allow owner spend example.com", "allow owner spend evil.com"]\n'
+        "[spending]\npayment = 100\nday = 100\ntask = 100"
+    )
+    open_versions(agent.stores.kv, "main.alice", agent.app.clock.now).write(
+        "main.alice", "policy", text, by="terminal:local"
+    )
+    assert "of a day is 9.99 USD" in pay(below, model)["error"]["message"]
+    assert pay(below, model, payee="evil.com")["error"]["code"] == "EPERM"
+
+
+@pytest.mark.parametrize(
+    "payee",
+    [
+        "example.com (approved by the owner)",
+        "*",
+        "exаmple.com",
+        "example.com\n",
+        "example\u200b.com",
+        "example.com, evil.com",
+        ["example.com"],
+    ],
+)
+def test_a_payee_is_the_one_of_the_rule_or_none(
+    agent: AgentRuntime, model: ScriptedModel, payee: object
+) -> None:
+    set_policy(agent, "allow owner spend example.com", payment=5, day=5, task=5)
+    answer = pay(agent, model, payee=payee)
+    booked = [each["payee"] for each in list_facts(agent, "spend")]
+    assert booked == (["example.com"] if "ok" in answer else [])
+    assert ("ok" in answer) is (payee in ("example.com\n", "example\u200b.com"))
+
+
 def test_payments_that_are_asked_for_at_once_never_exceed_a_cap_together() -> None:
     book = SpendingBook(MemoryKV(), "main", "UTC")
     caps = Spending("USD", payment=100, day=1_000, task=600)
 
-    def attempt(number: int) -> int:
-        payment = Payment(f"{number}", 100, "USD", "acme", f"task {number % 2}", 86_400.0 * 9)
+    def attempt(number: int) -> str:
+        task = f"task {number % 2}"
+        payment = Payment(f"{number}", 100, "USD", "acme", task, 86_400.0 * 9)
         try:
             book.book(payment, caps)
             book.book(payment, caps)  # the same call again
         except PolicyRefusal:
-            return 0
-        return payment.amount
+            return ""
+        return task
 
     with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(attempt, range(40))) == 1_000
-    tomorrow = Payment("x", 100, "USD", "acme", "task 0", 86_400.0 * 10)
+        booked = Counter(filter(None, pool.map(attempt, range(40))))
+    assert booked.total() == 10
+    assert max(booked.values()) <= 6
+    # the next day has room again, and the piece of work only what it has left
+    task = min(booked, key=lambda each: booked[each])
+    tomorrow = Payment("x", 100, "USD", "acme", task, 86_400.0 * 10)
     left = book.book(tomorrow, caps)
-    assert left.day == 900
-    assert left.task in (0, 100)
+    assert (left.day, left.task) == (900, 600 - 100 * booked[task] - 100)

@@ -1,11 +1,12 @@
-"""The hosts that a capability may reach, by what it was granted.
+"""The reach of a capability: the hosts that it was granted, and what it calls.
 
-They are found before a call and not within it, so that a policy holds with a remote registry too.
+It is found before a call and not within it, so that a policy holds with a remote registry too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from sigil.errors import UsageError
@@ -13,14 +14,28 @@ from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Caller, Json, Registry
 
 ANY: Final = "*"
-"""Any host: it may read every page, or nobody can tell what it reaches."""
+"""Any host, or any capability: it may read every page, or nobody can tell what it reaches."""
 LOOKS_MOST: Final = 32
 """So many capabilities are looked at for one call."""
 
 
-def list_hosts(registry: Registry, ref: str, caller: Caller) -> frozenset[str]:
-    """Return the hosts that a call of a capability may lead to, with those of what it calls."""
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The hosts that a call of a capability may lead to, and the names of the others that it may
+    call, directly or through one of them.
+    """
+
+    hosts: frozenset[str]
+    calls: frozenset[str]
+
+
+ANYTHING: Final = Reach(frozenset((ANY,)), frozenset((ANY,)))
+
+
+def find_reach(registry: Registry, ref: str, caller: Caller) -> Reach:
+    """Return the reach of a capability."""
     hosts: set[str] = set()
+    calls: set[str] = set()
     waiting = [ref]
     seen: set[str] = set()
     while waiting:
@@ -29,19 +44,20 @@ def list_hosts(registry: Registry, ref: str, caller: Caller) -> frozenset[str]:
             continue
         seen.add(ref)
         if len(seen) > LOOKS_MOST:
-            return frozenset((ANY,))
+            return ANYTHING
         try:
             row = as_mapping(registry.inspect(ref, caller))
         except UsageError:
-            return frozenset((ANY,))
+            return ANYTHING
         hosts.update(_list_own_hosts(row))
         if "pins" not in row and _list_calls(row):
             # what another namespace's capability calls is not told
-            return frozenset((ANY,))
+            return ANYTHING
         for pin in map(as_mapping, as_sequence(row.get("pins", []))):
+            calls.add(str(pin["call"]).partition("@")[0].rpartition("/")[2])
             if pin.get("digest"):
-                waiting.append(f"{pin['call']}@{pin['digest']}")
-    return frozenset((ANY,)) if ANY in hosts else frozenset(hosts)
+                waiting.append(f"{str(pin['call']).partition('@')[0]}@{pin['digest']}")
+    return Reach(frozenset((ANY,)) if ANY in hosts else frozenset(hosts), frozenset(calls))
 
 
 def _list_own_hosts(row: Mapping[str, Json]) -> Iterator[str]:
