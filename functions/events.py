@@ -43,7 +43,7 @@ PRESS: Final = "press"
 CONSOLIDATION: Final = "consolidate:"
 """The ids of the events that let memory hear of what left a history begin so."""
 HOPS_MOST: Final = 16
-"""So many events may follow from each other. Chains that go in a circle end there."""
+"""So often may one agent set off another in a chain of events. Circles end there."""
 NOBODY = ("",)
 """The `addressed` of what people of a group say to each other."""
 TEXT_LIMIT = 100_000
@@ -102,9 +102,9 @@ class Event(Stored):
     not.
 
     What the runtime makes says where it came from: `cause` is the id of the event that made it,
-    `root` that of the first in the chain, and `hops` counts the events between. `by` is the person
-    on whose behalf it is (`telegram:42`), who decides what it may do. `task` names the piece of
-    work that it belongs to, and `data` has what its kind needs.
+    `root` that of the first in the chain, and `hops` counts how often one agent set off another.
+    `by` is the person on whose behalf it is (`telegram:42`), who decides what it may do. `task`
+    names the piece of work that it belongs to, and `data` has what its kind needs.
     """
 
     id: str

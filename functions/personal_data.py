@@ -100,6 +100,7 @@ KINDS: Final[Mapping[str, str]] = {
     "dead": "dead letters",
     "trace": "traces",
     "run": "traces",
+    "chain": "traces",
     "stored": "values of capabilities",
     "wakeup": "schedules",
     "wakeup-run": "schedules",
@@ -483,7 +484,9 @@ class PersonalData:
     def _list_by_content(
         self, person: PersonFound, chats: Mapping[str, str]
     ) -> Iterator[PersonalRecord]:
-        """Yield the dead letters, the traces, the runs and the usage of their chats."""
+        """Yield the dead letters, the traces, the runs with their chains, and the usage of their
+        chats.
+        """
         origins = set()
         for session in chats:
             origins.add(keys.mail(session, 0.0, "").partition)
@@ -537,6 +540,10 @@ class PersonalData:
             fields = _load(record.item.value)
             if fields.get("session") in person.chats or fields.get("by") in person.ids:
                 yield replace(record, chat=str(fields.get("session")))
+        if self._app.is_root:
+            for record in self._scan(keys.event_chain(self._app.root, "").partition, ""):
+                if _load(record.item.value).get("by") in person.ids:
+                    yield record
         usage = keys.session_usage(self._app.root, "", "").partition
         for record in self._scan(usage, ""):
             session = keys.session_of_group(record.key.sort.partition("#")[2])

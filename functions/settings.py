@@ -215,6 +215,14 @@ class Settings(SigilSettings):
         rules=True,
         least=0,
     )
+    chain_tokens: int = setting(
+        "UNCAGED_CHAIN_TOKENS",
+        500_000,
+        "tokens that everything together may use that one cause, such as a message, sets off in"
+        " other agents; 0: no limit",
+        rules=True,
+        least=0,
+    )
     hp: int = setting(
         "UNCAGED_HP",
         100_000,

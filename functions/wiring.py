@@ -513,6 +513,7 @@ def _make_safety_limits(settings: Settings) -> SafetyLimits:
         settings.ticks,
         settings.call_seconds,
         settings.timezone,
+        chain_tokens=settings.chain_tokens if settings.endpoint else 0,
     )
 
 

@@ -39,8 +39,9 @@ from functions.agent.messages import (
 )
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
-from functions.agent.posts import stamp_posts
+from functions.agent.posts import CHAIN, REFUSED, PostAllowance, stamp_posts
 from functions.agent.prompt import PromptMessage
+from functions.agent.runs.event_chain import SETTING, ChainBudget
 from functions.agent.safety import hp
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.hp import HpAccount
@@ -83,7 +84,8 @@ class RoundContext:
     model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
     turn ends. `behaviour` is the one of the agent's own work. `approved_call` is made
-    before the first request, once. `hp` bound work of the agent's own.
+    before the first request, once. `hp` bound work of the agent's own. `chain` is the budget of the
+    chain of events that the turn belongs to, and `posts` is what it may still post.
     """
 
     app: App
@@ -101,6 +103,8 @@ class RoundContext:
     behaviour: Behaviour | None = None
     approved_call: ToolCall | None = None
     hp: HpAccount | None = None
+    chain: ChainBudget | None = None
+    posts: PostAllowance | None = None
 
     @property
     def rounds_most(self) -> int:
@@ -271,7 +275,37 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
     if told_to_stop:
         return _with_turn(opened, turn.add_step("stop")), context.texts.stopped
     exceeded = context.check_allowance(turn)
-    return (opened, exceeded) if exceeded else None
+    if exceeded:
+        return opened, exceeded
+    return _find_spent_chain(opened, context)
+
+
+def _find_spent_chain(
+    opened: SessionHandle, context: RoundContext
+) -> tuple[SessionHandle, str] | None:
+    """Return the end of a turn whose chain of events has used up its tokens, None for all others.
+
+    The session itself goes on: the next event may belong to another chain.
+    """
+    turn = _turn_of(opened)
+    chain = context.chain
+    spent = chain.find_excess(turn) if chain else None
+    if chain is None or spent is None:
+        return None
+    turn = turn.add_step("limit", limit=CHAIN, end=SAFE_STOP, spent=spent.tokens, most=chain.most)
+    text = context.texts.chain_spent.format(spent=spent.tokens, most=chain.most, setting=SETTING)
+    context.watch(TurnStep("note", CHAIN, text, error="ELIMIT"))
+    # no mail stays behind, or it would set off the same again in another chain
+    return _with_turn(_remove_taken(opened, context.mailbox), turn), text
+
+
+def _remove_taken(opened: SessionHandle, mailbox: Mailbox | None) -> SessionHandle:
+    """Return the session after the mails were deleted that its history has."""
+    taken = opened.document.taken
+    if mailbox is None or not taken:
+        return opened
+    mailbox.remove(taken)
+    return opened.with_document(replace(opened.document, taken=()))
 
 
 def _take_mail(opened: SessionHandle, context: RoundContext) -> SessionHandle:
@@ -523,6 +557,8 @@ def _run_calls(
 ) -> list[CallResult]:
     for call in calls:
         context.watch(TurnStep("call", call.name, call.arguments))
+    if context.chain and document.turn:
+        context.chain.follow(document.turn)
     room = context.app.count_room(context.preamble, document.ratio)
     room -= compaction.estimate_size(document.messages)
     characters = int(room * tokens.CHARACTERS_A_TOKEN)
@@ -596,6 +632,9 @@ def _record_results(
             used = turn.usage.counted
             made = tuple(carry_on(turn.event, turn.trace, used, post) for post in made)
         posts += stamp_posts(made, turn.event, result.place, now, first)
+    for limit in sorted(context.posts.refused) if context.posts else ():
+        if not _has_reached(turn, limit):
+            turn = turn.add_step("limit", limit=limit, end=REFUSED)
     safety = replace(safety, counters=reaction.counters)
     if reaction.reason:
         safety = context.breakers.stop(safety, reaction.reason)

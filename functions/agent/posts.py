@@ -9,7 +9,7 @@ ids, and every queue and every session knows an event that it has had.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
@@ -28,6 +28,12 @@ PLACE_CHARACTERS: Final = 256
 """The characters of each name that says where a post goes."""
 DATA_BYTES: Final = 16 * 1024
 """The bytes of a post's `data` as JSON. What every queue takes leaves room for it and the text."""
+CHAIN, CHAIN_HOPS = "chain", "chain-hops"
+"""The limits of a chain of events: the tokens of all its turns, and how often one agent sets off
+another.
+"""
+REFUSED: Final = "refused"
+"""How a limit shows that lets a turn go on, but set off nothing more."""
 NAME_CHARACTERS: Final = 80
 """A longer id of the event that makes a post is replaced by its hash in the post's own id."""
 
@@ -107,25 +113,41 @@ class NoteAllowance:
             self._left -= 1
 
 
+def allow_any() -> None:
+    """Raise nothing: the chain has room."""
+
+
 class PostAllowance:
-    """The number of events that a turn may still post; calls of one round share it."""
+    """The number of events that a turn may still post; calls of one round share it.
 
-    def __init__(self, left: int, hops: int = 0) -> None:
-        """`hops`: how many events came before the turn's own, in its chain."""
-        self._left = left
-        self._hops = hops
-        self._lock = threading.Lock()
+    `refused` names the limits of its chain that a post has met.
+    """
 
-    def take(self, count: int) -> None:
-        """Reserve `count` posts for a call. `ToolError` ELIMIT when the turn has not so many left,
-        or its chain is as long as a chain may be.
+    def __init__(
+        self,
+        left: int,
+        agent: str = "",
+        hops: int = 0,
+        require_room: Callable[[], None] = allow_any,
+    ) -> None:
+        """`agent` is the one whose turn it is, and `hops` how often one has set off another before
+        it. `require_room` raises `ToolError` ELIMIT when its chain has used up its tokens.
         """
-        if self._hops >= HOPS_MOST:
-            raise ToolError(
-                "ELIMIT",
-                f"this work came about through {HOPS_MOST} others, and may set off no more",
-                suggestion="finish it here, or tell the person what is left to do",
-            )
+        self._left = left
+        self._agent = agent
+        self._hops = hops
+        self._require_room = require_room
+        self._lock = threading.Lock()
+        self.refused: set[str] = set()
+
+    def take(self, count: int, *, to: str = "") -> None:
+        """Reserve `count` posts for a call, before it changes anything. `to` is the agent that they
+        are for; empty for the turn's own, and for what is only said.
+
+        `ToolError` ELIMIT when the turn has not so many left, or when its chain may set off no
+        other agent any more.
+        """
+        self.require_reach(to)
         with self._lock:
             if count > self._left:
                 raise ToolError(
@@ -134,6 +156,31 @@ class PostAllowance:
                     suggestion="finish this turn, and go on in the next one",
                 )
             self._left -= count
+
+    def require_reach(self, agent: str) -> None:
+        """Raise `ToolError` ELIMIT when the chain may not set off this agent any more; the turn's
+        own goes on within it.
+        """
+        if agent in ("", self._agent):
+            return
+        if self._hops >= HOPS_MOST:
+            self.refused.add(CHAIN_HOPS)
+            raise ToolError(
+                "ELIMIT",
+                f"agents have set each other off {HOPS_MOST} times for this, and no other one may"
+                " follow",
+                suggestion="finish it here, or tell the person what is left to do",
+            )
+        try:
+            self._require_room()
+        except ToolError:
+            self.refused.add(CHAIN)
+            raise
+
+
+def sets_off_other(post: Post, agent: str) -> bool:
+    """Return whether a post of an agent sets off another one; what is only said does not."""
+    return post.kind != "say" and post.agent != agent
 
 
 def stamp_posts(
@@ -160,7 +207,7 @@ def stamp_posts(
             language=cause.language,
             cause=cause.id,
             root=cause.root or cause.id,
-            hops=cause.hops + 1,
+            hops=cause.hops + sets_off_other(post, cause.agent),
             by=cause.behalf,
             task=post.task or cause.task,
             data=post.data,

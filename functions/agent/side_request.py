@@ -18,6 +18,7 @@ from functions.agent.messages import Usage
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline_signature import NAME as OFFLINE
+from functions.agent.posts import CHAIN
 from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.session.document import Document
@@ -47,7 +48,8 @@ class SideRequests:
     away nothing more is asked. `trace` has the failures, for the turn's trace, and `count` counts
     the requests. `event` is the one
     that they belong to; without it they are memory's, beside the turns, and `by` is the person on
-    whose behalf that is. Each is noted before it is sent.
+    whose behalf that is. Each is noted before it is sent. Where `chain_spent`
+    says that the chain of the event has used up its tokens, nothing is asked.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class SideRequests:
         tries: int = TRIES,
         event: Event | None = None,
         by: str = "",
+        chain_spent: bool = False,
     ) -> None:
         self.session = session
         self.app = app
@@ -73,6 +76,7 @@ class SideRequests:
         self._until = until
         self._tries = tries
         self._away: ModelReply | None = None
+        self._chain_spent = chain_spent
         self._breakers = breakers or make_breakers(session, app.kv, app.name, app.limits, app.clock)
         self.document = replace(
             document, safety=self._breakers.reopen(document.safety, person=False)
@@ -154,6 +158,8 @@ class SideRequests:
 
     def _find_stop_reason(self) -> str:
         safety = self.document.safety
+        if self._chain_spent:
+            return CHAIN
         return safety.reason or self._breakers.find_stop_reason(safety)
 
 

@@ -70,6 +70,8 @@ from functions.agent.posts import (
     PostAllowance,
     stamp_posts,
 )
+from functions.agent.runs import event_chain
+from functions.agent.runs.event_chain import ChainBudget
 from functions.agent.runs.run import make_run, save_run
 from functions.agent.safety import hp
 from functions.agent.safety.breakers import Breakers
@@ -106,7 +108,6 @@ from functions.agent.tool_calls import (
     interrupt_call,
 )
 from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Button, Event, order_of
-from functions.events import HOPS_MOST as EVENT_HOPS_MOST
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.texts.en import Texts
 from functions.time.time_zone import DEFAULT
@@ -114,7 +115,7 @@ from sigil.errors import Conflict, ToolError
 from sigil.json_fields import as_string
 from sigil.protocol import Json, KeptFile
 from sigil.storage.kv import ABSENT, Item, Key, keys
-from sigil.storage.kv.base import get_many
+from sigil.storage.kv.base import Read, get_many
 
 ATTEMPTS = 3
 """A turn that was opened so often without getting on is given up; the last time, no other turn runs
@@ -185,7 +186,8 @@ class TurnContext:
     it does not. `asks_zone` says that a time matters here, and that the chat was never told how to
     set its time zone. `bound` is what the binding of the event's chat says. `policies` are as they
     were when the turn began, and `approval` is what an owner has approved for it. `hp` bound it
-    where nobody typed or approved what it does.
+    where nobody typed or approved what it does. `chain` is the budget of the chain of events that
+    it belongs to.
     """
 
     app: App
@@ -194,6 +196,7 @@ class TurnContext:
     role: Role
     breakers: Breakers
     policies: tuple[Policy, ...]
+    chain: ChainBudget
     listens_since: str = ""
     asks_zone: bool = False
     bound: Bound | None = None
@@ -217,8 +220,8 @@ class TurnRecords:
 
     `seen` says that the event was handled before, or that nothing of it may be left. `role` is the
     sender's, `breakers` know of halts and the budget, `prompt` are the items that the system
-    message is made from. `policies`, `listens_since`, `asks_zone` and `hp` are as in
-    `TurnContext`.
+    message is made from. `policies`, `listens_since`, `asks_zone`, `hp` and `chain`
+    are as in `TurnContext`.
     """
 
     opened: SessionHandle
@@ -230,6 +233,7 @@ class TurnRecords:
     listens_since: str
     asks_zone: bool
     hp: HpAccount | None
+    chain: ChainBudget
 
 
 def read_turn_records(
@@ -264,6 +268,7 @@ def read_turn_records(
         list_policy_keys(app.name),
         [keys.session_head(home)] if home else [],
         [keys.hp(app.name)] if _is_bounded(event, app) else [],
+        event_chain.list_keys(event, app.root),
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
     (
@@ -280,6 +285,7 @@ def read_turn_records(
         policies,
         homes,
         account,
+        chained,
     ) = ([next(items) for _ in group] for group in groups)
     if bound:
         known = parse_binding(binding[0])
@@ -316,7 +322,13 @@ def read_turn_records(
         overheard.find_start(listening[0]) if listening else "",
         asks_zone=asked == [None] and not opened.document.zone,
         hp=hp.read_account(account[0], app.hp, app.clock.now()) if account else None,
+        chain=_open_chain(event, app, (chained[0] or ABSENT) if chained else None),
     )
+
+
+def _open_chain(event: Event, app: App, known: Read | None = None) -> ChainBudget:
+    """Return the budget of the chain of an event; `known` is its record as it was just read."""
+    return ChainBudget(app.kv, app.name, event, app.limits.chain_tokens, known)
 
 
 def _is_bounded(event: Event, app: App) -> bool:
@@ -386,6 +398,7 @@ def run_turn(
         role,
         records.breakers,
         records.policies,
+        records.chain,
         records.listens_since,
         records.asks_zone,
         bound,
@@ -508,7 +521,10 @@ def _begin_turn(
     preamble = app.build_preamble(opened.memory, prompt, own=event.is_own_work)
     room = app.count_room(preamble, opened.document.ratio)
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
-    side = SideRequests(opened.key, app, opened.document, breakers, until, tries=1, event=event)
+    spent = context.chain.find_excess(turn) is not None
+    side = SideRequests(
+        opened.key, app, opened.document, breakers, until, tries=1, event=event, chain_spent=spent
+    )
     kept = room * KEPT_SHARE
     is_new = event.is_posted or (event.kind == "wakeup" and not chain.count_hops(event))
     if is_new and not opened.document.handed_on:  # the behaviour that goes on needs what it found
@@ -792,7 +808,9 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         # in the person's own chat, where everybody may snooze
         buttons = make_reminder_buttons(reminder, choose_texts_for(event, document))
     opened = opened.with_document(document)
-    return close_turn(opened, app, turn, text, in_history=False, buttons=buttons)
+    return close_turn(
+        opened, app, turn, text, in_history=False, buttons=buttons, chain=context.chain
+    )
 
 
 def _charge_turn(
@@ -903,7 +921,15 @@ def _resume_turn(
         role = approvals.find_asker_role(app, approval, role)
     account = app.load_hp() if _is_bounded(turn.event, app) else None
     context = TurnContext(
-        app, watch, worker, role, breakers, policies, approval=approval, hp=account
+        app,
+        watch,
+        worker,
+        role,
+        breakers,
+        policies,
+        _open_chain(turn.event, app),
+        approval=approval,
+        hp=account,
     )
     opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
     preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
@@ -935,6 +961,9 @@ def _make_round_context(
     is_owner = role == "owner" and event.private
     gate = context.make_gate(event)
     caller = app.make_caller(event.session, owner=is_owner)
+    posts = PostAllowance(
+        POSTS_MOST - turn.posted, app.name, event.hops, context.chain.require_room
+    )
     services = CallContext(
         app,
         session,
@@ -943,7 +972,7 @@ def _make_round_context(
         event.id,
         document.memory,
         app.find_zone(document),
-        PostAllowance(POSTS_MOST - turn.posted, event.hops),
+        posts,
         role=role,
         private=event.private,
         home=as_string(event.data.get("home")) if event.is_own_work else event.session,
@@ -996,6 +1025,8 @@ def _make_round_context(
         mailbox=None if context.approval else _open_mailbox(event, app),
         approved_call=approvals.make_approved_call(context.approval) if context.approval else None,
         hp=context.hp,
+        chain=context.chain,
+        posts=posts,
     )
 
 
@@ -1037,7 +1068,16 @@ def _run_and_close(
             # the history has the question, so that the model knows what an answer to it means
             question = _ask_for_zone(opened, turn, context)
             text = "\n\n".join(filter(None, (text, question)))
-        return close_turn(opened, app, turn, text, note=note, buttons=buttons, role=context.role)
+        return close_turn(
+            opened,
+            app,
+            turn,
+            text,
+            note=note,
+            buttons=buttons,
+            role=context.role,
+            chain=context.chain,
+        )
     used = turn.used + app.clock.monotonic() - began
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)
     if turn.failed:
@@ -1073,7 +1113,7 @@ def _let_next_go_on(
     if not behaviour or not behaviour.next or turn.ended or document.safety.reason:
         return opened
     event = turn.event
-    too_many = chain.count_hops(event) >= behaviour.limits.hops or event.hops >= EVENT_HOPS_MOST
+    too_many = chain.count_hops(event) >= behaviour.limits.hops
     if not turn.answered or too_many or not app.find_behaviour(behaviour.next):
         if too_many:
             turn = turn.add_step("limit", limit="hops", end="sleep")
@@ -1185,12 +1225,13 @@ def close_turn(
     note: str = "",
     buttons: tuple[Button, ...] = (),
     role: str = "",
+    chain: ChainBudget | None = None,
 ) -> SessionHandle:
     """Close a turn that ends with this text: history, handled ids and outbox in one write.
 
     `in_history` makes the text a message of the history. The `note` is sent below it and is no
     part of the history; `buttons` stand below it. `role` is that of the person on whose behalf it
-    was, where it is known.
+    was, where it is known, and `chain` the budget of its chain of events, where it was read.
     """
     event = turn.event
     now = app.clock.now()
@@ -1239,6 +1280,7 @@ def close_turn(
         )
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
     posts += notice
+    (chain or _open_chain(event, app)).close(turn, posts)
     seen = (*document.seen, *(each.id for each in turn.events))
     if len(seen) > SEEN_MOST:
         # the oldest ids leave the document, once they have records of their own

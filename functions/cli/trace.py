@@ -10,6 +10,7 @@ from itertools import islice
 import orjson
 
 from functions.agent.agents.record import is_name, join_name
+from functions.agent.runs.event_chain import EventChain
 from functions.agent.runs.result import describe
 from functions.agent.runs.run import Run
 from functions.agent.runs.tree import (
@@ -51,7 +52,8 @@ def show_runs(
         chosen = name if name == settings.agent else join_name(settings.agent, name)
         _list_runs(kv, [chosen], follow=follow, json=json, pause=pause)
     else:
-        _show_run(kv, agents, name, follow=follow, json=json, pause=pause)
+        most = settings.chain_tokens
+        _show_run(kv, agents, name, most=most, follow=follow, json=json, pause=pause)
 
 
 def _show_run(
@@ -59,6 +61,7 @@ def _show_run(
     agents: Sequence[str],
     name: str,
     *,
+    most: int,
     follow: bool,
     json: bool,
     pause: Callable[[float], None],
@@ -84,7 +87,18 @@ def _show_run(
     if len(runs) > 1:
         total = sum(each.usage.total for each in runs)
         lines.append(f"{format_count(len(runs), 'run')}, {total:,} tokens in all")
+    if tree.chain:
+        lines.append(_describe_chain(tree.chain, run.first, most))
     Printer().text("\n".join(lines))
+
+
+def _describe_chain(chain: EventChain, first: str, most: int) -> str:
+    """Return what everything that the event `first` set off has used, of `most` tokens."""
+    limit = f" of {most:,}" if most else ""
+    at_work = sum(each.open for each in chain.runs)
+    busy = f" ({at_work} at work)" if at_work else ""
+    events = format_count(chain.events, "event")
+    return f"the chain of {first}: {events}{busy}, {chain.tokens:,}{limit} tokens"
 
 
 def _list_runs(

@@ -299,6 +299,10 @@ class German(Texts):
     usage_cost = ", {cost}"
     usage_left = "Übrig: {left} Token."
     usage_cached = " ({share} davon aus dem Zwischenspeicher)"
+    chain_spent = (
+        "Ich höre hier auf (ELIMIT): Alles, was ein Anlass auslöst, darf zusammen {most} Token"
+        " verbrauchen, und dies hat {spent} verbraucht. Die Einstellung heißt `{setting}`."
+    )
     spent_all = "Seit {day}, in allen Chats: {used}"
     spent_here = "Seit {day}, in diesem Chat: {used}"
     spent_line = "- {what}: {used}"

@@ -239,6 +239,10 @@ class Texts:
     usage_cached = " ({share} of them from the cache)"
 
     # --- what was spent ---
+    chain_spent = (
+        "I stop here (ELIMIT): everything that one cause sets off may use {most:,} tokens together,"
+        " and this has used {spent:,}. The setting is `{setting}`."
+    )
     spent_all = "Since {day}, in all chats: {used}"
     spent_here = "Since {day}, in this chat: {used}"
     spent_line = "- {what}: {used}"

@@ -227,6 +227,10 @@ class Chinese(Texts):
     usage_cost = "，{cost}"
     usage_left = "还剩 {left:,} token。"
     usage_cached = "（其中 {share} 来自缓存）"
+    chain_spent = (
+        "我在这里停下（ELIMIT）：由同一件事引发的所有工作一共最多使用 {most:,} token，"
+        "这一次已经用了 {spent:,}。对应的设置是 `{setting}`。"
+    )
     spent_all = "自 {day} 起，所有聊天：{used}"
     spent_here = "自 {day} 起，这个聊天：{used}"
     spent_line = "- {what}：{used}"

@@ -164,6 +164,7 @@ def test_the_settings_of_an_agent_can_be_chosen() -> None:
         "UNCAGED_TOKENS_PER_DAY",
         "UNCAGED_TOKENS_PERIOD",
         "UNCAGED_SESSION_TOKENS",
+        "UNCAGED_CHAIN_TOKENS",
         "UNCAGED_TIMEZONE",
     }
     wanted |= {"UNCAGED_TICKS", "UNCAGED_RUN_DAYS", "UNCAGED_ALERTS"}

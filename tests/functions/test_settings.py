@@ -67,6 +67,7 @@ RULES = {
     "UNCAGED_TOKENS_PERIOD": "60",
     "UNCAGED_SESSION_TOKENS": "0",
     "UNCAGED_TICKS": "0",
+    "UNCAGED_CHAIN_TOKENS": "0",
     "UNCAGED_ALERTS": "https://alerts.example",
     "TELEGRAM_SECRET": "x",
     "SIGIL_ENGINE": "x",

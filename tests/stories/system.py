@@ -67,8 +67,8 @@ class Planner(ScriptedModel):
     """A model whose replies depend on what it reads alone: whoever asks again is told the same.
 
     `task N` takes it three rounds: a query, a call of both capabilities side by side, a long
-    answer. `hop` goes on with another behaviour where it wakes the agent. Anything else is answered
-    at once. `spin`: how long each of the two works. What `then` was given comes first.
+    answer. `hop` goes on with another behaviour where it wakes the agent, and `child` searches
+    twice. Anything else is answered at once. `spin`: how long each of the two works. What `then` was given comes first.
     """
 
     def __init__(self) -> None:
@@ -101,6 +101,8 @@ def plan(messages: list[dict[str, Any]], spin: int) -> dict[str, Any]:
     step = sum(message["role"] == "assistant" for message in messages[place:])
     if "\nhop\n" in messages[place]["content"] and "## on_wakeup" in messages[place - 1]["content"]:
         return call(("cap_next_behavior", {"name": "on_self_improve"}))
+    if "\nchild\n" in messages[place]["content"] and step < 2:
+        return call(("sigil_query", {"query": f"number {step}"}))
     if task is None:
         return say("\n".join(f"answer to {text}" for text in list_row(messages)))
     if step > 1:

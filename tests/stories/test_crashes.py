@@ -23,6 +23,7 @@ import pytest
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.messages import SCHEDULED_NOTE, Message
+from functions.agent.runs.event_chain import read_chain
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.channels.telegram.channel import Telegram
@@ -48,6 +49,8 @@ FIRST, NEXT = update(10, "task 1"), update(11, "hello")
 EARLIER = update(9, "hello")
 ALICE = "main.alice"
 HOP: Final = "hop"
+CHILD: Final = "child"
+"""Work that another agent has set off, in three requests."""
 HOOK = Hook(
     id="0123456789ab",
     name="builds",
@@ -64,8 +67,10 @@ SPIN = 400
 """Long enough for a call to be hit in its middle."""
 BOTH_COUNT = re.compile(r"write head \d+ after|delete inbox \d+ (before|after)|send 1 after")
 """The points at which a turn that answers two messages could lose or repeat one of them."""
-WORK_COUNTS = re.compile(r"(write (head|inbox)|delete (inbox|mail)) \d+ after|send 1 before")
-"""The points at which work of the agent's own could lose or repeat its outcome."""
+WORK_COUNTS = re.compile(r"(write (head|inbox|chain)|delete (inbox|mail)) \d+ after|send 1 before")
+"""The points at which work of the agent's own could lose or repeat its outcome, or count twice what
+it used.
+"""
 OpenSystem = Callable[..., AbstractContextManager[System]]
 Mode = Literal["another process is started", "another process runs already"]
 MODES: tuple[Mode, ...] = ("another process is started", "another process runs already")
@@ -302,8 +307,9 @@ def test_a_crash_in_a_turn_that_answers_two_messages_loses_nothing_and_repeats_n
 @pytest.mark.parametrize(
     ("open_system", "kind"),
     [
-        ("redis", "wakeup"),
-        ("dynamodb", "wakeup"),
+        ("redis", CHILD),
+        ("dynamodb", CHILD),
+        ("sqlite", CHILD),
         ("sqs", "task"),
         ("sqlite", "mail"),
         ("sqlite", HOP),
@@ -312,19 +318,24 @@ def test_a_crash_in_a_turn_that_answers_two_messages_loses_nothing_and_repeats_n
     indirect=["open_system"],
 )
 def test_a_crash_in_work_of_another_agents_own_tells_its_chat_once(
-    open_system: OpenSystem, kind: str
+    open_system: OpenSystem, kind: str, request: pytest.FixtureRequest
 ) -> None:
     """Its outcome is an event of its own: killed before the checkpoint, behind it, behind the put
     and before the acknowledgement, it is said once. Mail is shown once, and gone after that. Where
     another behaviour goes on, each of the two runs once. What was posted to a hook is looked at
-    once, however often its sender repeats it.
+    once, however often its sender repeats it. The chain of it all has each turn
+    once, with the tokens that it used. A run of two behaviours, and one that was
+    set off by another agent, are killed at each write of SQLite.
     """
+    on_sqlite = request.node.callspec.params["open_system"] == "sqlite"
+    counts = is_written if on_sqlite and kind in (HOP, CHILD) else WORK_COUNTS.fullmatch
     with open_system(lease=60.0) as system:
         put_work(system, kind)
         system.start()
         system.platform.wait_for_texts(OUTCOME)
         until(system.is_idle, "the session is given back")
-        points = [point for point in system.notes("journal") if WORK_COUNTS.fullmatch(point)]
+        points = [point for point in system.notes("journal") if counts(point)]
+    assert "write chain 2 after" in points
     assert {"write head 1 after", "write head 3 after", "write head 5 after"} <= set(points)
     with ThreadPoolExecutor(AT_ONCE) as players:
         rows = list(players.map(lambda point: play_work(open_system, kind, point), points))
@@ -352,16 +363,20 @@ def put_work(system: System, kind: str) -> None:
 
 def make_work(kind: str, now: float) -> Event:
     """Return an event that lets another agent work in its own main session."""
+    by_other = kind == CHILD
     return Event(
         id="wakeup:1",
-        kind={HOP: "wakeup", "hook": "mail"}.get(kind, cast("Kind", kind)),
+        kind={HOP: "wakeup", CHILD: "task", "hook": "mail"}.get(kind, cast("Kind", kind)),
         agent=ALICE,
         session="own:main",
         sender=Sender("runtime:scheduler"),
-        text=HOP if kind == HOP else "look at the mail",
+        text=kind if kind in (HOP, CHILD) else "look at the mail",
         at=now,
         order=order_of(now, 1),
         private=True,
+        cause="telegram:4242:1" if by_other else "",
+        root="telegram:4242:1" if by_other else "",
+        hops=int(by_other),
         by=f"telegram:{OWNER}",
         data={"home": f"telegram:{OWNER}"},
     )
@@ -393,15 +408,34 @@ def play_work(open_system: OpenSystem, kind: str, point: str) -> Row:
         roles = "user user assistant"
         if kind == HOP:
             roles = f"user user assistant tool assistant {roles}"
+        elif kind == CHILD:
+            roles = "user user assistant tool assistant tool assistant"
         if [message.role for message in own.messages] != roles.split():
             problems.append(f"its own history: {own.messages}")
         mails = system.store.scan(keys.mail(ALICE, 0.0, "").partition)
         if mails or document.posts or document.outbox or system.dead_letters():
             problems.append("something is left")
+        problems += miscount_chain(system, kind, session)
         hook = Hooks(system.store, "main").find(HOOK.name)
         if kind == "hook" and (hook is None or hook.runs != 1):
             problems.append(f"its hook: {hook}")
         return row(system, point, problems)
+
+
+def miscount_chain(system: System, kind: str, session: str) -> list[str]:
+    """What the record of the only chain has otherwise than the session in which the work was done.
+    The outcome that is said costs nothing.
+    """
+    ((_, item),) = system.store.scan(keys.event_chain("main", "").partition)
+    chain = read_chain(item)
+    own = Sessions(system.store).open(keys.session_of(ALICE, session)).document
+    wanted = (3 if kind == HOP else 2, own.usage.counted)
+    if chain is None or any(each.open for each in chain.runs):
+        return [f"its chain is open: {chain}"]
+    sums = {chain.tokens, sum(each.tokens for each in chain.runs)}
+    if (chain.events, sums) != (wanted[0], {wanted[1]}) or len(chain.runs) != chain.events:
+        return [f"its chain: {chain}, not {wanted}"]
+    return []
 
 
 def put_both(system: System) -> None:

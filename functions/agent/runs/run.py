@@ -14,11 +14,14 @@ from typing import Final
 import orjson
 
 from functions.agent.messages import Count, Number, Usage
+from functions.agent.posts import REFUSED
+from functions.agent.runs.event_chain import SETTING
 from functions.agent.session.document import NOTE_STEP, Turn, name_run
 from functions.agent.session.store import SessionHandle
 from sigil.json_fields import as_number, as_sequence
 from sigil.protocol import Json
 from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import Shape, Stored, dumps
 
@@ -45,8 +48,9 @@ class Run(Stored):
     `stopped`, `skipped` or `given-up`, and `why` says more of the last four. `by` is the person on
     whose behalf it was, with their `role`. `cause` is the event that made this one, `root` the
     first of them, `hops` how many there were. `task` is the piece of work that it belongs to.
-    `files` counts what it sent, and `notes` are the agent's own words about what it did. `began` is
-    in seconds since 1970, and each step's `at` in milliseconds after it.
+    `files` counts what it sent, and `posts` the events that it posted (None: nobody counted them).
+    `notes` are the agent's own words about what it did. `began` is in seconds since 1970, and each
+    step's `at` in milliseconds after it.
     """
 
     event: str
@@ -75,6 +79,7 @@ class Run(Stored):
     behaviour: str = ""
     steps: tuple[Step, ...] = ()
     notes: tuple[str, ...] = ()
+    posts: Count | None = None
 
     @property
     def id(self) -> str:
@@ -102,8 +107,9 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
     event = turn.event
     document = closed.document
     said = [reply for reply in document.outbox if reply.event == event.id]
-    posted = [post for post in document.posts if post.cause == event.id and post.kind == "say"]
-    outcome, why = _find_outcome(turn, document.safety.reason, said=bool(said or posted))
+    left = [post for post in document.posts if post.cause == event.id]
+    told = [post for post in left if post.kind == "say"]
+    outcome, why = _find_outcome(turn, document.safety.reason, said=bool(said or told))
     reasons = [str(step["kind"]) for step in turn.trace if step["kind"] in REASONS]
     notes = [step for step in turn.trace if step["kind"] == NOTE_STEP]
     steps = [step for step in turn.trace if step["kind"] != NOTE_STEP]
@@ -134,6 +140,8 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
         behaviour=turn.behaviour,
         steps=shorten_steps(steps, turn.began),
         notes=tuple(str(note.get("text")) for note in notes),
+        # those of its calls may have left its session already
+        posts=max(turn.posted, len(left)),
     )
 
 
@@ -211,6 +219,12 @@ def scan_runs(kv: KV, agent: str, after: str = "") -> Iterator[Run]:
             yield run
 
 
+def load_runs(kv: KV, names: Sequence[tuple[str, str]]) -> list[Run]:
+    """Return runs by their agents and ids, those that are there and can be read."""
+    items = get_many(kv, [_key(agent, name) for agent, name in names])
+    return [run for item in items if item and (run := read_run(item))]
+
+
 def read_run(item: Item) -> Run | None:
     """Return the run in an item, None for one that cannot be read."""
     try:
@@ -283,11 +297,21 @@ def _format_step(step: Step, number: int) -> str:
             after = f"goes on with {step['behaviour']}" if step["behaviour"] else "sleeps"
             return f"  │   · {after}"
         case "limit":
-            return f"  │   · the limit of {step['limit']} ends it: {step['end']}"
+            return f"  │   · {_format_limit(step)}"
         case "left-out":
             return f"  │   · {step['count']} more steps"
         case kind:
             return f"  │   · {kind}"
+
+
+def _format_limit(step: Step) -> str:
+    """Return which limit a turn has met, and what that did to it."""
+    if step["end"] == REFUSED:
+        return f"the limit of {step['limit']}: it may set off no other agent"
+    spent = ""
+    if "spent" in step:
+        spent = f" ({step['spent']:,} of {step['most']:,} tokens, {SETTING})"
+    return f"the limit of {step['limit']} ends it: {step['end']}{spent}"
 
 
 def _format_left_out(step: Step) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from functions.agent.behaviours.behaviour import NOTE
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
 from functions.agent.policy.act import Act
-from functions.agent.posts import ServiceAnswer
+from functions.agent.posts import ServiceAnswer, sets_off_other
 from functions.agent.services import schedules
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.own_work import go_on_with, note_work, sleep, tell
@@ -99,6 +99,8 @@ def call_service(
                     context.gate.require("say", post.session)
                 elif post.kind == "mail":
                     context.gate.require("mail", post.agent)
+                if sets_off_other(post, context.app.name):
+                    context.posts.require_reach(post.agent)
     except SigilError as problem:
         problem.source = problem.source or offer.name
         raise

@@ -443,6 +443,11 @@ def run(agent: str, inverse: str, event: str) -> Key:
     return Key(f"run#{escape(agent)}", f"{inverse}#{escape(event)}" if inverse else "")
 
 
+def event_chain(root: str, event: str) -> Key:
+    """What an event has set off, in the root and in the agents below it: their runs and tokens."""
+    return Key(f"chain#{escape(root)}", escape(event))
+
+
 def spent(agent: str, day: str, name: str) -> Key:
     """What a kind of work in a chat cost in a day; without a name the mark that the day's sums are
     whole.
@@ -681,7 +686,7 @@ PERSON_PARTITIONS = frozenset(
 )
 PERSONAL_OTHERS = frozenset(
     (
-        "usage dead trace run spent stored binding wakeup wakeup-run hook proposal"
+        "usage dead trace run chain spent stored binding wakeup wakeup-run hook proposal"
         " kb kb-chunk kb-index"
     ).split()
 )

@@ -134,10 +134,15 @@ def test_a_turn_posts_so_much_and_no_more(chats: Chats, model: ScriptedModel) ->
     assert len(refused) == 4 * 6 - most
 
 
-def test_a_chain_that_is_as_long_as_it_may_be_posts_nothing() -> None:
-    with pytest.raises(ToolError, match="may set off no more"):
-        PostAllowance(POSTS_MOST, HOPS_MOST).take(1)
-    PostAllowance(POSTS_MOST, HOPS_MOST - 1).take(1)
+def test_a_chain_that_is_as_long_as_it_may_be_sets_off_no_other_agent() -> None:
+    last = PostAllowance(POSTS_MOST, "main.alice", HOPS_MOST)
+    with pytest.raises(ToolError, match="agents have set each other off 16 times"):
+        last.take(1, to="main.bob")
+    assert last.refused == {"chain-hops"}
+    # what is said, and its own work, go on
+    last.take(POSTS_MOST - 1)
+    last.take(1, to="main.alice")
+    PostAllowance(POSTS_MOST, "main.alice", HOPS_MOST - 1).take(1, to="main.bob")
 
 
 def test_ids_of_long_chains_stay_short() -> None:
@@ -157,7 +162,7 @@ def test_what_a_post_sets_off_knows_where_it_came_from(
     monkeypatch.setattr(chats.runtime.queue, "put", lambda event: put(seen.append(event) or event))
     chats.work_off()
     posted = next(event for event in seen if event.kind == "say")
-    assert (posted.cause, posted.root, posted.hops) == ("telegram:4242:1", "telegram:4242:1", 1)
+    assert (posted.cause, posted.root, posted.hops) == ("telegram:4242:1", "telegram:4242:1", 0)
     assert (posted.by, posted.sender.id) == (HOME, "agent:main")
     assert not list(scan_dead_letters(chats.runtime.stores.kv))
 

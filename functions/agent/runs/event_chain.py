@@ -1,0 +1,204 @@
+"""An event chain is everything that came from one cause: the turn of the first event, those of the
+events that it posted, those of the events that these posted, whichever agent they are for.
+
+Its record has what all of its turns used, so that agents that set each other off stop at a common
+limit, and the ids of their runs, so that nobody has to look for them. A turn writes down its own
+absolute sum, by compare-and-set: after a crash it writes the same again, and counts once. A turn
+that no other event set off and that posts nothing writes nothing here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from functions.agent.messages import Count
+from functions.agent.session.document import Turn, name_run
+from functions.events import Event
+from sigil.errors import ToolError
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.kv.base import Read
+from sigil.storage.kv.update import update_item
+from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
+
+RUNS_MOST: Final = 200
+"""A record has so many runs, and those of turns that are not over."""
+KEPT_SECONDS: Final = keys.SEEN_TTL
+"""A record that nobody writes any more is kept for so long."""
+SETTING: Final = "UNCAGED_CHAIN_TOKENS"
+
+
+@dataclass(frozen=True, slots=True)
+class ChainRun(Stored):
+    """A run of a chain: its id, its agent, and the tokens that it used so far. `open` says that its
+    turn is not over.
+    """
+
+    run: str
+    agent: str
+    tokens: Count = 0
+    open: bool = False
+
+    @property
+    def event(self) -> str:
+        """Return the event whose turn it is."""
+        return self.run.partition("~")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class EventChain(Stored):
+    """What came of one cause: how many `events` had a turn, and the `tokens` that these used.
+
+    `by` is the person on whose behalf it is. `runs` are the newest runs, the newest first, and all
+    that are open. `gone` is the id of the newest run that has left them.
+    """
+
+    events: Count = 0
+    tokens: Count = 0
+    by: str = ""
+    runs: tuple[ChainRun, ...] = ()
+    gone: str = ""
+
+    @property
+    def left_out(self) -> int:
+        """Return how many runs are not in the record any more."""
+        return self.events - len(self.runs)
+
+    def find(self, event: str) -> ChainRun | None:
+        """Return the run of an event, None when it has none here."""
+        return next((run for run in self.runs if run.event == event), None)
+
+    def put(self, run: ChainRun) -> EventChain:
+        """Return the chain with a run in place of what was known of its event.
+
+        The oldest ones leave, but none that is open: their turns still write down what they use.
+        """
+        known = self.find(run.event)
+        if known is None and self.gone and run.run >= self.gone:
+            # it was over and has left; a worker crashed before its session knew, and closes again
+            return self
+        runs = [each for each in self.runs if each is not known]
+        runs = sorted((*runs, run), key=lambda each: each.run)
+        gone = self.gone
+        ended = [each for each in reversed(runs) if not each.open]
+        for each in ended[: max(len(runs) - RUNS_MOST, 0)]:
+            runs.remove(each)
+            gone = each.run
+        return replace(
+            self,
+            events=self.events + (known is None),
+            tokens=self.tokens - (known.tokens if known else 0) + run.tokens,
+            runs=tuple(runs),
+            gone=gone,
+        )
+
+
+_CHAIN: Final = Shape[EventChain](EventChain, required=("events", "tokens"))
+
+
+class ChainBudget:
+    """The budget of the chain that the turn of `event` belongs to, or begins.
+
+    `most` are the tokens that all of the chain may use; 0 is no limit. `known` is its record as it
+    was just read. Calls of services ask at the same time.
+    """
+
+    def __init__(
+        self, kv: KV, agent: str, event: Event, most: int, known: Read | None = None
+    ) -> None:
+        self._kv = kv
+        self._agent = agent
+        self._event = event
+        self._key = keys.event_chain(keys.root_of(agent), event.root or event.id)
+        # nothing is stored of a chain that begins here, unless a crash comes to light by a conflict
+        self._known: Read | None = known or (None if event.root else ABSENT)
+        self._turn: Turn | None = None
+        self._lock = threading.Lock()
+        self.most = most
+
+    def follow(self, turn: Turn) -> None:
+        """Take over how far the turn has come, before its calls ask for room."""
+        self._turn = turn
+
+    def find_excess(self, turn: Turn) -> EventChain | None:
+        """Return the chain when it has used up its tokens; None while it may go on, or where there
+        is no limit. A turn that has set off nothing and was set off by nothing asks no store.
+        """
+        if self.most <= 0 or not (self._event.root or turn.posted):
+            return None
+        chain = self._count(turn)
+        return chain if chain.tokens >= self.most else None
+
+    def require_room(self) -> None:
+        """Raise `ToolError` ELIMIT when the chain has used up its tokens: the turn that is followed
+        may set off nothing more.
+        """
+        if self.most <= 0 or self._turn is None:
+            return
+        chain = self._count(self._turn)
+        if chain.tokens >= self.most:
+            raise ToolError(
+                "ELIMIT",
+                f"everything that one cause sets off may use {self.most:,} tokens together"
+                f" ({SETTING}), and this has used {chain.tokens:,}",
+                suggestion="finish it here, or tell the person what is left to do",
+            )
+
+    def close(self, turn: Turn, posts: Sequence[Event]) -> None:
+        """Write down what the turn used in all, before its session says that it is over.
+
+        `posts` are the events that wait in its session. A turn alone writes nothing.
+        """
+        sets_off = turn.posted or any(post.cause == self._event.id for post in posts)
+        if self._event.root or sets_off:
+            self._count(turn, is_over=True)
+
+    def _count(self, turn: Turn, *, is_over: bool = False) -> EventChain:
+        """Write down the turn's sum where it changed, and return the chain as it is by then.
+
+        A turn that goes on after a crash may know less than it has written down before: only its
+        end says less.
+        """
+
+        def decide(item: Item | None) -> tuple[bytes | None, EventChain]:
+            chain = read_chain(item)
+            if chain is None:
+                return None, EventChain(tokens=self.most)
+            event = self._event
+            before = chain.find(event.id)
+            tokens = turn.usage.counted
+            if before and not is_over:
+                tokens = max(tokens, before.tokens)
+            run = ChainRun(name_run(event.id, turn.began), self._agent, tokens, open=not is_over)
+            if run == before or not (before or tokens or is_over):
+                return None, chain
+            changed = replace(chain, by=chain.by or event.behalf).put(run)
+            return dumps(changed), changed
+
+        with self._lock:
+            updated = update_item(self._kv, self._key, decide, KEPT_SECONDS, known=self._known)
+            self._known = updated.item or ABSENT
+        return updated.answer
+
+
+def load_chain(kv: KV, agent: str, event: str) -> EventChain | None:
+    """Return the chain that an event began, None when nothing is known of it, or no more."""
+    item = kv.get(keys.event_chain(keys.root_of(agent), event))
+    return read_chain(item) if item else None
+
+
+def read_chain(item: Item | None) -> EventChain | None:
+    """Return the chain in an item, an empty one without it; None when it cannot be read."""
+    if item is None:
+        return EventChain()
+    try:
+        return _CHAIN.read(item.value)
+    except (ValueError, NewerFormat):
+        return None
+
+
+def list_keys(event: Event, root: str) -> list[Key]:
+    """Return the key of the chain that an event belongs to; none for the first one of a chain."""
+    return [keys.event_chain(root, event.root)] if event.root else []

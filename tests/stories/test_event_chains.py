@@ -1,0 +1,358 @@
+"""Agents that set each other off end at a common limit, and whoever meets it is told."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions import worker
+from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.posts import Post, ServiceAnswer
+from functions.agent.runs.event_chain import EventChain, load_chain
+from functions.agent.runs.run import Run, format_run, scan_runs
+from functions.agent.runs.tree import build_tree, find_run, format_tree, list_agents
+from functions.agent.services import table
+from functions.agent.services.call_context import Arguments, CallContext
+from functions.cli.trace import show_runs
+from functions.events import HOPS_MOST, Event, Sender, order_of
+from functions.queues.dead_letters import scan_dead_letters
+from functions.wiring import AgentRuntime
+from sigil.storage import aws
+from sigil.storage.kv import keys
+from sigil.storage.kv.dynamodb_table import create_table
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, call, offered, results, say
+from tests.fakes.server import Answer, Recorded, json_answer
+from tests.functions.chats import Chats
+from tests.functions.people import OWNER, platform
+from tests.project.tree import ROOT
+from tests.servers.ministack import unique
+from tests.servers.valkey import shared
+
+NAME = "pass-on"
+HOME = f"telegram:{OWNER}"
+FIRST = "telegram:4242:1"
+RING = tuple(f"agent-{number}" for number in range(1, 10))
+TOKENS = 1_000
+"""What each request of the model uses."""
+STORES = ("memory", "sqlite", "redis", "dynamodb")
+CHILDREN = 8
+
+
+def pass_on(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """Mail the next agent of the ring."""
+    name = context.app.short_name
+    following = RING[(RING.index(name) + 1) % len(RING)] if name in RING else RING[0]
+    to = f"main.{following}"
+    context.posts.take(1, to=to)
+    now = context.app.clock.now()
+    Mailbox(context.app.kv, to).deliver(Mail(context.call, name, "pass it on", now, by=context.by))
+    return ServiceAnswer(
+        f"{following} has it", (Post("mail", to, "own:main", data={"home": context.home}),)
+    )
+
+
+class PassingModel(ScriptedModel):
+    """Passes on whatever it reads, and ends when that is refused or done."""
+
+    def answer(self, request: Recorded) -> Answer:
+        body = request.json()
+        usage = {"prompt_tokens": TOKENS - 10, "completion_tokens": 10}
+        return json_answer({"usage": usage, **self.plan(body)})
+
+    def plan(self, body: dict[str, Any]) -> dict[str, Any]:
+        if "cap_pass_on" not in offered(body):
+            return call(("sigil_query", {"query": "pass it on"})) if "tools" in body else say("no")
+        if body["messages"][-1]["role"] == "tool" and "has it" in body["messages"][-1]["content"]:
+            return say("I passed it on")
+        if "ELIMIT" in body["messages"][-1]["content"]:
+            return say("it ends with me")
+        return call(("cap_pass_on", {}))
+
+
+@pytest.fixture
+def model() -> Iterator[PassingModel]:
+    with PassingModel() as server:
+        yield server
+
+
+@pytest.fixture
+def open_ring(
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    model: PassingModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Chats]:
+    """Opens a root with nine agents below it, each of which can mail the next one."""
+    monkeypatch.setitem(table.SERVICES, NAME, pass_on)  # type: ignore[arg-type]
+    folder = tmp_path / "services" / NAME
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "capabilities" / "forget" / "README.md", folder)
+    manifest = f"""
+[capability]
+name = "{NAME}"
+description = "Pass it on to the next agent."
+lifetime = "persistent"
+public = true
+examples = ["pass it on"]
+[build]
+lang = "host"
+[input]
+type = "object"
+additionalProperties = false
+[output]
+type = "string"
+"""
+    (folder / "sigil.toml").write_text(manifest)
+
+    def opened(**settings: Any) -> Chats:
+        made = runtime(
+            **{
+                "llm_url": model.url,
+                "library": str(folder.parent),
+                **platform(bot),
+                **settings,
+            }
+        )
+        for name in RING:
+            record = AgentRecord("agent", "enabled", 1.0, "terminal:local")
+            add_agent(made.stores.kv, "main", name, record)
+        return Chats(made, bot)
+
+    return opened
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The setting of a store of the kind that the test names, empty."""
+    kind = request.param
+    if kind == "redis":
+        shared().do("FLUSHALL")
+        yield f"redis://{shared().address}"
+    elif kind == "dynamodb":
+        request.getfixturevalue("aws_here")
+        name = unique("chains")
+        create_table(name)
+        yield f"dynamodb://{name}"
+        aws.client("dynamodb").delete_table(TableName=name)
+    else:
+        yield "memory://" if kind == "memory" else f"sqlite:///{tmp_path / 'chains.db'}"
+
+
+def list_runs(chats: Chats) -> list[Run]:
+    """Return all runs, the newest first."""
+    kv = chats.runtime.stores.kv
+    runs = [run for agent in list_agents(kv, "main") for run in scan_runs(kv, agent)]
+    return sorted(runs, key=lambda run: run.id)
+
+
+def load(chats: Chats, event: str = FIRST) -> EventChain:
+    found = load_chain(chats.runtime.stores.kv, "main", event)
+    assert found is not None
+    return found
+
+
+def list_refusals(model: ScriptedModel) -> list[str]:
+    """Return what the model was told where a post was refused, once for each time."""
+    told = [results(body)[-1] for body in model.bodies if results(body)]
+    return list(dict.fromkeys(each for each in told if "ELIMIT" in each))
+
+
+def assert_nothing_is_left(chats: Chats) -> None:
+    kv = chats.runtime.stores.kv
+    assert not any(kv.scan(index) for index in keys.READY_INDEXES)
+    assert not list(scan_dead_letters(kv))
+    assert not any(kv.scan(keys.mail(f"main.{name}", 0.0, "").partition) for name in RING)
+
+
+def test_nine_agents_that_mail_each_other_for_ever_end_after_sixteen_of_them(
+    open_ring: Callable[..., Chats],
+    model: PassingModel,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chats = open_ring(tokens_per_day=0)
+    chats.write(1, "pass it on")
+    chats.work_off()
+    runs = list_runs(chats)
+    chained = [run for run in runs if run.kind == "mail"]
+    assert sorted(run.hops for run in chained) == list(range(1, HOPS_MOST + 1))
+    assert [run.agent for run in reversed(chained)] == [
+        f"main.{RING[number % len(RING)]}" for number in range(HOPS_MOST)
+    ]
+    (refused,) = list_refusals(model)
+    assert "agents have set each other off 16 times" in refused
+    assert_nothing_is_left(chats)
+    # each of them reports to the chat that it all began in
+    assert chats.list_texts().count("I passed it on") == HOPS_MOST
+    assert chats.list_texts()[-1].startswith("it ends with me\n\n(pass-on failed:")
+
+    chain = load(chats)
+    assert chain.events == len(runs) == 1 + 2 * HOPS_MOST
+    assert chain.tokens == sum(run.usage.counted for run in runs) == TOKENS * len(model.bodies)
+    assert {each.run for each in chain.runs} == {run.id for run in runs}
+    assert not any(each.open for each in chain.runs)
+    kv = chats.runtime.stores.kv
+    agents = list_agents(kv, "main")
+    top = find_run(kv, agents, FIRST)
+    assert top is not None
+    tree = build_tree(kv, agents, top)
+    assert {run.id for run in tree.walk()} == {run.id for run in runs}
+    lines = "\n".join(format_tree(tree))
+    assert "the limit of chain-hops: it may set off no other agent" in lines
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+    show_runs(FIRST, follow=False, json=False)
+    shown = capsys.readouterr().out
+    assert f"{len(runs)} runs, {chain.tokens:,} tokens in all" in shown
+    spent = f"{len(runs)} events, {chain.tokens:,} of 500,000 tokens"
+    assert f"the chain of {FIRST}: {spent}" in shown
+
+
+def test_a_chain_that_has_used_its_tokens_ends_and_its_senders_read_the_limit(
+    open_ring: Callable[..., Chats], model: PassingModel
+) -> None:
+    chats = open_ring(tokens_per_day=0, chain_tokens=12 * TOKENS)
+    chats.write(1, "pass it on")
+    chats.work_off()
+    chain = load(chats)
+    assert chain.tokens == TOKENS * len(model.bodies) == 12 * TOKENS
+    assert_nothing_is_left(chats)
+    stopped = [run for run in list_runs(chats) if run.outcome == "stopped"]
+    assert [run.why for run in stopped] == ["chain"]
+    lines = "\n".join(format_tree(build_tree(chats.runtime.stores.kv, ["main"], stopped[0])))
+    assert "the limit of chain ends it: safe_stop (12,000 of 12,000 tokens, " in lines
+    assert "UNCAGED_CHAIN_TOKENS)" in lines
+    told = [text for text in chats.list_texts() if "ELIMIT" in text]
+    assert told == [
+        "I stop here (ELIMIT): everything that one cause sets off may use 12,000 tokens together,"
+        " and this has used 12,000. The setting is UNCAGED_CHAIN_TOKENS."
+    ]
+    # the next message is another cause
+    asked = len(model.bodies)
+    chats.write(2, "again")
+    chats.work_off()
+    assert len(model.bodies) == asked + 12
+
+
+def test_a_post_beyond_the_budget_is_refused_before_it_changes_anything(
+    open_ring: Callable[..., Chats], model: PassingModel
+) -> None:
+    chats = open_ring(tokens_per_day=0, chain_tokens=11 * TOKENS)
+    chats.write(1, "pass it on")
+    chats.work_off()
+    assert_nothing_is_left(chats)
+    (run,) = [run for run in list_runs(chats) if "refused" in str(run.steps)]
+    assert "the limit of chain: it may set off no other agent" in "\n".join(format_run(run))
+    assert (run.outcome, run.why) == ("stopped", "chain")
+    # the sender's history has it, for its next turn
+    sender = keys.session_of(run.agent, run.session)
+    *_, refused, told = chats.runtime.app.sessions.open(sender).document.messages
+    assert '"ELIMIT"' in refused.content
+    assert (
+        "everything that one cause sets off may use 11,000 tokens together (UNCAGED_CHAIN_TOKENS),"
+        " and this has used 11,000"
+    ) in refused.content
+    assert chats.list_texts()[-1] == told.content.replace("`", "")
+    assert "I stop here (ELIMIT)" in told.content
+    assert load(chats).tokens == TOKENS * len(model.bodies)
+
+
+def test_a_forged_event_from_beyond_the_last_hop_is_a_dead_letter(
+    open_ring: Callable[..., Chats], model: PassingModel
+) -> None:
+    chats = open_ring(tokens_per_day=0)
+    forged = replace(make_child(1), hops=HOPS_MOST + 1)
+    chats.runtime.queue.put(forged)
+    chats.work_off()
+    (letter,) = scan_dead_letters(chats.runtime.stores.kv)
+    assert "more than 16 others" in letter.reason
+    assert not model.bodies
+
+
+def test_a_chain_without_a_limit_is_counted_all_the_same(
+    open_ring: Callable[..., Chats], model: PassingModel
+) -> None:
+    chats = open_ring(tokens_per_day=0, chain_tokens=0)
+    chats.write(1, "pass it on")
+    chats.work_off()
+    assert load(chats).tokens == TOKENS * len(model.bodies)
+    assert load(chats).events == 1 + 2 * HOPS_MOST
+
+
+def make_child(number: int) -> Event:
+    """Return the event with which a turn of the root has set off a child."""
+    now = time.time()
+    return Event(
+        id=f"task:{FIRST}:{number}",
+        kind="task",
+        agent=f"main.{RING[number - 1]}",
+        session="own:main",
+        sender=Sender("agent:main"),
+        text="count the hens",
+        at=now,
+        order=order_of(now, number),
+        private=True,
+        cause=FIRST,
+        root=FIRST,
+        hops=1,
+        by=HOME,
+        data={"home": HOME},
+    )
+
+
+class SearchingModel(ScriptedModel):
+    """Searches on and on. The first requests are answered when all children have asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all = threading.Barrier(CHILDREN)
+        self._asked = itertools.count()
+
+    def answer(self, request: Recorded) -> Answer:
+        if next(self._asked) < CHILDREN:
+            self._all.wait(60.0)
+        usage = {"prompt_tokens": TOKENS - 10, "completion_tokens": 10}
+        made = call(("sigil_query", {"query": f"hens {next(self._asked)}"}))
+        return json_answer({**made, "usage": usage})
+
+
+@pytest.mark.parametrize("store", STORES, indirect=True)
+def test_eight_children_side_by_side_overshoot_by_at_most_one_request_each(
+    open_ring: Callable[..., Chats], store: str
+) -> None:
+    most = 20 * TOKENS
+    with SearchingModel() as model:
+        chats = open_ring(
+            tokens_per_day=0, chain_tokens=most, store=store, llm_url=model.url, ticks=0
+        )
+        for number in range(1, CHILDREN + 1):
+            chats.runtime.queue.put(make_child(number))
+        waiting = chats.runtime.work or chats.runtime.queue
+        deliveries = [waiting.take(0.0) for _ in range(CHILDREN)]
+        runtime = replace(chats.runtime, queue=waiting)
+        threads = [
+            threading.Thread(target=worker.process, args=(delivery, runtime))
+            for delivery in deliveries
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        spent = TOKENS * len(model.bodies)
+    chain = load(chats)
+    assert chain.tokens == spent
+    assert most <= spent < most + CHILDREN * TOKENS
+    runs = [run for run in list_runs(chats) if run.kind == "task"]
+    assert len(runs) == CHILDREN
+    assert {(run.outcome, run.why) for run in runs} == {("stopped", "chain")}
