@@ -1,5 +1,5 @@
-"""The owner's door over HTTP: halt, unlock, status, schedules, runs and the ledger; all need the
-admin token.
+"""The owner's door over HTTP: halt, unlock, status, schedules, sessions, runs and the ledger; all
+need the admin token.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
 """
@@ -21,7 +21,7 @@ from functions.agent.agent_directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import is_name, join_name, read_agent
 from functions.agent.app import App
 from functions.agent.commands import control, status
-from functions.agent.management import ledger, runs, wakeups
+from functions.agent.management import ledger, runs, sessions, wakeups
 from functions.agent.policy.document import describe_policy, open_versions
 from functions.agent.policy.proposals import Proposal
 from functions.alerts import Notifier, halt_alert, send_alert
@@ -92,7 +92,7 @@ Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
     /status?session= or ?agent=, those of schedules under /wakeups, GET /runs and /runs/{id}, and
-    GET /ledger.
+    GET /sessions and /ledger.
 
     `open_deps` is called by each request.
     """
@@ -157,6 +157,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     add_wakeup_route("GET", "/wakeups/{id}/runs", _list_wakeup_runs)
     add_reading_route("/runs", _list_runs)
     add_reading_route("/runs/{id:path}", _show_run)
+    add_reading_route("/sessions", _list_sessions)
     add_reading_route("/ledger", _list_entries)
     add_reading_route("/policy/{agent}", _show_policy)
     add_reading_route("/proposals", _list_proposals)
@@ -271,6 +272,11 @@ def _list_wakeup_runs(asked: WakeupRequest) -> Response:
 def _list_runs(deps: AdminDeps, request: Request) -> object:
     agent, query = _read_agent(deps, request)
     return runs.list_runs(deps.app, agent, query)
+
+
+def _list_sessions(deps: AdminDeps, request: Request) -> object:
+    agent, query = _read_agent(deps, request)
+    return sessions.list_sessions(deps.app, agent if "agent" in request.query_params else "", query)
 
 
 def _show_run(deps: AdminDeps, request: Request) -> object:

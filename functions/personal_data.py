@@ -431,8 +431,8 @@ class PersonalData:
     def _scan_spenders(self) -> set[str]:
         """Return the sessions that have used tokens, those of all agents of the root."""
         partition = keys.session_usage(self._app.root, "", "").partition
-        found = (sort.partition("#")[2] for sort, _ in scan_all(self._kv, partition))
-        return {keys.session_of_group(group) for group in found if "#" in group}
+        found = (keys.split_usage(sort)[1] for sort, _ in scan_all(self._kv, partition))
+        return {keys.session_of_group(group) for group in found if group}
 
     def _read_links(self) -> dict[str, Sequence[LinkedChat]]:
         begin = f"{keys.escape(self._app.name)}#"
@@ -546,7 +546,7 @@ class PersonalData:
                     yield record
         usage = keys.session_usage(self._app.root, "", "").partition
         for record in self._scan(usage, ""):
-            session = keys.session_of_group(record.key.sort.partition("#")[2])
+            session = keys.session_of_group(keys.split_usage(record.key.sort)[1])
             if session in chats:
                 yield replace(record, chat=chats[session])
 

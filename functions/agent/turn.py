@@ -52,6 +52,7 @@ from functions.agent.messages import (
     clean_name,
     find_last_said,
     find_unanswered,
+    is_from_person,
     remove_silence,
     user_message,
 )
@@ -77,6 +78,11 @@ from functions.agent.safety import hp
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.hp import HpAccount
 from functions.agent.safety.retry import Retry
+from functions.agent.safety.session_usage import (
+    NO_ACTIVITY,
+    TITLE_CHARACTERS,
+    SessionActivity,
+)
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.outcome import note_run
@@ -111,7 +117,7 @@ from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Button, Event, order_
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.texts.en import Texts
 from functions.time.time_zone import DEFAULT
-from sigil.errors import Conflict, ToolError
+from sigil.errors import Conflict, ToolError, one_line
 from sigil.json_fields import as_string
 from sigil.protocol import Json, KeptFile
 from sigil.storage.kv import ABSENT, Item, Key, keys
@@ -535,7 +541,7 @@ def _begin_turn(
     # of what came over a hook, the model reads as much as has room
     length = 0 if event.is_posted else tokens.of_text(event.text)
     if length > room:
-        breakers.settle(document.safety)
+        breakers.settle(document.safety, _describe_activity(turn, document, context))
         notice = texts.too_long.format(window=app.model.window)
         opened = opened.with_document(document)
         return close_turn(opened, app, turn, notice, in_history=False, role=context.role)
@@ -1042,7 +1048,10 @@ def _run_and_close(
     rounds = _make_round_context(turn, opened.document, preamble, context)
     opened, text = run_rounds(opened, rounds)
     turn = opened.document.turn or turn
-    context.breakers.settle(opened.document.safety)
+    activity = NO_ACTIVITY
+    if text is not None:
+        activity = _describe_activity(turn, opened.document, context)
+    context.breakers.settle(opened.document.safety, activity)
     if text is None and turn.waits >= WAITS:
         text = rounds.texts.out_of_time
     if text is not None:
@@ -1098,6 +1107,28 @@ def _run_and_close(
         quotes=(),
     )
     return replace(app.sessions.save(opened, document), next=continuation)
+
+
+def _describe_activity(turn: Turn, document: Document, context: TurnContext) -> SessionActivity:
+    """Return what a turn that ends did, for the list of sessions.
+
+    Only an owner's private chat has a title there: nobody else's words are shown outside of their
+    chat.
+    """
+    event = turn.event
+    is_private = event.kind == "message" and event.private
+    title = ""
+    if is_private and context.role == "owner":
+        said = next((each for each in document.messages if is_from_person(each)), None)
+        text = clean_text(said.content if said else event.text)
+        title = one_line(context.app.redact(text), TITLE_CHARACTERS)
+    return SessionActivity(
+        turns=1,
+        calls=len(turn.tools),
+        failed=turn.count_failed_calls(),
+        by=event.sender.id if is_private else "",
+        title=title,
+    )
 
 
 def _let_next_go_on(

@@ -399,6 +399,21 @@ def trace(
 
 
 @cli.command(rich_help_panel=CARE)
+def sessions(
+    agent: Whose = None,
+    days: Annotated[int, typer.Option(help="Those of so many days, today included.")] = 30,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """List the sessions of all agents: who writes there, when last, and what they cost.
+
+    Example: uncaged sessions --days 7
+    """
+    from functions.cli.sessions import show_sessions
+
+    show_sessions(agent, days=days, json=json)
+
+
+@cli.command(rich_help_panel=CARE)
 def ledger(
     action: Annotated[
         LedgerAction | None,

@@ -44,7 +44,6 @@ FOREIGN = (
     "kb-index",
     "artifact",
     "seen#",
-    "usage#",
 )
 """Partitions whose values are no objects of ours, or are written once."""
 

@@ -118,7 +118,7 @@ def _scan_chains(kv: KV, sessions: Sessions, agent: str) -> Iterator[LedgerChain
     ones say nothing.
     """
     partition = keys.session_usage(keys.root_of(agent), "", "").partition
-    found = (sort.partition("#")[2] for sort, _ in scan_all(kv, partition))
+    found = (keys.split_usage(sort)[1] for sort, _ in scan_all(kv, partition))
     begin = keys.session_of(agent, "")
     spenders = {keys.session_of_group(group) for group in found if group.startswith(begin)}
     for session in (f"{begin}{keys.escape(MACHINE)}", *sorted(spenders)):

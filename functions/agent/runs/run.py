@@ -129,7 +129,7 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
         requests=turn.rounds,
         usage=turn.usage,
         calls=len(turn.tools),
-        failed=sum(1 for step in turn.trace if step["kind"] == "call" and step.get("error")),
+        failed=turn.count_failed_calls(),
         files=sum(len(reply.files) for reply in said),
         messages=len(document.messages),
         bytes=closed.size,

@@ -18,10 +18,16 @@ from functions.agent.safety.budget import (
     TokenBudget,
     name_period,
     read_forgiven,
-    read_sum,
     read_total,
 )
 from functions.agent.safety.locks import Lock, parse_lock
+from functions.agent.safety.session_usage import (
+    NO_ACTIVITY,
+    SessionActivity,
+    SessionUsage,
+    read_tokens,
+    read_usage,
+)
 from functions.agent.safety.status import MOST, SafetyStatus
 from functions.time.clock import Clock
 from sigil.storage.kv import KV, Item, Key, keys
@@ -85,7 +91,8 @@ class Breakers:
     defers: bool = False
     beside: bool = False
     _unwritten: bool = field(default=False, init=False)
-    _unwritten_cost: float = field(default=0.0, init=False)
+    _unwritten_usage: Usage = field(default=Usage(), init=False)
+    _unwritten_requests: int = field(default=0, init=False)
     _records: SafetyRecords | None = field(default=None, init=False)
 
     @property
@@ -221,7 +228,7 @@ class Breakers:
         own = self._read_own(records, limits.tokens)
         here = status.in_period(records.period)
         pending = max(here.spent - own, 0) if self.defers else 0
-        other = read_sum(records.other.value, 0) if records.other else 0
+        other = read_tokens(records.other, 0) if records.other else 0
         if 0 < limits.session_tokens <= own + other + pending - here.free:
             return "session-budget"
         for place, budget in enumerate(self.budgets):
@@ -251,7 +258,8 @@ class Breakers:
             return status
         if status.period != self.current_period():
             self.settle(status)
-        self._unwritten_cost += usage.cost
+        self._unwritten_usage += usage
+        self._unwritten_requests += 1
         later = self.load_current(status).add_tokens(tokens)
         if task is not None:
             later = later.count_request(task)
@@ -260,21 +268,34 @@ class Breakers:
             self.settle(later)
         return later
 
-    def settle(self, status: SafetyStatus) -> None:
-        """Write down all that the session has spent, and add what is new to the agent's total."""
-        if not (self._unwritten and status.spent):
+    def settle(self, status: SafetyStatus, activity: SessionActivity = NO_ACTIVITY) -> None:
+        """Write down all that the session has spent, with what it did, and add what is new to the
+        agent's total.
+        """
+        if not self._unwritten:
             return
+        is_over = status.period != self.current_period()
+        if not is_over:
+            records = self._load_known()
+            before = read_usage(records.own)
+        else:  # its total stops nobody any more
+            before = read_usage(self.budget.read_spent(self._spender, status.period))
+        usage = self._unwritten_usage
+        written = (before or SessionUsage(0)).add(
+            status.spent, usage, self._unwritten_requests, activity, self.clock.now()
+        )
+        own = self.budget.write_spent(self._spender, status.period, written)
         self._unwritten = False
-        cost = self._unwritten_cost
-        self._unwritten_cost = 0.0
-        if status.period != self.current_period():  # it is over: its total stops nobody any more
-            self.budget.write_spent(self._spender, status.period, status.spent)
+        self._unwritten_usage = Usage()
+        self._unwritten_requests = 0
+        if is_over:
             return
-        records = self._load_known()
         more = status.spent - self._read_own(records, 0)
-        own = self.budget.write_spent(self._spender, status.period, status.spent)
+        if not (more or usage.cost):
+            self._records = replace(records, own=own)
+            return
         changed = tuple(
-            replace(known, total=budget.add_to_total(status.period, more, cost, known.total))
+            replace(known, total=budget.add_to_total(status.period, more, usage.cost, known.total))
             for budget, known in zip(self.budgets, records.budgets, strict=True)
         )
         self._records = replace(records, own=own, budgets=changed)
@@ -368,7 +389,7 @@ class Breakers:
 
     def _read_own(self, records: SafetyRecords, unreadable: int) -> int:
         """Return what the session wrote down, or `unreadable` for bytes that are no sum."""
-        return read_sum(records.own.value, unreadable) if records.own else 0
+        return read_tokens(records.own, unreadable) if records.own else 0
 
     def _is_own_readable(self, records: SafetyRecords) -> bool:
         return self._read_own(records, 0) == self._read_own(records, MOST)

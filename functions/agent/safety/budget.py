@@ -1,15 +1,16 @@
 """The budget bounds the tokens that an agent spends in a period, over all of its sessions.
 
-Each session writes its own sum; nobody else does. So that no turn has to read them all, the agent
-has a running total beside them, changed by compare-and-set. The sums of the sessions are the
-truth: the total is made from them when there is none, once an hour (a crash between the two
-writes, or a version that knows of no total, leaves it wrong), and before it stops anybody.
+Each session writes its own sum (`session_usage`); nobody else does. So that no turn has to read
+them all, the agent has a running total beside them, changed by compare-and-set. The sums of the
+sessions are the truth: the total is made from them when there is none, once an hour (a crash
+between the two writes, or a version that knows of no total, leaves it wrong), and before it stops
+anybody.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,6 +19,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from functions.agent.safety.session_usage import SessionUsage, read_tokens
 from functions.time.time_zone import DAY_SECONDS, DEFAULT, find_first_day, find_midnight
 from sigil.errors import Conflict
 from sigil.storage.kv import KV, Item, Key, keys
@@ -29,8 +31,6 @@ FORGIVEN = ""
 """The key of the sum that an owner's unlock took off has this in place of a session."""
 KEPT_SECONDS = 400 * 86_400.0
 """The sums of a period can be read for so long."""
-DIGITS = 15
-"""The most digits of a sum: nobody spends more, and a larger one would not fit into a document."""
 TOLD_SHARE = 0.8
 """People are told when so much of a budget is used."""
 SUMMED_SECONDS = 3_600.0
@@ -155,15 +155,19 @@ class TokenBudget:
 
     def forgiven_key(self, name: str) -> Key:
         """Return the key of what an unlock took off a period's sum."""
-        return keys.session_usage(self._agent, name, FORGIVEN)
+        return keys.bare_session_usage(self._agent, name, FORGIVEN)
 
     def total_key(self, name: str) -> Key:
         """Return the key of a period's total."""
         return keys.usage_total(self._agent, name)
 
-    def write_spent(self, session: str, name: str, tokens: int) -> Item:
+    def read_spent(self, session: str, name: str) -> Item | None:
+        """Return what a session (S of the keys) wrote down for a period."""
+        return self._kv.get(self.key(name, session))
+
+    def write_spent(self, session: str, name: str, usage: SessionUsage) -> Item:
         """Write down all that a session (S of the keys) has spent in a period."""
-        value = b"%d" % tokens
+        value = dumps(usage)
         return Item(value, self._kv.put(self.key(name, session), value, ttl=KEPT_SECONDS))
 
     def add_to_total(self, name: str, tokens: int, cost: float, known: Item | None) -> Item:
@@ -226,13 +230,20 @@ class TokenBudget:
     def _read_sums(self, name: str, unreadable: int) -> dict[str, int]:
         """Return what each session has spent in a period; `unreadable` for what is no sum."""
         sums: dict[str, int] = {}
-        first = self.key(name, "")
-        prefix = first.sort if self.is_roots else f"{first.sort}{keys.session_of(self._agent, '')}"
-        for sort, item in scan_all(self._kv, first.partition, prefix, page=PAGE):
-            session = sort.removeprefix(first.sort)
-            if session != FORGIVEN:
-                sums[session] = read_sum(item.value, unreadable)
+        for _, session, item in self._scan_sums(name):
+            # another version may have written a sum of the same session
+            sums[session] = max(read_tokens(item, unreadable), sums.get(session, 0))
         return sums
+
+    def _scan_sums(self, name: str) -> Iterator[tuple[Key, str, Item]]:
+        """Yield the sums of a period, each with its key and its session."""
+        begin = "" if self.is_roots else keys.session_of(self._agent, "")
+        for name_key in (keys.session_usage, keys.bare_session_usage):
+            first = name_key(self._root, name, begin)
+            for sort, item in scan_all(self._kv, first.partition, first.sort, page=PAGE):
+                _, session = keys.split_usage(sort)
+                if session != FORGIVEN:
+                    yield Key(first.partition, sort), session, item
 
     def restart_period(self, name: str) -> None:
         """Start the period's sum anew, because an owner unlocked the agent.
@@ -240,9 +251,10 @@ class TokenBudget:
         A sum that cannot be read is set to 0; its session writes it again.
         """
         sums = self._read_sums(name, 0)
-        for session, tokens in sums.items():
-            if not tokens:
-                self._kv.put(self.key(name, session), b"0", ttl=KEPT_SECONDS)
+        for key, session, item in self._scan_sums(name):
+            if read_tokens(item, -1) < 0:
+                is_bare = key == keys.bare_session_usage(self._root, name, session)
+                self._kv.put(key, b"0" if is_bare else dumps(SessionUsage(0)), ttl=KEPT_SECONDS)
         forgiven = sum(sums.values())
         self._kv.put(self.forgiven_key(name), b"%d" % forgiven, ttl=KEPT_SECONDS)
         before = read_total(self._kv.get(self.total_key(name)))
@@ -260,9 +272,4 @@ def read_total(item: Item | None) -> RunningTotal | None:
 
 def read_forgiven(item: Item | None) -> int:
     """Return the tokens of a period that an unlock took off; 0 for what cannot be read."""
-    return read_sum(item.value, 0) if item else 0
-
-
-def read_sum(value: bytes, unreadable: int) -> int:
-    """Return a sum as it is stored, or `unreadable` for bytes that are none."""
-    return int(value) if value.isdigit() and len(value) <= DIGITS else unreadable
+    return read_tokens(item, 0) if item else 0

@@ -156,6 +156,10 @@ class Turn(Stored):
         """Return how many steps of a kind it has taken."""
         return sum(step.get("kind") == kind for step in self.trace)
 
+    def count_failed_calls(self) -> int:
+        """Return how many of its calls have failed."""
+        return sum(step.get("kind") == "call" and bool(step.get("error")) for step in self.trace)
+
     def add_step(self, kind: str, **facts: Json) -> Turn:
         """Return the turn with one more row in its trace."""
         return replace(self, trace=(*self.trace, {"kind": kind, **facts}))

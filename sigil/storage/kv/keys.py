@@ -6,6 +6,7 @@ escaped, so that no part can reach into another's.
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from urllib.parse import quote, unquote
 
@@ -120,8 +121,21 @@ def owner_lock(session: str) -> Key:
 
 
 def session_usage(agent: str, period: str, session: str) -> Key:
-    """The tokens that a session spent in a period: an absolute value, one writer."""
+    """What a session (S) spent in a period, and when it was last at work: one writer."""
+    return Key(f"usage#{escape(agent)}", f"{period}~{session}")
+
+
+def bare_session_usage(agent: str, period: str, session: str) -> Key:
+    """The tokens that a session spent in a period as version 0.1.0 writes them; without a session
+    those that an unlock took off.
+    """
     return Key(f"usage#{escape(agent)}", f"{period}#{session}")
+
+
+def split_usage(sort: str) -> tuple[str, str]:
+    """Return the period and the session of the sort key of either."""
+    period = re.split("[#~]", sort, maxsplit=1)[0]
+    return period, sort[len(period) + 1 :]
 
 
 def usage_total(agent: str, period: str) -> Key:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.safety.budget import DIGITS
+from functions.agent.safety.session_usage import DIGITS
 from functions.prices import CACHED_SHARES
 from functions.settings import Settings
 from functions.time.clock import Clock

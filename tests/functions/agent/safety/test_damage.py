@@ -71,7 +71,8 @@ def test_what_was_forgiven_and_cannot_be_read_forgives_nothing(
     home = runtime(llm_url=model.url, tokens_per_day=100_000)
     model.then({**say("one"), "usage": {"prompt_tokens": 150_000, "completion_tokens": 1}})
     assert tell(home, "hello")[0].startswith("one\n\n(100% of my budget")
-    home.stores.kv.put(usage(""), b"?")
+    period = name_period(time.time(), SafetyLimits())
+    home.stores.kv.put(keys.bare_session_usage("main", period, ""), b"?")
 
     assert tell(home, "hello") == [sentence("budget")]
 

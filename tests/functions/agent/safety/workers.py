@@ -16,6 +16,7 @@ from functions.agent.commands import control, status
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.budget import SafetyLimits
+from functions.agent.safety.session_usage import read_usage
 from functions.agent.session.store import Sessions
 from functions.agent.turn import run_turn
 from functions.events import Event
@@ -169,7 +170,9 @@ class Worker:
         if key == self._head:
             return self._save(value, expect)
         if key.partition == f"usage#{NAME}" and not key.sort.endswith("#"):
-            self._pay(key.sort, int(value))
+            written = read_usage(Item(value, ""))
+            assert written
+            self._pay(key.sort, written.tokens)
         return self._kv.put(key, value, expect=expect, ttl=ttl)
 
     def delete(self, key: Key, *, expect: Expect = None) -> None:
