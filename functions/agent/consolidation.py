@@ -37,6 +37,7 @@ from functions.agent.messages import MAIL_ORIGIN, RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
 from functions.agent.prompt import ToolDefinition
 from functions.agent.runs.run import Run, save_run, shorten_steps
+from functions.agent.safety.hp import pay_beside
 from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
 from functions.agent.session.memory_progress import MemoryProgress, adopt_progress, save_progress
 from functions.agent.side_request import MEMORY, SideRequests
@@ -312,6 +313,9 @@ def consolidate_owed(
             steps=shorten_steps(side.trace, began),
         )
         save_run(app.kv, spent, app.run_days)
+    cost = (side.document.usage - known.usage).counted
+    if keys.is_own_work(session) and app.hp.most > 0 and cost:
+        pay_beside(app.kv, app.name, app.hp, app.hp.count_cost(cost, ()), app.clock.now())
     document = side.document
     left = any(document.consolidated < message.seq <= upto for message in backlog.messages)
     has_failed = document.failures > (0 if result.entries else known.failures)
@@ -333,7 +337,6 @@ def consolidate_owed(
         text = "memory heard of nothing this time"
     watch(TurnStep("note", "memory", text))
     wait = 0.0 if is_over or side.is_stopped else AWAY_SECONDS
-    cost = (document.usage - known.usage).counted
     return OwedConsolidation(wait, cost, app.find_zone(known))
 
 

@@ -173,7 +173,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         is_full = rounds > 0 and context.is_window_full(opened.document)
         if rounds >= context.rounds_most:
             opened = _note_limit(opened, "requests", SLEEP)
-        is_over = rounds >= context.rounds_most or _has_reached(_turn_of(opened), "hops")
+        is_over = rounds >= context.rounds_most or _turn_of(opened).has_reached("hops")
         last = is_over or is_full
         offers = context.list_offers(opened.document) if not last else ()
         final = make_final_request(full=not is_over) if last else None
@@ -216,18 +216,13 @@ def _with_turn(opened: SessionHandle, turn: Turn) -> SessionHandle:
     return opened.with_document(replace(opened.document, turn=turn))
 
 
-def _has_reached(turn: Turn, limit: str) -> bool:
-    """Return whether a turn's trace says that it has reached a limit of its behaviour."""
-    return any(step["kind"] == "limit" and step["limit"] == limit for step in turn.trace)
-
-
 def _note_limit(opened: SessionHandle, limit: str, end: str) -> SessionHandle:
     """Return the session whose turn's trace says which limit of its behaviour ends it, and how.
 
     A person's turn has no behaviour with limits of its own.
     """
     turn = _turn_of(opened)
-    if not turn.behaviour or _has_reached(turn, limit):
+    if not turn.behaviour or turn.has_reached(limit):
         return opened
     return _with_turn(opened, turn.add_step("limit", limit=limit, end=end))
 
@@ -633,7 +628,7 @@ def _record_results(
             made = tuple(carry_on(turn.event, turn.trace, used, post) for post in made)
         posts += stamp_posts(made, turn.event, result.place, now, first)
     for limit in sorted(context.posts.refused) if context.posts else ():
-        if not _has_reached(turn, limit):
+        if not turn.has_reached(limit):
             turn = turn.add_step("limit", limit=limit, end=REFUSED)
     safety = replace(safety, counters=reaction.counters)
     if reaction.reason:

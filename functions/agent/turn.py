@@ -602,7 +602,8 @@ def _sleep(opened: SessionHandle, turn: Turn, context: TurnContext, why: str) ->
         reason = f"the agent has too few HP for work of its own: {why}"
         give_up(app.kv, event, reason, now, notify_sender=False)
     account = context.hp
-    if account and account.is_damaged:
+    is_told = why == hp.LIMIT and hp.note_asleep(app.kv, app.name, app.hp, event.id, now)
+    if account and (account.is_damaged or is_told):
         texts = choose_texts_for(event, opened.document)
         line = hp.describe(account.report(now), app.find_zone(opened.document), now, texts)
         posts = report_home(event, line, now, place="hp")
@@ -1292,7 +1293,7 @@ def close_turn(
     posts = document.posts
     # before the document says that the event was handled: whoever crashes in between does it again
     posts += note_run(app.kv, turn, document.safety.reason, said=bool(text), now=now)
-    notice = _pay_hp(turn, app, texts, now)
+    notice = _pay_hp(turn, app, texts, now, zone=app.find_zone(document))
     if text and event.is_own_work:
         posts += report_home(event, text, now)
     elif text:
@@ -1336,21 +1337,32 @@ def close_turn(
     return replace(flush_ledger(closed, app), gathered=turn.events[1:])
 
 
-def _pay_hp(turn: Turn, app: App, texts: Texts, now: float) -> tuple[Event, ...]:
+def _pay_hp(turn: Turn, app: App, texts: Texts, now: float, *, zone: str) -> tuple[Event, ...]:
     """Take off the HP that work of the agent's own costs, and return what is said when none are
-    left. A turn of a person costs none.
+    left, or when it ended at the floor. A turn of a person costs none.
     """
     event = turn.event
     cost = app.hp.count_cost(turn.usage.counted, turn.trace)
     if not (cost and _is_bounded(event, app)):
         return ()
     record = hp.pay_turn(
-        app.kv, app.name, app.hp, event=event.id, cost=cost, began=turn.began, now=now
+        app.kv,
+        app.name,
+        app.hp,
+        event=event.id,
+        cost=cost,
+        began=turn.began,
+        now=now,
+        falls_asleep=turn.has_reached(hp.LIMIT),
     )
-    if not record.disabled:
+    if record.disabled:
+        text = texts.hp_gone.format(name=app.short_name)
+    elif turn.has_reached(hp.LIMIT) and record.is_told_by(event.id):
+        report = HpAccount(app.hp, record).report(now)
+        text = f"{texts.hp_ended} {hp.describe(report, zone, now, texts)}"
+    else:
         return ()
-    name = app.short_name
-    return report_home(event, texts.hp_gone.format(name=name), now, place="hp", first=1)
+    return report_home(event, text, now, place="hp", first=1)
 
 
 def flush_ledger(saved: SessionHandle, app: App) -> SessionHandle:

@@ -268,6 +268,7 @@ class German(Texts):
     status_waiting = "Ich warte auf das Modell, das im Moment nicht antwortet."
     hp_now = "HP für eigene Arbeit: {hp:,.0f} von {most:,.0f}."
     hp_full = "Um {time} sind alle wieder da."
+    hp_ended = "Ich habe eigene Arbeit beendet, bevor sie fertig war: Es fehlten HP."
     hp_asleep = "Das ist zu wenig: Von selbst tue ich nichts bis etwa {time}."
     hp_damaged = (
         "Was ich darüber gespeichert habe, ist nicht lesbar; von selbst tue ich nichts bis etwa"

@@ -208,6 +208,7 @@ class Texts:
     status_waiting = "I am waiting for the model, which does not answer at the moment."
     hp_now = "HP for work of my own: {hp:,.0f} of {most:,.0f}."
     hp_full = "All are back at {time}."
+    hp_ended = "I ended work of my own before it was done, for want of HP."
     hp_asleep = "That is too few: I do nothing by myself until about {time}."
     hp_damaged = "What I kept of them cannot be read, so I do nothing by myself until about {time}."
     hp_disabled = "I do nothing by myself until an owner writes `/agent enable`."

@@ -200,6 +200,7 @@ class Chinese(Texts):
     status_waiting = "模型暂时没有回应，我在等它。"
     hp_now = "自主工作的体力（HP）：{hp:,.0f}，上限 {most:,.0f}。"
     hp_full = "{time} 全部恢复。"
+    hp_ended = "体力（HP）不足，我的自主工作没有做完就停下了。"
     hp_asleep = "体力不足：大约在 {time} 之前我不会自主做事。"
     hp_damaged = "体力的记录无法读取：大约在 {time} 之前我不会自主做事。"
     hp_disabled = "在所有者发送 `/agent enable` 之前，我不会自主做事。"

@@ -23,9 +23,13 @@ from sigil.storage.kv.update import update_item
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
 
 ENABLED_SHARE: Final = 0.1
-"""An agent that is enabled has this share of all HP above the floor: it does not end again at
-once.
+ENABLED_TOKENS: Final = 10_000
+"""An agent that is enabled has this share of all HP above the floor, and at least HP for so many
+tokens: it does a few requests before it ends again. With the numbers of BuckyOS the share alone
+would pay for none.
 """
+AWAKE_SHARE: Final = 0.5
+"""People are told again that it sleeps when so many HP had come back meanwhile."""
 IO_CHARACTERS: Final = 65_536
 """What an action brings costs as much as the action for each so many characters."""
 ANSWER_TOKENS: Final = 500
@@ -60,7 +64,8 @@ class HpLimits:
     @property
     def after_enabling(self) -> float:
         """Return how many HP an agent has at least after it was enabled."""
-        return min(self.floor + ENABLED_SHARE * self.most, self.most)
+        work = max(ENABLED_SHARE * self.most, ENABLED_TOKENS * self.per_token)
+        return min(self.floor + work, self.most)
 
     def count_cost(self, tokens: int, steps: Steps) -> float:
         """Return what a turn with these steps costs: `tokens` for the model, its actions, which are
@@ -77,6 +82,7 @@ class HpRecord(Stored):
 
     `turn` is a hash of the event that was paid for last, and `paid` what it cost: a turn that
     closes once more after a crash pays the rest alone. `disabled` says that there were none left.
+    `told` is a hash of the event in whose turn people were told that the agent sleeps.
     """
 
     hp: Amount
@@ -84,6 +90,7 @@ class HpRecord(Stored):
     turn: str = ""
     paid: Amount = 0.0
     disabled: bool = False
+    told: str = ""
 
     def count_at(self, now: float, limits: HpLimits) -> float:
         """Return the HP at a time. While it is disabled, nothing comes back."""
@@ -104,6 +111,25 @@ class HpRecord(Stored):
         left = round(max(before - cost, 0.0), DIGITS)
         paid = min(cost, before)
         return replace(self, hp=left, at=now, turn=_name_turn(event), paid=paid, disabled=left <= 0)
+
+    def pay_beside(self, cost: float, now: float, limits: HpLimits) -> HpRecord:
+        """Return the record after work beside the turns, which takes no HP below the floor: nobody
+        would hear that the agent is disabled by it.
+        """
+        before = self.count_at(now, limits)
+        left = max(before - cost, min(before, limits.floor))
+        return replace(self, hp=round(left, DIGITS), at=now)
+
+    def tell_asleep(self, event: str, before: float, limits: HpLimits) -> HpRecord:
+        """Return the record of an agent that falls asleep in the turn of an event, with so many HP
+        before it. It names that turn as the one which tells people, unless another has told them.
+        """
+        is_told = self.told and before < AWAKE_SHARE * limits.most
+        return self if is_told else replace(self, told=_name_turn(event))
+
+    def is_told_by(self, event: str) -> bool:
+        """Return whether it is the turn of this event which tells people that the agent sleeps."""
+        return self.told == _name_turn(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +223,42 @@ def pay_turn(
     cost: float,
     began: float,
     now: float,
+    falls_asleep: bool = False,
 ) -> HpRecord:
-    """Take off what the turn of an event costs, once however often it closes; the new record."""
+    """Take off what the turn of an event costs, once however often it closes; the new record.
+
+    `falls_asleep` says that the turn ended at the floor.
+    """
 
     def decide(item: Item | None) -> tuple[bytes | None, HpRecord]:
         record = read_account(item, limits, now).record
         paid = record.pay(event, cost, began, now, limits)
+        if falls_asleep:
+            paid = paid.tell_asleep(event, record.count_before(event, began, limits), limits)
         return dumps(paid), paid
+
+    return update_item(kv, keys.hp(agent), decide).answer
+
+
+def pay_beside(kv: KV, agent: str, limits: HpLimits, cost: float, now: float) -> None:
+    """Take off what work beside the turns costs: memory's, in sessions of the agent's own."""
+
+    def decide(item: Item | None) -> tuple[bytes | None, None]:
+        record = read_account(item, limits, now).record
+        return dumps(record.pay_beside(cost, now, limits)), None
+
+    update_item(kv, keys.hp(agent), decide)
+
+
+def note_asleep(kv: KV, agent: str, limits: HpLimits, event: str, now: float) -> bool:
+    """Note that work of an event does not begin for want of HP, and return whether people are to be
+    told: once, until half of them have come back.
+    """
+
+    def decide(item: Item | None) -> tuple[bytes | None, bool]:
+        record = read_account(item, limits, now).record
+        noted = record.tell_asleep(event, record.count_at(now, limits), limits)
+        return dumps(noted) if noted != record else None, noted.is_told_by(event)
 
     return update_item(kv, keys.hp(agent), decide).answer
 
@@ -215,7 +270,9 @@ def settle_clock(kv: KV, agent: str, limits: HpLimits, now: float) -> None:
 
     def decide(item: Item | None) -> tuple[bytes | None, None]:
         account = read_account(item, limits, now)
-        if account.is_damaged or account.record.at > now:
+        if account.is_damaged:  # which people were told
+            return dumps(replace(account.record, at=now, told=DAMAGED)), None
+        if account.record.at > now:
             return dumps(replace(account.record, at=now)), None
         return None, None
 

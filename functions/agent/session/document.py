@@ -152,6 +152,10 @@ class Turn(Stored):
         """Return how many milliseconds after its beginning a time is (seconds since 1970)."""
         return max(round((now - self.began) * 1000), 0)
 
+    def has_reached(self, limit: str) -> bool:
+        """Return whether its trace says that it has reached a limit of its behaviour."""
+        return any(step["kind"] == "limit" and step["limit"] == limit for step in self.trace)
+
     def count_steps(self, kind: str) -> int:
         """Return how many steps of a kind it has taken."""
         return sum(step.get("kind") == kind for step in self.trace)

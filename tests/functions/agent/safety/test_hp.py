@@ -12,18 +12,23 @@ import orjson
 import pytest
 
 from functions import worker
+from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.consolidation import consolidate_owed
 from functions.agent.mailbox import Mail, Mailbox
-from functions.agent.runs.run import scan_runs
+from functions.agent.messages import Message
+from functions.agent.runs.run import Run, scan_runs
 from functions.agent.safety.hp import (
     HpLimits,
     HpRecord,
     enable_work,
     load_account,
+    pay_beside,
     pay_turn,
     read_account,
     settle_clock,
 )
 from functions.events import Event, Sender, order_of
+from functions.hook_endpoint import HookPost, make_event
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -31,6 +36,7 @@ from sigil.storage.stored import dumps
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion
 from tests.functions.chats import Chats
+from tests.functions.hook_fixture import add_hook
 from tests.functions.people import OWNER, platform
 from tests.sigil.stores import Place, place, pytest_generate_tests
 
@@ -62,16 +68,19 @@ def work(number: int, **fields: Any) -> Event:
     return replace(made, **fields)
 
 
+def usage(tokens: int) -> dict[str, int]:
+    """The usage of a completion that used so many tokens."""
+    return {"prompt_tokens": tokens - 10, "completion_tokens": 10}
+
+
 def answer(text: str, tokens: int) -> dict[str, Any]:
     """A completion that used so many tokens."""
-    usage = {"prompt_tokens": tokens - 10, "completion_tokens": 10}
-    return completion({"role": "assistant", "content": text}, "stop", usage=usage)
+    return completion({"role": "assistant", "content": text}, "stop", usage=usage(tokens))
 
 
 def search(tokens: int) -> dict[str, Any]:
     """A completion that asks for one action, and used so many tokens."""
-    usage = {"prompt_tokens": tokens - 10, "completion_tokens": 10}
-    return {**call(("sigil_query", {"query": "anything"})), "usage": usage}
+    return {**call(("sigil_query", {"query": "anything"})), "usage": usage(tokens)}
 
 
 @pytest.fixture
@@ -116,10 +125,15 @@ def ask_status(chats: Chats, number: int) -> str:
     return chats.list_texts()[-1]
 
 
+def scan_own(chats: Chats) -> list[Run]:
+    """Return the runs of the agent's own work, the newest first."""
+    runs = scan_runs(chats.runtime.stores.kv, "main")
+    return [each for each in runs if each.session.startswith("own:")]
+
+
 def last_run(chats: Chats) -> Any:
     """Return the newest run of the agent's own."""
-    runs = scan_runs(chats.runtime.stores.kv, "main")
-    return next(each for each in runs if each.session.startswith("own:"))
+    return scan_own(chats)[0]
 
 
 def test_a_hundred_tokens_and_an_action_cost_a_hundred_and_ten_of_the_original_hp(
@@ -175,21 +189,56 @@ def test_a_run_sleeps_before_it_crosses_the_floor(
 ) -> None:
     chats = open_chats()
     store(chats, HpRecord(2_500.0, time.time()))
-    model.then(search(9_000), search(5_000), search(5_000), search(5_000))
+    model.then(search(9_000), search(5_000))
     run(chats, work(1))
     assert len(model.bodies) == 2
     assert 1_000 <= stored(chats).hp < 1_200
     steps = [step for step in last_run(chats).steps if step["kind"] == "limit"]
     assert [(step["limit"], step["end"]) for step in steps] == [("hp", "sleep")]
-    assert last_run(chats).outcome == "silent"
+    assert last_run(chats).outcome == "said"
     run(chats, work(2))
     assert len(model.bodies) == 2
     assert (last_run(chats).outcome, last_run(chats).why) == ("skipped", "hp")
-    assert not chats.list_texts()
+    (told,) = chats.list_texts()
+    assert told.startswith("I ended work of my own before it was done, for want of HP. HP for work")
     store(chats, replace(stored(chats), at=time.time() - 3_600))
-    model.then(answer("rested", 100))
+    model.then(answer("rested", 100), search(32_000))
     run(chats, work(3))
-    assert chats.list_texts() == ["rested"]
+    assert chats.list_texts() == [told, "rested"]
+    # near the floor it is told once, and again when half of the HP had come back
+    run(chats, work(4))
+    assert (last_run(chats).steps[-1]["limit"], len(chats.list_texts())) == ("hp", 2)
+    store(chats, replace(stored(chats), hp=60_000.0, at=time.time()))
+    model.then(search(585_000))
+    run(chats, work(5))
+    assert len(chats.list_texts()) == 3
+    assert chats.list_texts()[-1].startswith("I ended work of my own")
+
+
+def test_that_a_run_does_not_begin_for_want_of_hp_is_told_once(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats()
+    store(chats, HpRecord(1_100.0, time.time()))
+    run(chats, work(1), work(2))
+    (told,) = chats.list_texts()
+    assert told.startswith("HP for work of my own: 1,10")
+    assert "I do nothing by myself until about" in told
+    assert not model.bodies
+
+
+def test_an_agent_that_was_enabled_with_the_original_numbers_works_before_it_sleeps(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(**ORIGINAL)
+    store(chats, HpRecord(0.0, time.time(), disabled=True))
+    chats.write(1, "/agent enable")
+    chats.work_off()
+    assert chats.list_texts()[-1] == "main works by itself again, with 10,000 of 10,000 HP."
+    model.then(search(2_500), search(2_600), answer("All is well.", 2_700))
+    run(chats, work(1))
+    assert chats.list_texts()[-1] == "All is well."
+    assert stored(chats).hp == pytest.approx(10_000 - 7_820, abs=60)
 
 
 def test_mail_waits_for_hp_and_a_task_is_a_dead_letter(
@@ -207,6 +256,90 @@ def test_mail_waits_for_hp_and_a_task_is_a_dead_letter(
     enable_work(kv, "main", chats.runtime.app.hp, time.time())
     run(chats, work(3))
     assert b"the bank has written" in orjson.dumps(model.bodies)
+
+
+def test_what_comes_over_a_hook_costs_hp_and_is_a_dead_letter_without_them(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(**ORIGINAL)
+    kv = chats.runtime.stores.kv
+    hook, _ = add_hook(chats.runtime)
+    model.then(answer("The build failed.", 400))
+    run(chats, make_event(hook, HookPost("build 7 failed", "check_run", "1"), time.time()))
+    assert chats.list_texts() == ["The build failed."]
+    assert stored(chats).hp == 10_000 - 400
+    store(chats, HpRecord(0.0, time.time(), disabled=True))
+    posted = make_event(hook, HookPost("build 8 failed", "check_run", "2"), time.time())
+    run(chats, posted)
+    assert [each.key.sort for each in scan(kv, "dead")] == [keys.escape(posted.id)]
+    assert len(model.bodies) == 1
+
+
+def test_each_behaviour_of_a_chain_pays_and_the_last_of_them_sleeps_at_the_floor(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(**ORIGINAL)
+    hop = {**call(("cap_next_behavior", {"name": "on_self_improve"})), "usage": usage(1_000)}
+    model.then(hop, search(3_000), answer("improved", 500))
+    run(chats, work(1))
+    assert stored(chats).hp == pytest.approx(10_000 - 1_010 - 3_010 - 500, abs=60)
+    back = {**call(("cap_next_behavior", {"name": "on_wakeup"})), "usage": usage(2_000)}
+    model.then(hop, back)
+    store(chats, HpRecord(4_000.0, time.time()))
+    run(chats, work(2))
+    # the second begins with 2,990 HP, and the third has too few left for a request
+    assert [each.outcome for each in scan_own(chats)[:3]] == ["skipped", "silent", "silent"]
+    assert stored(chats).hp == pytest.approx(4_000 - 1_010 - 2_010, abs=60)
+
+
+def test_an_agent_below_the_root_has_hp_of_its_own(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(tokens_per_day=0)
+    kv = chats.runtime.stores.kv
+    add_agent(kv, "main", "alice", AgentRecord("agent", "enabled", 1.0, "terminal:local"))
+    model.then(answer("I read it all.", 2_000_000), answer("So did I.", 1_000))
+    run(chats, work(1, agent="main.alice"))
+    run(chats, work(2))
+    alice = load_account(kv, "main.alice", chats.runtime.app.hp, time.time())
+    assert alice.record.disabled
+    assert stored(chats).hp == 100_000 - 100
+    texts = chats.list_texts()
+    assert any("alice has used up all HP" in text for text in texts)
+    assert "So did I." in texts
+    run(chats, work(3, agent="main.alice"), work(4))
+    assert len(model.bodies) == 3
+
+
+def test_what_memory_asks_about_the_agents_own_work_costs_hp_and_disables_nobody(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(llm_window=4_000)
+    app = chats.runtime.app
+    model.aside = answer("nothing to keep", 30_000)
+    for session in ("own:main", BY):
+        said = [
+            Message("user" if number % 2 else "assistant", f"line {number} " * 40, at=1e9)
+            for number in range(60)
+        ]
+        opened = app.sessions.open(keys.session_of("main", session))
+        document = opened.document.add(*said)
+        side = app.sessions.save(opened, document)
+        app.sessions.archive(side.key, side.document.messages[:40])
+        app.sessions.save(
+            side,
+            replace(side.document, messages=side.document.messages[40:], unheard=(1,), owed=60),
+        )
+    consolidate_owed(keys.session_of("main", BY), app)
+    assert app.kv.get(keys.hp("main")) is None
+    consolidate_owed(keys.session_of("main", "own:main"), app)
+    asked = len(model.bodies) // 2
+    assert asked
+    assert stored(chats).hp == 100_000 - asked * 3_000
+    store(chats, HpRecord(1_200.0, time.time()))
+    pay_beside(app.kv, "main", app.hp, 3_000.0, time.time())
+    assert stored(chats).hp == 1_000
+    assert not stored(chats).disabled
 
 
 def scan(kv: KV, partition: str) -> Any:
@@ -286,7 +419,7 @@ def test_a_turn_that_closes_again_after_a_crash_pays_the_rest_alone(kv: KV) -> N
     assert pay_turn(kv, "main", LIMITS, event="f", cost=9, began=NOW + 10, now=NOW + 10).hp == 4_842
 
 
-@pytest.mark.parametrize("place", ["sqlite", "redis"], indirect=True)
+@pytest.mark.parametrize("place", ["sqlite", "redis", "dynamodb"], indirect=True)
 def test_two_processes_that_pay_at_once_lose_nothing(place: Place) -> None:
     place.open().put(keys.hp("main"), dumps(HpRecord(5_000, NOW)))
     fork = multiprocessing.get_context("fork")
@@ -310,4 +443,6 @@ def test_an_agent_that_has_hp_stays_as_it_is_when_it_is_enabled(kv: KV) -> None:
     kv.put(keys.hp("main"), dumps(HpRecord(5_000, NOW)))
     assert enable_work(kv, "main", LIMITS, NOW) == 5_000
     kv.put(keys.hp("main"), dumps(HpRecord(0, NOW, disabled=True)))
-    assert enable_work(kv, "main", LIMITS, NOW) == 1_100
+    assert enable_work(kv, "main", LIMITS, NOW) == 10_000
+    kv.put(keys.hp("main"), dumps(HpRecord(0, NOW, disabled=True)))
+    assert enable_work(kv, "main", HpLimits(), NOW) == 11_000
