@@ -42,6 +42,8 @@ PRESS: Final = "press"
 """The name in the `data` of a press by which its platform is told that it came."""
 CONSOLIDATION: Final = "consolidate:"
 """The ids of the events that let memory hear of what left a history begin so."""
+HOOK_SENDER: Final = "hook:"
+"""The ids of the senders of what is posted to hooks begin so."""
 HOPS_MOST: Final = 16
 """So often may one agent set off another in a chain of events. Circles end there."""
 NOBODY = ("",)

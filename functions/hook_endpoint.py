@@ -15,7 +15,7 @@ from hashlib import sha256
 from itertools import count
 from typing import Final
 
-from functions.events import Event, Sender, order_of
+from functions.events import HOOK_SENDER, Event, Sender, order_of
 from functions.hooks import NOBODY, Hook, Hooks, digest_token
 from sigil.access.authentication import RateLimiter, find_network
 from sigil.errors import Refused, UsageError, one_line
@@ -153,7 +153,7 @@ def make_event(hook: Hook, post: HookPost, now: float) -> Event:
         kind="mail",
         agent=hook.agent,
         session=hook.own_session,
-        sender=Sender(f"hook:{hook.name}", hook.name),
+        sender=Sender(f"{HOOK_SENDER}{hook.name}", hook.name),
         text=post.text,
         at=now,
         order=order_of(now, next(_NUMBERS)),

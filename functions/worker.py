@@ -23,7 +23,7 @@ from functions.agent.session.store import SessionHandle
 from functions.agent.turn import NeedsIsolation, WorkerBudget, abandon_turn, run_turn
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel
-from functions.events import CONSOLIDATION, HOPS_MOST, PRESS, Event, order_of
+from functions.events import CONSOLIDATION, HOOK_SENDER, HOPS_MOST, PRESS, Event, order_of
 from functions.overheard import keep_message, make_overheard
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import give_up
@@ -288,6 +288,8 @@ def _explain_misfit(event: Event) -> str:
     """
     if event.kind == "message":
         return "what people write goes to chats alone" if event.is_own_work else ""
+    if event.kind == "mail" and event.sender.id.startswith(HOOK_SENDER) and not event.hook:
+        return "it came over a hook, in a form that only another version can read"
     if event.kind in ("task", "wakeup") and not event.is_own_work:
         return "work that nobody typed runs in sessions of the agent's own"
     if event.kind == "say" and event.is_own_work:

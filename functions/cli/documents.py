@@ -7,7 +7,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,7 @@ from functions.cli.local_agent import (
     require_model,
 )
 from sigil.cli.printing import Printer
-from sigil.errors import Conflict, UsageError
+from sigil.errors import BackendError, Conflict, UsageError
 
 if TYPE_CHECKING:
     from functions.agent.app import App
@@ -156,6 +157,7 @@ def edit(name: Name, session: Session = None, whose: Whose = None) -> None:
                     before.scope, name, text, by=BY, why="edited", expect=before.version
                 )
                 report_version(written, json=False)
+                _warn_of_unknown(app, written)
         except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
             if file.exists():
                 command = f"uncaged agent doc write {name} {file}"
@@ -183,6 +185,7 @@ def write(
         _require_model(app, name, text)
         why = f"from {file}" if file != "-" else ""
         doc = app.documents.write(memory_scope(app, session), name, text, by=BY, why=why)
+        _warn_of_unknown(app, doc)
     report_version(doc, json)
 
 
@@ -279,6 +282,8 @@ def import_documents(
             documents.write(scope, name, text, by=BY, why=f"imported from {folder}")
             for name, text in texts.items()
         ]
+        for doc in docs:
+            _warn_of_unknown(app, doc)
     printer = Printer(json=json)
     if json:
         printer.document([_make_row(doc) for doc in docs])
@@ -341,6 +346,33 @@ def _require_model(app: App, name: str, text: str) -> None:
         behaviour = parse_behaviour(name.removeprefix(PREFIX), text)
         if behaviour.model:
             require_model(app, behaviour.model)
+
+
+def _warn_of_unknown(app: App, doc: Doc) -> None:
+    """Say which of the names in a behaviour mean nothing as yet: what it pins is left out while it
+    does not exist, and nothing follows it.
+    """
+    from functions.agent.behaviours.behaviour import (
+        PREFIX,
+        is_behaviour_document,
+        parse_behaviour,
+    )
+    from functions.agent.behaviours.pins import find_pins
+    from functions.agent.schedules.schedule import OWN_SESSION
+
+    if not (doc.text and is_behaviour_document(doc.name)):
+        return
+    behaviour = parse_behaviour(doc.name.removeprefix(PREFIX), doc.text)
+    notes = []
+    if behaviour.next and app.find_behaviour(behaviour.next) is None:
+        known = ", ".join(app.list_behaviours())
+        notes.append(f"there is no behaviour {behaviour.next} to go on with; there are {known}")
+    with suppress(BackendError):  # a registry that is away now knows them later
+        caller = app.make_caller(OWN_SESSION)
+        _, unknown = find_pins(behaviour.pins, app.registry, caller, inf)
+        notes += [f"there is no capability {pin} to pin; it is left out" for pin in unknown]
+    for note in notes:
+        Printer().note(f"{doc.name}: {note}")
 
 
 @contextmanager

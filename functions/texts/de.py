@@ -818,7 +818,8 @@ class German(Texts):
         "skipped": "ausgelassen",
     }
     wakeup_cost = "{tokens:,} Token"
-    wakeup_left_out = "{skipped}-mal ausgelassen, {missed}-mal verpasst"
+    wakeup_skipped = "{count}-mal ausgelassen"
+    wakeup_not_there = "{count}-mal verpasst"
     quiet_none = "Hier gibt es keine Ruhezeit."
     quiet_now = (
         "Von {hours} ({zone}) sage ich hier nichts von selbst; was dann anfällt, wartet bis zum"
@@ -872,7 +873,7 @@ class German(Texts):
     )
     remind_too_long = "Eine Erinnerung hat höchstens {most:,} Zeichen."
     remind_full = (
-        "Es gibt so viele Erinnerungen, wie es geben kann. `/wakeups` zeigt die in diesem Chat,"
+        "Es sind schon {most} geplant, mehr gehen nicht. `/wakeups` zeigt die in diesem Chat,"
         " und `/wakeups drop N` macht Platz."
     )
     remind_over = "Diese Zeit ist vorbei."

@@ -700,7 +700,8 @@ class Texts:
         "skipped": "left out",
     }
     wakeup_cost = "{tokens:,} tokens"
-    wakeup_left_out = "left out {skipped}, missed {missed}"
+    wakeup_skipped = "left out {count}"
+    wakeup_not_there = "missed {count}"
     quiet_none = "There are no quiet hours here."
     quiet_now = (
         "From {hours} ({zone}) I say nothing here by myself; what comes up then waits until they"
@@ -747,8 +748,8 @@ class Texts:
     remind_of_what = "What shall I remind you of? `/remind tomorrow at nine call Bob` says both."
     remind_too_long = "A reminder has at most {most:,} characters."
     remind_full = (
-        "There is no room for more reminders. `/wakeups` shows those of this chat, and"
-        " `/wakeups drop N` makes room."
+        "There are {most} schedules already, and no room for more. `/wakeups` shows those of this"
+        " chat, and `/wakeups drop N` makes room."
     )
     remind_over = "That time is over."
     remind_set = "I will say “{text}”: {when}. `/wakeups drop {number}` takes it back."

@@ -678,7 +678,8 @@ class Chinese(Texts):
         "skipped": "没有做",
     }
     wakeup_cost = "{tokens:,} token"
-    wakeup_left_out = "跳过 {skipped} 次，错过 {missed} 次"
+    wakeup_skipped = "跳过 {count} 次"
+    wakeup_not_there = "错过 {count} 次"
     quiet_none = "这里没有设置安静时段。"
     quiet_now = "{hours}（{zone}）我不在这里主动说话；这期间的事等结束后一起说。"
     quiet_how = "`/quiet 22:00-07:00` 设置，`/quiet off` 取消。"
@@ -718,7 +719,10 @@ class Chinese(Texts):
     )
     remind_of_what = "要提醒你什么？例如 `/remind 明天上午九点给鲍勃打电话`。"
     remind_too_long = "一条提醒最多 {most:,} 个字符。"
-    remind_full = "提醒已经满了。`/wakeups` 列出这个聊天的提醒，`/wakeups drop N` 可以腾出位置。"
+    remind_full = (
+        "已经有 {most} 个安排，不能再多了。`/wakeups` 列出这个聊天的安排，"
+        "`/wakeups drop N` 可以腾出位置。"
+    )
     remind_over = "那个时间已经过了。"
     remind_set = "到时我会说“{text}”：{when}。`/wakeups drop {number}` 可以取消。"
     remind_known = "已经有了，编号 {number}：“{text}”，{when}。"

@@ -9,14 +9,17 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import httpx
 import pytest
 
+from functions import worker
 from functions.agent.runs.tree import find_run
-from functions.hook_endpoint import BODY_BYTES
+from functions.hook_endpoint import BODY_BYTES, HookPost, make_event
 from functions.hooks import Hook, Hooks
 from functions.queues.dead_letters import scan_dead_letters
+from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.hook_fixture import NOTE, add_hook
@@ -68,6 +71,20 @@ def test_what_is_posted_is_told_in_the_chat_of_the_hook(live: Lives, model: Scri
         assert item
         assert token.encode() not in item.value
         wait_until(lambda: find_run(kv, ["main"], event))
+
+
+def test_what_only_another_version_can_read_becomes_a_dead_letter(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url)
+    hook, _ = add_hook(home)
+    post = make_event(hook, HookPost("build 7 failed"), 1e9)
+    worker.handle_event(replace(post, data={**post.data, "hook": {"name": "builds"}}), home)
+    (letter,) = scan_dead_letters(home.stores.kv)
+    assert "came over a hook" in letter.reason
+    assert letter.event
+    assert letter.event.text == "build 7 failed"
+    assert model.bodies == []
 
 
 @pytest.fixture

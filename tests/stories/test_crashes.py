@@ -22,6 +22,7 @@ import pytest
 
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.memory.documents import Documents
 from functions.agent.messages import SCHEDULED_NOTE, Message
 from functions.agent.runs.event_chain import read_chain
 from functions.agent.session.document import Document
@@ -51,6 +52,14 @@ ALICE = "main.alice"
 HOP: Final = "hop"
 CHILD: Final = "child"
 """Work that another agent has set off, in three requests."""
+FOLLOWED: Final = "followed"
+"""Work whose behaviour names the one that follows in its front matter."""
+KINDS_OF_WORK: Final[dict[str, Kind]] = {
+    HOP: "wakeup",
+    FOLLOWED: "wakeup",
+    CHILD: "task",
+    "hook": "mail",
+}
 HOOK = Hook(
     id="0123456789ab",
     name="builds",
@@ -313,6 +322,7 @@ def test_a_crash_in_a_turn_that_answers_two_messages_loses_nothing_and_repeats_n
         ("sqs", "task"),
         ("sqlite", "mail"),
         ("sqlite", HOP),
+        ("sqlite", FOLLOWED),
         ("sqlite", "hook"),
     ],
     indirect=["open_system"],
@@ -322,10 +332,10 @@ def test_a_crash_in_work_of_another_agents_own_tells_its_chat_once(
 ) -> None:
     """Its outcome is an event of its own: killed before the checkpoint, behind it, behind the put
     and before the acknowledgement, it is said once. Mail is shown once, and gone after that. Where
-    another behaviour goes on, each of the two runs once. What was posted to a hook is looked at
-    once, however often its sender repeats it. The chain of it all has each turn
-    once, with the tokens that it used. A run of two behaviours, and one that was
-    set off by another agent, are killed at each write of SQLite.
+    another behaviour goes on, by a call or by the front matter of the first, each of the two runs
+    once. What was posted to a hook is looked at once, however often its sender repeats it. The chain
+    of it all has each turn once, with the tokens that it used. A run of two behaviours, and one that
+    was set off by another agent, are killed at each write of SQLite.
     """
     on_sqlite = request.node.callspec.params["open_system"] == "sqlite"
     counts = is_written if on_sqlite and kind in (HOP, CHILD) else WORK_COUNTS.fullmatch
@@ -348,6 +358,10 @@ def put_work(system: System, kind: str) -> None:
     now = time.time()
     record = AgentRecord("agent", "enabled", now, f"telegram:{OWNER}")
     add_agent(system.store, "main", "alice", record)
+    if kind == FOLLOWED:
+        documents = Documents(system.store, ALICE, time.time)
+        front = '+++\nnext = "on_self_improve"\n+++\nLook at the mail.'
+        documents.write(documents.agent, "behaviour/on_wakeup", front, by="terminal:local")
     if kind == "mail":
         Mailbox(system.store, ALICE).deliver(Mail("1", "alice", "the mail", now))
     events = [make_work(kind, now)]
@@ -366,7 +380,7 @@ def make_work(kind: str, now: float) -> Event:
     by_other = kind == CHILD
     return Event(
         id="wakeup:1",
-        kind={HOP: "wakeup", CHILD: "task", "hook": "mail"}.get(kind, cast("Kind", kind)),
+        kind=KINDS_OF_WORK.get(kind, cast("Kind", kind)),
         agent=ALICE,
         session="own:main",
         sender=Sender("runtime:scheduler"),
@@ -400,8 +414,10 @@ def play_work(open_system: OpenSystem, kind: str, point: str) -> Row:
         document = system.document(OWNER)
         said = [each.content for each in document.messages if each.role == "assistant"]
         problems = []
+        outcomes = [OUTCOME] * (2 if kind == FOLLOWED else 1)
         # a part that left and was not marked before the crash leaves once more
-        if system.platform.texts not in ([OUTCOME], [*texts, OUTCOME]) or said != [OUTCOME]:
+        allowed = (outcomes, [*texts[-1:], *outcomes])
+        if system.platform.texts not in allowed or said != outcomes:
             problems.append(f"sent {system.platform.texts}, in the history {said}")
         session = HOOK.own_session if kind == "hook" else "own:main"
         own = Sessions(system.store).open(keys.session_of(ALICE, session)).document
@@ -410,6 +426,8 @@ def play_work(open_system: OpenSystem, kind: str, point: str) -> Row:
             roles = f"user user assistant tool assistant {roles}"
         elif kind == CHILD:
             roles = "user user assistant tool assistant tool assistant"
+        elif kind == FOLLOWED:
+            roles = f"{roles} {roles}"
         if [message.role for message in own.messages] != roles.split():
             problems.append(f"its own history: {own.messages}")
         mails = system.store.scan(keys.mail(ALICE, 0.0, "").partition)
@@ -429,7 +447,7 @@ def miscount_chain(system: System, kind: str, session: str) -> list[str]:
     ((_, item),) = system.store.scan(keys.event_chain("main", "").partition)
     chain = read_chain(item)
     own = Sessions(system.store).open(keys.session_of(ALICE, session)).document
-    wanted = (3 if kind == HOP else 2, own.usage.counted)
+    wanted = ({HOP: 3, FOLLOWED: 4}.get(kind, 2), own.usage.counted)
     if chain is None or any(each.open for each in chain.runs):
         return [f"its chain is open: {chain}"]
     sums = {chain.tokens, sum(each.tokens for each in chain.runs)}

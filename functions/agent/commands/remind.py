@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.schedules.schedule import GUEST_MOST, TEXT_CHARACTERS, Schedule
+from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST, TEXT_CHARACTERS, Schedule
 from functions.agent.schedules.when import list_next
 from sigil.errors import Refused, UsageError, one_line
 
@@ -40,7 +40,7 @@ def run_remind(call: CommandCall) -> CommandResult:
     schedules = call.app.schedules
     by = call.event.sender.id
     if call.role == "guest" and schedules.count_of_person(by) >= GUEST_MOST:
-        return call.reply(texts.remind_full)
+        return call.reply(texts.remind_full.format(most=GUEST_MOST))
     wanted = Schedule(
         id="",
         when=when,
@@ -53,7 +53,7 @@ def run_remind(call: CommandCall) -> CommandResult:
     try:
         made, is_new = schedules.add(wanted)
     except Refused:
-        return call.reply(texts.remind_full)
+        return call.reply(texts.remind_full.format(most=SCHEDULES_MOST))
     except UsageError:
         return call.reply(texts.remind_over)
     pattern = texts.remind_set if is_new else texts.remind_known

@@ -13,7 +13,7 @@ from functions.agent.commands.command import Command, CommandCall, CommandResult
 from functions.agent.messages import RUNTIME_ORIGIN, SAID_NOTE
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
-from functions.agent.schedules.schedule import GUEST_MOST, Schedule
+from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST, Schedule
 from functions.agent.schedules.when import When
 from functions.events import Button
 from functions.texts.en import Texts
@@ -246,7 +246,7 @@ def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
     # what was said has made room for others, so that it needs a place as a new one does
     needs_place = call.role == "guest" and not before and reminder.is_over
     if needs_place and schedules.count_of_person(by) >= GUEST_MOST:
-        return call.reply(texts.remind_full)
+        return call.reply(texts.remind_full.format(most=GUEST_MOST))
     wanted = Schedule(
         id="",
         when=when,
@@ -261,7 +261,7 @@ def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
     try:
         made, _ = schedules.add(wanted)
     except Refused:
-        return call.reply(texts.remind_full)
+        return call.reply(texts.remind_full.format(most=SCHEDULES_MOST))
     except UsageError:
         return call.reply(texts.remind_over)
     # the new one comes first: after a crash in between there are two, and the turn runs again

@@ -82,8 +82,10 @@ def _describe(found: ChatSchedule, call: CommandCall) -> str:
         if last.tokens:
             outcome += f", {texts.wakeup_cost.format(tokens=last.tokens)}"
         lines.append(texts.wakeup_last.format(time=format_stamp(last.due, zone), outcome=outcome))
-    if schedule.skipped or schedule.missed:
-        lines.append(texts.wakeup_left_out.format(skipped=schedule.skipped, missed=schedule.missed))
+    if schedule.skipped:
+        lines.append(texts.wakeup_skipped.format(count=schedule.skipped))
+    if schedule.missed:
+        lines.append(texts.wakeup_not_there.format(count=schedule.missed))
     return "\n".join(lines)
 
 

@@ -337,7 +337,11 @@ def _plan_schedules(
     last = called[-1] if called else None
     if last and last.error:
         # a time that may be two is a question, which is for the person as it stands
-        is_question = last.error.get("code") == "EINVAL" and wish.kind == "schedule"
+        code = last.error.get("code")
+        most = re.search(r"\d+", last.error.get("message", ""))
+        if code == "EQUOTA" and most and wish.kind == "schedule":
+            return texts.remind_full.format(most=most[0])
+        is_question = code == "EINVAL" and wish.kind == "schedule"
         return last.error.get("message", "") if is_question else _format_answer(last, texts)
     if last and last.name == tool_of(offline_schedules.SCHEDULE):
         return offline_schedules.describe_schedule(last.ok, texts)

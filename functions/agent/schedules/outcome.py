@@ -20,7 +20,8 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
     """Write down what became of the run that a turn was, and return what is to be said about it.
 
     `stopped` is why its session may not go on, empty when it may; `said` says that it had something
-    to say. What a schedule says without a model is written down here only when it was not said.
+    to say. What a schedule says without a model, at its time, is written down here only when it was
+    not said.
     """
     event = turn.event
     if not (_is_run(event) or event.hook):
@@ -33,8 +34,10 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
     elif step.get("kind") == "given-up" or turn.failed or turn.is_cut_short or stopped:
         outcome = "failed"
         reason = stopped or str(step.get("failure") or step.get("limit") or step["kind"])
-    elif event.kind == "say" or turn.is_handed_on:
+    elif turn.is_handed_on or (event.kind == "say" and _is_by_tick(event)):
         return ()
+    elif event.kind == "say":
+        outcome = "said"
     else:
         outcome = "said" if said or has_said(event, turn.trace) else "silent"
     tokens = read_count(event, SPENT) + turn.usage.counted
@@ -65,6 +68,12 @@ def _is_run(event: Event) -> bool:
     """Return whether an event is a run of a schedule."""
     is_known = event.data.get("wakeup") and event.data.get("owner")
     return event.kind in ("wakeup", "say") and bool(is_known)
+
+
+def _is_by_tick(event: Event) -> bool:
+    """Return whether the tick woke it at its time, and so has written down that it was said."""
+    data = event.data
+    return event.id.removeprefix(f"wakeup:{data['owner']}:{data['wakeup']}:").isdecimal()
 
 
 def _find_due(event: Event) -> float:

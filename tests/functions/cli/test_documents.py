@@ -438,6 +438,18 @@ def test_behaviours_are_documents_of_the_agent(run: Run, tmp_path: Path) -> None
     assert run("doc", "show", name).stdout == built_in
 
 
+def test_names_that_a_behaviour_does_not_find_are_told_when_it_is_written(run: Run) -> None:
+    front = '+++\npins = ["sleep", "nothing-such"]\nnext = "no_such"\n+++\nLook.'
+    told = run("doc", "write", "behaviour/rates", "-", given=front).stderr
+    assert "there is no behaviour no_such to go on with; there are on_compact_memory" in told
+    assert "there is no capability nothing-such to pin; it is left out" in told
+    assert "sleep to pin" not in told
+    own = '+++\nnext = "rates"\n+++\nLook again.'
+    assert "there is no" not in run("doc", "write", "behaviour/rates", "-", given=own).stderr
+    done = run("doc", "write", "behaviour/rates", "-", "--json", given=front)
+    assert json.loads(done.stdout)["version"] == 3
+
+
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [

@@ -112,6 +112,7 @@ def test_the_65th_reminder_is_refused_in_a_sentence_that_says_how_to_make_room(d
         told = desk.tell("/remind in 20 minutes one more")
         assert words in told
         assert "/wakeups drop N" in told
+        assert str(SCHEDULES_MOST) in told
     assert len(schedules.list_of_chat()) == SCHEDULES_MOST
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from functions.agent.agents.record import add_agent, make_record
 from functions.agent.schedules.schedule import Schedules
 from functions.wiring import AgentRuntime
+from sigil.storage.kv import keys
+from sigil.storage.stored import dumps
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent import talk
@@ -80,6 +83,37 @@ def test_a_run_by_hand_moves_no_time(chats: Chats, model: ScriptedModel) -> None
     assert schedule.last
     assert schedule.last.outcome == "said"
     assert len(wakeups.schedules.list_runs(schedule.id)) == 1
+
+
+def test_a_reminder_that_was_run_by_hand_is_shown_as_run(chats: Chats) -> None:
+    tell(chats, "/remind every day at 8:00 drink water")
+    assert "last" not in tell(chats, "/wakeups")
+    assert tell(chats, "/wakeups now 1") == "drink water"
+    assert "said something" in tell(chats, "/wakeups")
+    (schedule,) = Schedules(chats.runtime.stores.kv, "main").scan()
+    assert (schedule.runs, schedule.missed) == (0, 0)
+    assert "once more" in tell(chats, "/snooze 10m")
+
+
+@pytest.mark.parametrize(
+    ("counts", "shown", "hidden"),
+    [
+        ({"skipped": 2}, ["left out 2"], ["missed"]),
+        ({"missed": 3}, ["missed 3"], ["left out"]),
+        ({"skipped": 2, "missed": 3}, ["left out 2", "missed 3"], []),
+        ({}, [], ["left out", "missed"]),
+    ],
+)
+def test_only_what_was_left_out_or_missed_is_counted(
+    chats: Chats, counts: dict[str, int], shown: list[str], hidden: list[str]
+) -> None:
+    tell(chats, "/remind every day at 8:00 drink water")
+    kv = chats.runtime.stores.kv
+    (schedule,) = Schedules(kv, "main").scan()
+    kv.put(keys.wakeup("main", schedule.id), dumps(replace(schedule, **counts)))
+    told = tell(chats, "/wakeups")
+    assert all(words in told for words in shown)
+    assert not any(words in told for words in hidden)
 
 
 def test_in_a_group_only_owners_change_them(chats: Chats) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from functions.agent.model.offline_schedules import find_wish
+from functions.agent.schedules.schedule import SCHEDULES_MOST
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.functions.agent.talk import tell
@@ -77,6 +79,20 @@ def test_reminders_are_set_listed_paused_and_cancelled_in_words(
             if not re.search(wanted, answer):
                 wrong.append((said, answer))
     assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_the_65th_is_answered_with_how_many_there_are_and_how_to_drop_one(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    home = runtime(library="builtin", timezone="Etc/UTC", tokens_per_day=0)
+    tell(home, "remind me in 20 minutes to call Bob")
+    schedules = home.app.schedules
+    (first,) = schedules.scan()
+    for number in range(1, SCHEDULES_MOST):
+        schedules.add(replace(first, say=f"task {number}", due=0.0))
+    answer = tell(home, "remind me in 30 minutes to call Eve")[0]
+    assert answer.startswith("There are 64 schedules already")
+    assert "`/wakeups drop N` makes room" in answer
 
 
 @pytest.mark.parametrize(
