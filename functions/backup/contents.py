@@ -38,7 +38,7 @@ the counts of deliveries of another queue, the code of a first owner, the times 
 search indexes (which are built anew), and the notes of backups themselves.
 """
 NAMING: Final = frozenset(
-    "capability doc thing things stocked callers-pinned audit-tip memory-link"
+    "capability doc skills skill-head thing things stocked callers-pinned audit-tip memory-link"
     " file token-file kb".split()
 )
 """What names items of other partitions that were written before it, beside the documents of

@@ -16,7 +16,7 @@ from sigil.errors import BackendError, Conflict, UsageError, one_line
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import scan_all
-from sigil.storage.stored import Shape, Stored, dumps
+from sigil.storage.stored import Shape, Stored, dumps, later
 
 CAPS: Final = {
     "role": 8_000,
@@ -50,12 +50,22 @@ DAMAGED: Final = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
+class DocFile(Stored):
+    """A file beside a document's text: its path, its SHA-256 and its size in bytes."""
+
+    path: str
+    digest: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Doc(Stored):
     """One version of a document.
 
     `scope` is the agent's escaped name or a session's S; `at` is seconds since 1970; `by` and `why`
-    say who wrote it and for what. Version 0 was never written: it is empty, but for the soul and
-    the built-in behaviours.
+    say who wrote it and for what. `files` are those that this version has beside its text, which
+    skills alone have. Version 0 was never written: it is empty, but for the soul and the built-in
+    behaviours.
     """
 
     scope: str
@@ -65,6 +75,7 @@ class Doc(Stored):
     at: float = 0.0
     by: str = ""
     why: str = ""
+    files: tuple[DocFile, ...] = later(())
 
 
 class Documents:
@@ -112,9 +123,17 @@ class Documents:
         return tuple(doc for doc in docs if doc and doc.text)
 
     def write(
-        self, scope: str, name: str, text: str, *, by: str, why: str = "", expect: int | None = None
+        self,
+        scope: str,
+        name: str,
+        text: str,
+        *,
+        by: str,
+        why: str = "",
+        expect: int | None = None,
+        files: tuple[DocFile, ...] = (),
     ) -> Doc:
-        """Write the next version and return it; the same text again writes nothing.
+        """Write the next version and return it; the same text and files again write nothing.
 
         `expect` is the version that it was made from. Raises `Conflict` when somebody wrote since,
         and `UsageError` when the text is not clean or over its cap.
@@ -123,7 +142,8 @@ class Documents:
         if expect is not None and expect != before.version:
             raise Conflict(f"{name} was changed meanwhile: it is at version {before.version}")
         text = check_document_text(name, text, self._caps.get(name, BEHAVIOUR_CHARACTERS))
-        if before.version and before.by != DAMAGED and before.text == text:
+        is_same = before.text == text and before.files == files
+        if before.version and before.by != DAMAGED and is_same:
             return before
         after = replace(
             before,
@@ -132,6 +152,7 @@ class Documents:
             at=self._now(),
             by=one_line(by, 80),
             why=one_line(why, 200),
+            files=files,
         )
         if before.version:
             self._kv.put(
@@ -173,8 +194,9 @@ class Documents:
 
     def roll_back(self, scope: str, name: str, version: int, by: str) -> Doc:
         """Write an earlier version's text again, as a new version."""
-        text = self.read_version(scope, name, version).text
-        return self.write(scope, name, text, by=by, why=f"rolled back to version {version}")
+        before = self.read_version(scope, name, version)
+        why = f"rolled back to version {version}"
+        return self.write(scope, name, before.text, by=by, why=why, files=before.files)
 
     def read_version(self, scope: str, name: str, version: int) -> Doc:
         """Return one version.
@@ -324,13 +346,16 @@ class _Version(Stored):
     at: float
     by: str
     why: str
+    files: tuple[DocFile, ...] = later(())
 
 
 _VERSION: Final = Shape[_Version](_Version)
 
 
 def _encode_version(doc: Doc) -> bytes:
-    return dumps(_Version(doc.version, doc.text, doc.at, doc.by, doc.why, _rest=doc._rest))
+    return dumps(
+        _Version(doc.version, doc.text, doc.at, doc.by, doc.why, doc.files, _rest=doc._rest)
+    )
 
 
 def decode_version(scope: str, name: str, data: bytes) -> Doc | None:
@@ -347,5 +372,6 @@ def decode_version(scope: str, name: str, data: bytes) -> Doc | None:
         stored.at,
         stored.by,
         stored.why,
+        stored.files,
         _rest=stored._rest,
     )

@@ -193,6 +193,21 @@ def document_version(scope: str, name: str, version: int) -> Key:
     return Key(f"doc-version#{scope}", f"{name}#{version:08d}")
 
 
+def skill_file(scope: str, digest: str) -> Key:
+    """A file that a version of one of an agent's skills has beside its text, by its SHA-256."""
+    return Key(f"skill-file#{scope}", digest)
+
+
+def skill_catalog(scope: str) -> Key:
+    """What a search reads of all skills of an agent."""
+    return Key("skills", scope)
+
+
+def skill_head(scope: str) -> Key:
+    """How many skills an agent has, and the texts of those that are pinned."""
+    return Key("skill-head", scope)
+
+
 def history_entry(session: str, sequence: int) -> Key:
     """An entry of a session's HISTORY, by the first message that it covers."""
     return Key(f"history#{session}", f"{sequence:012d}")
@@ -721,9 +736,11 @@ IMPERSONAL = frozenset(
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
-    " proposals-open proposal-unsettled spend hp".split()
+    " proposals-open proposal-unsettled spend hp skills skill-head skill-file".split()
 )
-"""The first parts of all others: policy, capabilities and what is known of them, and the audit."""
+"""The first parts of all others: policy, skills, capabilities and what is known of them, and the
+audit.
+"""
 
 
 def list_groups(session: str) -> tuple[str, ...]:
