@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from functions.agent.safety.budget import SafetyLimits
     from functions.agent.safety.hp import HpLimits
     from functions.agent.schedules.heartbeat import InputNotes
+    from functions.agent.skills.search import SkillRanking
     from functions.queues.sqs_batch import SqsBatch
     from sigil.protocol import Json, Registry
     from sigil.search.chunks import ChunkRanker
@@ -307,6 +308,7 @@ def open_app(
     from functions.agent.compaction import load_strategy
     from functions.agent.safety.guides import load_guide
     from functions.agent.session.store import Sessions
+    from functions.agent.skills.search import SkillSearch
 
     registry: Registry
     if later and not settings.registry_url:
@@ -329,6 +331,7 @@ def open_app(
         stamp=settings.stamp,
         currency=parse_prices(settings.llm_prices).currency,
         helpers=make_helpers(),
+        skill_search=SkillSearch(_open_skill_ranking),
         redact=_make_redactor(settings),
         may_listen=settings.may_listen,
         started=SYSTEM.monotonic(),
@@ -455,6 +458,13 @@ def make_helpers() -> ServiceHelpers:
         return readers.accept(schema, arguments)
 
     return ServiceHelpers(accept, terms, LazyRanker())
+
+
+def _open_skill_ranking() -> SkillRanking:
+    """Open the ranking of skills, with the first search that an agent with skills makes."""
+    from functions.skill_ranking import LibraryRanking
+
+    return LibraryRanking()
 
 
 def _make_redactor(settings: Settings) -> Callable[[str], str]:

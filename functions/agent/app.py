@@ -54,6 +54,9 @@ from functions.agent.schedules.chat_schedules import ChatSchedules
 from functions.agent.schedules.schedule import Schedules
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
+from functions.agent.skills.catalog import decode_head
+from functions.agent.skills.search import SkillSearch
+from functions.agent.skills.skills import Skills
 from functions.prices import DOLLARS
 from functions.time import time_zone, weather
 from functions.time.clock import SYSTEM, Clock
@@ -128,6 +131,8 @@ class App:
     """What it may do by itself."""
     strategy: Strategy = field(default_factory=lambda: load_strategy("window"))
     helpers: ServiceHelpers = field(default_factory=ServiceHelpers)
+    skill_search: SkillSearch = field(default_factory=SkillSearch)
+    """Searches the skills of the agents of this process."""
     stamp: str = TEMPLATE
     """The template of the stamp above each message."""
     currency: str = DOLLARS
@@ -170,6 +175,11 @@ class App:
     def documents(self) -> Documents:
         """Return the documents of the agent and of its chats."""
         return Documents(self.kv, self.name, self.clock.now)
+
+    @property
+    def skills(self) -> Skills:
+        """Return its skills."""
+        return Skills(self.kv, self.name, self.clock.now)
 
     @property
     def policy_versions(self) -> Documents:
@@ -325,6 +335,7 @@ class App:
             *self._outline(memory).list_keys(),
             *self.documents.list_keys(memory),
             keys.document(self.documents.agent, f"{PREFIX}{ON_MESSAGE}"),
+            keys.skill_head(self.documents.agent),
         ]
 
     def build_preamble(
@@ -340,14 +351,16 @@ class App:
             items = get_many(self.kv, self.list_preamble_keys(memory))
         outline = self._outline(memory)
         totals = len(outline.list_keys())
-        behaviour = "" if own or not items[-1] else self.read_behaviour(ON_MESSAGE, items[-1])
+        *written, on_message, skills = items
+        behaviour = "" if own or not on_message else self.read_behaviour(ON_MESSAGE, on_message)
         return build_preamble(
             self.short_name,
-            self.documents.decode_for_prompt(memory, items[totals:-1]),
+            self.documents.decode_for_prompt(memory, written[totals:]),
             self.model.window * PREAMBLE_SHARE,
-            outline.write(items[:totals]),
+            outline.write(written[:totals]),
             behaviour=behaviour,
             own=own,
+            skills=decode_head(skills),
         )
 
     def read_behaviour(self, name: str, item: Item | None = None) -> str:

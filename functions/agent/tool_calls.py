@@ -10,11 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil
+from math import ceil, inf
 
 import orjson
 
 from functions.agent import tokens
+from functions.agent.behaviours.pins import find_pins
 from functions.agent.ledger.entry import Entry
 from functions.agent.memory.thing import Remembered
 from functions.agent.messages import CallResult, ToolCall
@@ -25,6 +26,10 @@ from functions.agent.policy.proposals import AskedCall
 from functions.agent.posts import ServiceAnswer
 from functions.agent.safety.retry import NO_RETRY, Retry
 from functions.agent.sanitize import sanitize_result
+from functions.agent.skills import result as skill_result
+from functions.agent.skills.catalog import SkillEntry
+from functions.agent.skills.search import FindSkills, FoundSkills, find_no_skills
+from functions.agent.skills.skill import PREFIX, can_be_capability
 from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import builtin_tools
 from sigil.builtin_tools import original_arguments, read_arguments
@@ -50,6 +55,8 @@ FILES_NOTE = "the person gets these files below your answer"
 MOST = 16
 """So many calls of a round are run."""
 RESULT_CHARACTERS = 16_000
+MORE_CHARACTERS = 150
+"""A skill that is cut says where to read on, in so many characters."""
 RESULT_LEAST = 200
 """The model gets so many characters of a result, however full its window is."""
 PAIN_CHARACTERS = 600
@@ -104,9 +111,9 @@ class ToolCallContext:
     `stopped` says whether the turn was told to stop or is halted, `retry` how long transient
     failures are waited for, `serve` answers calls of the agent's own services, and `list_acts` says
     what these do.
-    `find_remembered` says what a query finds in memory, beside capabilities. `places` has the name
-    of each call within the turn by its id: ids alone may come again in the next round. `gate` lets
-    through what the policy allows.
+    `find_remembered` says what a query finds in memory, beside capabilities, and `find_skills` what
+    it finds among the agent's skills. `places` has the name of each call within the turn by its
+    id: ids alone may come again in the next round. `gate` lets through what the policy allows.
     """
 
     registry: Registry
@@ -120,6 +127,7 @@ class ToolCallContext:
     serve: Serve = refuse_service
     list_acts: ListActs = list_no_acts
     find_remembered: FindRemembered = find_nothing
+    find_skills: FindSkills = find_no_skills
     places: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -190,7 +198,8 @@ def page_in(
             continue
         loads = tuple(result.loads[rank] for rank in ranks)
         left_out = {offer.tool for offer in result.loads if offer not in loads}
-        listed = builtin_tools.without_tools(result.listed, left_out)
+        listed = skill_result.drop_tools(result.listed, left_out)
+        listed = builtin_tools.without_tools(listed, left_out)
         paged.append(replace(_list_loads(result.call, listed, loads), ms=result.ms))
     return paged, taken
 
@@ -205,13 +214,19 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
 
     A listing is not cut but told in fewer words, for half a line of JSON says nothing. The
     descriptions go first, with what is only near the query and what to do next; then the names that
-    brought no tool, the last ones first. The names of its tools stay.
+    brought no tool, the last ones first. The names of its tools stay. The text of a skill is cut
+    before all that: the rest of it can be read.
     """
     if result.error or len(result.content) <= share:
         return result
     listed = result.listed
     if listed is None:
         return cut_result(result, share)
+    if skill_result.SKILL in listed:
+        listed = skill_result.shorten_skill(listed, len(result.content) - share + MORE_CHARACTERS)
+        shorter = replace(_list_loads(result.call, listed, result.loads), ms=result.ms)
+        if len(shorter.content) <= share:
+            return shorter
     if "items" not in listed:
         return result
     if listed["items"]:
@@ -428,6 +443,7 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
     """
     found = _leave_out_denied(context.registry.query(text, context.caller, limit=limit), context)
     hits = list(found.hits)
+    skills = _find_skills(context, text, hits)
     remembered = context.find_remembered(text)
     others = remembered.others if remembered.is_own or not hits else ""
     if (remembered.things or remembered.near or others) and RECALL not in [
@@ -439,6 +455,8 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
                 hits.append(hit)
                 found = replace(found, hits=tuple(hits), total=found.total + 1)
     listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
+    offers, missing = _find_skill_tools(context, skills, hits)
+    listed = _list_skills(listed, skills, offers, missing)
     if others:
         listed = {**listed, ALSO_REMEMBERED: others, "next": LOOK_THROUGH + str(listed["next"])}
     if remembered.near:
@@ -447,7 +465,68 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
     if remembered.things:
         things: list[Json] = [dict(thing) for thing in remembered.things]
         listed = {REMEMBERED: things, **listed, "next": ANSWER_IT}
-    return _list_loads(call, listed, tuple(offer for hit in hits for offer in hit.loads))
+    if skill_result.needs_reader(skills) and context.gate.may_find(skill_result.READ):
+        offers = (*offers, skill_result.READ_SKILL)
+    loads = {offer.tool: offer for hit in hits for offer in hit.loads}
+    named = {offer.tool: offer for offer in offers}
+    return _list_loads(call, listed, tuple({**named, **loads}.values()))
+
+
+def _find_skills(context: ToolCallContext, text: str, hits: Sequence[Hit]) -> FoundSkills:
+    """Return the skills that a query finds beside these hits, and that the policy lets be found."""
+    found = context.find_skills(text, max((hit.score for hit in hits), default=0.0))
+
+    def may_find(entry: SkillEntry) -> bool:
+        return context.gate.decide("find", f"{PREFIX}{entry.name}").effect == "allow"
+
+    others = tuple(filter(may_find, found.others))
+    if found.entry and not may_find(found.entry):
+        return FoundSkills(others=others)
+    return replace(found, others=others)
+
+
+def _find_skill_tools(
+    context: ToolCallContext, skills: FoundSkills, hits: Sequence[Hit]
+) -> tuple[tuple[Offer, ...], list[str]]:
+    """Return the offers of the tools that a skill names, and the names of those that are not there
+    or that the policy denies.
+    """
+    if skills.entry is None:
+        return (), []
+    known = {offer.name: offer for hit in hits for offer in hit.loads}
+    offers: dict[str, Offer] = {}
+    missing = []
+    for name in skills.entry.tools:
+        found: tuple[Offer, ...] = ()
+        if name in known:
+            found = (known[name],)
+        elif can_be_capability(name):
+            found, _ = find_pins((name,), context.registry, context.caller, inf)
+        found = tuple(offer for offer in found if context.gate.may_find(offer.name))
+        offers |= {offer.name: offer for offer in found}
+        if not found:
+            missing.append(name)
+    return tuple(offers.values()), missing
+
+
+def _list_skills(
+    listed: Mapping[str, Json],
+    skills: FoundSkills,
+    offers: Sequence[Offer],
+    missing: Sequence[str],
+) -> dict[str, Json]:
+    """Return a query's result with the skill that it pages in, and the names of others."""
+    row = dict(listed)
+    then = str(row.get("next", ""))
+    if skills.others:
+        row = {skill_result.OTHERS: list(map(skill_result.make_other_row, skills.others)), **row}
+        if not skills.entry and not row["items"]:
+            row["next"] = skill_result.SEARCH_IT + then
+    if skills.entry:
+        row = {skill_result.SKILL: skill_result.make_row(skills, offers, missing), **row}
+        follow = skill_result.FOLLOW_IT.format(name=skills.entry.name)
+        row["next"] = f"{follow}; for what it leaves open: {then}" if row["items"] else follow
+    return row
 
 
 def _leave_out_denied(found: Found, context: ToolCallContext) -> Found:

@@ -106,6 +106,7 @@ from functions.agent.session.document import (
 from functions.agent.session.memory_progress import adopt_progress
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import SECONDS, SideRequests
+from functions.agent.skills.search import FindSkills, find_no_skills
 from functions.agent.tool_calls import (
     FindRemembered,
     ToolCallContext,
@@ -992,6 +993,9 @@ def _make_round_context(
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:
         find_in_memory = partial(find_remembered, services)
+    find_skills: FindSkills = find_no_skills
+    if preamble.skills.count:
+        find_skills = partial(app.skill_search.find, app.skills, preamble.skills)
     calls = ToolCallContext(
         registry=app.registry,
         caller=caller,
@@ -1004,6 +1008,7 @@ def _make_round_context(
         serve=partial(call_service, services),
         list_acts=partial(list_acts, services),
         find_remembered=find_in_memory,
+        find_skills=find_skills,
     )
 
     reader = _make_reader(event, role, document, app)

@@ -71,7 +71,8 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "backup": ("agent", "queues", *COMMON),
     "personal_data": ("agent", *COMMON),
-    "wiring": ("alerts", "sent_parts", *PACKAGES, *COMMON),
+    "wiring": ("alerts", "sent_parts", "skill_ranking", *PACKAGES, *COMMON),
+    "skill_ranking": ("agent",),
     "reply_sender": ("wiring", "status_alerts", "sent_parts", *PACKAGES, *COMMON),
     "status_alerts": ("wiring", "alerts", "agent"),
     "alerts": ("log", "http_connection"),
@@ -100,7 +101,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 wiring alone: a turn is done when they are sent. Of the queues, the agent may see the dead letters."""
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
-    **dict.fromkeys((*ENTRY_POINTS, "wiring", "personal_data", "backup")),
+    **dict.fromkeys((*ENTRY_POINTS, "wiring", "personal_data", "backup", "skill_ranking")),
     **dict.fromkeys(
         ("channels", "queues", "events", "overheard", "hooks"),
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),

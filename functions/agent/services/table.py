@@ -22,7 +22,9 @@ from functions.agent.services.policy import (
     request_payment,
 )
 from functions.agent.services.search_history import NAME, search_history
+from functions.agent.services.skills import read_skill
 from functions.agent.services.things import forget, recall, remember
+from functions.agent.skills.result import READ as READ_SKILL
 from sigil.errors import SigilError, ToolError
 from sigil.protocol import Json, Offer
 
@@ -41,6 +43,7 @@ SERVICES: Final[Mapping[str, Service]] = {
     NOTE: note_work,
     PAYMENT: request_payment,
     READ: read_policy,
+    READ_SKILL: read_skill,
 }
 CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {PAYMENT: check_payment}
 """What a service refuses before an owner is asked about a call of it."""
