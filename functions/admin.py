@@ -1,5 +1,5 @@
-"""The owner's door over HTTP: halt, unlock, status, schedules, sessions, runs and the ledger; all
-need the admin token.
+"""The owner's door over HTTP: halt, unlock, status, schedules, skills, sessions, runs and the
+ledger. All of it needs the admin token.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
 """
@@ -21,7 +21,7 @@ from functions.agent.agent_directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import is_name, join_name, read_agent
 from functions.agent.app import App
 from functions.agent.commands import control, status
-from functions.agent.management import ledger, runs, sessions, wakeups
+from functions.agent.management import ledger, runs, sessions, skills, wakeups
 from functions.agent.policy.document import describe_policy, open_versions
 from functions.agent.policy.proposals import Proposal
 from functions.alerts import Notifier, halt_alert, send_alert
@@ -91,8 +91,8 @@ Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
 
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
-    /status?session= or ?agent=, those of schedules under /wakeups, GET /runs and /runs/{id}, and
-    GET /sessions and /ledger.
+    /status?session= or ?agent=, those of schedules under /wakeups and of skills under /skills,
+    GET /runs and /runs/{id}, and GET /sessions and /ledger.
 
     `open_deps` is called by each request.
     """
@@ -136,6 +136,24 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
 
         routes.add_route(path, endpoint, methods=["GET"])
 
+    def add_skill_route(
+        method: str, path: str, answer: Callable[[App, str, bytes], object]
+    ) -> None:
+        async def endpoint(request: Request) -> Response:
+            try:
+                deps = await run_in_threadpool(open_deps)
+                require_admin(await admit_request(request, deps.gate), "does this")
+                text = b""
+                if method in ("PUT", "PATCH"):
+                    text = await read_checked_body(request, BODY_BYTES)
+                return json_response(
+                    await run_in_threadpool(_answer_skills, deps, request, text, answer)
+                )
+            except SigilError as problem:
+                return failure_response(problem)
+
+        routes.add_route(path, endpoint, methods=[method])
+
     def add_deciding_route(path: str, decide: Decide) -> None:
         async def endpoint(request: Request) -> Response:
             try:
@@ -155,6 +173,11 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     add_wakeup_route("DELETE", "/wakeups/{id}", _drop_wakeup)
     add_wakeup_route("POST", "/wakeups/{id}/run", _run_wakeup)
     add_wakeup_route("GET", "/wakeups/{id}/runs", _list_wakeup_runs)
+    add_skill_route("GET", "/skills", _list_skills)
+    add_skill_route("GET", "/skills/{name}", _show_skill)
+    add_skill_route("PUT", "/skills/{name}", _write_skill)
+    add_skill_route("PATCH", "/skills/{name}", _pin_skill)
+    add_skill_route("DELETE", "/skills/{name}", _remove_skill)
     add_reading_route("/runs", _list_runs)
     add_reading_route("/runs/{id:path}", _show_run)
     add_reading_route("/sessions", _list_sessions)
@@ -267,6 +290,49 @@ def _run_wakeup(asked: WakeupRequest) -> Response:
 
 def _list_wakeup_runs(asked: WakeupRequest) -> Response:
     return json_response(wakeups.list_runs(asked.app, asked.id))
+
+
+def _answer_skills(
+    deps: AdminDeps,
+    request: Request,
+    text: bytes,
+    answer: Callable[[App, str, bytes], object],
+) -> object:
+    """Answer a request about the skills of the agent that `?agent=` names, else of the root."""
+    agent, query = _read_agent(deps, request)
+    if query:
+        raise UsageError("EINVAL", "ask by agent alone", source="http")
+    short = "" if agent == deps.app.name else agent.rpartition(".")[2]
+    app = _find_agent(deps, Target(agent=short))
+    return answer(app, str(request.path_params.get("name", "")), text)
+
+
+def _list_skills(app: App, name: str, text: bytes) -> object:
+    return {"items": skills.list_skills(app)}
+
+
+def _show_skill(app: App, name: str, text: bytes) -> object:
+    return skills.describe_skill(app, name)
+
+
+def _write_skill(app: App, name: str, text: bytes) -> object:
+    package = skills.read_package(strict_json.read_object(text, source="http"))
+    if package.parse().name != name:
+        message = f"the text is of another skill: {package.parse().name}"
+        raise UsageError("EINVAL", message, source="http", suggestion="name it alike in both")
+    return skills.describe_version(app.skills.write(package, by=BY))
+
+
+def _pin_skill(app: App, name: str, text: bytes) -> object:
+    fields = strict_json.read_object(text, source="http")
+    pinned = fields.get("pinned")
+    if not isinstance(pinned, bool) or len(fields) > 1:
+        raise UsageError("EINVAL", "pinned is true or false", source="http")
+    return {"name": name, "pinned": app.skills.pin(name, pinned=pinned).pinned}
+
+
+def _remove_skill(app: App, name: str, text: bytes) -> object:
+    return {"removed": name, "version": app.skills.remove(name, by=BY).version}
 
 
 def _list_runs(deps: AdminDeps, request: Request) -> object:

@@ -21,6 +21,7 @@ from functions.cli import (
     people,
     policy,
     proposals,
+    skill,
     wake,
 )
 from functions.cli.local_agent import Whose
@@ -63,6 +64,7 @@ cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
 cli.add_typer(agent.cli, name="agent", rich_help_panel=CARE)
 cli.add_typer(people.cli, name="people", rich_help_panel=CARE)
 cli.add_typer(policy.cli, name="policy", rich_help_panel=CARE)
+cli.add_typer(skill.cli, name="skill", rich_help_panel=CARE)
 agent.cli.add_typer(agents.cli)
 agent.cli.add_typer(documents.cli, name="doc")
 agent.cli.add_typer(memory.cli, name="memory")

@@ -113,6 +113,7 @@ class German(Texts):
         "pair": "zeigt, wer mit mir reden darf, lässt jemanden herein oder nimmt ihn wieder heraus",
         "soul": "zeigt, wer ich bin; Besitzer ändern es mit Worten",
         "policy": "zeigt und ändert, was ich tun darf",
+        "skills": "zeigt meine Skills, die Regeln für bestimmte Aufgaben; auch zum Anheften",
         "proposals": "zeigt, was auf deine Zustimmung wartet",
         "approve": "lässt einen Vorschlag zu",
         "deny": "lehnt einen Vorschlag ab",
@@ -144,6 +145,7 @@ class German(Texts):
         "pair": "[CODE | remove ID]",
         "soul": "[Worte | history | rollback N]",
         "policy": "[REGEL | drop N | preset NAME | history | rollback N]",
+        "skills": "[NAME | pin NAME | unpin NAME | remove NAME | rollback NAME N]",
         "proposals": "[ID]",
         "approve": "ID",
         "deny": "ID",
@@ -782,6 +784,21 @@ class German(Texts):
         "": "ein eigener Fehlercode der Fähigkeit",
     }
     # --- schedules ---
+    skills_none = (
+        "Ich habe noch keine Skills. Ein Skill ist eine Regel für eine Art von Aufgaben, als Datei"
+        " SKILL.md geschrieben: `uncaged skill add ORDNER` auf meinem Rechner fügt einen hinzu."
+    )
+    skills_how = (
+        "`/skills NAME` zeigt einen, mit `/skills pin NAME` gilt er in jedem Chat,"
+        " `/skills remove NAME` löscht ihn."
+    )
+    skills_private = "Meine Skills zeige und ändere ich nur in einem privaten Chat."
+    skill_is_pinned = "immer"
+    skill_pinned = "`{name}` gilt jetzt in jedem Chat, von der nächsten Nachricht an."
+    skill_unpinned = "`{name}` gilt nicht mehr immer; ich finde ihn, wenn eine Aufgabe ihn braucht."
+    skill_removed = "`{name}` ist weg. `/skills rollback {name} {version}` holt ihn zurück."
+    skill_back = "`{name}` ist wieder wie vorher, als Version {version}."
+    skill_unknown = "Es gibt keinen Skill und keine Version `{name}`; `/skills` zeigt, was es gibt."
     hooks_none = (
         "Kein Programm kann mir etwas bringen. `uncaged hook add NAME` auf meinem Rechner"
         " erlaubt es einem."

@@ -91,6 +91,7 @@ class Texts:
         "pair": "shows who may talk to me, lets somebody in, or takes them out",
         "soul": "shows who I am; owners change it with words",
         "policy": "shows what I may do, and changes it",
+        "skills": "shows my skills, the rules that I follow for certain tasks; pins or removes one",
         "proposals": "shows what waits for your approval",
         "approve": "lets a proposal happen",
         "deny": "lets a proposal not happen",
@@ -668,6 +669,21 @@ class Texts:
     code_meanings: ClassVar[Mapping[str, str]] = {}
     """What the codes of failures mean, where that is said otherwise than in `CODES`."""
     # --- schedules ---
+    skills_none = (
+        "I have no skills yet. A skill is a rule for a kind of task, written as a SKILL.md file:"
+        " `uncaged skill add FOLDER` on my machine adds one."
+    )
+    skills_how = (
+        "`/skills NAME` shows one, `/skills pin NAME` lets it hold in every chat,"
+        " `/skills remove NAME` takes it away."
+    )
+    skills_private = "I show and change my skills in a private chat alone."
+    skill_is_pinned = "always"
+    skill_pinned = "`{name}` holds in every chat now, from its next message on."
+    skill_unpinned = "`{name}` does not always hold any more; I find it when a task needs it."
+    skill_removed = "`{name}` is gone. `/skills rollback {name} {version}` brings it back."
+    skill_back = "`{name}` is as it was, as version {version}."
+    skill_unknown = "There is no skill or version `{name}`; `/skills` shows what there is."
     hooks_none = "No program can hand me anything. `uncaged hook add NAME` on my machine lets one."
     hooks_how = "`/hooks drop NAME` takes one of them away."
     hooks_private = "I show hooks in a private chat only."

@@ -71,6 +71,7 @@ class Chinese(Texts):
         "pair": "看看谁可以和我说话，让人进来或请人离开",
         "soul": "看看我的灵魂；主人写一句话就能改",
         "policy": "查看和修改我可以做什么",
+        "skills": "显示我的技能，也就是做某类事情的规则；可以固定或删除",
         "proposals": "显示等你批准的事",
         "approve": "同意一个提案",
         "deny": "拒绝一个提案",
@@ -102,6 +103,7 @@ class Chinese(Texts):
         "pair": "[码 | remove 编号]",
         "soul": "[一句话 | history | rollback N]",
         "policy": "[规则 | drop N | preset 名称 | history | rollback N]",
+        "skills": "[NAME | pin NAME | unpin NAME | remove NAME | rollback NAME N]",
         "proposals": "[ID]",
         "approve": "ID",
         "deny": "ID",
@@ -646,6 +648,21 @@ class Chinese(Texts):
         "": "能力自己的错误码",
     }
     # --- schedules ---
+    skills_none = (
+        "我还没有技能。技能是做某类事情的规则，写成 SKILL.md 文件："
+        "在我的机器上用 `uncaged skill add 文件夹` 添加。"
+    )
+    skills_how = (
+        "`/skills NAME` 查看一个，`/skills pin NAME` 让它在每个聊天里都有效，"
+        "`/skills remove NAME` 删除它。"
+    )
+    skills_private = "技能只在私聊里显示和修改。"
+    skill_is_pinned = "始终有效"
+    skill_pinned = "`{name}` 从下一条消息起在每个聊天里都有效。"
+    skill_unpinned = "`{name}` 不再始终有效；需要时我会找到它。"
+    skill_removed = "`{name}` 已删除。`/skills rollback {name} {version}` 可以恢复。"
+    skill_back = "`{name}` 已恢复，现在是第 {version} 版。"
+    skill_unknown = "没有技能或版本 `{name}`；`/skills` 列出全部。"
     hooks_none = "没有程序可以给我送东西。在我的机器上用 `uncaged hook add NAME` 添加。"
     hooks_how = "`/hooks drop NAME` 删除其中一个。"
     hooks_private = "钩子只在私聊里显示。"
