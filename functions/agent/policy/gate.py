@@ -81,6 +81,18 @@ class Gate:
         """Return why nothing is allowed, empty when the policies could be read."""
         return next((policy.closed for policy in self.policies if policy.closed), "")
 
+    def redact(self, text: str) -> str:
+        """Return a text that leaves the chat, to knowledge, to what all chats share or to another
+        agent, without what the policies' patterns fit.
+        """
+        patterns = [pattern for policy in self.policies for pattern in policy.redact]
+        if not patterns:
+            return text
+        # most policies have none
+        from functions.agent.policy.redaction import redact
+
+        return redact(patterns, text)
+
     def decide(self, kind: str, target: str = "") -> Decision:
         """Return what becomes of an act."""
         if target == ANY and kind in ANYTHING:

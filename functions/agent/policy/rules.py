@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final, Literal, NoReturn, get_args
@@ -69,7 +69,7 @@ rules = [
 ]
 """
 """The text of a policy that changes nothing."""
-_FIELDS: Final = ("format", "preset", "rules", "spending")
+_FIELDS: Final = ("format", "preset", "rules", "redact", "spending")
 _CAPS: Final = ("payment", "day", "task")
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
 _PATH: Final = re.compile(r"[^/\\%\x00-\x1f\x7f]+(?:/[^/\\%\x00-\x1f\x7f]+)*")
@@ -147,11 +147,14 @@ class RuleIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy as it is read. `closed` says why nothing is allowed: it cannot be read."""
+    """A policy as it is read. `redact` are the patterns of what is taken out of texts that leave a
+    chat. `closed` says why nothing is allowed: it cannot be read.
+    """
 
     rules: tuple[Rule, ...] = ()
     preset: str = STANDARD
     spending: Spending = Spending()
+    redact: tuple[str, ...] = ()
     closed: str = ""
 
 
@@ -234,7 +237,8 @@ def parse_policy(text: str) -> Policy:
         _refuse(f"{_place(lines, 'preset')}no such preset", f"one of {', '.join(PRESETS)}")
     rules = _parse_rules(table.get("rules", []), lines)
     spending = _parse_spending(table.get("spending", {}), lines)
-    return make_policy(rules, preset, spending)
+    policy = make_policy(rules, preset, spending)
+    return replace(policy, redact=_parse_patterns(table.get("redact", []), lines))
 
 
 def make_policy(rules: Sequence[Rule], preset: str, spending: Spending = Spending()) -> Policy:
@@ -254,6 +258,7 @@ def make_row(policy: Policy) -> dict[str, object]:
         "preset": policy.preset,
         "closed": policy.closed,
         "rules": rules,
+        "redact": list(policy.redact),
         "spending": {"currency": policy.spending.currency, **spending},
     }
 
@@ -381,6 +386,32 @@ def _find_line(lines: Sequence[str], text: str, after: int) -> int:
         if text and text in line and (number > after or line.count(text) > 1):
             return number
     return max(after, 1)
+
+
+def _parse_patterns(written: object, lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns of what is redacted; `UsageError` for one that is none, or slow."""
+    if not isinstance(written, list) or not all(isinstance(text, str) for text in written):
+        _refuse(f"{_place(lines, 'redact')}redact is a list of texts", "redact = ['[0-9]{16}']")
+    if not written:
+        return ()
+    # most policies have none
+    from functions.agent.policy.redaction import UnfitPattern, check_patterns, parse_pattern
+
+    place = _place(lines, "redact")
+    for text in written:
+        shown = repr(text)[1:-1]
+        number = next((n for n, line in enumerate(lines, 1) if text in line or shown in line), 0)
+        place = f"line {number}: " if text and number else _place(lines, "redact")
+        try:
+            parse_pattern(text)
+        except UnfitPattern as problem:
+            hint = "docs/policy.md says what a pattern may hold"
+            _refuse(f"{place}{one_line(text, 60)!r} is no pattern: {problem}", hint)
+    try:
+        check_patterns(written)
+    except UnfitPattern as problem:
+        _refuse(f"{_place(lines, 'redact')}{problem}", "leave some out, or shorten them")
+    return tuple(written)
 
 
 def _parse_spending(written: object, lines: Sequence[str]) -> Spending:

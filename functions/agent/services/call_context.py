@@ -93,6 +93,18 @@ class CallContext:
             ids = [each.thing.id for each, is_shared in found if is_shared == shared]
             things.count_uses(ids, now)
 
+    def redact(self, value: Json) -> Json:
+        """Return a value that leaves the chat, to knowledge, to what all chats share or to another
+        agent, without what the policy's patterns fit in its texts.
+        """
+        if isinstance(value, str):
+            return self.gate.redact(value)
+        if isinstance(value, list):
+            return [self.redact(each) for each in value]
+        if isinstance(value, dict):
+            return {self.gate.redact(name): self.redact(each) for name, each in value.items()}
+        return value
+
     def require_owner(self) -> None:
         """Raise `Refused` EPERM unless an owner asks in a chat of their own."""
         if not self.owner:

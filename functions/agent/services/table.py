@@ -9,7 +9,7 @@ from typing import Final
 from functions.agent.behaviours.behaviour import NOTE
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
 from functions.agent.policy.act import Act
-from functions.agent.posts import ServiceAnswer, sets_off_other
+from functions.agent.posts import Post, ServiceAnswer, sets_off_other
 from functions.agent.services import schedules
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.own_work import go_on_with, note_work, sleep, tell
@@ -97,14 +97,23 @@ def call_service(
         accepted = context.app.helpers.accept(offer.schema, arguments)
         answer = service(replace(context, call=f"{context.call}:{place}"), accepted)
         if isinstance(answer, ServiceAnswer):
-            for post in answer.posts:
-                if post.kind == "say":
-                    context.gate.require("say", post.session)
-                elif post.kind == "mail":
-                    context.gate.require("mail", post.agent)
-                if sets_off_other(post, context.app.name):
-                    context.posts.require_reach(post.agent)
+            posts = tuple(_pass_gate(context, post) for post in answer.posts)
+            answer = replace(answer, posts=posts)
     except SigilError as problem:
         problem.source = problem.source or offer.name
         raise
     return answer if isinstance(answer, ServiceAnswer) else ServiceAnswer(answer)
+
+
+def _pass_gate(context: CallContext, post: Post) -> Post:
+    """Return what a service posts as it may go out; raises what refuses it."""
+    if post.kind == "say":
+        context.gate.require("say", post.session)
+    elif post.kind == "mail":
+        context.gate.require("mail", post.agent)
+    is_for_other = sets_off_other(post, context.app.name)
+    if is_for_other:
+        context.posts.require_reach(post.agent)
+    if is_for_other or post.kind == "mail":
+        return replace(post, text=context.gate.redact(post.text))
+    return post

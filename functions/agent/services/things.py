@@ -80,12 +80,13 @@ def remember(context: CallContext, arguments: Arguments) -> Json:
 
     Raises `UsageError` EINVAL unless it says where it is from.
     """
-    thing = _parse_thing(context, arguments)
-    if thing.source != USER and not is_address(thing.source):
-        context.require_called(thing.source)
     shared = read_flag(arguments, "shared")
     if shared:
         context.require_owner()
+        arguments = {name: context.redact(value) for name, value in arguments.items()}
+    thing = _parse_thing(context, arguments)
+    if thing.source != USER and not is_address(thing.source):
+        context.require_called(thing.source)
     things = context.shared if shared else context.things
     with context.app.helpers.lock:
         saved = things.save(thing)
