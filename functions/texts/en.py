@@ -250,6 +250,8 @@ class Texts:
     spent_line = "- {what}: {used}"
     spent_tokens = "{tokens:,} tokens"
     spent_works = "By kind of work:"
+    spent_chains = "The most that one cause set off, in all agents:"
+    spent_chain = "{tokens:,} tokens in {events:,} events"
     spent_nothing = "Since {day} no tokens were used."
     spent_how = "`/spent 30` shows the last 30 days, 90 at most."
     spent_kinds: ClassVar[Mapping[str, str]] = {

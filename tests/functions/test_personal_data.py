@@ -20,6 +20,7 @@ from functions.agent.memory.history import History, HistoryEntry, Removal, Remov
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from functions.agent.messages import ERASED, Message
+from functions.agent.runs.event_chain import ChainRun, EventChain
 from functions.agent.session.document import Document, GatheredMessage, Turn
 from functions.agent.turn import run_turn
 from functions.events import Quote
@@ -32,6 +33,7 @@ from sigil.storage.kv import Key, keys
 from sigil.storage.kv.base import list_partitions
 from sigil.storage.kv.dynamodb_table import create_table
 from sigil.storage.kv.update import scan_all
+from sigil.storage.stored import dumps
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event, tell
 from tests.servers.ministack import unique
@@ -97,6 +99,8 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
         message = overheard.make_overheard(replace(heard, reply_to=str(number)))
         overheard.keep_message(app.kv, message)
         home.replies.keep(key, f"say:{name}", {"reply": f"secret-{name}-unread"})
+        chain = EventChain(by=who["sender"], runs=(ChainRun(f"1~secret-{name}-chain", "main"),))
+        app.kv.put(keys.event_chain("main", f"secret-{name}-first"), dumps(chain))
         own = f"main~{who['session']}"
         app.kv.put(keys.stored_value(own, "main", "notes", "k"), f'"secret-{name}-value"'.encode())
         app.kv.put(keys.stored_usage(own, "main", "notes"), b'{"keys":1}')
@@ -109,6 +113,7 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
 
 SECRETS = (
     "answer private later large memory memory-2 history statement thing waiting dead value name unread knowledge"
+    " chain"
 ).split()
 GROUP_SECRETS = ("group", "waiting-group", "heard", "archived")
 

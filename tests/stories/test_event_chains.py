@@ -268,6 +268,31 @@ def test_a_post_beyond_the_budget_is_refused_before_it_changes_anything(
     assert load(chats).tokens == TOKENS * len(model.bodies)
 
 
+def test_an_owner_reads_which_cause_set_off_the_most(
+    open_ring: Callable[..., Chats], model: PassingModel
+) -> None:
+    chats = open_ring(tokens_per_day=0, chain_tokens=12 * TOKENS)
+    for number in (1, 2):
+        chats.write(number, "pass it on")
+        chats.work_off()
+    # a message that set off nothing is none of them
+    model.plan = lambda body: say("hello")  # type: ignore[method-assign]
+    chats.write(3, "hello")
+    chats.work_off()
+    side = chats.runtime.control
+    assert side is not None
+    chats.write(4, "/spent")
+    delivery = side.take(0.0)
+    assert delivery is not None
+    worker.process(delivery, replace(chats.runtime, queue=side))
+    told = chats.list_texts()[-1]
+    _, chains = told.split("The most that one cause set off, in all agents:")
+    assert sorted(chains.split("\n")[1:]) == [
+        f"• {event}: 12,000 tokens in {load(chats, event).events} events"
+        for event in (FIRST, "telegram:4242:2")
+    ]
+
+
 def test_a_forged_event_from_beyond_the_last_hop_is_a_dead_letter(
     open_ring: Callable[..., Chats], model: PassingModel
 ) -> None:

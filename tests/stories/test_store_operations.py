@@ -27,6 +27,7 @@ from sigil.storage.stored import dumps
 from sigil.wiring import Stores, open_stores
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import Reply, ScriptedModel, call, say
+from tests.functions.agent.talk import event as make_event
 from tests.functions.agent.talk import tell
 from tests.functions.people import OWNER, platform, update
 from tests.functions.serving import serving
@@ -274,6 +275,33 @@ def test_nothing_that_a_turn_or_the_status_reads_grows_with_the_chats_of_the_day
     kv.operations.clear()
     assert make_report(session, document, agent.app).total > 0
     assert not [each for each in kv.operations if each.startswith("scan")]
+
+
+def test_work_of_a_chain_costs_one_write_for_each_request_and_no_read(
+    counted: tuple[AgentRuntime, CountingKV], model: ScriptedModel
+) -> None:
+    agent, kv = counted
+
+    def work(root: str) -> list[str]:
+        happened = make_event("count the hens", session="own:main", sender="agent:main")
+        happened = replace(happened, kind="task", by=f"telegram:{OWNER}", root=root, cause=root)
+        model.then(call(SEARCH), call(CALL), say("done"))
+        agent.queue.put(happened)
+        kv.operations.clear()
+        queue = agent.work or agent.queue
+        delivery = queue.take(0.0)
+        assert delivery is not None
+        worker.process(delivery, replace(agent, queue=queue))
+        return [operation for operation in kv.operations if operation != LOOK]
+
+    work("")
+    usual = [each for each in work("") if "chain#" not in each]
+    chained = work("telegram:4242:9")
+    ours = [each for each in chained if "chain#" in each]
+    together, *writes = ours
+    assert together.startswith("get session#")
+    assert writes == ["put chain#main/telegram:4242:9"] * 3
+    assert len(chained) == len(usual) + len(writes), "\n".join(chained)
 
 
 def test_a_bound_chat_costs_one_read_more_and_a_thousand_archived_agents_cost_none(

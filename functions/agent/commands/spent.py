@@ -8,13 +8,17 @@ from datetime import timedelta
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.runs.event_chain import find_largest
 from functions.agent.runs.spending import Spending, Spent, total, total_by_work
 from functions.agent.runs.tree import list_agents
 from functions.prices import format_money
-from functions.time.time_zone import to_local
+from functions.time.time_zone import find_midnight, to_local
+from sigil.errors import one_line
 
+CHAINS: Final = 3
 DAYS: Final = 7
 DAYS_MOST: Final = 90
+EVENT_CHARACTERS: Final = 120
 _DAYS: Final = re.compile(r"[1-9][0-9]?", re.ASCII)
 
 
@@ -51,7 +55,22 @@ def run_spent(call: CommandCall) -> CommandResult:
             rows = [row for row in everything if row.work == work]
             what = texts.spent_kinds[work]
             lines.append(texts.spent_line.format(what=what, used=_describe(rows, call)))
+    if is_all:
+        lines += _list_chains(call, find_midnight(first, app.zone))
     return call.reply("\n".join(lines))
+
+
+def _list_chains(call: CommandCall, since: float) -> list[str]:
+    """Return the lines about the causes that set off the most, each with all that came of it."""
+    app = call.app
+    texts = call.texts
+    lines = []
+    for event, chain in find_largest(app.kv, app.root, since, CHAINS):
+        used = texts.spent_chain.format(tokens=chain.tokens, events=chain.events)
+        lines.append(
+            texts.spent_line.format(what=f"`{one_line(event, EVENT_CHARACTERS)}`", used=used)
+        )
+    return [texts.spent_chains, *lines] if lines else []
 
 
 def _describe(rows: Sequence[Spent], call: CommandCall) -> str:

@@ -12,15 +12,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from typing import Final
 
 from functions.agent.messages import Count
-from functions.agent.session.document import Turn, name_run
+from functions.agent.session.document import Turn, name_run, read_began
 from functions.events import Event
 from sigil.errors import ToolError
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import Read
-from sigil.storage.kv.update import update_item
+from sigil.storage.kv.update import scan_all, update_item
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
 
 RUNS_MOST: Final = 200
@@ -65,6 +66,16 @@ class EventChain(Stored):
     def left_out(self) -> int:
         """Return how many runs are not in the record any more."""
         return self.events - len(self.runs)
+
+    @property
+    def began(self) -> float:
+        """Return when the oldest run that the record has began, in seconds since 1970."""
+        return read_began(self.runs[-1].run) if self.runs else 0.0
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether several of its turns used tokens."""
+        return sum(run.tokens > 0 for run in self.runs) > 1
 
     def find(self, event: str) -> ChainRun | None:
         """Return the run of an event, None when it has none here."""
@@ -187,6 +198,20 @@ def load_chain(kv: KV, agent: str, event: str) -> EventChain | None:
     """Return the chain that an event began, None when nothing is known of it, or no more."""
     item = kv.get(keys.event_chain(keys.root_of(agent), event))
     return read_chain(item) if item else None
+
+
+def find_largest(kv: KV, root: str, since: float, count: int) -> list[tuple[str, EventChain]]:
+    """Return the chains of a root that used most tokens and began since then, with the events that
+    began them: those of which several turns used any.
+    """
+    partition = keys.event_chain(root, "").partition
+    chains = ((keys.unescape(sort), read_chain(item)) for sort, item in scan_all(kv, partition))
+    shared = [
+        (event, chain)
+        for event, chain in chains
+        if chain and chain.is_shared and chain.began >= since
+    ]
+    return nlargest(count, shared, key=lambda found: found[1].tokens)
 
 
 def read_chain(item: Item | None) -> EventChain | None:

@@ -365,6 +365,12 @@ def name_run(event: str, began: float) -> str:
     return f"{RUN_TIMES - milliseconds:013d}~{event}"
 
 
+def read_began(run: str) -> float:
+    """Return when the turn of a run began (seconds since 1970), by the run's id; 0 for no id."""
+    inverse = run.partition("~")[0]
+    return (RUN_TIMES - int(inverse)) / 1000 if inverse.isdecimal() else 0.0
+
+
 def hide(value: bytes) -> tuple[str, ...]:
     """Return a value as ids that no event has, each short enough for the key of a store."""
     text = urlsafe_b64encode(zlib.compress(value, 1)).decode()
