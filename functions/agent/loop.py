@@ -39,7 +39,7 @@ from functions.agent.messages import (
 )
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
-from functions.agent.posts import CHAIN, REFUSED, PostAllowance, stamp_posts
+from functions.agent.posts import CHAIN, REFUSED, PostAllowance, name_receiver, stamp_posts
 from functions.agent.prompt import PromptMessage
 from functions.agent.runs.event_chain import SETTING, ChainBudget
 from functions.agent.safety import hp
@@ -592,6 +592,9 @@ def _record_results(
             more["fingerprint"] = fact.fingerprint
         if result.proposal:
             more["proposal"] = result.proposal
+        sent: list[Json] = [[post.kind, name_receiver(post)] for post in result.posts]
+        if sent:
+            more["sent"] = sent
         turn = replace(turn, tools=(*turn.tools, name)).add_step(
             "call",
             at=turn.count_ms(began),

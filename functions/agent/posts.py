@@ -183,6 +183,13 @@ def sets_off_other(post: Post, agent: str) -> bool:
     return post.kind != "say" and post.agent != agent
 
 
+def name_receiver(post: Post) -> str:
+    """Return who gets a post, for the record of the turn: a chat's platform, which names nobody, or
+    an agent.
+    """
+    return post.session.partition(":")[0] if post.kind == "say" else post.agent
+
+
 def stamp_posts(
     posts: Sequence[Post], cause: Event, place: str, at: float, first: int = 0
 ) -> tuple[Event, ...]:

@@ -31,7 +31,7 @@ INSIDE = {
     "search-history",
 }
 """What runs inside an agent alone: no sandbox runs it, so no golden test does either."""
-PINNED = {"next-behavior", "sleep", "tell"}
+PINNED = {"next-behavior", "note-work", "sleep", "tell"}
 """Services that a behaviour pins, and that nobody finds."""
 BUNDLES = {"schedule"}
 RUN = [name for name in NAMES if name not in INSIDE | BUNDLES]

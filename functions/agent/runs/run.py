@@ -36,6 +36,8 @@ PAGE: Final = 200
 LEFT_OUT: Final = "left-out"
 REASONS: Final = ("joined", "refused", "control", "command")
 """The steps that say why a turn of a message asked no model."""
+SENT: Final = {"say": "a message to", "mail": "mail to", "task": "work for"}
+"""What people read of a post, by its kind. A behaviour that goes on has a step of its own."""
 Step = Mapping[str, Json]
 
 
@@ -278,7 +280,7 @@ def _format_step(step: Step, number: int) -> str:
                 outcome = f"{outcome} [{step['fingerprint']}]"
             loads = [str(as_sequence(load)[0]) for load in as_sequence(step.get("loads"))]
             loaded = "".join(f", + {tool}" for tool in loads)
-            return f"  │   ├ {step['name']} {step['ms']} ms, {outcome}{loaded}"
+            return f"  │   ├ {step['name']} {step['ms']} ms, {outcome}{loaded}{_format_sent(step)}"
         case "evict":
             tools = ", ".join(str(tool) for tool in as_sequence(step.get("tools")))
             gone = f": {tools}" if tools else ""
@@ -312,6 +314,16 @@ def _format_limit(step: Step) -> str:
     if "spent" in step:
         spent = f" ({step['spent']:,} of {step['most']:,} tokens, {SETTING})"
     return f"the limit of {step['limit']} ends it: {step['end']}{spent}"
+
+
+def _format_sent(step: Step) -> str:
+    """Return what a call sent to chats and other agents."""
+    sent = []
+    for each in as_sequence(step.get("sent")):
+        kind, to = map(str, as_sequence(each))
+        if kind in SENT:
+            sent.append(f", → {SENT[kind]} {to}")
+    return "".join(sent)
 
 
 def _format_left_out(step: Step) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,16 +11,21 @@ import orjson
 import pytest
 
 from functions.agent.access.links import LinkedChat
+from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.behaviours.built_in import BUILT_IN
 from functions.agent.consolidation import OWNERS_WISHES, PROMPT
 from functions.agent.ledger.ledger import Ledger
 from functions.agent.messages import SCHEDULED_NOTE
 from functions.agent.policy.document import open_versions, write_policy
 from functions.agent.policy.rules import FIRST_TEXT
+from functions.agent.posts import Post, ServiceAnswer
 from functions.agent.runs.result import describe
 from functions.agent.runs.run import format_run, load_run
+from functions.agent.runs.tree import build_tree, format_tree
 from functions.agent.schedules.schedule import HEARTBEAT, Schedule, make_event
 from functions.agent.schedules.when import When
+from functions.agent.services import table
+from functions.agent.services.call_context import Arguments, CallContext
 from functions.agent.toolset import in_scope
 from functions.queues.dead_letters import scan_dead_letters
 from functions.time.time_zone import to_local
@@ -303,6 +309,50 @@ def test_what_a_run_notes_of_its_work_is_in_its_record_and_nowhere_else(
     assert chats.list_texts() == []
     ledger = [dict(row) for _, row in Ledger(chats.runtime.stores.kv, "main").scan()]
     assert "Did part" not in str(ledger)
+
+
+def test_the_tree_of_a_run_shows_what_it_sent_and_whom_it_set_to_work(
+    chats: Chats, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kv = chats.runtime.stores.kv
+    add_agent(kv, "main", "alice", AgentRecord("agent", "enabled", 1.0, "terminal:local"))
+
+    def hand_out(context: CallContext, _: Arguments) -> ServiceAnswer:
+        context.posts.take(1)
+        return ServiceAnswer("handed out", (Post("task", "main.alice", "own:main", "count"),))
+
+    monkeypatch.setitem(table.SERVICES, "note-work", hand_out)  # type: ignore[arg-type]
+    both = call(("cap_tell", {"text": "I begin."}), ("cap_note_work", {"text": "hens"}))
+    model.then(both, say("I am done."), say("42 hens"))
+    run(chats, work(1, data={"home": BY, "behaviour": "on_self_improve"}))
+    found = load_run(kv, "main", "wakeup:1")
+    assert found
+    lines = format_tree(build_tree(kv, ["main", "main.alice"], found))
+    shown = [re.sub(r"[0-9][0-9,.]*", "N", line) for line in lines]
+    assert shown == [
+        "wakeup:N  own:main",
+        "  wakeup: said",
+        "  N requests, N + N tokens, N s, N messages, N bytes",
+        "  ├ behaviour on_self_improve, N pins",
+        "  ├ round N: request N ms, N + N tokens, N tools, tool_calls",
+        "  │   · save",
+        "  │   ├ cap_tell N ms, N characters, → a message to telegram",
+        "  │   ├ cap_note_work N ms, N characters, → work for main.alice",
+        "  │   · save",
+        "  ├ round N: request N ms, N + N tokens, N tools, stop",
+        "  └ say:wakeup:N:N:N:N  telegram:N",
+        "      say: said",
+        "      N requests, N + N tokens, N s, N messages, N bytes",
+        "  └ say:wakeup:N:end:N  telegram:N",
+        "      say: said",
+        "      N requests, N + N tokens, N s, N messages, N bytes",
+        "  └ task:wakeup:N:N:N:N  own:main",
+        "      task: silent",
+        "      N requests, N + N tokens, N s, N messages, N bytes",
+        "      ├ behaviour on_wakeup, N pins",
+        "      ├ round N: request N ms, N + N tokens, N tools, stop",
+    ]
+    assert "I begin." not in str(lines)
 
 
 def test_tell_reaches_the_chats_that_the_person_has_linked_and_no_others(
