@@ -29,7 +29,7 @@ from functions.agent.schedules.schedule import (
 from functions.agent.schedules.when import When
 from functions.events import Event
 from functions.texts.en import Texts
-from sigil.storage.kv import KV, Key, keys
+from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import retry_conflicts
 
@@ -94,18 +94,25 @@ def make_heartbeat(
 
 
 def look(
-    kv: KV, schedule: Schedule, agent: str, now: float, name: str = ""
+    kv: KV,
+    schedule: Schedule,
+    agent: str,
+    now: float,
+    *,
+    name: str = "",
+    versions: Mapping[str, str] | None = None,
 ) -> tuple[Schedule, list[Event]]:
     """Return what becomes of a heartbeat that looks now, and the events to put.
 
     `name` is that of a run by hand: its look moves no time unless it finds something. What was
-    found stays news until a run of it has ended well.
+    found stays news until a run of it has ended well. `versions` are those of what it watches,
+    where they were just read.
     """
     if schedule.is_running(now):
         skipped = replace(schedule, skipped=schedule.skipped + 1, due=schedule.find_next(now))
         return (schedule if name else skipped), []
     every = schedule.when.every
-    news = find_news(kv, agent, schedule.known)
+    news = find_news(kv, agent, schedule.known, versions)
     if not news:
         delay = min(2 * max(schedule.delay, every), DELAY_MOST)
         later = replace(schedule, delay=delay, asleep=0.0, due=now + delay)
@@ -136,7 +143,9 @@ def look_by_hand(
         item = kv.get(keys.wakeup(agent, HEARTBEAT))
         known = SCHEDULE.read(item.value) if item else wanted
         is_on = not known.is_over and not known.paused
-        changed, events = look(kv, known if is_on else wanted, agent, now, f"now-{now * 1000:.0f}")
+        changed, events = look(
+            kv, known if is_on else wanted, agent, now, name=f"now-{now * 1000:.0f}"
+        )
         for event in events:
             put(event)
         if events and is_on and item:
@@ -145,17 +154,20 @@ def look_by_hand(
     retry_conflicts(attempt)
 
 
-def find_news(kv: KV, agent: str, known: Mapping[str, str]) -> Sequence[str]:
+def find_news(
+    kv: KV, agent: str, known: Mapping[str, str], versions: Mapping[str, str] | None = None
+) -> Sequence[str]:
     """Return in words what is new for an agent beside what it has seen.
 
     It takes two requests to the store: one for its mailbox, where hooks leave what they get as
-    well, and one for all versions.
+    well, and one for all versions, unless they were just read.
     """
     scope = keys.escape(agent)
     found = []
     if kv.scan(keys.mail(scope, 0.0, "").partition, limit=1):
         found.append("mail that you have not read")
-    versions = read_versions(kv, agent)
+    if versions is None:
+        versions = read_versions(kv, agent)
     names = sorted({*versions, *known})
     changed = [name for name in names if versions.get(name) != known.get(name)]
     documents = [name for name in changed if name != MEMORY_OF_THINGS]
@@ -168,17 +180,22 @@ def find_news(kv: KV, agent: str, known: Mapping[str, str]) -> Sequence[str]:
 
 def read_versions(kv: KV, agent: str) -> Mapping[str, str]:
     """Return the versions of what a heartbeat watches, by name, without what is not there."""
-    watched = _list_watched(keys.escape(agent))
-    items = get_many(kv, list(watched.values()))
+    watched = list_watched(agent)
+    return find_versions(watched, get_many(kv, list(watched.values())))
+
+
+def find_versions(watched: Mapping[str, Key], items: Sequence[Item | None]) -> Mapping[str, str]:
+    """Return the versions of the items that were read of what is watched, by name."""
     return {name: item.version for name, item in zip(watched, items, strict=True) if item}
 
 
-def _list_watched(scope: str) -> Mapping[str, Key]:
+def list_watched(agent: str) -> Mapping[str, Key]:
     """Return the items whose change is news to an agent, by name.
 
     Whatever else it is to look after, such as tasks and files, needs an item here that changes with
     it: all of them are one request to the store.
     """
+    scope = keys.escape(agent)
     documents = {name: keys.document(scope, name) for name in CAPS}
     return {**documents, MEMORY_OF_THINGS: keys.thing_totals(scope)}
 

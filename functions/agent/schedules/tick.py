@@ -8,7 +8,7 @@ An item whose time is not the one of its record is one that such a crash has lef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,6 +16,7 @@ from math import inf
 from typing import Final
 
 from functions.agent.schedules.schedule import (
+    HEARTBEAT,
     SCHEDULE,
     Run,
     Schedule,
@@ -47,8 +48,19 @@ SETTLED_SECONDS: Final = 120.0
 """What is due so much later is not looked at by anybody yet, whose clock is about right."""
 
 Put = Callable[[Event], None]
-DueItem = tuple[str, Item, Item | None]
-"""The sort key of an item of the index, the item, and the record of its schedule."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueItem:
+    """An item of the index that is due: its sort key, the item, and the record of its schedule.
+
+    `versions` are those of what a heartbeat watches, where they were read together with the record.
+    """
+
+    sort: str
+    mark: Item
+    record: Item | None
+    versions: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +146,13 @@ def _agent_of(sort: str) -> str:
     return keys.unescape((*sort.split("#"), "")[1])
 
 
+def _id_of(sort: str) -> str:
+    """Return the id of the schedule that an item of the index is of."""
+    return keys.unescape((*sort.split("#"), "", "")[2])
+
+
 def _record_key(sort: str) -> Key:
-    _, agent, id = (*sort.split("#"), "", "")[:3]
-    return keys.wakeup(keys.unescape(agent), keys.unescape(id))
+    return keys.wakeup(_agent_of(sort), _id_of(sort))
 
 
 def _row_of(sort: str, record: Item | None) -> str:
@@ -163,30 +179,58 @@ class _Waker:
 
     def wake_all(self, due: Sequence[tuple[str, Item]]) -> int:
         """Put the events of items of the index, and return their count."""
-        records = get_many(self.kv, [_record_key(sort) for sort, _ in due])
         rows: dict[str, list[DueItem]] = {}
-        for (sort, mark), record in zip(due, records, strict=True):
-            rows.setdefault(_row_of(sort, record), []).append((sort, mark, record))
+        for item in self._read_records(due):
+            rows.setdefault(_row_of(item.sort, item.record), []).append(item)
         return sum(self.run_all(self._wake_in_order, rows.values()))
+
+    def _read_records(self, due: Sequence[tuple[str, Item]]) -> Iterator[DueItem]:
+        """Yield what is due with its records, and with what heartbeats watch: all of it with one
+        request, as far as that takes so many keys.
+        """
+        wanted = [_record_key(sort) for sort, _ in due]
+        watched = {}
+        for sort, _ in due:
+            if _id_of(sort) != HEARTBEAT:
+                continue
+            # it knows documents and history, which take 30 ms of a cold start
+            from functions.agent.schedules.heartbeat import find_versions, list_watched
+
+            named = list_watched(_agent_of(sort))
+            if len(wanted) + len(named) <= KEYS_MOST:
+                watched[sort] = (len(wanted), named)
+                wanted += named.values()
+        items = get_many(self.kv, wanted)
+        for (sort, mark), record in zip(due, items[: len(due)], strict=True):
+            versions = None
+            if sort in watched:
+                first, named = watched[sort]
+                versions = find_versions(named, items[first : first + len(named)])
+            yield DueItem(sort, mark, record, versions)
 
     def _wake_in_order(self, row: list[DueItem]) -> int:
         queued = 0
-        for sort, mark, record in row:
-            queued += self._wake(sort, record)
+        for item in row:
+            queued += self._wake(item)
             with suppress(Conflict):  # whoever wrote it anew meanwhile needs it
-                self.kv.delete(Key(self.partition, sort), expect=mark.version)
+                self.kv.delete(Key(self.partition, item.sort), expect=item.mark.version)
         return queued
 
-    def _wake(self, sort: str, known: Item | None) -> int:
-        """Put the event of one item, whose record is `known` as it was a moment ago."""
-        read = [known]
+    def _wake(self, item: DueItem) -> int:
+        """Put the event of one item, whose record is known as it was a moment ago."""
+        read = [item]
 
         def attempt() -> int:
-            return self._wake_once(sort, read.pop() if read else self.kv.get(_record_key(sort)))
+            if read:
+                known = read.pop()
+                return self._wake_once(known.sort, known.record, known.versions)
+            return self._wake_once(item.sort, self.kv.get(_record_key(item.sort)))
 
         return retry_conflicts(attempt)
 
-    def _wake_once(self, sort: str, item: Item | None) -> int:
+    def _wake_once(
+        self, sort: str, item: Item | None, versions: Mapping[str, str] | None = None
+    ) -> int:
         agent = _agent_of(sort)
         schedules = Schedules(self.kv, agent)
         try:
@@ -196,10 +240,9 @@ class _Waker:
         if not schedule or schedule.paused or schedules.key_of_due(schedule).sort != sort:
             return 0
         if schedule.heartbeat:
-            # it knows documents and history, which take 30 ms of a cold start
             from functions.agent.schedules.heartbeat import look
 
-            changed, events = look(self.kv, schedule, agent, self.now)
+            changed, events = look(self.kv, schedule, agent, self.now, versions=versions)
         else:
             changed, events = _decide(schedule, agent, self.now, self.late_most)
         for event in events:
