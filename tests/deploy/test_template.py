@@ -167,7 +167,7 @@ def test_the_settings_of_an_agent_can_be_chosen() -> None:
         "UNCAGED_CHAIN_TOKENS",
         "UNCAGED_TIMEZONE",
     }
-    wanted |= {"UNCAGED_TICKS", "UNCAGED_RUN_DAYS", "UNCAGED_ALERTS"}
+    wanted |= {"UNCAGED_TICKS", "UNCAGED_HP", "UNCAGED_RUN_DAYS", "UNCAGED_ALERTS"}
     wanted |= {
         "TELEGRAM_TOKEN",
         "TELEGRAM_SECRET",

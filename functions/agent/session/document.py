@@ -336,7 +336,7 @@ def encode_document(document: Document, overflow: OverflowStore = NO_OVERFLOW) -
     """
     if document.owed:
         document = replace(document, unheard=(*document.unheard, -document.owed), owed=0)
-    if document.ledger.count or document.runs:
+    if document.ledger != LedgerChain() or document.runs:
         hidden = hide(dumps(Hidden(document.ledger, document.runs)))
         seen = (*hidden, *document.seen)
         document = replace(document, seen=seen, ledger=LedgerChain(), runs=())
