@@ -812,9 +812,9 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
     if isinstance(asked, str):
         buttons = approvals.make_buttons([asked], choose_texts_for(event, document))
     reminder = event.data.get("wakeup")
-    if isinstance(reminder, str) and is_alone and event.by == event.session:
-        # in the person's own chat, where everybody may snooze
-        buttons = make_reminder_buttons(reminder, choose_texts_for(event, document))
+    if isinstance(reminder, str) and is_alone:
+        texts = choose_texts_for(event, document)
+        buttons = make_reminder_buttons(reminder, event.session, texts)
     opened = opened.with_document(document)
     return close_turn(
         opened, app, turn, text, in_history=False, buttons=buttons, chain=context.chain

@@ -26,6 +26,8 @@ SHOWN_CHARACTERS: Final = 200
 ANSWER_CHARACTERS: Final = 60
 _IDENTIFIED: Final = re.compile(r"([0-9a-f]{12})(?:\s+(\S.*))?", re.DOTALL | re.ASCII)
 """The id of a reminder, which a button sends, and the words behind it."""
+_OWN_CHAT: Final = re.compile(r"telegram:[0-9]{1,19}", re.ASCII)
+"""A person's own chat on a platform with buttons: groups have negative ids there."""
 _NUMBERED: Final = re.compile(r"#?(\d{1,9})\s+(\S.*)", re.DOTALL | re.ASCII)
 _NUMBER: Final = re.compile(r"#?(\d{1,9})", re.ASCII)
 _CJK: Final = re.compile("[\u3400-\u9fff]")
@@ -101,8 +103,13 @@ def _snooze_identified(call: CommandCall, id: str, words: str) -> CommandResult:
     return _snooze(call, reminder, when)
 
 
-def make_buttons(id: str, texts: Texts) -> tuple[Button, ...]:
-    """Return the buttons below a reminder: what they send is a command like any other."""
+def make_buttons(id: str, session: str, texts: Texts) -> tuple[Button, ...]:
+    """Return the buttons below a reminder, none in a group, where only owners may snooze.
+
+    What they send is a command like any other.
+    """
+    if not _OWN_CHAT.fullmatch(session):
+        return ()
     return (
         Button(texts.button_ten_minutes, f"/snooze {id} 10m"),
         Button(texts.button_hour, f"/snooze {id} 1h"),

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from functions.agent.agents.record import add_agent, make_record
+from functions.agent.management.wakeups import make_schedule
 from functions.agent.schedules.schedule import Schedules
 from functions.events import PRESSED
 from functions.wiring import AgentRuntime
@@ -260,6 +261,15 @@ def test_nobody_elses_press_counts(desk: Desk) -> None:
     assert "No reminder was said here" in press(desk, buttons["Done"], presser=GUEST, chat=GUEST)
     press(desk, buttons["Done"].replace("/done", "/halt"))
     assert "“call Bob” once more" in press(desk, buttons["In 10 min"])
+
+
+def test_a_reminder_that_an_owner_made_elsewhere_has_buttons_too(desk: Desk) -> None:
+    desk.tell("/wakeups", GUEST)
+    fields = {"when": "in 20 minutes", "session": f"telegram:{GUEST}", "say": "call Bob"}
+    make_schedule(desk.chats.runtime.app, fields)
+    assert desk.wait(20 * MINUTE) == ["call Bob"]
+    done = find_buttons(desk)["Done"]
+    assert press(desk, done, presser=GUEST, chat=GUEST) == "Done: “call Bob”."
 
 
 def test_in_a_group_a_reminder_has_no_buttons(desk: Desk) -> None:
