@@ -35,6 +35,9 @@ from functions.agent.memory.joining import BY as LINK
 from functions.agent.memory.statements import Comparison, compare, find_new_lines
 from functions.agent.messages import MAIL_ORIGIN, RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
+from functions.agent.policy.document import list_policy_keys, read_policies
+from functions.agent.policy.gate import Gate, is_free
+from functions.agent.policy.rules import Policy
 from functions.agent.prompt import ToolDefinition
 from functions.agent.runs.run import Run, save_run, shorten_steps
 from functions.agent.safety.hp import pay_beside
@@ -264,8 +267,10 @@ def consolidate_owed(
     """
     breakers = app.make_breakers(session, beside=True)
     places = [keys.session_head(session), keys.memory_progress(session), *breakers.list_keys()]
-    head, progress, *safety = get_many(app.kv, places)
-    breakers.use_items(safety)
+    policy_keys = list_policy_keys(app.name)
+    head, progress, *rest = get_many(app.kv, [*places, *policy_keys])
+    breakers.use_items(rest[: -len(policy_keys)])
+    policies = read_policies(rest[-len(policy_keys) :])
     stored = app.sessions.decode_head(session, head).document
     known = adopt_progress(session, stored, progress)
     if not known.owes_memory:
@@ -276,6 +281,9 @@ def consolidate_owed(
     paid = replace(known, safety=alone)
     side = SideRequests(session, app, paid, breakers, until, tries=1, by=by)
     began = app.clock.now()
+    gate = _make_gate(policies, event, app)
+    if gate and gate.closed:  # once the policy is mended, memory hears of it
+        return OwedConsolidation(zone=app.find_zone(known))
     backlog = load_backlog(side)
     upto = max(backlog.ends.values())
 
@@ -292,7 +300,11 @@ def consolidate_owed(
             there.update((each.seq, each) for each in app.sessions.load_archived(session, first))
         return all(there.get(message.seq) == message for message in messages)
 
-    result = consolidate(side, backlog, upto, may_tell=is_still_stored)
+    if gate and gate.decide("ingest", "chat").effect != "allow":
+        result = ConsolidationResult()
+        side.document = replace(known, consolidated=upto, unheard=())
+    else:
+        result = consolidate(side, backlog, upto, may_tell=is_still_stored)
     breakers.settle(side.document.safety)
     side.journal.finish(side.document.ledger)
     if side.count:
@@ -338,6 +350,17 @@ def consolidate_owed(
     watch(TurnStep("note", "memory", text))
     wait = 0.0 if is_over or side.is_stopped else AWAY_SECONDS
     return OwedConsolidation(wait, cost, app.find_zone(known))
+
+
+def _make_gate(policies: tuple[Policy, ...], event: Event | None, app: App) -> Gate | None:
+    """Return the gate for what a chat's memory hears, None where the policies let everybody's hear
+    everything.
+    """
+    if event is None or is_free(policies, "ingest"):
+        return None
+    role = app.people.find_role(event)
+    own_work = keys.is_own_work(keys.session_of(app.name, event.session))
+    return app.make_gate(policies, role, private=event.private, own_work=own_work)
 
 
 def _write_entry(

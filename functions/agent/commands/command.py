@@ -72,6 +72,16 @@ class CommandCall:
         policies = self.app.load_policies()
         return self.app.make_gate(policies, self.role, private=self.event.private)
 
+    def find_denial(self, kind: str, target: str = "") -> str:
+        """Return the reply to a sender whom the policy does not allow an act; empty for one who may
+        do it. An owner who types it needs no approval of an owner.
+        """
+        decision = self.make_gate().decide(kind, target)
+        is_approved = decision.effect == "ask" and self.role == "owner"
+        if decision.effect == "allow" or is_approved:
+            return ""
+        return self.texts.policy_denies.format(rule=decision.rule)
+
     def find_time(self) -> float:
         """Return when the message was sent: that is what “now” means, though it may have waited."""
         now = self.app.clock.now()

@@ -28,6 +28,9 @@ def run_heartbeat(call: CommandCall) -> CommandResult:
     every = parse_interval(call.text)
     if not every:
         return call.reply(texts.heartbeat_how)
+    denied = call.find_denial("schedule")
+    if denied:
+        return call.reply(denied)
     now = app.clock.now()
     wanted = make_heartbeat(
         every,

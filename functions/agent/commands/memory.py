@@ -71,6 +71,9 @@ def _consolidate_chat(call: CommandCall) -> CommandResult:
     """Consolidate what is new into the memory; what cannot be done now is left for later."""
     app = call.app
     texts = call.texts
+    denied = call.find_denial("ingest", "chat")
+    if denied:
+        return call.reply(denied)
     opened = _save_words(call)
     until = app.clock.monotonic() + app.turn_seconds
     aside = SideRequests(call.session, app, opened.document, until=until, event=call.event)

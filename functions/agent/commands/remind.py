@@ -34,9 +34,9 @@ def run_remind(call: CommandCall) -> CommandResult:
         return call.reply(texts.remind_of_what)
     if len(text) > TEXT_CHARACTERS:
         return call.reply(texts.remind_too_long.format(most=TEXT_CHARACTERS))
-    allowed = call.make_gate().decide("schedule")
-    if allowed.effect != "allow":
-        return call.reply(texts.policy_denies.format(rule=allowed.rule))
+    denied = call.find_denial("schedule")
+    if denied:
+        return call.reply(denied)
     schedules = call.app.schedules
     by = call.event.sender.id
     if call.role == "guest" and schedules.count_of_person(by) >= GUEST_MOST:

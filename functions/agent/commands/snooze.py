@@ -243,9 +243,9 @@ def _read_time(words: str, call: CommandCall) -> When:
 def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
     texts = call.texts
     now = call.find_time()
-    allowed = call.make_gate().decide("schedule")
-    if allowed.effect != "allow":
-        return call.reply(texts.policy_denies.format(rule=allowed.rule))
+    denied = call.find_denial("schedule")
+    if denied:
+        return call.reply(denied)
     root = _find_root(reminder)
     schedules = call.app.schedules
     by = call.event.sender.id

@@ -35,6 +35,10 @@ def run_wakeups(call: CommandCall) -> CommandResult:
     schedules = found.schedules
     known = found.schedule
     now = call.app.clock.now()
+    # whoever may not schedule anything still stops what there is
+    denied = call.find_denial("schedule") if action in ("now", "resume") else ""
+    if denied:
+        return call.reply(denied)
     if action == "now":
         # its own times stay as they are
         event = make_event(known, schedules.agent, f"now-{call.event.order}", now)

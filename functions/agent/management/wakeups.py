@@ -136,6 +136,7 @@ def make_schedule(app: App, fields: Mapping[str, Json]) -> tuple[Schedule, bool]
         language=texts.code,
     )
     require_chat(app, session)
+    _require_leave(app)
     return app.schedules.add(wanted)
 
 
@@ -160,6 +161,8 @@ def change_schedule(app: App, id: str, fields: Mapping[str, Json]) -> Schedule:
     name = _read_name(fields)
     behaviour, model = _read_how(app, fields)
     find_schedule(app.schedules, id)
+    if paused is False or any(each in fields for each in HOW):
+        _require_leave(app)
     if any(each in fields for each in HOW):
         app.schedules.set_how(
             id,
@@ -190,6 +193,7 @@ def make_run(app: App, id: str, name: str) -> Event:
     The same `name` makes the same event.
     """
     schedule = find_schedule(app.schedules, id)
+    _require_leave(app)
     digest = sha256(name.encode(errors="replace")).hexdigest()[:16]
     return make_event(schedule, app.name, f"now-{digest}", app.clock.now())
 
@@ -232,6 +236,11 @@ def make_row(schedule: Schedule, app: App) -> dict[str, object]:
 
 def _make_run_row(run: Run) -> dict[str, object]:
     return row(run)
+
+
+def _require_leave(app: App) -> None:
+    """Raise `PolicyRefusal` where the policy lets not even an owner schedule anything."""
+    app.make_gate(app.load_policies(), "owner", private=True).require_typed("schedule")
 
 
 def _require_known(fields: Mapping[str, Json], known: frozenset[str]) -> None:

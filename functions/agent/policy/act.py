@@ -92,6 +92,12 @@ def make_actor(
     return Actor(frozenset(labels))
 
 
+@lru_cache(maxsize=1)
+def make_everybody() -> Actor:
+    """Return the actor of whom nothing is known."""
+    return Actor(frozenset({EVERYBODY}))
+
+
 def parse_actor(text: str) -> Actor:
     """Return the actor of whom these words of a policy are true, with commas between them."""
     words = frozenset(text.split(","))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.agent.policy.act import Act, Actor, make_actor
+from functions.agent.policy.act import Act, Actor, make_actor, make_everybody
 from functions.agent.policy.proposals import AskedCall, Proposal
 from functions.agent.policy.reach import ANY, find_reach
 from functions.agent.policy.rules import (
@@ -123,6 +123,14 @@ class Gate:
         if decision.effect != "allow":
             raise deny_act(decision, Act(kind, target))
 
+    def require_typed(self, kind: str, target: str = "") -> None:
+        """Raise `PolicyRefusal` EPERM for an act of an owner's own that is denied. What an owner
+        has to approve is approved by an owner who does it.
+        """
+        decision = self.decide(kind, target)
+        if decision.effect == "deny":
+            raise deny_act(decision, Act(kind, target))
+
     def require_call(self, acts: Sequence[Act], call: AskedCall) -> None:
         """Raise `PolicyRefusal` unless a call may do these acts: EPERM for one that is denied,
         EAPPROVAL for one that an owner has to approve first.
@@ -209,6 +217,18 @@ class Gate:
         refusal.act = str(act)
         refusal.rule = decision.rule
         return refusal
+
+
+def is_free(policies: Sequence[Policy], kind: str) -> bool:
+    """Return whether everybody may do whatever acts of a kind."""
+    restricts = any(
+        rule.act == kind and rule.effect != "allow" for policy in policies for rule in policy.rules
+    )
+    anybody = Act(kind, "*")
+    everybody = make_everybody()
+    return not restricts and all(
+        decide(policy, everybody, anybody).effect == "allow" for policy in policies
+    )
 
 
 def deny_act(decision: Decision, act: Act) -> PolicyRefusal:

@@ -57,12 +57,20 @@ def _name_nothing(arguments: Arguments) -> str:
     return ""
 
 
-ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str]]]] = {
+def _name_sleep(arguments: Arguments) -> str | None:
+    """Return no target where a run only ends; a time for the next look schedules it."""
+    return "" if arguments.get("until") else None
+
+
+ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str | None]]]] = {
     "remember": ("ingest", _name_memory),
     schedules.SCHEDULE: ("schedule", _name_nothing),
+    SLEEP: ("schedule", _name_sleep),
     PAYMENT: ("spend", name_payee),
 }
-"""The kind of act that a call of a service is, beside `call`, and what names its target."""
+"""The kind of act that a call of a service is, beside `call`, and what names its target; None where
+the call is no such act.
+"""
 
 
 def list_acts(
@@ -76,7 +84,8 @@ def list_acts(
     if offer.name not in ACTS:
         return ()
     kind, name_target = ACTS[offer.name]
-    return (Act(kind, name_target(arguments)),)
+    target = name_target(arguments)
+    return () if target is None else (Act(kind, target),)
 
 
 def call_service(

@@ -205,6 +205,15 @@ def test_a_run_of_the_heartbeat_moves_its_next_look(chats: Chats, model: Scripte
     asleep = schedules.find_heartbeat()
     assert asleep
     assert asleep.due == pytest.approx(chats.runtime.app.clock.now() + 7_200, abs=60)
+    app = chats.runtime.app
+    policy = 'format = 1\nrules = ["deny own-work schedule"]'
+    write_policy(open_versions(app.kv, "main", app.clock.now), policy, by="x")
+    model.then(sleep("in 3 hours"), call(("cap_sleep", {})))
+    run(chats, work(3, data=data))
+    assert "deny own-work schedule" in results(model.bodies[-1])[-1]
+    awake = schedules.find_heartbeat()
+    assert awake
+    assert awake.due == asleep.due
 
 
 def test_the_next_behaviour_goes_on_in_the_same_session_with_its_own_tools(

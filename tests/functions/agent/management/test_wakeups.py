@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -10,6 +11,7 @@ import httpx
 import pytest
 
 from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.policy.document import open_versions, write_policy
 from functions.agent.schedules.schedule import SCHEDULES_MOST, Schedule, Schedules
 from functions.agent.schedules.when import When
 from sigil.storage.kv import keys
@@ -198,3 +200,30 @@ def test_the_sixty_fifth_is_refused_and_each_agent_has_its_own(agent: Live) -> N
     assert (hers.status_code, hers.json()["agent"]) == (201, "main.alice")
     assert kv.get(keys.wakeup("main.alice", hers.json()["id"]))
     assert web.get(f"/wakeups/{hers.json()['id']}").status_code == 404
+
+
+def test_a_policy_that_denies_schedules_denies_them_over_http_too(
+    live: Callable[..., AbstractContextManager[Live]],
+) -> None:
+    with live() as agent:
+        client = agent.server.client
+        fields = {**GOOD, "session": "http:admin:main"}
+        made = client.post("/wakeups", json=fields).json()
+        place = f"/wakeups/{made['id']}"
+        kv = agent.server.runtime.stores.kv
+        versions = open_versions(kv, "main", time.time)
+        write_policy(versions, 'format = 1\nrules = ["deny owner schedule"]', by="x")
+        refused = (
+            client.post("/wakeups", json={**fields, "say": "more"}),
+            client.patch(place, json={"model": "small"}),
+            client.post(f"{place}/run"),
+        )
+        for answer in refused:
+            assert answer.status_code == 403
+            assert "deny owner schedule" in answer.json()["error"]["message"]
+        assert client.patch(place, json={"paused": True}).status_code == 200
+        assert client.patch(place, json={"paused": False}).status_code == 403
+        # whoever has the token may approve it, and needs not to be asked
+        write_policy(versions, 'format = 1\nrules = ["ask owner schedule"]', by="x")
+        assert client.patch(place, json={"paused": False}).status_code == 200
+        assert client.delete(place).status_code == 200

@@ -9,14 +9,18 @@ from typing import Any
 import orjson
 import pytest
 
+from functions.agent.consolidation import consolidate_owed
+from functions.agent.messages import Message
 from functions.agent.policy.act import ACTS
-from functions.agent.schedules.schedule import make_event
+from functions.agent.schedules.schedule import Schedule, make_event
+from functions.agent.schedules.when import When
+from functions.agent.turn import run_turn
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, offered, results, say
-from tests.functions.agent.talk import run_event, tell
+from tests.functions.agent.talk import event, run_event, tell
 
 QUERY = ("sigil_query", {"query": "double a number"})
 DOUBLE = ("cap_double", {"n": 2})
@@ -201,3 +205,82 @@ def test_the_policy_is_no_document_that_others_are(agent: AgentRuntime) -> None:
     with pytest.raises(Exception, match="no document"):
         agent.app.documents.write("main", "policy", "format = 1", by="x")
     assert set(ACTS) >= {"call", "find", "net", "deploy", "spend"}
+
+
+def test_whoever_may_not_schedule_still_stops_what_is_there(agent: AgentRuntime) -> None:
+    def write(text: str, who: str = GUEST) -> str:
+        return tell(agent, text, session=who, sender=who)[0]
+
+    agent.app.schedules.add(
+        Schedule(
+            id="",
+            when=When(kind="at", at=agent.app.clock.now() + 900, zone="UTC"),
+            session=GUEST,
+            by=GUEST,
+            since=0.0,
+            say="tea",
+        )
+    )
+    set_policy(agent, "deny guest schedule", "ask owner schedule")
+    refused = 'My policy does not allow that: "deny guest schedule" (line 4).'
+    assert write("/wakeups now 1") == refused
+    assert write("/wakeups pause 1").startswith("Paused")
+    assert write("/wakeups resume 1") == refused
+    assert "tea" in write("/wakeups drop 1")
+    # an owner who types it has approved it
+    owner = "terminal:local"
+    assert "does not allow" not in write("/heartbeat 30m", owner)
+    assert "does not allow" not in write("/remind in 2 hours tea", owner)
+    assert write("/remind in 2 hours tea") == refused
+    set_policy(agent, "ask guest schedule", "deny owner schedule")
+    assert "ask guest schedule" in write("/remind in 2 hours tea")
+    for text in ("/heartbeat 20m", "/remind in 3 hours tea"):
+        assert "deny owner schedule" in write(text, owner)
+    assert agent.app.proposals.list_open() == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "hears"),
+    [
+        ((), True),
+        (("deny groups ingest *",), True),
+        (("deny guest ingest shared",), True),
+        (("deny guest ingest chat",), False),
+        (("ask everybody ingest *",), False),
+    ],
+)
+def test_a_memory_hears_of_what_left_a_history_as_far_as_the_policy_lets_it(
+    agent: AgentRuntime, model: ScriptedModel, rules: tuple[str, ...], *, hears: bool
+) -> None:
+    said = event("hello", GUEST, GUEST)
+    session = keys.session_of("main", GUEST)
+    lines = [Message("user", f"line {number}", at=1e9) for number in range(41)]
+    sessions = agent.app.sessions
+    opened = sessions.open(session)
+    sessions.save(opened, opened.document.add(*lines))
+    model.then(say("hi"))
+    assert run_turn(said, agent.app).document.owes_memory
+    damaged = keys.document("main", "policy")
+    agent.stores.kv.put(damaged, b"{")
+    assert consolidate_owed(session, agent.app, event=said).wait == 0.0
+    assert agent.stores.kv.get(keys.memory_progress(session)) is None
+    agent.stores.kv.delete(damaged)
+    set_policy(agent, *rules)
+    before = len(model.bodies)
+    saved = {"history_entry": "[2026-11-22 01:30] lines", "memory_update": "# Memory\n- Lines."}
+    model.then(call(("save_memory", saved)))
+    assert consolidate_owed(session, agent.app, event=said).wait == 0.0
+    assert (len(model.bodies) > before) is hears
+    memory = agent.app.documents.read(session, "memory").text
+    assert (memory == "# Memory\n- Lines.") is hears
+    # it was asked about once: what was not to be kept is not asked about for ever
+    assert agent.stores.kv.get(keys.memory_progress(session)) is not None
+    assert consolidate_owed(session, agent.app, event=said).tokens == 0
+
+
+def test_nobody_has_memory_take_note_where_the_policy_denies_it(agent: AgentRuntime) -> None:
+    set_policy(agent, "deny guest ingest *")
+    (refused,) = tell(agent, "/mem I like tea", session=GUEST, sender=GUEST)
+    assert refused == 'My policy does not allow that: "deny guest ingest *" (line 4).'
+    session = keys.session_of("main", GUEST)
+    assert agent.app.sessions.open(session).document.noted == ()
