@@ -24,10 +24,12 @@ from functions.agent.commands import control, status
 from functions.agent.management import ledger, runs, sessions, skills, wakeups
 from functions.agent.policy.document import describe_policy, open_versions
 from functions.agent.policy.proposals import Proposal
+from functions.agent.runs.progress import find_progress
 from functions.alerts import Notifier, halt_alert, send_alert
 from functions.events import Event
 from functions.queues.base import Queue
 from functions.settings import Settings
+from functions.turns_in_progress import TurnsInProgress, open_turns, stop_turn
 from sigil import strict_json
 from sigil.access.authentication import Authenticator, require_admin
 from sigil.errors import BackendError, SigilError, UsageError
@@ -47,7 +49,7 @@ BODY_BYTES = 1 << 20
 @dataclass(frozen=True, slots=True)
 class AdminDeps:
     """The agent to switch, those below it, who hears of a halt, and who checks the token; `queue`
-    takes the runs that are asked for.
+    takes the runs that are asked for, and `turns` are those in progress.
     """
 
     app: App
@@ -55,6 +57,7 @@ class AdminDeps:
     gate: Authenticator
     agents: AgentDirectory
     queue: Queue
+    turns: TurnsInProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
     /status?session= or ?agent=, those of schedules under /wakeups and of skills under /skills,
-    GET /runs and /runs/{id}, and GET /sessions and /ledger.
+    GET /runs and /runs/{id}, POST /runs/{id}/stop, and GET /sessions and /ledger.
 
     `open_deps` is called by each request.
     """
@@ -166,6 +169,18 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
 
         routes.add_route(path, endpoint, methods=["POST"])
 
+    async def stop_run(request: Request) -> Response:
+        try:
+            deps = await run_in_threadpool(open_deps)
+            require_admin(await admit_request(request, deps.gate), "does this")
+            if await read_body(request, BODY_BYTES):
+                raise UsageError("EINVAL", "a stop takes no fields", source="http")
+            id = str(request.path_params["id"])
+            return json_response(await run_in_threadpool(_stop_run, deps, id), 202)
+        except SigilError as problem:
+            return failure_response(problem)
+
+    routes.add_route("/runs/{id:path}/stop", stop_run, methods=["POST"])
     add_wakeup_route("GET", "/wakeups", _list_wakeups)
     add_wakeup_route("POST", "/wakeups", _make_wakeup)
     add_wakeup_route("GET", "/wakeups/{id}", _show_wakeup)
@@ -235,10 +250,13 @@ def _report_status(deps: AdminDeps, target: Target) -> dict[str, object]:
     app = _find_agent(deps, target)
     name = target.session or ("own:main" if target.agent else "http:admin:main")
     key = _session_key(app, name)
-    report = status.make_report(key, app.sessions.open(key).document, app)
+    opened = app.sessions.open(key)
+    report = status.make_report(key, opened.document, app)
     found = status.find_next_wakeup(app.open_chat_schedules(name))
     coming = row(found.schedule) if found else None
-    return {"agent": app.name, "session": name, **row(report), "next": coming}
+    progress = find_progress(opened, app.clock.now(), model=deps.turns.model)
+    turn = progress.describe() if progress else None
+    return {"agent": app.name, "session": name, **row(report), "next": coming, "turn": turn}
 
 
 def _answer_wakeups(deps: AdminDeps, request: Request, text: bytes, answer: Answer) -> Response:
@@ -337,7 +355,8 @@ def _remove_skill(app: App, name: str, text: bytes) -> object:
 
 def _list_runs(deps: AdminDeps, request: Request) -> object:
     agent, query = _read_agent(deps, request)
-    return runs.list_runs(deps.app, agent, query)
+    running = [] if query.get("after") else [each.run for each in deps.turns.list_all()]
+    return runs.list_runs(deps.app, agent, query, running)
 
 
 def _list_sessions(deps: AdminDeps, request: Request) -> object:
@@ -351,7 +370,19 @@ def _show_run(deps: AdminDeps, request: Request) -> object:
     if query or with_texts not in ("0", "1"):
         raise UsageError("EINVAL", "texts is 1 or 0", source="http")
     id = str(request.path_params["id"])
-    return runs.show_run(deps.app, id, with_texts=with_texts == "1")
+    found = deps.turns.find(id)
+    running = found.run if found else None
+    return runs.show_run(deps.app, id, with_texts=with_texts == "1", running=running)
+
+
+def _stop_run(deps: AdminDeps, id: str) -> dict[str, object]:
+    """Tell a turn in progress to stop, or one of its requests; it ends soon, or at its next step.
+
+    A turn that has ended meanwhile is not told.
+    """
+    found, request = stop_turn(deps.turns, id, BY)
+    named = {"request": request} if request else {}
+    return {"stopping": found.run.id, "event": found.run.event, **named, "state": found.run.outcome}
 
 
 def _list_entries(deps: AdminDeps, request: Request) -> object:
@@ -437,12 +468,14 @@ def _open_deps() -> AdminDeps:
     except UsageError:
         token = ""
     stores = open_stores(settings)
+    app = wiring.open_control_app(settings, stores)
     return AdminDeps(
-        wiring.open_control_app(settings, stores),
+        app,
         wiring.open_notifier(settings),
         Authenticator(token, None, settings.agent, settings.rate),
         wiring.open_directory(wiring.AgentMaker(settings, stores)),
         wiring.open_ingress_queue(settings),
+        open_turns(app.sessions, settings, stores.kv),
     )
 
 

@@ -29,6 +29,7 @@ from functions.poller import PolledBot, Poller
 from functions.queues.base import Queue
 from functions.queues.turn_lock import TurnLock
 from functions.settings import Settings
+from functions.turns_in_progress import open_turns
 from functions.wiring import AgentRuntime
 from sigil import strict_json
 from sigil.access.authentication import Authenticator, require_admin
@@ -212,7 +213,10 @@ def build_app(
     if local_registry:
         server.include_router(sigil_http.build_router(lambda: local_registry, gate))
     server.include_router(chat_routes(runtime, gate))
-    control = admin.AdminDeps(runtime.app, runtime.notifier, gate, runtime.agents, runtime.queue)
+    turns = open_turns(runtime.app.sessions, runtime.settings, runtime.stores.kv)
+    control = admin.AdminDeps(
+        runtime.app, runtime.notifier, gate, runtime.agents, runtime.queue, turns
+    )
     server.include_router(admin.router(lambda: control))
     hooks = open_hooks(runtime)
     deps = webhook.WebhookDeps(

@@ -22,7 +22,6 @@ from functions.agent.access.links import LinkedChat
 from functions.agent.access.roles import PERSON
 from functions.agent.agents.bindings import scan_bindings
 from functions.agent.app import App
-from functions.agent.commands.control import MARK_SECONDS
 from functions.agent.knowledge.knowledge_base import KnowledgeBase, StoredDocument
 from functions.agent.ledger.chain import LedgerChain
 from functions.agent.ledger.entry import hash_name
@@ -39,6 +38,7 @@ from functions.agent.messages import (
     is_by,
     names_sender,
 )
+from functions.agent.safety.stop_mark import StopMark, write_mark
 from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.session.document import Document, encode_document, hash_person
 from functions.agent.session.overflow import find_bodies
@@ -702,8 +702,7 @@ class PersonalData:
             with suppress(BackendError):
                 turn = self._app.sessions.decode_head(session, item).document.turn
                 if turn:
-                    stop = orjson.dumps({"stop": turn.event.id})
-                    self._kv.put(keys.control_mark(session), stop, ttl=MARK_SECONDS)
+                    write_mark(self._kv, session, StopMark(turn.event.id))
             if not _is_fence(keys.session_head(session), item):
                 _add(removed, KINDS["session"])
             bodies = find_bodies(item.value)

@@ -5,7 +5,7 @@ A last request then asks for an answer without tools.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -62,6 +62,7 @@ from functions.agent.toolset import QUERY, STATIC, define_tools, in_scope
 from functions.events import Event
 from functions.texts.en import Texts
 from sigil.errors import BackendError
+from sigil.json_fields import as_number
 from sigil.protocol import Json, Offer, tool_of
 
 ROUNDS = 6
@@ -70,6 +71,14 @@ ROUND_SECONDS = 20.0
 """A round takes at least so long: a worker with less time left begins none."""
 MAIL_SHARE = 0.5
 """The part of the window's room that the mails of one message may take."""
+SECONDS: Final = "seconds"
+"""The limit of a turn's time."""
+TURN: Final = "turn"
+REQUEST: Final = "request"
+WORKER: Final = "worker"
+"""Whose time was up when the model had not answered: the turn's, that of the request alone, or the
+worker's, after which another one goes on.
+"""
 SAVE_SECONDS = 5.0
 """A worker keeps so much of its time to save and to send."""
 
@@ -160,7 +169,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         if ending:
             return ending
         if context.app.clock.monotonic() >= context.deadline:
-            return _note_limit(opened, "seconds", SAFE_STOP), context.texts.out_of_time
+            return _note_limit(opened, SECONDS, SAFE_STOP), context.texts.out_of_time
         if context.is_cut_short():
             return opened, None
         if _is_near_floor(opened, context):
@@ -179,7 +188,12 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         final = make_final_request(full=not is_over) if last else None
         reply, opened = _ask_model(opened, context, offers, final)
         if reply.finish == "stopped":
-            return _find_ending(opened, context) or (opened, context.texts.stopped)
+            ending = _find_ending(opened, context)
+            if ending:
+                return ending
+            # somebody gave up this request alone: the model is asked again
+            opened = _save_checkpoint(opened, context)
+            continue
         if reply.finish == "error":
             if reply.failure and reply.failure.kind == "window":
                 shortened = _shorten_history(opened, context)
@@ -219,10 +233,10 @@ def _with_turn(opened: SessionHandle, turn: Turn) -> SessionHandle:
 def _note_limit(opened: SessionHandle, limit: str, end: str) -> SessionHandle:
     """Return the session whose turn's trace says which limit of its behaviour ends it, and how.
 
-    A person's turn has no behaviour with limits of its own.
+    A person's turn has no behaviour with limits of its own; its time is limited all the same.
     """
     turn = _turn_of(opened)
-    if not turn.behaviour or turn.has_reached(limit):
+    if not (turn.behaviour or limit == SECONDS) or turn.has_reached(limit):
         return opened
     return _with_turn(opened, turn.add_step("limit", limit=limit, end=end))
 
@@ -258,7 +272,7 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
     turn = _turn_of(opened)
     safety = opened.document.safety
     reason = safety.reason
-    told_to_stop = False
+    told_to_stop = None
     if not reason:
         reason, told_to_stop = context.breakers.check(safety, turn.event.id)
     if reason:
@@ -268,7 +282,9 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
         context.watch(TurnStep("note", reason, notice, error=safety.state))
         return opened.with_document(replace(opened.document, safety=safety)), notice
     if told_to_stop:
-        return _with_turn(opened, turn.add_step("stop")), context.texts.stopped
+        by: dict[str, Json] = {"by": told_to_stop.by} if told_to_stop.by else {}
+        at = turn.count_ms(context.app.clock.now())
+        return _with_turn(opened, turn.add_step("stop", at=at, **by)), context.texts.stopped
     exceeded = context.check_allowance(turn)
     if exceeded:
         return opened, exceeded
@@ -337,7 +353,8 @@ def _request_verification(
     context.watch(TurnStep("note", "verify", "the last call failed: the answer is verified"))
     now = context.app.clock.now()
     question = Message("user", VERIFY, at=now, origin=RUNTIME_ORIGIN)
-    opened = _with_turn(opened, _turn_of(opened).add_step("verify"))
+    turn = _turn_of(opened)
+    opened = _with_turn(opened, turn.add_step("verify", at=turn.count_ms(now)))
     return _save_checkpoint(opened, context, message, question)
 
 
@@ -384,12 +401,13 @@ def _ask_model(
 ) -> tuple[ModelReply, SessionHandle]:
     """Send the next request, and return the reply and the session with what it cost.
 
-    `final` asks for an answer without tools. A request that gave up because it was told to counts
-    for no limit; nobody knows what it cost.
+    `final` asks for an answer without tools. A request that gave up because it was told to is no
+    round; nobody knows what it cost.
     """
     app = context.app
     document = opened.document
     turn = _turn_of(opened)
+    number = turn.next_request
     preamble = context.preamble
     stamp = app.make_stamp(document)
     messages = build_prompt(preamble, document.messages, stamp, document.find_turn_start())
@@ -404,7 +422,7 @@ def _ask_model(
         messages,
         tools=define_tools(offers, deploys=not context.calls.never_deploys) if not final else (),
         deadline=min(context.deadline, context.until - SAVE_SECONDS),
-        stopped=context.calls.stopped,
+        stopped=partial(context.breakers.must_give_up, turn.event.id, number),
         may_write=partial(may_write_calls, opened.key, document, app),
         tries=tries,
         pause_most=outage.PAUSE_MOST if context.patient else inf,
@@ -414,28 +432,41 @@ def _ask_model(
     started = app.clock.monotonic()
     reply = app.model.chat(request)
     ms = round((app.clock.monotonic() - started) * 1000, 1)
+    facts: dict[str, Json] = {
+        "n": number,
+        "at": turn.count_ms(began),
+        "ms": ms,
+        "finish": reply.finish,
+        "tools": 0 if final else len(offers) + len(STATIC),
+        "model": reply.model or document.chosen_model or app.model.name,
+    }
     if reply.finish == "stopped":
+        context.watch(TurnStep("note", "stopped", "the request was given up"))
         stopped = describe_request(app, document, reply, ms=ms)
+        document = replace(document, turn=turn.add_step("request", **facts))
         return reply, opened.with_document(document.note([stopped], turn.event, app.clock.now()))
-    tool_count = 0 if final else len(offers) + len(STATIC)
-    return reply, _record_request(
-        opened, context, reply, estimate=estimate, tool_count=tool_count, ms=ms, began=began
-    )
+    if reply.failure and reply.failure.kind == "late" and reply.finish == "error":
+        facts["late"] = _find_late(request, context)
+    return reply, _record_request(opened, context, reply, facts, estimate)
+
+
+def _find_late(request: ModelRequest, context: RoundContext) -> str:
+    """Return whose time was up when a request got no answer in time."""
+    if context.app.clock.monotonic() < request.deadline:
+        return REQUEST
+    return TURN if request.deadline == context.deadline else WORKER
 
 
 def _record_request(
     opened: SessionHandle,
     context: RoundContext,
     reply: ModelReply,
-    *,
+    facts: Mapping[str, Json],
     estimate: float,
-    tool_count: int,
-    ms: float,
-    began: float,
 ) -> SessionHandle:
     """Return the session with what a request cost, in its turn, its safety status and its ratio.
 
-    It `began` so many seconds after 1970 and took `ms` milliseconds.
+    `facts` are those of its step, and `estimate` its tokens as they were estimated.
     """
     app = context.app
     document = opened.document
@@ -447,24 +478,19 @@ def _record_request(
     if reply.failure:
         app.failures.append((opened.key, reply.failure))
     failed = reply.finish == "error"
-    facts = {"tools": tool_count, "prompt": usage.prompt, "completion": usage.completion}
+    used = {"prompt": usage.prompt, "completion": usage.completion}
     tries = max(reply.tries, 1) if failed else reply.tries
-    more: dict[str, Json] = {"cached": usage.cached} if usage.cached else {}
-    if document.chosen_model:
-        more["model"] = document.chosen_model
-    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage).add_step(
-        "request",
-        at=turn.count_ms(began),
-        ms=ms,
-        finish=reply.finish,
-        **facts,
-        **more,
-        **outage.failure_facts(reply.failure, tries, reply.retry_after),
-    )
+    cached: dict[str, Json] = {"cached": usage.cached} if usage.cached else {}
+    failures = outage.failure_facts(reply.failure, tries, reply.retry_after)
+    step: dict[str, Json] = {**facts, **used, **cached, **failures}
+    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
+    turn = turn.add_step("request", **step)
     safety = context.breakers.record_request(document.safety, turn.task, usage)
     detail = reply.failure.detail if reply.failure else reply.text
     error = "EMODEL" if failed else ""
-    context.watch(TurnStep("request", app.model.name, detail, ms, error, facts))
+    ms = as_number(facts["ms"])
+    shown = {"tools": facts["tools"], **used}
+    context.watch(TurnStep("request", app.model.name, detail, ms, error, shown))
     document = replace(document, turn=turn, ratio=ratio, safety=safety)
     entry = describe_request(app, document, reply, usage, ms=ms)
     return opened.with_document(document.note([entry], turn.event, app.clock.now()))
@@ -489,6 +515,7 @@ def _shorten_history(
     if evicted is None:
         return None
     document, gone = evicted
+    gone = {**gone, "at": turn.count_ms(app.clock.now())}
     turn = replace(turn, rounds=turn.rounds - 1, trace=(*turn.trace, gone))
     opened = opened.with_document(replace(document, turn=turn))
     opened = _save_checkpoint(opened, context)
@@ -661,7 +688,8 @@ def _save_checkpoint(
     opened: SessionHandle, context: RoundContext, *messages: Message
 ) -> SessionHandle:
     """Save the session with the messages; a turn that got on has no failed attempts behind it."""
-    turn = replace(_turn_of(opened), attempts=0).add_step("save")
+    turn = replace(_turn_of(opened), attempts=0)
+    turn = turn.add_step("save", at=turn.count_ms(context.app.clock.now()))
     document = replace(opened.document.add(*messages), turn=turn)
     saved = context.app.sessions.save(opened, document)
     context.watch(TurnStep("save", facts={"bytes": saved.size}))

@@ -206,8 +206,9 @@ def describe_request(
 
     `aside` says that it was no step of a turn.
     """
+    chosen = document.model if aside else document.chosen_model
     facts: dict[str, Json] = {
-        "model": (document.model if aside else document.chosen_model) or app.model.name,
+        "model": reply.model or chosen or app.model.name,
         "finish": reply.finish,
         "ms": round(ms, 1),
     }

@@ -93,6 +93,7 @@ from functions.agent.services.table import call_service, list_acts
 from functions.agent.services.things import find_remembered
 from functions.agent.session import missed_messages
 from functions.agent.session.document import (
+    LOST,
     NOTE_STEP,
     OUTBOX_MOST,
     RUNS_MOST,
@@ -439,8 +440,10 @@ def stop_turn(session: str, app: App) -> SessionHandle:
     if turn is None:
         return opened
     opened = note_lost_request(opened, app)
+    turn = opened.document.turn or turn
     text = choose_texts_for(turn.event, opened.document).stopped
-    return close_turn(opened, app, turn.add_step("stop"), text)
+    turn = turn.add_step("stop", at=turn.count_ms(app.clock.now()))
+    return close_turn(opened, app, turn, text)
 
 
 def _give_up_turn(
@@ -449,9 +452,10 @@ def _give_up_turn(
     """Make the turn's event a dead letter and close the turn, which tells the sender."""
     give_up(app.kv, turn.event, "it came to nothing, again and again", app.clock.now())
     text = choose_texts_for(turn.event, opened.document).gave_up
-    turn = turn.add_step("given-up")
     if begun:
         opened = note_lost_request(opened, app)
+        turn = opened.document.turn or turn
+    turn = turn.add_step("given-up", at=turn.count_ms(app.clock.now()))
     # what it had gathered may not be the reason, and has its own turns
     opened = opened.with_document(opened.document.without_gathered())
     closed = close_turn(opened, app, replace(turn, gathered=()), text, in_history=begun)
@@ -537,7 +541,9 @@ def _begin_turn(
     if is_new and not opened.document.handed_on:  # the behaviour that goes on needs what it found
         kept = min(kept, LIGHT_TOKENS)
     document = note_enough_unheard(evict(side, kept, context.watch))
-    document, turn = _charge_turn(opened, document, turn, side.trace)
+    now = app.clock.now()
+    trace = [{**row, "at": turn.count_ms(now)} for row in side.trace]
+    document, turn = _charge_turn(opened, document, turn, trace)
     allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
     # of what came over a hook, the model reads as much as has room
     length = 0 if event.is_posted else tokens.of_text(event.text)
@@ -914,7 +920,8 @@ def _resume_turn(
     breakers = app.make_breakers(opened.key)
     role = app.people.find_role(turn.event)
     if turn.event.kind in BACKGROUND_KINDS and not app.rules.may_work(role):
-        return _skip_unwanted(note_lost_request(opened, app), turn, app, begun=True)
+        opened = note_lost_request(opened, app)
+        return _skip_unwanted(opened, opened.document.turn or turn, app, begun=True)
     if early and worker.patient and not breakers.is_told_to_stop(turn.event.id):
         return replace(take_over_replies(opened, app), wait=early)
     if turn.attempts >= ATTEMPTS:
@@ -923,7 +930,9 @@ def _resume_turn(
         raise NeedsIsolation
     watch(TurnStep("note", text="going on with a turn that was interrupted"))
     opened = note_lost_request(opened, app)
-    turn = replace(turn, attempts=turn.attempts + 1).add_step("resume")
+    turn = opened.document.turn or turn
+    turn = replace(turn, attempts=turn.attempts + 1)
+    turn = turn.add_step("resume", at=turn.count_ms(app.clock.now()))
     approval = approvals.find_approval(app, turn.event)
     if approval:
         role = approvals.find_asker_role(app, approval, role)
@@ -1097,7 +1106,7 @@ def _run_and_close(
     turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)
     if turn.failed:
         return _wait_for_model(opened, turn, app, watch)
-    turn = turn.add_step("hand-on")
+    turn = turn.add_step("hand-on", at=turn.count_ms(app.clock.now()))
     watch(TurnStep("note", text="this worker's time is up; another goes on"))
     document = replace(opened.document, turn=turn)
     # the id is of this checkpoint alone, so that no continuation is queued twice
@@ -1383,8 +1392,9 @@ def flush_ledger(saved: SessionHandle, app: App) -> SessionHandle:
 
 
 def note_lost_request(opened: SessionHandle, app: App) -> SessionHandle:
-    """Return a session whose turn was left in progress, with an entry for the request whose answer
-    nobody saved: each save of a turn is followed by a request, but for calls or a wait.
+    """Return a session whose turn was left in progress, with an entry and a step for the request
+    whose answer nobody saved: each save of a turn is followed by a request, but for calls or a
+    wait.
 
     Nobody knows what it cost, or whether it was sent at all.
     """
@@ -1392,8 +1402,10 @@ def note_lost_request(opened: SessionHandle, app: App) -> SessionHandle:
     turn = document.turn
     if turn is None or turn.is_between_requests or find_unanswered(document.messages):
         return opened
-    facts: dict[str, Json] = {"model": document.chosen_model or app.model.name, UNKNOWN: True}
-    lost = Entry("request", facts)
+    model = document.chosen_model or app.model.name
+    lost = Entry("request", {"model": model, UNKNOWN: True})
+    turn = turn.add_step("request", n=turn.next_request, at=turn.since, finish=LOST, model=model)
+    document = replace(document, turn=turn)
     return opened.with_document(document.note([lost], turn.event, app.clock.now()))
 
 

@@ -1,5 +1,5 @@
-"""`uncaged agent`, `uncaged halt` and `uncaged unlock`: look after the agent, from the machine of
-its store.
+"""`uncaged agent`, `uncaged stop`, `uncaged halt` and `uncaged unlock`: look after the agent, from
+the machine of its store.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from functions.cli.local_agent import (
     Whose,
     open_agent,
     print_result,
+    require_chat,
     session_key,
 )
 from sigil.cli.printing import Printer
+from sigil.errors import UsageError
 
 if TYPE_CHECKING:
     from functions.agent.memory.history import HistoryEntry
@@ -48,6 +50,59 @@ def halt(session: Session = None, json: Json = False) -> None:
     print_result({"halted": session or "*"}, text, json)
 
 
+def stop(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN|EVENT]",
+            help="What `uncaged trace` lists as running; with /N behind it, request N alone.",
+        ),
+    ] = None,
+    session: Session = None,
+    json: Json = False,
+) -> None:
+    """Stop a turn in progress, or one request of it.
+
+    While the model is asked it ends within two seconds, during a call when that ends. A request
+    that is stopped alone is asked again.
+
+    Example: uncaged stop telegram:42:1007
+    """
+    from functions.agent.runs.result import name_request
+    from functions.agent.session.store import Sessions
+    from functions.settings import Settings
+    from functions.turns_in_progress import open_turns, refuse_absent, stop_turn
+    from sigil.wiring import open_stores
+
+    if (name is None) == (session is None):
+        raise UsageError(
+            "EUSAGE",
+            "name a run or an event, or a chat with --session",
+            suggestion="`uncaged trace` lists what is running",
+        )
+    settings = Settings.read()
+    stores = open_stores(settings)
+    turns = open_turns(Sessions(stores.kv, stores.artifacts), settings, stores.kv)
+    request = 0
+    if name is not None:
+        found, request = stop_turn(turns, name, BY)
+    else:
+        chat = require_chat(session or "")
+        in_chat = turns.find_in(chat)
+        if in_chat is None:
+            raise refuse_absent(chat)
+        found = in_chat
+        turns.stop(found, BY)
+    run = found.run
+    told = name_request(run, request) if request else run.event
+    named = {"request": request} if request else {}
+    row = {"stopping": run.id, "event": run.event, **named, "state": run.outcome}
+    text = f"told to stop: {told}"
+    if found.is_waiting:
+        text += "; it waits, and stops before it goes on"
+    print_result(row, text, json)
+
+
 def unlock(session: Session = None, json: Json = False) -> None:
     """Unlock the agent in every chat, or in one.
 
@@ -72,23 +127,27 @@ def show_status(
     """
     from functions.agent.agents.record import read_agent
     from functions.agent.commands import status
+    from functions.agent.runs.progress import find_progress
     from sigil.storage.stored import row
 
     chat = session or "terminal:main"
     with open_agent(name=whose, session=session) as (app, _):
         key = session_key(app, session)
-        document = app.sessions.open(key).document
+        opened = app.sessions.open(key)
+        document = opened.document
         state = "enabled" if app.is_root else read_agent(app.kv, app.root, app.short_name).state
         shown = {} if app.is_root else {"agent_state": state}
         if json:
             report = row(status.make_report(key, document, app))
             found = status.find_next_wakeup(app.open_chat_schedules(chat))
             coming = {"next": row(found.schedule) if found else None}
+            progress = find_progress(opened, app.clock.now(), model=app.model.name)
+            turn = {"turn": progress.describe() if progress else None}
             Printer(json=True).document(
-                {"agent": app.name, **shown, "session": session, **report, **coming}
+                {"agent": app.name, **shown, "session": session, **report, **coming, **turn}
             )
         else:
-            lines = status.format_status(key, document, app, chat)
+            lines = status.format_status(opened, app, chat)
             if not app.is_root:
                 lines.insert(0, f"Agent: {app.short_name} of {app.root} ({state})")
             Printer().text("\n".join(lines))

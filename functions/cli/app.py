@@ -71,6 +71,7 @@ agent.cli.add_typer(memory.cli, name="memory")
 cli.command(rich_help_panel=CARE)(proposals.proposals)
 cli.command(rich_help_panel=CARE)(proposals.approve)
 cli.command(rich_help_panel=CARE)(proposals.deny)
+cli.command(rich_help_panel=CARE)(agent.stop)
 cli.command(rich_help_panel=CARE)(agent.halt)
 cli.command(rich_help_panel=CARE)(agent.unlock)
 
@@ -385,11 +386,12 @@ def trace(
     ] = None,
     *,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Wait for what comes, until Ctrl-C.")
+        bool,
+        typer.Option("--follow", "-f", help="Show what comes; of an event until its turn ends."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the trace as JSON.")] = False,
 ) -> None:
-    """Show what an event's turn did.
+    """Show what an event's turn did, or is doing.
 
     Its rounds, requests, calls and checkpoints, and the runs that it set off, without any text.
 

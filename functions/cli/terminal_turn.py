@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from functions import worker
 from functions.agent.app import App, Watch
-from functions.agent.commands.control import tell_to_stop
+from functions.agent.safety.stop_mark import BY_SENDER, StopMark, write_mark
 from functions.channels.http_replies import HttpReplies
 from functions.cli.session_lock import SessionLock
 from functions.events import Event
@@ -189,7 +189,7 @@ class TerminalWorker:
         if turn.handles:
             name = self._find_running() or name
         if name:
-            tell_to_stop(self.find_session(), name, self._runtime.app)
+            write_mark(self._runtime.stores.kv, self.find_session(), StopMark(name, BY_SENDER))
 
 
 class TerminalTurn:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functions import worker
 from functions.agent.app import Watch
 from functions.agent.behaviours import chain
-from functions.agent.commands.control import tell_to_stop
 from functions.agent.runs import run as turns
 from functions.agent.runs.result import describe
+from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
 from functions.agent.schedules.schedule import Run, Schedules
 from functions.cli.screen import Screen
 from functions.events import Event
@@ -195,4 +195,4 @@ class WakeupRuns:
         if event:
             session = keys.session_of(event.agent, event.session)
             with suppress(SigilError):
-                tell_to_stop(session, event.id, self._runtime.app)
+                write_mark(self._runtime.stores.kv, session, StopMark(event.id, BY_OWNER))

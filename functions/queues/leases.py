@@ -197,7 +197,12 @@ class Leases:
 def is_leased(kv: KV, session: str, now: float) -> bool:
     """Return whether some process has the lease of a session, by the wall clock."""
     item = kv.get(keys.session_claim(session))
-    return item is not None and _RECORD.read(item.value).until > now
+    return item is not None and read_end(item) > now
+
+
+def read_end(item: Item) -> float:
+    """Return when the lease in an item ends, in seconds since 1970."""
+    return _RECORD.read(item.value).until
 
 
 def _is_owned_by(lease: Lease, value: bytes) -> bool:

@@ -268,6 +268,8 @@ class German(Texts):
     status_ready = "Mir geht es gut, und ich bin bereit für dich."
     status_working = "Ich arbeite gerade an einer Nachricht."
     status_waiting = "Ich warte auf das Modell, das im Moment nicht antwortet."
+    status_request = "Die {number}. Anfrage an das Modell läuft seit {seconds} s."
+    status_calls = "Seit {seconds} s läuft: {names}."
     hp_now = "HP für eigene Arbeit: {hp:,.0f} von {most:,.0f}."
     hp_full = "Um {time} sind alle wieder da."
     hp_ended = "Ich habe eigene Arbeit beendet, bevor sie fertig war: Es fehlten HP."

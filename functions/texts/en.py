@@ -207,6 +207,8 @@ class Texts:
     status_ready = "I am well, and ready for you."
     status_working = "I am working on a message right now."
     status_waiting = "I am waiting for the model, which does not answer at the moment."
+    status_request = "Request {number} to the model has been under way for {seconds} s."
+    status_calls = "At work for {seconds} s: {names}."
     hp_now = "HP for work of my own: {hp:,.0f} of {most:,.0f}."
     hp_full = "All are back at {time}."
     hp_ended = "I ended work of my own before it was done, for want of HP."

@@ -200,6 +200,8 @@ class Chinese(Texts):
     status_ready = "一切正常，随时可以开始。"
     status_working = "我正在处理一条消息。"
     status_waiting = "模型暂时没有回应，我在等它。"
+    status_request = "第 {number} 次请求模型已进行 {seconds} 秒。"
+    status_calls = "已运行 {seconds} 秒：{names}。"
     hp_now = "自主工作的体力（HP）：{hp:,.0f}，上限 {most:,.0f}。"
     hp_full = "{time} 全部恢复。"
     hp_ended = "体力（HP）不足，我的自主工作没有做完就停下了。"

@@ -124,6 +124,7 @@ def test_what_the_switch_answers(live: Lives, model: ScriptedModel) -> None:
                 "full_at": None,
             },
             "next": None,
+            "turn": None,
         }
         assert agent.ask("hello", GUEST) == reason("halted")
         assert post("/unlock", json={"session": chat}).json() == {"unlocked": chat}

@@ -64,6 +64,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "alerts",
             "hook_endpoint",
             "personal_data",
+            "turns_in_progress",
             "backup",
             *PACKAGES,
             *COMMON,
@@ -71,6 +72,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "backup": ("agent", "queues", *COMMON),
     "personal_data": ("agent", *COMMON),
+    "turns_in_progress": ("agent", "queues", *COMMON),
     "wiring": ("alerts", "sent_parts", "skill_ranking", *PACKAGES, *COMMON),
     "skill_ranking": ("agent",),
     "reply_sender": ("wiring", "status_alerts", "sent_parts", *PACKAGES, *COMMON),
@@ -121,6 +123,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
     "time": ("errors", "storage"),
     "reply_sender": ("protocol", "storage", "errors"),
     "status_alerts": ("storage", "errors"),
+    "turns_in_progress": ("storage", "errors"),
     "alerts": ("errors", "storage"),
     "settings": ("settings", "errors"),
 }

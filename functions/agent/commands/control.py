@@ -9,21 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import orjson
-
 from functions.agent.access.roles import Role
 from functions.agent.app import App
 from functions.agent.language import choose_texts_for
 from functions.agent.safety import locks
 from functions.agent.safety.breakers import make_breakers
+from functions.agent.safety.stop_mark import BY_OWNER, BY_SENDER, StopMark, write_mark
 from functions.agent.session.document import Document
 from functions.events import Event
 from functions.texts.en import Texts
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
 
-MARK_SECONDS = 2 * 3600.0
-"""Longer than a turn may wait for its model: a mark has to be there when it goes on."""
 SESSION_CHARACTERS = 300
 """The most characters of a session's name that does not come from its own platform."""
 
@@ -58,8 +55,9 @@ def handle_control(event: Event, app: App, role: Role | None = None) -> ControlA
     texts = choose_texts_for(event, document)
     if word == "/stop":
         anybodys = role == "owner" or event.private
-        only = "" if anybodys else event.sender.id
-        answer = ControlAnswer(_stop_turn(session, document, app, only, texts))
+        answer = ControlAnswer(
+            _stop_turn(session, document, app, event.sender.id, texts, anybodys=anybodys)
+        )
     elif role != "owner":
         answer = ControlAnswer(texts.owners_only)
     elif word == "/halt":
@@ -145,24 +143,19 @@ def _read_document(session: str, app: App, *, required: bool) -> Document | None
         return None
 
 
-def _stop_turn(session: str, document: Document | None, app: App, only: str, texts: Texts) -> str:
+def _stop_turn(
+    session: str, document: Document | None, app: App, sender: str, texts: Texts, *, anybodys: bool
+) -> str:
     """Mark the turn in progress to be stopped, and return the reply.
 
-    `only` is the sender whose turn may be stopped; empty, anybody's may.
+    The `sender` may stop their own turn, and with `anybodys` that of everybody.
     """
     turn = document.turn if document else None
     if turn is None:
         return texts.nothing_runs
-    if only not in ("", turn.event.sender.id):
+    is_own = turn.event.sender.id == sender
+    if not (is_own or anybodys):
         return texts.stop_not_yours
-    tell_to_stop(session, turn.event.id, app)
+    by = BY_SENDER if is_own else BY_OWNER
+    write_mark(app.kv, session, StopMark(turn.event.id, by))
     return texts.stop_waits if turn.waiting else ""
-
-
-def tell_to_stop(session: str, event: str, app: App) -> None:
-    """Mark the turn of an event in a session (S of the keys) to be stopped.
-
-    The turn sees it before its next request or call, and within a second while it waits for the
-    model.
-    """
-    app.kv.put(keys.control_mark(session), orjson.dumps({"stop": event}), ttl=MARK_SECONDS)

@@ -9,6 +9,7 @@ from functions.agent.app import App
 from functions.agent.commands.command import CommandCall
 from functions.agent.context import count_overhead
 from functions.agent.messages import Usage
+from functions.agent.runs.progress import find_progress
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits, TokenBudget
@@ -22,11 +23,13 @@ from functions.agent.safety.status import (
 from functions.agent.schedules.chat_schedules import ChatSchedule, ChatSchedules
 from functions.agent.schedules.description import describe_late
 from functions.agent.session.document import Document
+from functions.agent.session.store import SessionHandle
 from functions.prices import format_money
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 from functions.time.time_zone import format_clock
 from sigil.errors import one_line
+from sigil.json_fields import as_number
 
 TITLE_CHARACTERS = 60
 SHOWN_FAILURES = 3
@@ -134,15 +137,17 @@ def _count_left(
     return max(min(left), 0) if left else None
 
 
-def format_status(session: str, document: Document, app: App, chat: str) -> list[str]:
+def format_status(opened: SessionHandle, app: App, chat: str) -> list[str]:
     """Return the status as lines for the people who look after the agent, with its exact state.
 
-    `session` is the S of the keys, `chat` the name of the chat as the channels know it.
+    `chat` is the name of the chat as the channels know it.
     """
-    report = make_report(session, document, app)
+    document = opened.document
+    report = make_report(opened.key, document, app)
     reason = f" ({report.reason})" if report.reason else ""
     lines = [
         f"State: {report.state}{reason}",
+        _describe_work(opened, app, ENGLISH),
         f"Failures: {report.consecutive} in a row, {report.failed} of the last"
         f" {report.operations} operations",
         _describe_next_wakeup(app.open_chat_schedules(chat), app, ENGLISH),
@@ -212,7 +217,21 @@ def _describe_state(report: StatusReport, call: CommandCall) -> str:
     turn = call.document.turn
     if turn is None:
         return texts.status_ready
-    return texts.status_waiting if turn.waiting else texts.status_working
+    state = texts.status_waiting if turn.waiting else texts.status_working
+    return f"{state} {_describe_work(call.opened, call.app, texts)}".strip()
+
+
+def _describe_work(opened: SessionHandle, app: App, texts: Texts) -> str:
+    """Return what is at work in the turn in progress, and for how long; empty for nothing."""
+    progress = find_progress(opened, app.clock.now())
+    if progress is None or progress.is_waiting:
+        return ""
+    first = progress.now[0]
+    seconds = f"{as_number(first['ms']) / 1000:.0f}"
+    if first["kind"] == "request":
+        return texts.status_request.format(number=first["n"], seconds=seconds)
+    names = ", ".join(str(step["name"]) for step in progress.now)
+    return texts.status_calls.format(names=one_line(names, TITLE_CHARACTERS), seconds=seconds)
 
 
 def find_next_wakeup(schedules: ChatSchedules) -> ChatSchedule | None:

@@ -25,9 +25,13 @@ _LIMIT: Final = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
 _ID: Final = re.compile(r"[0-9]{13}~.{1,500}", re.DOTALL)
 
 
-def list_runs(app: App, agent: str, query: Mapping[str, str]) -> dict[str, object]:
+def list_runs(
+    app: App, agent: str, query: Mapping[str, str], running: Sequence[Run] = ()
+) -> dict[str, object]:
     """Return a page of an agent's runs, the newest first, without their steps: those that the
     parameters of a request ask for. `next` is where the following page begins.
+
+    The first page begins with those that are `running`.
 
     `UsageError` EINVAL for parameters that name no page.
     """
@@ -42,27 +46,38 @@ def list_runs(app: App, agent: str, query: Mapping[str, str]) -> dict[str, objec
     wanted = {name: query[name] for name in FILTERS if name in query}
     items: list[dict[str, object]] = []
     last = ""
-    for looked, run in enumerate(scan_runs(app.kv, agent, after), 1):
-        last = run.id
+
+    def add(run: Run) -> None:
         if all(getattr(run, name) == value for name, value in wanted.items()):
             row = describe(run)
             del row["steps"]
             items.append(row)
-        if len(items) == int(limit) or looked == LOOKED_MOST:
+
+    for run in running:
+        if run.agent == agent and not after:
+            add(run)
+    most = len(items) + int(limit)
+    for looked, run in enumerate(scan_runs(app.kv, agent, after), 1):
+        last = run.id
+        add(run)
+        if len(items) == most or looked == LOOKED_MOST:
             break
     else:
         last = ""
     return {"items": items, **({"next": last} if last else {})}
 
 
-def show_run(app: App, name: str, *, with_texts: bool) -> dict[str, object]:
+def show_run(
+    app: App, name: str, *, with_texts: bool, running: Run | None = None
+) -> dict[str, object]:
     """Return a run of any agent by its id or its event, with those that it set off; `with_texts`
     with the arguments and the results of its calls as well, as far as the chat still has them.
 
-    `UsageError` ENOENT when there is none.
+    `running` is what it has done so far, if it is in progress. `UsageError` ENOENT when there is
+    none.
     """
     agents = list_agents(app.kv, app.root)
-    run = find_run(app.kv, agents, name)
+    run = running or find_run(app.kv, agents, name)
     if run is None:
         raise UsageError("ENOENT", "there is no such run", source=one_line(name, 80))
     if with_texts:

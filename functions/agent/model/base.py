@@ -71,7 +71,8 @@ class ModelReply:
 
     With "error", `text` says in our words what went wrong, `transient` whether trying later may
     help, and `retry_after` in how many seconds, if the endpoint said so. `failure` is the last one,
-    also of a model that another one replaced; `tries` counts the failed ones.
+    also of a model that another one replaced; `tries` counts the failed ones. `model` is the one
+    that was asked last, empty where there is only one.
     """
 
     text: str = ""
@@ -83,6 +84,7 @@ class ModelReply:
     retry_after: float | None = None
     failure: Failure | None = None
     tries: int = 0
+    model: str = ""
 
 
 class Model(Protocol):

@@ -96,7 +96,7 @@ class FallbackModel:
             tries=min(TRIES, request.tries),
             pause_most=min(PAUSE_MOST, request.pause_most),
         )
-        reply = model.chat(limited)
+        reply = replace(model.chat(limited), model=request.model or model.name)
         if model is self._first and reply.failure and _is_models_fault(reply):
             rest = min(max(REST_SECONDS, reply.retry_after or 0.0), REST_MOST)
             self._rests_until = self._monotonic() + rest

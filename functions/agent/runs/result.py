@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from functions.agent.model.offline_signature import NAME as OFFLINE
-from functions.agent.runs.run import Run
+from functions.agent.runs.run import RUNNING, WAITING, Run, Step, find_state
 from sigil.json_fields import as_number
+from sigil.protocol import Json
 from sigil.storage.stored import row
 
 ENDPOINT = "openai-compatible"
@@ -66,7 +67,34 @@ class LLMResult(TypedDict):
 def describe(run: Run) -> dict[str, object]:
     """Return a run as programs get it, with its id and its result."""
     fields = row(run)
-    return {"id": run.id, **fields, "result": make_result(run)}
+    fields["steps"] = [describe_step(step, run) for step in run.steps]
+    result = None if run.is_running else make_result(run)
+    return {"id": run.id, **fields, "result": result}
+
+
+def describe_step(step: Step, run: Run) -> dict[str, object]:
+    """Return a step of a run as programs get it: a request to the model or a call has its `state`
+    as well, and where it is over the `end` of it, in milliseconds after the run began.
+
+    A request has an `id`, and its `model`.
+    """
+    fields: dict[str, object] = dict(step)
+    state = find_state(step)
+    if not state:
+        return fields
+    fields["state"] = state
+    if "ms" in step and state not in (RUNNING, WAITING):
+        fields["end"] = round(as_number(step.get("at")) + as_number(step["ms"]))
+    if step["kind"] == "request":
+        if "n" in step:
+            fields["id"] = name_request(run, step["n"])
+        fields.setdefault("model", run.model)
+    return fields
+
+
+def name_request(run: Run, number: Json) -> str:
+    """Return the id of a request of a run: `INV~EVENT/NUMBER`."""
+    return f"{run.id}/{number}"
 
 
 def make_result(run: Run) -> LLMResult:

@@ -16,7 +16,7 @@ import orjson
 from functions.agent.messages import Count, Number, Usage
 from functions.agent.posts import REFUSED
 from functions.agent.runs.event_chain import SETTING
-from functions.agent.session.document import NOTE_STEP, Turn, name_run
+from functions.agent.session.document import LOST, NOTE_STEP, Turn, name_run
 from functions.agent.session.store import SessionHandle
 from sigil.json_fields import as_number, as_sequence
 from sigil.protocol import Json
@@ -38,16 +38,20 @@ REASONS: Final = ("joined", "refused", "control", "command")
 """The steps that say why a turn of a message asked no model."""
 SENT: Final = {"say": "a message to", "mail": "mail to", "task": "work for"}
 """What people read of a post, by its kind. A behaviour that goes on has a step of its own."""
+RUNNING: Final = "running"
+WAITING: Final = "waiting"
+"""The outcomes of a run that is not over, and the states of what is at work in it."""
 Step = Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Stored):
-    """What a closed turn did.
+    """What a turn did, or what one has done so far that is in progress.
 
     `reason` says why there was a turn: the kind of its event, or what else a message was (a
     `command`, a stranger's that was `refused`, …). `outcome` is `said`, `silent`, `failed`,
-    `stopped`, `skipped` or `given-up`, and `why` says more of the last four. `by` is the person on
+    `stopped`, `skipped` or `given-up`, and `why` says more of the last four; or it is `running` or
+    `waiting` while the turn is in progress, which is not written down here. `by` is the person on
     whose behalf it was, with their `role`. `cause` is the event that made this one, `root` the
     first of them, `hops` how many there were. `task` is the piece of work that it belongs to.
     `files` counts what it sent, and `posts` the events that it posted (None: nobody counted them).
@@ -89,6 +93,11 @@ class Run(Stored):
         return name_run(self.event, self.began)
 
     @property
+    def is_running(self) -> bool:
+        """Return whether its turn is not closed."""
+        return self.outcome in (RUNNING, WAITING)
+
+    @property
     def first(self) -> str:
         """Return the first event of the chain that it belongs to."""
         return self.root or self.event
@@ -112,6 +121,7 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
     left = [post for post in document.posts if post.cause == event.id]
     told = [post for post in left if post.kind == "say"]
     outcome, why = _find_outcome(turn, document.safety.reason, said=bool(said or told))
+    used = turn.model or document.model or model
     reasons = [str(step["kind"]) for step in turn.trace if step["kind"] in REASONS]
     notes = [step for step in turn.trace if step["kind"] == NOTE_STEP]
     steps = [step for step in turn.trace if step["kind"] != NOTE_STEP]
@@ -127,7 +137,7 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
         why=why,
         by=event.behalf,
         role=role,
-        model=(turn.model or document.model or model) if turn.rounds else "",
+        model=used if turn.next_request > 1 else "",
         requests=turn.rounds,
         usage=turn.usage,
         calls=len(turn.tools),
@@ -140,11 +150,37 @@ def make_run(turn: Turn, closed: SessionHandle, now: float, role: str, model: st
         hops=event.hops,
         task=turn.task,
         behaviour=turn.behaviour,
-        steps=shorten_steps(steps, turn.began),
+        steps=shorten_steps(_leave_out_model(steps, used), turn.began),
         notes=tuple(str(note.get("text")) for note in notes),
         # those of its calls may have left its session already
         posts=max(turn.posted, len(left)),
     )
+
+
+def _leave_out_model(steps: Sequence[Step], model: str) -> list[Step]:
+    """Return the steps without the model of those requests that asked the run's own."""
+    return [
+        {name: value for name, value in step.items() if (name, value) != ("model", model)}
+        for step in steps
+    ]
+
+
+def find_state(step: Step) -> str:
+    """Return the state of a request to the model or of a call: `waiting`, `running`, `done`,
+    `failed`, `cancelled` or `timed-out`; empty for any other step.
+    """
+    if "state" in step:
+        return str(step["state"])
+    if step["kind"] == "request":
+        finish = step.get("finish")
+        if finish == "error":
+            return "timed-out" if step.get("failure") == "late" else "failed"
+        return {"stopped": "cancelled", LOST: "failed"}.get(str(finish), "done")
+    if step["kind"] == "call":
+        error = str(step.get("error", ""))
+        ended = {"": "done", "ETIMEDOUT": "timed-out", "ESTOPPED": "cancelled"}
+        return ended.get(error, "failed")
+    return ""
 
 
 def _find_outcome(turn: Turn, stopped: str, *, said: bool) -> tuple[str, str]:
@@ -155,7 +191,9 @@ def _find_outcome(turn: Turn, stopped: str, *, said: bool) -> tuple[str, str]:
     if "given-up" in by_kind:
         return "given-up", ""
     if turn.failed:
-        return "failed", str(turn.trace[-1].get("failure", ""))
+        last = turn.trace[-1]
+        is_over = last.get("late") == "turn"
+        return ("stopped", "seconds") if is_over else ("failed", str(last.get("failure", "")))
     if turn.is_cut_short:
         return "stopped", str(turn.trace[-1]["limit"])
     if "stop" in by_kind:
@@ -261,19 +299,17 @@ def format_run(run: Run) -> list[str]:
     for step in run.steps:
         if step["kind"] == "request":
             number += 1
-        lines.append(_format_step(step, number))
+        lines.append(format_step(step, number))
     return lines
 
 
-def _format_step(step: Step, number: int) -> str:
+def format_step(step: Step, number: int) -> str:
     """Return the line of a step; `number` is that of its round."""
     match step["kind"]:
         case "request":
-            spent = f"{step['prompt']:,} + {step['completion']:,} tokens"
-            return (
-                f"  ├ round {number}: request {step['ms']} ms, {spent}, {step['tools']} tools,"
-                f" {step['finish']}{_format_failure(step)}"
-            )
+            return f"  ├ round {number}: request {_format_request(step)}"
+        case "call" if "state" in step:
+            return f"  │   ├ {step['name']} {format_at_work(step)}"
         case "call":
             outcome = step["error"] or f"{step['size']:,} characters"
             if step.get("fingerprint"):
@@ -289,6 +325,9 @@ def _format_step(step: Step, number: int) -> str:
             return f"  │   · a request beside the conversation{_format_failure(step)}"
         case "verified":
             return f"  │   · verified: {step['outcome']}"
+        case "stop":
+            by = f" by {step['by']}" if step.get("by") else ""
+            return f"  │   · stopped{by}"
         case "skip":
             return f"  │   · skipped: {step['reason']}"
         case "command":
@@ -324,6 +363,29 @@ def _format_sent(step: Step) -> str:
         if kind in SENT:
             sent.append(f", → {SENT[kind]} {to}")
     return "".join(sent)
+
+
+def _format_request(step: Step) -> str:
+    """Return what a request cost and how it ended, or since when it is at work."""
+    if "state" in step:
+        return format_at_work(step)
+    if step["finish"] == LOST:
+        return "lost in a crash"
+    ms = f"{step['ms']} ms"
+    model = f" by {step['model']}" if step.get("model") else ""
+    if step["finish"] == "stopped":
+        return f"{ms}{model}, cancelled"
+    spent = f"{step['prompt']:,} + {step['completion']:,} tokens"
+    late = f", late for the {step['late']}" if step.get("late") else ""
+    return (
+        f"{ms}{model}, {spent}, {step['tools']} tools, {step['finish']}{late}"
+        f"{_format_failure(step)}"
+    )
+
+
+def format_at_work(step: Step) -> str:
+    """Return the state of what is at work, and for how long it has been."""
+    return f"{step['state']} for {as_number(step['ms']) / 1000:.1f} s"
 
 
 def _format_left_out(step: Step) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import orjson
-
 from functions.agent.messages import Usage
 from functions.agent.safety.budget import (
     CHECKED_SECONDS,
@@ -29,6 +27,7 @@ from functions.agent.safety.session_usage import (
     read_usage,
 )
 from functions.agent.safety.status import MOST, SafetyStatus
+from functions.agent.safety.stop_mark import StopMark, read_mark
 from functions.time.clock import Clock
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -60,12 +59,16 @@ class SafetyRecords:
     """
 
     locks: tuple[Lock, ...]
-    mark: Item | None
+    mark: StopMark | None
     period: str
     own: Item | None
     other: Item | None
     budgets: tuple[BudgetRecords, ...]
     read: float
+
+    def find_stop(self, event: str) -> StopMark | None:
+        """Return the mark that tells the turn of this event to stop; None where none does."""
+        return self.mark if self.mark and self.mark.stops_turn(event) else None
 
 
 @dataclass(slots=True)
@@ -134,12 +137,21 @@ class Breakers:
 
     def is_told_to_stop(self, event: str) -> bool:
         """Return whether a mark names the turn of this event."""
-        return _names_turn(self._load_records().mark, event)
+        return self._load_records().find_stop(event) is not None
 
     def must_end(self, event: str) -> bool:
         """Return whether the turn of this event was told to stop, or is halted, by one reading."""
         records = self._load_records()
-        return _names_turn(records.mark, event) or _is_halted(records)
+        return records.find_stop(event) is not None or _is_halted(records)
+
+    def must_give_up(self, event: str, request: int) -> bool:
+        """Return whether this request of the turn of this event was told to stop, or the whole turn
+        must end, by one reading.
+        """
+        records = self._load_records()
+        mark = records.mark
+        is_told = mark is not None and mark.stops_request(event, request)
+        return is_told or _is_halted(records)
 
     def sum_unlocks(self) -> float:
         """Return a number that grows with every unlock of the session, its agent or the root."""
@@ -171,10 +183,12 @@ class Breakers:
         """Return why the next request must not be sent, a key of `REASONS`; empty when it may."""
         return self._find_reason(self._load_records(), status)
 
-    def check(self, status: SafetyStatus, event: str) -> tuple[str, bool]:
-        """Return what `find_stop_reason` and `is_told_to_stop` return, by one reading."""
+    def check(self, status: SafetyStatus, event: str) -> tuple[str, StopMark | None]:
+        """Return what `find_stop_reason` does, and the mark that tells the turn of this event to
+        stop, by one reading.
+        """
         records = self._load_records()
-        return self._find_reason(records, status), _names_turn(records.mark, event)
+        return self._find_reason(records, status), records.find_stop(event)
 
     def find_spent_budget(self, status: SafetyStatus) -> str:
         """Return the name of the budget that is used up, empty when none is."""
@@ -380,7 +394,7 @@ class Breakers:
         mark, own, other, *rest = items[count:]
         locks = tuple(parse_lock(item) for item in items[:count])
         budgets = tuple(BudgetRecords(*rest[at : at + 2]) for at in range(0, len(rest), 2))
-        return SafetyRecords(locks, mark, period, own, other, budgets, read)
+        return SafetyRecords(locks, read_mark(mark), period, own, other, budgets, read)
 
     @property
     def _spender(self) -> str:
@@ -430,10 +444,3 @@ def make_breakers(
 
 def _is_halted(records: SafetyRecords) -> bool:
     return any(lock.closed for lock in records.locks)
-
-
-def _names_turn(mark: Item | None, event: str) -> bool:
-    try:
-        return mark is not None and bool(orjson.loads(mark.value)["stop"] == event)
-    except (ValueError, TypeError, KeyError):  # a mark that nobody can read stops nothing
-        return False

@@ -37,7 +37,7 @@ from functions.agent.session.overflow import (
 )
 from functions.events import Button, Event, order_of
 from sigil.errors import BackendError
-from sigil.json_fields import as_mapping
+from sigil.json_fields import as_mapping, as_number
 from sigil.protocol import Json, KeptFile
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
@@ -47,6 +47,8 @@ ASLEEP: Final = "!sleep"
 """The end of a turn after which no behaviour goes on. No behaviour has this name."""
 SAFE_STOP: Final = "safe_stop"
 """How a limit ends work that it cuts short; work that can still answer sleeps."""
+LOST: Final = "lost"
+"""How a request finished whose answer a crash took."""
 COMPRESS_BYTES = 64 * 1024
 SEEN_MOST = 64
 OUTBOX_MOST = 200
@@ -163,6 +165,21 @@ class Turn(Stored):
     def count_failed_calls(self) -> int:
         """Return how many of its calls have failed."""
         return sum(step.get("kind") == "call" and bool(step.get("error")) for step in self.trace)
+
+    @property
+    def since(self) -> int:
+        """Return when what is under way began, in milliseconds after its beginning: when it was
+        last saved.
+        """
+        for row in reversed(self.trace):
+            if row.get("kind") in ("save", "resume") and "at" in row:
+                return round(as_number(row["at"]))
+        return 0
+
+    @property
+    def next_request(self) -> int:
+        """Return the number of the next request to the model, or of the one that is under way."""
+        return 1 + self.count_steps("request")
 
     def add_step(self, kind: str, **facts: Json) -> Turn:
         """Return the turn with one more row in its trace."""
