@@ -175,12 +175,15 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             require_admin(await admit_request(request, deps.gate), "does this")
             if await read_body(request, BODY_BYTES):
                 raise UsageError("EINVAL", "a stop takes no fields", source="http")
-            id = str(request.path_params["id"])
+            id, _, verb = str(request.path_params["id"]).rpartition("/")
+            if verb != "stop":
+                raise UsageError("ENOENT", "a run is stopped at /runs/ID/stop", source="http")
             return json_response(await run_in_threadpool(_stop_run, deps, id), 202)
         except SigilError as problem:
             return failure_response(problem)
 
-    routes.add_route("/runs/{id:path}/stop", stop_run, methods=["POST"])
+    # an API of AWS takes nothing behind an id that may have slashes
+    routes.add_route("/runs/{id:path}", stop_run, methods=["POST"])
     add_wakeup_route("GET", "/wakeups", _list_wakeups)
     add_wakeup_route("POST", "/wakeups", _make_wakeup)
     add_wakeup_route("GET", "/wakeups/{id}", _show_wakeup)

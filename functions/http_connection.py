@@ -182,15 +182,26 @@ class _WatchedStream(httpcore.NetworkStream):
 
     def __init__(self, inner: httpcore.NetworkStream) -> None:
         self._inner = inner
+        self._looked = time.monotonic()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         watch = _watch.get()
         while True:
             try:
-                return self._inner.read(max_bytes, min(LOOK_SECONDS, watch.seconds_left()))
+                part = self._inner.read(max_bytes, min(LOOK_SECONDS, watch.seconds_left()))
             except httpcore.ReadTimeout:
-                if watch.stopped():
-                    raise Stopped from None
+                self._look(watch)
+                continue
+            # a response that keeps arriving, byte by byte, must not put it off
+            if time.monotonic() - self._looked >= LOOK_SECONDS:
+                self._look(watch)
+            return part
+
+    def _look(self, watch: _Watch) -> None:
+        """Raise `Stopped` when the request should stop."""
+        self._looked = time.monotonic()
+        if watch.stopped():
+            raise Stopped
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._inner.write(buffer, min(_watch.get().seconds_left(), timeout or LOOK_SECONDS))

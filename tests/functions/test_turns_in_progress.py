@@ -84,6 +84,7 @@ def test_a_turn_is_shown_while_the_model_is_asked_and_stopped_over_http(
         assert (turn["id"], turn["state"]) == (run["id"], "running")
         assert [step["n"] for step in turn["now"]] == [2]
         assert client.post(f"/runs/{run['id']}/3/stop").status_code == 400
+        assert client.post(f"/runs/{run['id']}").status_code == 404
         assert client.post(f"/runs/{run['id']}/stop", json={"by": "me"}).status_code == 400
         refused = client.post(f"/runs/{run['id']}/stop", headers={"authorization": "Bearer no"})
         assert refused.status_code == 401

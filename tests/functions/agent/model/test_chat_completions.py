@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from functions.agent.model.chat_completions import ChatCompletions
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer, json_answer
+from tests.machine import within
 
 TOOLS = [
     {
@@ -216,7 +218,6 @@ def test_a_drip_does_not_outlast_the_deadline(
 
 def test_headers_that_drip_do_not_outlast_the_deadline() -> None:
     import socket
-    import threading
 
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as door:
@@ -265,6 +266,24 @@ def test_a_request_that_is_told_to_stop_lets_go_while_it_waits_and_while_it_paus
         )
         assert time.monotonic() - started < 10
     client.close()
+
+
+def test_an_answer_that_drips_does_not_keep_a_request_from_stopping(
+    client: ChatCompletions, model: ScriptedModel
+) -> None:
+    asked = threading.Event()
+
+    def drip() -> Iterator[bytes]:
+        while not asked.wait(0.05) and not model.closing.is_set():
+            yield b" "
+
+    def stop() -> bool:
+        asked.set()
+        return True
+
+    model.then(Answer(200, drip()))
+    reply = client.chat(ModelRequest(ASK, deadline=soon(within(20)), stopped=stop))
+    assert reply.finish == "stopped"
 
 
 def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(
