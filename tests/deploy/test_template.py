@@ -382,6 +382,11 @@ def test_who_enqueues_background_work_knows_its_queue_and_may_send_to_it() -> No
         assert targets == [{"Fn::GetAtt": [name, "Arn"]} for name in ("Events", "Work")]
 
 
+def test_a_day_is_the_same_for_all_that_count_by_days() -> None:
+    for function in ("Worker", "Scheduler", "Admin"):
+        assert environment(function)["UNCAGED_TIMEZONE"] == {"Ref": "Timezone"}
+
+
 def test_events_that_come_back_forever_end_in_a_queue_that_keeps_their_order() -> None:
     queues = resources("AWS::SQS::Queue")
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
+from datetime import time as dtime
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from functions import scheduler
+from functions.agent.messages import Usage
+from functions.agent.runs.run import Run as TurnRun
+from functions.agent.runs.run import save_run
 from functions.agent.schedules.heartbeat import make_heartbeat
 from functions.agent.schedules.schedule import HEARTBEAT, Run, Schedule, Schedules
 from functions.agent.schedules.when import When
@@ -205,3 +211,28 @@ def test_on_aws_the_scheduled_function_wakes_who_is_due(
     assert scheduler.handler({}, None) == {"swept": 0, "queued": 1}
     assert scheduler.handler({}, None) == {"swept": 0, "queued": 0}
     assert [event.text for event in handle_all(queue)] == ["tea"]
+
+
+def test_on_aws_what_was_spent_is_summed_up_by_the_days_of_the_deployment(
+    monkeypatch: pytest.MonkeyPatch, kv: KV
+) -> None:
+    parts = (Stores(kv, MemoryArtifacts()), StoreQueue(kv), Settings(timezone="Asia/Tokyo"))
+    monkeypatch.setattr(scheduler, "_open_parts", lambda: parts)
+    zone = ZoneInfo("Asia/Tokyo")
+    day = datetime.now(zone).date() - timedelta(days=2)
+    # half past midnight in Tokyo, the day before in UTC
+    began = datetime.combine(day, dtime(0, 30), zone).timestamp()
+    spent = TurnRun(
+        event="e",
+        session="telegram:1",
+        agent="main",
+        kind="message",
+        reason="message",
+        outcome="said",
+        began=began,
+        usage=Usage(70, 7),
+    )
+    save_run(kv, spent, 90)
+    scheduler.handler({}, None)
+    folded = [sort.partition("#")[0] for sort, _ in kv.scan("spent#main") if sort[-1] != "#"]
+    assert folded == [day.isoformat()]

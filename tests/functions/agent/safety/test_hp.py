@@ -22,6 +22,7 @@ from functions.agent.safety.hp import (
     HpRecord,
     enable_work,
     load_account,
+    note_asleep,
     pay_beside,
     pay_turn,
     read_account,
@@ -417,6 +418,22 @@ def test_a_turn_that_closes_again_after_a_crash_pays_the_rest_alone(kv: KV) -> N
         record = pay_turn(kv, "main", LIMITS, event="e", cost=cost, began=NOW, now=NOW + 9)
         assert record.hp == left
     assert pay_turn(kv, "main", LIMITS, event="f", cost=9, began=NOW + 10, now=NOW + 10).hp == 4_842
+
+
+def test_only_the_turn_that_fell_asleep_tells_it_also_when_it_closes_again(kv: KV) -> None:
+    kv.put(keys.hp("main"), dumps(HpRecord(4_000, NOW)))
+
+    def fall_asleep(event: str, now: float) -> bool:
+        record = pay_turn(
+            kv, "main", LIMITS, event=event, cost=1_900, began=now, now=now, falls_asleep=True
+        )
+        return record.is_told_by(event)
+
+    assert [fall_asleep(event, NOW) for event in ("e", "e", "f")] == [True, True, False]
+    assert not note_asleep(kv, "main", LIMITS, "g", NOW)
+    # half of them have come back
+    assert fall_asleep("h", NOW + 5_000)
+    assert [note_asleep(kv, "main", LIMITS, event, NOW + 5_001) for event in "hi"] == [True, False]
 
 
 @pytest.mark.parametrize("place", ["sqlite", "redis", "dynamodb"], indirect=True)
