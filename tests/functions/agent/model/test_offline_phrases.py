@@ -81,7 +81,7 @@ ANSWERS = {
     # small talk, and what it cannot do
     "moin, wie geht's?": f"^{GERMAN.offline_talk['how']}",
     "你好，你好吗": f"^{CHINESE.offline_talk['how']}",
-    "提醒我三点开会": "^你是指 .* 03:00，还是 .* 15:00",
+    "提醒我明天三点开会": "^你是指 .* 03:00，还是 .* 15:00",
     "帮我订一个酒店": f"^{re.escape(CHINESE.offline_cannot)}",
     "ist heute ein Feiertag?": REFUSED,
     "was ist di": REFUSED,
