@@ -19,7 +19,7 @@ from typing import Final
 import orjson
 
 from functions.agent.access.links import LinkedChat
-from functions.agent.access.roles import PERSON
+from functions.agent.access.roles import PERSON, owns_chat
 from functions.agent.agents.bindings import scan_bindings
 from functions.agent.app import App
 from functions.agent.knowledge.knowledge_base import KnowledgeBase, StoredDocument
@@ -43,6 +43,8 @@ from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.session.document import Document, encode_document, hash_person
 from functions.agent.session.overflow import find_bodies
 from functions.agent.session.store import ARCHIVE, LAST, SessionHandle
+from functions.agent.workspace.file import FileContent, read_version
+from functions.agent.workspace.path import RECEIVED
 from functions.events import Event, Sender
 from functions.hooks import Hook, Hooks
 from functions.time.clock import SYSTEM, Clock
@@ -75,6 +77,9 @@ KINDS: Final[Mapping[str, str]] = {
     "left": "statements that left a memory",
     "overheard": "overheard messages",
     "file": "files",
+    "workspace": "files",
+    "workspace-version": "versions of files",
+    "workspaces": "marks",
     "ready": "marks",
     "ready!": "marks",
     "ready~work": "marks",
@@ -275,7 +280,7 @@ class PersonalData:
             # a heartbeat's session is the agent's: it has mail of everybody
             wanted = [each for each in works if _wants(each, ids, chats)]
             chats |= {each.own_session for each in wanted if not _is_heartbeat(each)}
-            chats |= {name for name in names.values() if any(_owns(id, name) for id in ids)}
+            chats |= {name for name in names.values() if any(owns_chat(id, name) for id in ids)}
             for linked in links.values():
                 if any(chat.session in chats or chat.who in ids for chat in linked):
                     ids |= {chat.who for chat in linked}
@@ -467,12 +472,24 @@ class PersonalData:
                 for record in self._scan(partition, _chat_of(session)):
                     if _find_sender(record.item.value) in person.ids:
                         yield record
+            for record in self._scan_files(session, person):
+                if str(_load(record.item.value).get("path")).startswith(f"{RECEIVED}/"):
+                    yield record
         for scope in person.memories:
             for partition in keys.list_memory_partitions(scope):
                 yield from self._scan(partition, _chat_of(scope))
         yield from self._list_of_ids(person)
         for scope in person.memories:
             yield from self._get(keys.list_memory_items(scope), _chat_of(scope))
+
+    def _scan_files(self, scope: str, person: PersonFound) -> Iterator[PersonalRecord]:
+        """Yield the records of files that were written on behalf of the person in a group."""
+        files = keys.workspace_file(scope, "").partition
+        versions = keys.workspace_version(scope, "", 0).partition
+        for partition in person.partitions.intersection((files, versions)):
+            for record in self._scan(partition, _chat_of(scope)):
+                if _load(record.item.value).get("by") in person.ids:
+                    yield record
 
     def _list_stored(self, chat: str) -> Iterator[PersonalRecord]:
         """Yield what capabilities stored for a chat."""
@@ -605,10 +622,25 @@ class PersonalData:
                 file = self._files.read_stored(record.key.sort, record.item.value)
                 fields["base64"] = b64encode(file.body).decode()
             return fields
+        if kind == "workspace-version":
+            with suppress(BackendError):
+                return self._decode_file_version(session, record.item.value)
         try:
             return orjson.loads(record.item.value)
         except ValueError:
             return {"base64": b64encode(record.item.value).decode()}
+
+    def _decode_file_version(self, scope: str, value: bytes) -> dict[str, Json]:
+        """Return a version of a file with its content, which is in Base64 where it is no text."""
+        fields = _load(value)
+        version = read_version(value)
+        body = self._app.open_workspace(scope).read_body(version)
+        if version.text is None and body:
+            content = FileContent(version, body)
+            fields["text"] = content.text
+            if content.text is None:
+                fields["base64"] = b64encode(body).decode()
+        return fields
 
     def _list_messages(self, session: str) -> list[Message]:
         """Return all messages of a session, archived ones first, and what was said to its memory
@@ -743,6 +775,8 @@ class PersonalData:
                 continue
             if record.kind == "file":
                 self._files.remove(record.key, record.item.value)
+            elif record.kind == "workspace-version":
+                self._drop_file_version(record)
             else:
                 self._kv.delete(record.key)
             _add(removed, KINDS[record.kind])
@@ -750,6 +784,15 @@ class PersonalData:
         for record in naming:
             self._kv.delete(record.key)
             _add(removed, KINDS[record.kind])
+
+    def _drop_file_version(self, record: PersonalRecord) -> None:
+        scope = record.key.partition.partition("#")[2]
+        try:
+            version = read_version(record.item.value)
+        except BackendError:  # a damaged record names no artifact
+            self._kv.delete(record.key)
+        else:
+            self._app.open_workspace(scope).drop_version(version)
 
     def _erase_in_group(
         self, session: str, person: PersonFound, removed: dict[str, int]
@@ -889,7 +932,9 @@ class PersonalData:
     def _changed_agent(self, person: PersonFound) -> bool:
         """Return whether a document of the agent, or an earlier version, names the person."""
         agent = self._app.documents.agent
-        for partition in keys.list_memory_partitions(agent):
+        files = (keys.workspace_file(agent, ""), keys.workspace_version(agent, "", 0))
+        partitions = [*keys.list_memory_partitions(agent), *(key.partition for key in files)]
+        for partition in partitions:
             for _, item in scan_all(self._kv, partition):
                 if _load(item.value).get("by") in person.ids:
                     return True
@@ -930,7 +975,7 @@ class PersonalData:
         for scope in person.kept_memories:
             kept.append(f"a memory that {_chat_of(scope)} left to other chats")
         if self._changed_agent(person):
-            kept.append("their id, where they changed the agent's documents as an owner")
+            kept.append("their id, where they changed the agent's documents or files as an owner")
         if self._decided_for_others(person):
             kept.append(
                 "their id, where they let others in, or chose who answers or listens in a group"
@@ -938,6 +983,8 @@ class PersonalData:
         named = [who for who in person.ids if who in self._app.rules.owners]
         if named:
             kept.append(f"UNCAGED_OWNERS, which names {', '.join(named)}")
+        if any(True for scope in person.others for _ in self._scan_files(scope, person)):
+            kept.append("files of groups that the agent wrote for them, with their id")
         kept.append("values that capabilities of the agent stored, which belong to no chat")
         kept.append("the audit, with hashes of what was deployed, and totals of tokens")
         if person.others:
@@ -953,16 +1000,6 @@ def _is_heartbeat(work: Schedule | Hook) -> bool:
 def _wants(work: Schedule | Hook, ids: Collection[str], chats: Collection[str]) -> bool:
     """Return whether a schedule or a hook was made by somebody, or for a chat of theirs."""
     return work.by in ids or work.session in chats
-
-
-def _owns(who: str, chat: str) -> bool:
-    """Return whether a chat is the private one of a person, by its name.
-
-    On Telegram it has the person's id; over HTTP and in the terminal a name follows.
-    """
-    if who == "terminal:local":
-        return chat.startswith("terminal:")
-    return chat == who or chat.startswith(f"{who}:")
 
 
 def _is_theirs(message: Message, person: PersonFound) -> bool:

@@ -74,6 +74,9 @@ def tick(
         if found:
             log.note("wakeups found again", count=found)
         fold_spending(stores.kv, agent, clock(), zone)
+        versions = sweep_files(stores, agent, clock)
+        if versions:
+            log.note("old versions of files removed", count=versions)
         retried = retry_consolidations(stores.kv, queue, agent, clock())
         again += retried
         if retried:
@@ -124,6 +127,14 @@ def settle_proposals(kv: KV, queue: Queue, agent: str, now: float) -> int:
     from functions.agent.policy import settlement
 
     return settlement.settle_proposals(kv, queue.put, agent, now)
+
+
+def sweep_files(stores: Stores, agent: str, clock: Callable[[], float]) -> int:
+    """Remove what the workspaces of an agent keep no longer, and return how many versions went."""
+    # once a day, as above
+    from functions.agent.workspace.sweep import sweep_workspaces
+
+    return sweep_workspaces(stores.kv, stores.artifacts, agent, clock)
 
 
 def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:

@@ -319,6 +319,7 @@ def open_app(
         name=settings.agent,
         kv=stores.kv,
         sessions=Sessions(stores.kv, stores.artifacts),
+        artifacts=stores.artifacts,
         model=model or _open_model_with_fallback(settings, stores),
         registry=registry,
         rules=_make_access_rules(settings),

@@ -57,12 +57,14 @@ from functions.agent.session.store import Sessions
 from functions.agent.skills.catalog import decode_head
 from functions.agent.skills.search import SkillSearch
 from functions.agent.skills.skills import Skills
+from functions.agent.workspace.files import Workspace
 from functions.prices import DOLLARS
 from functions.time import time_zone, weather
 from functions.time.clock import SYSTEM, Clock
 from functions.time.stamp import TEMPLATE, Stamp
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Caller, Registry
+from sigil.storage.artifacts import Artifacts, MemoryArtifacts
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 
@@ -141,6 +143,8 @@ class App:
     """Takes the secrets of the settings out of a text that is sent."""
     may_listen: bool = True
     """Whether the webhook can keep what people of a group say to each other."""
+    artifacts: Artifacts = field(default_factory=MemoryArtifacts)
+    """Where the large files of its workspace are."""
     failures: deque[tuple[str, Failure]] = field(
         default_factory=lambda: deque(maxlen=FAILURES_MOST)
     )
@@ -248,6 +252,10 @@ class App:
         """Return its own knowledge base, or the one of its team: the root and all agents below."""
         name = keys.team_of(self.root) if scope == "team" else keys.escape(self.name)
         return KnowledgeBase(self.kv, name, self.helpers.ranker, self.clock.now)
+
+    def open_workspace(self, scope: str) -> Workspace:
+        """Return the files of the agent (its `escape`d name), or of a chat with it (an S)."""
+        return Workspace(self.kv, self.artifacts, scope, self.clock.now)
 
     @property
     def zone(self) -> str:

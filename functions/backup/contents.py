@@ -39,14 +39,14 @@ search indexes (which are built anew), and the notes of backups themselves.
 """
 NAMING: Final = frozenset(
     "capability doc skills skill-head thing things stocked callers-pinned audit-tip memory-link"
-    " file token-file kb".split()
+    " file token-file kb workspace".split()
 )
 """What names items of other partitions that were written before it, beside the documents of
 sessions.
 """
 CAPABILITIES: Final = frozenset(("capability", "version"))
 BODIES: Final = frozenset(("session", "aside"))
-FILES: Final = frozenset(("file", "token-file"))
+FILES: Final = frozenset(("file", "token-file", "workspace-version"))
 DOCUMENT_BYTES: Final = 64 << 20
 """The most that a conversation's document is unpacked to where it is not trusted."""
 JSON_PARTS: Final = 2_000_000

@@ -23,6 +23,7 @@ from functions.agent.messages import ERASED, Message
 from functions.agent.runs.event_chain import ChainRun, EventChain
 from functions.agent.session.document import Document, GatheredMessage, Turn
 from functions.agent.turn import run_turn
+from functions.agent.workspace.files import Writer
 from functions.events import Quote
 from functions.personal_data import Erasure, PersonalData
 from functions.queues import dead_letters
@@ -109,13 +110,20 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
         origin = f"telegram {who['sender'][-2:]} member · {name}"
         said = Message("user", f"secret-{name}-archived", seq=800 + number, origin=origin)
         app.sessions.archive(G, [said])
+        writer = Writer(who["sender"], "t")
+        files = app.open_workspace(key)
+        files.write("notes.md", f"secret-{name}-file".encode(), writer)
+        files.write("notes.md", f"secret-{name}-file-large {LARGE}"[:200_000].encode(), writer)
+        group = app.open_workspace(G)
+        group.write(f"received/{name}.txt", f"secret-{name}-sent".encode(), writer)
+        group.write(f"report-{name}.md", b"of the group", writer)
 
 
 SECRETS = (
     "answer private later large memory memory-2 history statement thing waiting dead value name unread knowledge"
-    " chain"
+    " chain file file-large"
 ).split()
-GROUP_SECRETS = ("group", "waiting-group", "heard", "archived")
+GROUP_SECRETS = ("group", "waiting-group", "heard", "archived", "sent")
 
 
 def dump(home: AgentRuntime) -> Iterator[tuple[Key, str]]:
@@ -170,6 +178,8 @@ def test_after_an_erasure_nothing_of_the_person_is_in_the_store(home: AgentRunti
     assert erased.removed["messages in groups"] == 2
     assert erased.removed["large bodies"] == 1
     assert any("of-ada" in text for text in erased.kept)
+    assert any(text.startswith("files of groups") for text in erased.kept)
+    assert home.app.open_workspace(G).find("report-ada.md")
     left = [(key, text) for key, text in dump(home) if "secret-ada" in text or LARGE[:99] in text]
     assert not [key for key, text in left if "secret-ada" in text], left
     named = {key for key, _ in dump(home) if "telegram:42" in "".join(key)}

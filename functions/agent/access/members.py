@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from functions.agent.access.roles import PERSON, Role, Rules
+from functions.agent.access.roles import LOCAL_OWNERS, PERSON, Role, Rules
 from functions.agent.sanitize import clean_text
 from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
@@ -78,6 +78,13 @@ class People:
         """Return somebody who was let in; None for everybody else."""
         item = self._kv.get(keys.person(self._agent, who))
         return _read_person(item.value) if item else None
+
+    def is_owner(self, who: str) -> bool:
+        """Return whether somebody is an owner, whatever is done on their behalf."""
+        if who in LOCAL_OWNERS or who in self._rules.owners:
+            return True
+        person = self.find_member(who) if PERSON.fullmatch(who) else None
+        return person is not None and person.role == "owner"
 
     def list_members(self) -> list[Person]:
         """Return everybody who was let in, by id."""

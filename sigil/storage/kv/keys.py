@@ -346,6 +346,23 @@ def archive_chunk(session: str, sequence: int) -> Key:
     return Key(f"session#{session}", f"archive#{sequence:012d}")
 
 
+def workspace_file(scope: str, folded: str) -> Key:
+    """The head of a file of an agent (an `escape`d name) or of a chat (S), by what its path has in
+    common with all that look the same.
+    """
+    return Key(f"workspace#{scope}", escape(folded))
+
+
+def workspace_version(scope: str, folded: str, number: int) -> Key:
+    """One version of such a file, never overwritten."""
+    return Key(f"workspace-version#{scope}", f"{escape(folded)}#{number:08d}")
+
+
+def workspace_record(scope: str) -> Key:
+    """The mark that an agent or a chat has files, with what people changed of them lately."""
+    return Key("workspaces", scope)
+
+
 def mail(scope: str, at: float, id: str) -> Key:
     """A mail that was not read yet, to an agent (an `escape`d name) or to a chat (S); they sort by
     the time at which they were sent (seconds since the epoch).
@@ -703,10 +720,12 @@ SESSION_PARTITIONS = frozenset(
         "left",
         "overheard",
         "file",
+        "workspace",
+        "workspace-version",
     )
 )
 SESSION_ITEMS = frozenset(
-    ("ready", "ready!", "ready~work", "claim", "listening", "native-calls", "begun")
+    ("ready", "ready!", "ready~work", "claim", "listening", "native-calls", "begun", "workspaces")
 )
 MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
 MEMORY_ITEMS = frozenset(("things", "memory-link"))

@@ -35,6 +35,8 @@ def test_what_names_others_is_read_before_them_and_a_record_of_another_version_i
         (keys.document_version(S, "memory", 1), REST),
         (keys.history_entry(S, 1), REST),
         (keys.seen_event(S, "e"), REST),
+        (keys.workspace_file(S, "a"), HEADS),
+        (keys.workspace_version(S, "a", 1), REST),
         (Key("of a later version", "x"), REST),
         (keys.secret("main", "API_KEY"), ""),
         (keys.session_claim(S), ""),
@@ -49,6 +51,7 @@ STORE_ARTIFACTS = {
     "functions.agent.session.overflow": contents.BODIES,
     "sigil.deploy.deployer": contents.CAPABILITIES,
     "sigil.storage.kept_files": contents.FILES,
+    "functions.agent.workspace.files": contents.FILES,
     # built anew: left out of backups
     "sigil.search.snapshots": frozenset(("snapshot",)),
     # named by nothing
