@@ -1,5 +1,5 @@
-"""The owner's door over HTTP: halt, unlock, status, schedules, skills, sessions, runs and the
-ledger. All of it needs the admin token.
+"""The owner's door over HTTP: halt, unlock, status, schedules, skills, files, sessions, runs and
+the ledger. All of it needs the admin token.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
 """
@@ -21,10 +21,14 @@ from functions.agent.agent_directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import is_name, join_name, read_agent
 from functions.agent.app import App
 from functions.agent.commands import control, status
-from functions.agent.management import ledger, runs, sessions, skills, wakeups
+from functions.agent.management import files, ledger, runs, sessions, skills, wakeups
+from functions.agent.management.files import PeoplesFiles
 from functions.agent.policy.document import describe_policy, open_versions
 from functions.agent.policy.proposals import Proposal
 from functions.agent.runs.progress import find_progress
+from functions.agent.workspace.file import FileConflict
+from functions.agent.workspace.files import FILE_BYTES
+from functions.agent.workspace.path import parse_path
 from functions.alerts import Notifier, halt_alert, send_alert
 from functions.events import Event
 from functions.queues.base import Queue
@@ -33,9 +37,9 @@ from functions.turns_in_progress import TurnsInProgress, open_turns, stop_turn
 from sigil import strict_json
 from sigil.access.authentication import Authenticator, require_admin
 from sigil.errors import BackendError, SigilError, UsageError
-from sigil.http.body import read_body, read_checked_body
+from sigil.http.body import read_body, read_checked_body, refuse_claimed_length
 from sigil.http.credentials import admit_request
-from sigil.http.response import add_error_handling, failure_response, json_response
+from sigil.http.response import SEALED, add_error_handling, failure_response, json_response
 from sigil.protocol import Json
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
@@ -88,14 +92,31 @@ class WakeupRequest:
 
 
 Answer = Callable[[WakeupRequest], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """A request about one file of an agent, by its path, with its parameters, its headers and its
+    body.
+    """
+
+    files: PeoplesFiles
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+
+
+AnswerFile = Callable[[FileRequest], Response]
 Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
 """Approves or denies a proposal by its id, and returns it with the event that follows."""
 
 
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
-    /status?session= or ?agent=, those of schedules under /wakeups and of skills under /skills,
-    GET /runs and /runs/{id}, POST /runs/{id}/stop, and GET /sessions and /ledger.
+    /status?session= or ?agent=, those of schedules under /wakeups, of skills under /skills and of
+    files under /files/{agent}, GET /runs and /runs/{id}, POST /runs/{id}/stop, and GET /sessions
+    and /ledger.
 
     `open_deps` is called by each request.
     """
@@ -157,6 +178,21 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
 
         routes.add_route(path, endpoint, methods=[method])
 
+    def add_file_route(method: str, answer: AnswerFile) -> None:
+        async def endpoint(request: Request) -> Response:
+            try:
+                deps = await run_in_threadpool(open_deps)
+                require_admin(await admit_request(request, deps.gate), "does this")
+                body = b""
+                if method == "PUT":
+                    refuse_claimed_length(request, FILE_BYTES)
+                    body = await read_body(request, FILE_BYTES)
+                return await run_in_threadpool(_answer_file, deps, request, body, answer)
+            except SigilError as problem:
+                return failure_response(problem)
+
+        routes.add_route("/files/{agent}/{path:path}", endpoint, methods=[method])
+
     def add_deciding_route(path: str, decide: Decide) -> None:
         async def endpoint(request: Request) -> Response:
             try:
@@ -204,6 +240,10 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     add_reading_route("/proposals", _list_proposals)
     add_deciding_route("/proposals/{id}/approve", approvals.approve)
     add_deciding_route("/proposals/{id}/deny", approvals.deny)
+    add_reading_route("/files/{agent}", _list_files)
+    add_file_route("GET", _send_file)
+    add_file_route("PUT", _write_file)
+    add_file_route("DELETE", _remove_file)
     add_route("POST", "/halt", _halt_agent)
     add_route("POST", "/unlock", _unlock_agent)
     add_route("GET", "/status", _report_status)
@@ -401,6 +441,75 @@ def _show_policy(deps: AdminDeps, request: Request) -> object:
         read_agent(app.kv, app.name, name)
         full_name = join_name(app.name, name)
     return {"agent": name, **describe_policy(open_versions(app.kv, full_name, app.clock.now))}
+
+
+def _list_files(deps: AdminDeps, request: Request) -> object:
+    query = dict(request.query_params)
+    prefix = query.pop("prefix", "")
+    if query:
+        raise UsageError("EINVAL", "ask by prefix", source="files")
+    opened = _open_files(deps, request)
+    return {"agent": request.path_params["agent"], **files.list_files(opened.files, prefix)}
+
+
+def _answer_file(deps: AdminDeps, request: Request, body: bytes, answer: AnswerFile) -> Response:
+    """Answer a request about one file; a condition that does not hold is 412."""
+    query = dict(request.query_params)
+    path = parse_path(str(request.path_params["path"]))
+    asked = FileRequest(_open_files(deps, request), path, query, request.headers, body)
+    try:
+        return answer(asked)
+    except FileConflict as conflict:
+        raise files.fail_condition(conflict) from None
+
+
+def _open_files(deps: AdminDeps, request: Request) -> PeoplesFiles:
+    """Return the files of the agent that the path names, whatever its state."""
+    app = deps.app
+    name = str(request.path_params["agent"])
+    full_name = app.name
+    if name != app.name:
+        read_agent(app.kv, app.name, name)
+        full_name = join_name(app.name, name)
+    return PeoplesFiles(app.kv, app.open_workspace(keys.escape(full_name)), BY)
+
+
+def _send_file(asked: FileRequest) -> Response:
+    """Answer with a file, with one of its versions (`?version=3`), with what changed between two
+    (`?diff=3..5`), or with what is known of all (`?versions=1`).
+    """
+    query = asked.query
+    if len(query) > 1 or not query.keys() <= {"version", "diff", "versions"}:
+        raise UsageError("EINVAL", "ask by version, diff or versions", source="files")
+    there = asked.files.files
+    if "diff" in query:
+        first, last = files.read_range(query["diff"])
+        return json_response(files.compare_versions(there, asked.path, first, last))
+    if "versions" in query:
+        rows = [files.describe_version(each) for each in there.list_versions(asked.path)]
+        if not rows:
+            there.require(asked.path)
+        return json_response({"path": asked.path, "items": rows})
+    content = there.read(asked.path, files.read_number(query, "version"))
+    tag = f'"{content.version.version}"'
+    headers = {**SEALED, "ETag": tag, "Cache-Control": "private, no-cache"}
+    if asked.headers.get("if-none-match", "").strip() == tag:
+        return Response(status_code=304, headers=headers)
+    headers["Content-Type"] = files.find_type(asked.path, content.text)
+    headers["Content-Disposition"] = "attachment"
+    return Response(content.body, headers=headers)
+
+
+def _write_file(asked: FileRequest) -> Response:
+    base = files.read_condition(asked.headers)
+    made = asked.files.write(asked.path, asked.body, base=base)
+    status = 201 if made.before == 0 else 200
+    return json_response(files.describe_version(made), status, {"ETag": f'"{made.version}"'})
+
+
+def _remove_file(asked: FileRequest) -> Response:
+    made = asked.files.remove(asked.path, base=files.read_condition(asked.headers))
+    return json_response({"removed": asked.path, "version": made.version})
 
 
 def _list_proposals(deps: AdminDeps, request: Request) -> object:

@@ -115,6 +115,7 @@ from functions.agent.tool_calls import (
     find_nothing,
     interrupt_call,
 )
+from functions.agent.workspace.news import EditsReader, list_record_keys, tell_edits
 from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Button, Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.texts.en import Texts
@@ -195,7 +196,8 @@ class TurnContext:
     set its time zone. `bound` is what the binding of the event's chat says. `policies` are as they
     were when the turn began, and `approval` is what an owner has approved for it. `hp` bound it
     where nobody typed or approved what it does. `chain` is the budget of the chain of events that
-    it belongs to.
+    it belongs to. `workspaces` are the records of the agent's files and of the chat's, as they were
+    read.
     """
 
     app: App
@@ -210,6 +212,7 @@ class TurnContext:
     bound: Bound | None = None
     approval: Proposal | None = None
     hp: HpAccount | None = None
+    workspaces: Sequence[Item | None] = ()
 
     def make_gate(self, event: Event) -> Gate:
         """Return the gate for what is done for the turn's event."""
@@ -228,7 +231,7 @@ class TurnRecords:
 
     `seen` says that the event was handled before, or that nothing of it may be left. `role` is the
     sender's, `breakers` know of halts and the budget, `prompt` are the items that the system
-    message is made from. `policies`, `listens_since`, `asks_zone`, `hp` and `chain`
+    message is made from. `policies`, `listens_since`, `asks_zone`, `hp`, `chain` and `workspaces`
     are as in `TurnContext`.
     """
 
@@ -242,6 +245,7 @@ class TurnRecords:
     asks_zone: bool
     hp: HpAccount | None
     chain: ChainBudget
+    workspaces: Sequence[Item | None]
 
 
 def read_turn_records(
@@ -277,6 +281,7 @@ def read_turn_records(
         [keys.session_head(home)] if home else [],
         [keys.hp(app.name)] if _is_bounded(event, app) else [],
         event_chain.list_keys(event, app.root),
+        list_record_keys(event, app.name) if event.kind != "say" else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
     (
@@ -294,6 +299,7 @@ def read_turn_records(
         homes,
         account,
         chained,
+        workspaces,
     ) = ([next(items) for _ in group] for group in groups)
     if bound:
         known = parse_binding(binding[0])
@@ -331,6 +337,7 @@ def read_turn_records(
         asks_zone=asked == [None] and not opened.document.zone,
         hp=hp.read_account(account[0], app.hp, app.clock.now()) if account else None,
         chain=_open_chain(event, app, (chained[0] or ABSENT) if chained else None),
+        workspaces=workspaces,
     )
 
 
@@ -412,6 +419,7 @@ def run_turn(
         bound,
         approval,
         records.hp,
+        records.workspaces,
     )
     return _begin_turn(opened, event, records.prompt, context)
 
@@ -560,6 +568,8 @@ def _begin_turn(
     if event.is_own_work:
         turn, briefing = _brief(turn, document, room, context)
         document = document.add(briefing)
+    reader = EditsReader(app.name, event, context.role, turn.began, app.people)
+    document = tell_edits(document, context.workspaces, reader)
     gathered: tuple[GatheredMessage, ...] = ()
     most = int(room * tokens.CHARACTERS_A_TOKEN * MAIL_SHARE)
     if event.is_posted:

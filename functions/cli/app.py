@@ -15,6 +15,7 @@ from functions.cli import (
     agents,
     channel,
     documents,
+    files,
     hook,
     inbox,
     memory,
@@ -67,6 +68,7 @@ cli.add_typer(policy.cli, name="policy", rich_help_panel=CARE)
 cli.add_typer(skill.cli, name="skill", rich_help_panel=CARE)
 agent.cli.add_typer(agents.cli)
 agent.cli.add_typer(documents.cli, name="doc")
+agent.cli.add_typer(files.cli, name="files")
 agent.cli.add_typer(memory.cli, name="memory")
 cli.command(rich_help_panel=CARE)(proposals.proposals)
 cli.command(rich_help_panel=CARE)(proposals.approve)

@@ -95,6 +95,7 @@ class German(Texts):
         "wakeups": "zeigt, was ich hier von selbst tue und wann; hält es an oder löscht es",
         "quiet": "zeigt oder setzt die Stunden, in denen ich hier nichts von selbst sage",
         "heartbeat": "zeigt oder setzt, wie oft ich von selbst nachsehe, ob es Neues gibt",
+        "files": "zeigt meine Dateien hier; mit einem Pfad eine davon, oder ihre Änderungen",
         "hooks": "zeigt, wo mir Programme etwas bringen können; löscht eines davon",
         "tools": "zeigt die Werkzeuge, die ich hier zur Hand habe",
         "listen": "zeigt, ob ich in einer Gruppe mitlese; Besitzer schalten es an oder aus",
@@ -131,6 +132,7 @@ class German(Texts):
         "timezone": "[STADT | auto]",
         "wakeups": "[pause | resume | now | drop N]",
         "hooks": "[drop NAME]",
+        "files": "[PFAD | diff PFAD | history PFAD]",
         "remind": "ZEIT TEXT",
         "snooze": "[N] [ZEIT]",
         "done": "[N]",
@@ -462,6 +464,10 @@ class German(Texts):
         " Beispiele."
     )
     offline_alarm = "Es ist so weit."
+    offline_saved = "Gespeichert als `{path}`, Version {version} ({size} Bytes)."
+    offline_save_what = "Was soll ich speichern? Schreib „speichere als {path}: der Text“."
+    offline_which_file = "Welche Datei? Schreib ihren Namen, etwa `notizen.md`."
+    offline_part = "(Das ist der erste von {parts} Teilen.)"
     offline_will_do = "Ich erledige „{text}“: {when}. `/wakeups drop {number}` nimmt es zurück."
     offline_which = "Welche? Nenne die Nummer."
     offline_too_long = (
@@ -811,6 +817,14 @@ class German(Texts):
     hooks_private = "Hooks zeige ich nur in einem privaten Chat."
     hook_unknown = "Es gibt keinen Hook `{name}`; `/hooks` zeigt, was es gibt."
     hook_dropped = "Gelöscht: `{name}`. Sein Token gilt nicht mehr."
+    files_none = "Hier gibt es noch keine Dateien. Sag „speichere das als notizen.md“."
+    files_line = "- `{path}` · {size} Bytes · Version {version} · {time}"
+    files_more = "… und {count} weitere."
+    files_how = "`/files PFAD` zeigt eine davon, `/files diff PFAD` ihre letzte Änderung."
+    files_same = "Version {first} und Version {last} sind gleich."
+    files_removed = "entfernt"
+    files_cut = "… und {count:,} weitere Zeichen."
+    files_refused = "Das geht nicht: {why}."
     wakeups_none = "Hier ist nichts geplant."
     wakeups_how = (
         "`/wakeups pause N`, `resume N`, `now N` und `drop N` ändern eines davon, nach seiner"

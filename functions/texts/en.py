@@ -73,6 +73,7 @@ class Texts:
         "wakeups": "shows what I do here by myself and when; pauses, resumes or drops it",
         "quiet": "shows or sets the hours in which I say nothing here by myself",
         "heartbeat": "shows or sets how often I look by myself whether something is new",
+        "files": "shows the files that I keep here; with a path one of them, or what changed in it",
         "hooks": "shows where programs hand me something; drops one of them",
         "tools": "shows the tools that I have at hand here",
         "listen": "shows whether I read along in a group; owners switch it on or off",
@@ -404,6 +405,10 @@ class Texts:
         " language model (UNCAGED_LLM_URL) would understand more."
     )
     offline_alarm = "It is time."
+    offline_saved = "Saved as `{path}`, version {version} ({size} bytes)."
+    offline_save_what = "What shall I save? Write “save as {path}: the text”."
+    offline_which_file = "Which file? Write its name, such as `notes.md`."
+    offline_part = "(This is the first of {parts} parts.)"
     offline_will_do = "I will do “{text}”: {when}. `/wakeups drop {number}` takes it back."
     offline_which = "Which one? Say its number."
     offline_too_long = (
@@ -693,6 +698,14 @@ class Texts:
     hooks_private = "I show hooks in a private chat only."
     hook_unknown = "There is no hook `{name}`; `/hooks` shows what there is."
     hook_dropped = "Dropped: `{name}`. Its token does not work any more."
+    files_none = "There are no files here yet. Say “save this as notes.md”."
+    files_line = "- `{path}` · {size} bytes · version {version} · {time}"
+    files_more = "… and {count} more."
+    files_how = "`/files PATH` shows one of them, `/files diff PATH` what changed in it last."
+    files_same = "Version {first} and version {last} are the same."
+    files_removed = "removed"
+    files_cut = "… and {count:,} more characters."
+    files_refused = "That does not work: {why}."
     wakeups_none = "Nothing is scheduled here."
     wakeups_how = (
         "`/wakeups pause N`, `resume N`, `now N` and `drop N` change one of them, by its number."

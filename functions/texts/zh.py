@@ -53,6 +53,7 @@ class Chinese(Texts):
         "wakeups": "看看我在这里会自己做什么、什么时候做；可以暂停、继续或删除",
         "quiet": "看看或设置我在这里不主动说话的时段",
         "heartbeat": "看看或设置我多久自己查看一次有没有新情况",
+        "files": "列出我在这里保存的文件；加上路径显示其中一个，或显示它改了什么",
         "hooks": "看看哪些程序可以给我送东西；可以删除",
         "tools": "看看我手边有哪些工具",
         "listen": "看看我在群里是否旁听；主人可以开关",
@@ -89,6 +90,7 @@ class Chinese(Texts):
         "timezone": "[城市 | auto]",
         "wakeups": "[pause | resume | now | drop N]",
         "hooks": "[drop NAME]",
+        "files": "[路径 | diff 路径 | history 路径]",
         "remind": "时间 内容",
         "snooze": "[N] [时间]",
         "done": "[N]",
@@ -366,6 +368,10 @@ class Chinese(Texts):
         "接上语言模型（UNCAGED_LLM_URL）能懂得更多。"
     )
     offline_alarm = "时间到了。"
+    offline_saved = "已存为 `{path}`，第 {version} 版（{size} 字节）。"
+    offline_save_what = "要保存什么？请写“保存为 {path}：内容”。"
+    offline_which_file = "哪个文件？请写上它的名字，例如 `notes.md`。"
+    offline_part = "（这是 {parts} 部分中的第一部分。）"
     offline_will_do = "我会做“{text}”：{when}。`/wakeups drop {number}` 可以撤回。"
     offline_which = "哪一个？说一下编号。"
     offline_too_long = (
@@ -672,6 +678,14 @@ class Chinese(Texts):
     hooks_private = "钩子只在私聊里显示。"
     hook_unknown = "没有钩子 `{name}`；`/hooks` 列出全部。"
     hook_dropped = "已删除：`{name}`。它的令牌不再有效。"
+    files_none = "这里还没有文件。可以说“把这个存成 notes.md”。"
+    files_line = "- `{path}` · {size} 字节 · 第 {version} 版 · {time}"
+    files_more = "……还有 {count} 个。"
+    files_how = "`/files 路径` 显示其中一个，`/files diff 路径` 显示它最近改了什么。"
+    files_same = "第 {first} 版和第 {last} 版一样。"
+    files_removed = "已删除"
+    files_cut = "……还有 {count:,} 个字符。"
+    files_refused = "这样不行：{why}。"
     wakeups_none = "这里没有任何安排。"
     wakeups_how = (
         "`/wakeups pause N`、`resume N`、`now N`、`drop N` 按编号暂停、继续、立刻做、删除。"

@@ -21,19 +21,24 @@ from tests.capabilities.conftest import FOLDER, Library
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
 INSIDE = {
     "cancel-wakeup",
+    "diff-file",
+    "edit-file",
     "forget",
+    "list-files",
     "list-wakeups",
+    "read-file",
     "read-policy",
     "recall",
     "remember",
     "request-payment",
     "schedule-wakeup",
     "search-history",
+    "write-file",
 }
 """What runs inside an agent alone: no sandbox runs it, so no golden test does either."""
 PINNED = {"next-behavior", "note-work", "sleep", "tell"}
 """Services that a behaviour pins, and that nobody finds."""
-BUNDLES = {"schedule"}
+BUNDLES = {"files", "schedule"}
 RUN = [name for name in NAMES if name not in INSIDE | BUNDLES]
 EIGHT = {
     "calculate",

@@ -13,6 +13,7 @@ from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
 from tests.capabilities.conftest import FOLDER, Library
 
+FILES = ("workspace", "my files", "文件夹", "meine Dateien", "mes fichiers")
 BUNDLES = ("scheduler", "日程安排", "Terminplaner", "planificateur")
 ASKED = {
     "calculate": "计算器 | 最大公约数",
@@ -26,7 +27,10 @@ ASKED = {
     "currency-rates": "汇率换算 | 100美元换人民币 | exchange rate usd eur | wechselkurs",
     "date-calendar": "2024年3月有几个工作日 | easter 2025",
     "date-math": "两个日期相差几天 | what weekday was 1969-07-20",
+    "diff-file": "what changed in the file | 文件改了什么 | was hat sich in der Datei geändert",
+    "edit-file": "edit the file | 修改文件 | ändere die Datei | modifie le fichier",
     "encode": "base64编码 | decode base64",
+    "files": " | ".join(FILES),
     "forget": "忘记我说的 | 从记忆中删除 | delete a fact from memory | forget my address",
     "geo-distance": "两地距离 | distance between two gps coordinates",
     "hash": "md5加密 | 哈希值",
@@ -38,6 +42,7 @@ ASKED = {
     "json-validate": "校验JSON结构 | validate json schema",
     "jwt-decode": "解析JWT | read a jwt",
     "levenshtein": "编辑距离 | edit distance",
+    "list-files": "list files | 有哪些文件 | welche Dateien gibt es | liste des fichiers",
     "list-wakeups": "list my reminders | 我的提醒 | welche Erinnerungen | mes rappels",
     "loan-plan": "房贷月供计算 | mortgage payment",
     "markdown-table": "markdown表格",
@@ -48,6 +53,7 @@ ASKED = {
     "prime-factors": "是不是质数 | 分解质因数",
     "qr-svg": "把文本转成二维码 | 生成二维码 | qr code | QRコード",
     "random-values": "生成一个uuid | generate a uuid | 随机密码 | make me a strong password | 随机数",
+    "read-file": "read the file | 打开文件 | lies die Datei | lis le fichier",
     "read-page": "读一下这个网页 | read this web page | Webseite lesen",
     "read-policy": "what are you allowed to do | 你的权限 | was darfst du | ta politique",
     "recall": "你记得什么 | 查询记忆 | what do you know about me | recall facts about Ada",
@@ -73,6 +79,7 @@ ASKED = {
     "url-parts": "解析网址 | parse query string",
     "validate-id": "校验身份证 | 身份证号校验 | 统一社会信用代码验证 | luhn check",
     "web-search": "上网搜索 | search the web | im Internet suchen",
+    "write-file": "save as a file | 存成文件 | speichere als Datei | enregistre dans un fichier",
     "weather-now": "天气 | 今天北京天气怎么样 | will it rain tomorrow in Paris | wetter",
 }
 GREEDY = {
@@ -104,7 +111,7 @@ def registry(library: Library) -> LocalRegistry:
 def found(registry: LocalRegistry, query: str) -> list[str]:
     """The names of what is found; of a bundle the member that was found."""
     hits = registry.query(query, Caller("main")).hits
-    return [hit.offer.name if query in BUNDLES else hit.loads[0].name for hit in hits]
+    return [hit.offer.name if query in (*BUNDLES, *FILES) else hit.loads[0].name for hit in hits]
 
 
 def test_every_capability_is_asked_for_here() -> None:

@@ -45,7 +45,7 @@ RIGHTS = {
     "Webhook": "y-y---",
     "Worker": "yyyyyy",
     "Scheduler": "y-y-y-",
-    "Admin": "y-y-y-",
+    "Admin": "y-y-yy",
     "Registry": "----yy",
 }
 """Who may do which of these."""

@@ -59,7 +59,9 @@ def follow(page: str, folder: Path, environment: Mapping[str, str]) -> None:
     assert sum(isinstance(step, Step) for step in found) > 5
 
 
-@pytest.mark.parametrize("page", ["permissions.md", "policy.md", "skills.md", "versions.md"])
+@pytest.mark.parametrize(
+    "page", ["files.md", "permissions.md", "policy.md", "skills.md", "versions.md"]
+)
 def test_a_page_says_what_happens(page: str, tmp_path: Path, forked: ProgramForker) -> None:
     environment = surroundings(tmp_path, forked)
     run(

@@ -15,6 +15,7 @@ from functions.agent.app import App
 from functions.agent.commands import (
     agents,
     conversation,
+    files,
     groups,
     heartbeat,
     hooks,
@@ -309,6 +310,7 @@ COMMANDS: Final[Commands] = {
     **wakeups.COMMANDS,
     **quiet.COMMANDS,
     **heartbeat.COMMANDS,
+    **files.COMMANDS,
     **soul.COMMANDS,
     **policy.COMMANDS,
     **skills.COMMANDS,

@@ -33,6 +33,7 @@ from functions.agent.messages import (
 from functions.agent.model import (
     offline_arguments,
     offline_documents,
+    offline_files,
     offline_memory,
     offline_schedules,
 )
@@ -183,6 +184,11 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
         planned = _plan_schedules(wish, called, by_name, queries, texts)
         if planned:
             return planned
+    file_wish = offline_files.find_wish(said.words)
+    if file_wish:
+        planned = _plan_files(file_wish, called, by_name, queries, texts)
+        if planned:
+            return planned
     if offline_memory.wants_all_forgotten(said.words):
         return texts.offline_forget_all
     if offline_memory.find_wish_to_forget(said.words):
@@ -280,7 +286,7 @@ def _ask_for_input(said: _Said, by_name: Mapping[str, FunctionDefinition]) -> st
 
 
 def _is_own(tool: str) -> bool:
-    return is_capability(tool) and tool not in LIBRARY_TOOLS
+    return is_capability(tool) and tool not in LIBRARY_TOOLS | offline_files.TOOLS
 
 
 def _answer(said: _Said, last: AnsweredCall) -> str:
@@ -369,6 +375,29 @@ def _plan_schedules(
     if tool_of(name) in by_name:
         return tool_of(name), arguments
     return "" if name in queries else (QUERY, {"query": name})
+
+
+def _plan_files(
+    wish: offline_files.FileWish,
+    called: Sequence[AnsweredCall],
+    by_name: Mapping[str, FunctionDefinition],
+    queries: set[str],
+    texts: Texts,
+) -> Plan:
+    """Return the next step of what somebody wants of the files; empty when nothing can do it."""
+    if called:
+        last = called[-1]
+        if last.error:
+            return _format_answer(last, texts)
+        return offline_files.describe_answer(wish, last.ok, texts)
+    if wish.kind == "save" and not wish.text:
+        return texts.offline_save_what.format(path=wish.path or "notes.md")
+    if wish.kind == "compare" and not wish.path:
+        return texts.offline_which_file
+    tool = tool_of(wish.service)
+    if tool in by_name:
+        return tool, wish.arguments
+    return "" if wish.service in queries else (QUERY, {"query": wish.service})
 
 
 def _format_answer(last: AnsweredCall, texts: Texts) -> str:

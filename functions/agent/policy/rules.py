@@ -41,6 +41,8 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "allow everybody say *",
         "allow everybody schedule",
         "allow everybody ingest *",
+        "allow owner,member read *",
+        "allow owner,member write *",
         "allow owner,member deploy *",
     ),
     "careful": (
@@ -53,6 +55,8 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "allow everybody say *",
         "allow everybody schedule",
         "allow everybody ingest *",
+        "allow owner,member read *",
+        "allow owner,member write *",
         "ask owner,member deploy *",
         "deny own-work deploy *",
     ),

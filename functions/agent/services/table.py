@@ -10,7 +10,7 @@ from functions.agent.behaviours.behaviour import NOTE
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
 from functions.agent.policy.act import Act
 from functions.agent.posts import Post, ServiceAnswer, sets_off_other
-from functions.agent.services import schedules
+from functions.agent.services import files, schedules
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.own_work import go_on_with, note_work, sleep, tell
 from functions.agent.services.policy import (
@@ -44,6 +44,11 @@ SERVICES: Final[Mapping[str, Service]] = {
     PAYMENT: request_payment,
     READ: read_policy,
     READ_SKILL: read_skill,
+    files.WRITE: files.write_file,
+    files.READ: files.read_file,
+    files.EDIT: files.edit_file,
+    files.LIST: files.list_files,
+    files.DIFF: files.diff_file,
 }
 CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {PAYMENT: check_payment}
 """What a service refuses before an owner is asked about a call of it."""
@@ -67,6 +72,10 @@ ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str | None]]]] = {
     schedules.SCHEDULE: ("schedule", _name_nothing),
     SLEEP: ("schedule", _name_sleep),
     PAYMENT: ("spend", name_payee),
+    files.WRITE: ("write", files.name_path),
+    files.EDIT: ("write", files.name_path),
+    files.READ: ("read", files.name_path),
+    files.DIFF: ("read", files.name_path),
 }
 """The kind of act that a call of a service is, beside `call`, and what names its target; None where
 the call is no such act.

@@ -231,7 +231,8 @@ class Document(Stored):
     hours in which nothing is said by itself (`22:00-07:00`), and `held` has what waits for their
     end. `ledger` is the end of its chain in the ledger, and `runs` are the ids of its last runs.
     `handed_on`: another behaviour goes on where its last turn ended, perhaps behind others that
-    wait.
+    wait. `edits_told`: it was told of what people changed in its workspace until then (seconds
+    since 1970).
     """
 
     messages: tuple[Message, ...] = ()
@@ -260,6 +261,7 @@ class Document(Stored):
     ledger: LedgerChain = later(LedgerChain())
     runs: tuple[str, ...] = later(())
     handed_on: bool = later(False)
+    edits_told: Number = later(0.0)
 
     @property
     def chosen_model(self) -> str:

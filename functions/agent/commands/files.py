@@ -1,0 +1,125 @@
+"""/files shows the files of a workspace, one of them, its versions, or what changed in it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.policy.gate import Gate
+from functions.agent.sanitize import clean_text
+from functions.agent.workspace.files import Workspace
+from functions.agent.workspace.path import RECEIVED, parse_path
+from functions.agent.workspace.scope import FileScopes, find_scopes
+from functions.time.time_zone import to_local
+from sigil.errors import BackendError, Refused, UsageError
+
+LISTED_MOST: Final = 50
+VERSIONS_SHOWN: Final = 20
+TEXT_CHARACTERS: Final = 3_000
+_WITH_WORD: Final = re.compile(r"(diff|history)\s+(.+?)(?:\s+(\d{1,9})\.\.(\d{1,9}))?", re.DOTALL)
+_TICKS: Final = re.compile(r"`+")
+
+
+def run_files(call: CommandCall) -> CommandResult:
+    """Show the files, or one of them."""
+    gate = call.make_gate()
+    try:
+        return call.reply(_answer(call, gate))
+    except (UsageError, Refused) as problem:
+        return call.reply(call.texts.files_refused.format(why=problem.message))
+    except BackendError as problem:
+        if problem.code != "EDAMAGED":
+            raise
+        return call.reply(call.texts.files_refused.format(why=problem.message))
+
+
+def _answer(call: CommandCall, gate: Gate) -> str:
+    if not call.text:
+        return _list(call, gate)
+    asked = _WITH_WORD.fullmatch(call.text)
+    path = parse_path((asked[2] if asked else call.text).strip())
+    gate.require("read", path)
+    files = _open(call, path)
+    if asked and asked[1] == "diff":
+        first, last, found = files.compare(path, int(asked[3] or 0), int(asked[4] or 0))
+        if not found.lines:
+            return call.texts.files_same.format(first=first, last=last)
+        return _show(call, found.text)
+    if asked:
+        return _list_versions(call, files, path)
+    return _show(call, files.read(path).require_text())
+
+
+def _list(call: CommandCall, gate: Gate) -> str:
+    """Return a line for each file that may be read, with what people sent into the chat."""
+    texts = call.texts
+    heads = []
+    for scope, is_received in _find_scopes(call).list_with_received():
+        for head in call.app.open_workspace(scope).scan():
+            if not is_received or head.path.startswith(f"{RECEIVED}/"):
+                heads.append(head)
+    shown = [head for head in heads if not gate.denies("read", head.path)]
+    if not shown:
+        gate.require("read", "*")
+        return texts.files_none
+    shown.sort(key=lambda head: head.path)
+    lines = [
+        texts.files_line.format(
+            path=head.path,
+            size=f"{head.size:,}",
+            version=head.version,
+            time=_format_time(call, head.at),
+        )
+        for head in shown[:LISTED_MOST]
+    ]
+    if len(shown) > LISTED_MOST:
+        lines.append(texts.files_more.format(count=len(shown) - LISTED_MOST))
+    return "\n".join([*lines, "", texts.files_how])
+
+
+def _list_versions(call: CommandCall, files: Workspace, path: str) -> str:
+    versions = files.list_versions(path)
+    if not versions:
+        files.require(path)
+    lines = []
+    for version in versions[:VERSIONS_SHOWN]:
+        written = _format_time(call, version.at)
+        by = version.by
+        line = call.texts.version_line.format(version=version.version, written=written, by=by)
+        if version.removed:
+            line = f"{line}, {call.texts.files_removed}"
+        elif version.why:
+            line = f"{line}, {version.why}"
+        lines.append(f"{line} (+{version.added} −{version.gone})")
+    return "\n".join(lines)
+
+
+def _show(call: CommandCall, text: str) -> str:
+    """Return a text as it is written, between fences that nothing in it closes."""
+    text = clean_text(text)
+    more = len(text) - TEXT_CHARACTERS
+    ticks = max((len(found) for found in _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, ticks + 1)
+    shown = f"{fence}\n{text[:TEXT_CHARACTERS].rstrip()}\n{fence}"
+    return shown if more <= 0 else f"{shown}\n{call.texts.files_cut.format(count=more)}"
+
+
+def _open(call: CommandCall, path: str) -> Workspace:
+    return call.app.open_workspace(_find_scopes(call).choose(path))
+
+
+def _find_scopes(call: CommandCall) -> FileScopes:
+    """Return the scopes of the files that the sender uses here."""
+    is_owner = call.role == "owner" and call.event.private
+    return find_scopes(call.app.name, call.event.session, is_owner=is_owner)
+
+
+def _format_time(call: CommandCall, at: float) -> str:
+    zone = call.app.find_zone(call.document)
+    return to_local(at, zone).strftime("%Y-%m-%d %H:%M")
+
+
+COMMANDS: Final[Commands] = {
+    "files": Command(run_files, arguments="[PATH | diff PATH | history PATH]")
+}

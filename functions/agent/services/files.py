@@ -1,0 +1,282 @@
+"""`write-file`, `read-file`, `edit-file`, `list-files` and `diff-file`: the files of a workspace.
+
+Whoever asks in a chat uses the files of that chat; an owner in a private chat those of the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from functions.agent.services.call_context import (
+    Arguments,
+    CallContext,
+    read_number,
+    read_text,
+)
+from functions.agent.workspace.file import FileConflict, FileContent, FileHead, FileVersion
+from functions.agent.workspace.files import VERSIONS_MOST, Workspace, Writer
+from functions.agent.workspace.path import RECEIVED, parse_path, require_writable
+from functions.agent.workspace.scope import FileScopes, find_scopes, find_scopes_of_work
+from functions.time.time_zone import to_local
+from sigil.errors import UsageError, one_line
+from sigil.protocol import Json
+
+WRITE, READ, EDIT = "write-file", "read-file", "edit-file"
+LIST, DIFF = "list-files", "diff-file"
+PART_CHARACTERS: Final = 8_000
+"""The model reads so many characters of a file at once."""
+LISTED_MOST: Final = 200
+NUMBER_MOST: Final = 10**9
+NEWER: Final = (
+    "nothing was written: somebody else has changed the file. Put your change into this newer text,"
+    " and write it with base {version}"
+)
+
+
+def name_path(arguments: Mapping[str, Json]) -> str:
+    """Return the path that a call names, as rules name it."""
+    return _read_path(arguments)
+
+
+def write_file(context: CallContext, arguments: Arguments) -> Json:
+    """Write a whole file, and return its version.
+
+    With `base` it is written only where the file is still at that version, and the answer has the
+    newer text otherwise.
+    """
+    path = require_writable(_read_path(arguments))
+    content = _read_content(arguments, "content")
+    base = arguments.get("base")
+    if base is not None:
+        base = 0 if base == 0 else read_number(arguments, "base", 0, NUMBER_MOST)
+    files = _open(context, path)
+    try:
+        written = files.write(path, content, _make_writer(context), base=base)
+    except FileConflict as conflict:
+        if conflict.newer is None:
+            raise
+        newer = files.read(path)
+        note = NEWER.format(version=newer.version.version)
+        row = _describe_part(newer, context.zone, {})
+        return {"written": False, "note": note, "newer": row}
+    return _describe_written(written)
+
+
+def edit_file(context: CallContext, arguments: Arguments) -> Json:
+    """Replace the one place of a file that has a text, and return what changed."""
+    path = require_writable(_read_path(arguments))
+    context.gate.require("read", path)
+    old = _read_raw(arguments, "old_text")
+    new = _read_raw(arguments, "new_text")
+    files = _open(context, path)
+    writer = _make_writer(context)
+    content = files.read(path)
+    if content.version.call != writer.call:  # else it was done before a crash
+        text = content.require_text()
+        changed = _replace_once(text, old, new, path).encode()
+        try:
+            written = files.write(path, changed, writer, base=content.version.version)
+        except FileConflict:
+            # nobody waits for a person here: the newer text has the place too, or it says so
+            content = files.read(path)
+            changed = _replace_once(content.require_text(), old, new, path).encode()
+            written = files.write(path, changed, writer, base=content.version.version)
+    else:
+        written = content.version
+    return _describe_written(written)
+
+
+def read_file(context: CallContext, arguments: Arguments) -> Json:
+    """Return a file's text or a part of it, by `part`, or by lines with `from` and `lines`."""
+    path = _read_path(arguments)
+    version = 0
+    if arguments.get("version") is not None:
+        version = read_number(arguments, "version", 1, NUMBER_MOST)
+    content = _open(context, path).read(path, version)
+    return _describe_part(content, context.zone, arguments)
+
+
+def list_files(context: CallContext, arguments: Arguments) -> Json:
+    """Return the files that may be read, by path, with what people sent into the chat."""
+    prefix = read_text(arguments, "prefix")
+    heads: list[FileHead] = []
+    for scope, is_received in _find_scopes(context).list_with_received():
+        for head in context.app.open_workspace(scope).scan(prefix):
+            if not is_received or head.path.startswith(f"{RECEIVED}/"):
+                heads.append(head)
+    shown = [head for head in heads if not context.gate.denies("read", head.path)]
+    if not shown:
+        context.gate.require("read", "*")
+    shown.sort(key=lambda head: head.path)
+    items: list[Json] = []
+    for head in shown[:LISTED_MOST]:
+        written = _format_time(head.at, context.zone)
+        items.append(
+            {"path": head.path, "bytes": head.size, "version": head.version, "written": written}
+        )
+    answer: dict[str, Json] = {"items": items, "found": len(shown)}
+    if len(shown) > LISTED_MOST:
+        answer["note"] = "these are the first; a prefix such as notes/ leads to others"
+    return answer
+
+
+def diff_file(context: CallContext, arguments: Arguments) -> Json:
+    """Return what changed between two versions of a file, mostly the last two, and by whom."""
+    path = _read_path(arguments)
+    first = _read_version_number(arguments, "from")
+    last = _read_version_number(arguments, "to")
+    files = _open(context, path)
+    first, last, found = files.compare(path, first, last)
+    versions: list[Json] = []
+    for version in files.list_versions(path):
+        if first < version.version <= last:
+            versions.append(_describe_version(version, context.zone))
+    return {
+        "path": path,
+        "from": first,
+        "to": last,
+        "added": found.added,
+        "removed": found.removed,
+        "diff": found.text,
+        "versions": versions[:VERSIONS_MOST],
+    }
+
+
+def _open(context: CallContext, path: str) -> Workspace:
+    """Return the workspace in which a call looks for a path."""
+    return context.app.open_workspace(_find_scopes(context).choose(path))
+
+
+def _find_scopes(context: CallContext) -> FileScopes:
+    app = context.app
+    if context.work:
+        return find_scopes_of_work(app.name, context.home, context.by, app.people)
+    return find_scopes(app.name, context.home, is_owner=context.owner)
+
+
+def _make_writer(context: CallContext) -> Writer:
+    return Writer(context.by, context.task, context.call)
+
+
+def _read_path(arguments: Mapping[str, Json]) -> str:
+    path = arguments.get("path")
+    if not isinstance(path, str):
+        raise UsageError("EINVAL", "path is a text such as notes/plan.md")
+    return parse_path(path.strip())
+
+
+def _read_raw(arguments: Arguments, name: str) -> str:
+    """Return a text as it is, with the space around it."""
+    value = arguments.get(name)
+    if not isinstance(value, str):
+        raise UsageError("EINVAL", f"{name} is a text")
+    return value
+
+
+def _read_content(arguments: Arguments, name: str) -> bytes:
+    try:
+        return _read_raw(arguments, name).encode()
+    except UnicodeEncodeError:
+        raise UsageError("EINVAL", f"{name} is no text: it has a lone surrogate") from None
+
+
+def _read_version_number(arguments: Arguments, name: str) -> int:
+    if arguments.get(name) is None:
+        return 0
+    return read_number(arguments, name, 1, NUMBER_MOST)
+
+
+def _replace_once(text: str, old: str, new: str, path: str) -> str:
+    """Return a text with its one place of `old` replaced; `UsageError` EINVAL for none, or more."""
+    if not old:
+        raise UsageError("EINVAL", "old_text is empty", suggestion=f"{WRITE} writes a whole file")
+    count = text.count(old)
+    if count != 1:
+        found = "nowhere" if not count else f"{count} times"
+        hint = "read the file, and copy the text letter by letter"
+        if count:
+            hint = "give more of the text around it, so that it is there once"
+        raise UsageError("EINVAL", f"old_text is {found} in {path}", suggestion=hint)
+    changed = text.replace(old, new)
+    if changed == text:
+        raise UsageError("EINVAL", "new_text is the same as old_text")
+    return changed
+
+
+def _describe_written(version: FileVersion) -> Json:
+    row: dict[str, Json] = {
+        "path": version.path,
+        "version": version.version,
+        "bytes": version.size,
+        "added": version.added,
+        "removed": version.gone,
+    }
+    if version.before:
+        row["before"] = version.before
+    return row
+
+
+def _describe_version(version: FileVersion, zone: str) -> dict[str, Json]:
+    row: dict[str, Json] = {
+        "version": version.version,
+        "written": _format_time(version.at, zone),
+        "by": version.by,
+    }
+    if version.why:
+        row["why"] = version.why
+    return row
+
+
+def _describe_part(content: FileContent, zone: str, arguments: Arguments) -> dict[str, Json]:
+    """Return a version of a file with its text, or with the part of it that is asked for."""
+    text = content.require_text()
+    version = content.version
+    lines = text.splitlines(keepends=True)
+    row: dict[str, Json] = {
+        "path": version.path,
+        **_describe_version(version, zone),
+        "bytes": version.size,
+        "lines": len(lines),
+    }
+    if arguments.get("from") is not None or arguments.get("lines") is not None:
+        return {**row, **_take_lines(lines, arguments, version.path)}
+    parts = max(-(-len(text) // PART_CHARACTERS), 1)
+    part = read_number(arguments, "part", 1, NUMBER_MOST)
+    if part > parts:
+        raise UsageError(
+            "EINVAL", f"{version.path} has {parts} parts", suggestion=f"part is 1 to {parts}"
+        )
+    begin = (part - 1) * PART_CHARACTERS
+    row["text"] = text[begin : begin + PART_CHARACTERS]
+    if parts > 1:
+        row["part"] = part
+        row["parts"] = parts
+    return row
+
+
+def _take_lines(lines: list[str], arguments: Arguments, path: str) -> dict[str, Json]:
+    """Return the lines that are asked for, as many of them as one answer takes."""
+    first = read_number(arguments, "from", 1, NUMBER_MOST)
+    count = read_number(arguments, "lines", NUMBER_MOST, NUMBER_MOST)
+    if first > max(len(lines), 1):
+        raise UsageError("EINVAL", f"{one_line(path, 60)} has {len(lines)} lines")
+    taken: list[str] = []
+    room = PART_CHARACTERS
+    for line in lines[first - 1 : first - 1 + count]:
+        room -= len(line)
+        if taken and room < 0:
+            break
+        taken.append(line)
+    row: dict[str, Json] = {
+        "from": first,
+        "to": first - 1 + len(taken),
+        "text": "".join(taken)[:PART_CHARACTERS],
+    }
+    if len(taken) < len(lines[first - 1 : first - 1 + count]):
+        row["next"] = first + len(taken)
+    return row
+
+
+def _format_time(at: float, zone: str) -> str:
+    return to_local(at, zone).isoformat(timespec="minutes")

@@ -1,0 +1,71 @@
+"""A turn begins with what people have changed in its workspace since the last one there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from functions.agent.access.members import People
+from functions.agent.access.roles import Role
+from functions.agent.session.document import Document
+from functions.agent.workspace.edits import Edit, list_edits, make_note
+from functions.agent.workspace.scope import find_scopes_of_work
+from functions.events import Event
+from sigil.errors import Refused
+from sigil.json_fields import as_string
+from sigil.storage.kv import Item, Key, keys
+
+NEWS_SECONDS: Final = 7 * 86_400.0
+"""A chat that was never told anything is told of so many seconds."""
+
+
+def list_record_keys(event: Event, agent: str) -> list[Key]:
+    """Return the keys of what says which files people changed, for `tell_edits`: of the agent's,
+    and of the chat's, which is the one that work of the agent's own is for.
+    """
+    chat = as_string(event.data.get("home")) if event.is_own_work else event.session
+    names = [keys.escape(agent)]
+    if chat:
+        names.append(keys.session_of(agent, chat))
+    return [keys.workspace_record(name) for name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class EditsReader:
+    """Whose turn it is: that of an agent for an event, whose person has this role, at this time."""
+
+    agent: str
+    event: Event
+    role: Role
+    now: float
+    people: People
+
+    @property
+    def uses_agents_files(self) -> bool:
+        """Return whether the turn uses the agent's own files."""
+        event = self.event
+        if not event.is_own_work:
+            return self.role == "owner" and event.private
+        home = as_string(event.data.get("home"))
+        try:
+            found = find_scopes_of_work(self.agent, home, event.behalf, self.people)
+        except Refused:
+            return False
+        return found.own == keys.escape(self.agent)
+
+
+def tell_edits(document: Document, records: Sequence[Item | None], reader: EditsReader) -> Document:
+    """Return a session's document with a message about what people changed in the workspace of the
+    turn, where it was not told yet. `records` were read at `list_record_keys`.
+    """
+    since = document.edits_told or reader.now - NEWS_SECONDS
+    found = [list_edits(item, since) for item in records]
+    if not any(found):
+        return document
+    agent, *chat = found
+    edits: tuple[Edit, ...] = agent if reader.uses_agents_files else sum(chat, ())
+    if not edits:
+        return document
+    document = document.add(make_note(edits, reader.now))
+    return replace(document, edits_told=max(edit.at for edit in edits))
