@@ -15,6 +15,7 @@ import pytest
 
 from functions import worker
 from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.loop import ROUNDS
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post, ServiceAnswer
 from functions.agent.runs.event_chain import EventChain, load_chain
@@ -268,6 +269,21 @@ def test_a_post_beyond_the_budget_is_refused_before_it_changes_anything(
     assert load(chats).tokens == TOKENS * len(model.bodies)
 
 
+def test_the_first_turn_of_a_chain_reads_that_it_may_set_off_nothing_and_answers(
+    open_ring: Callable[..., Chats], model: PassingModel
+) -> None:
+    chats = open_ring(tokens_per_day=0, chain_tokens=2 * TOKENS)
+    chats.write(1, "pass it on")
+    chats.work_off()
+    refused = list_refusals(model)[0]
+    assert "2,000 tokens together (UNCAGED_CHAIN_TOKENS), and this has used 2,000" in refused
+    # what a person asks for alone is bounded by the budget of the day
+    assert chats.list_texts()[-1].startswith("it ends with me")
+    assert [run.outcome for run in list_runs(chats)] == ["said"]
+    assert not any(each.open for each in load(chats).runs)
+    assert_nothing_is_left(chats)
+
+
 def test_an_owner_reads_which_cause_set_off_the_most(
     open_ring: Callable[..., Chats], model: PassingModel
 ) -> None:
@@ -380,4 +396,6 @@ def test_eight_children_side_by_side_overshoot_by_at_most_one_request_each(
     assert most <= spent < most + CHILDREN * TOKENS
     runs = [run for run in list_runs(chats) if run.kind == "task"]
     assert len(runs) == CHILDREN
-    assert {(run.outcome, run.why) for run in runs} == {("stopped", "chain")}
+    # one that was far ahead of the others may have had all of its requests before
+    assert all(run.why == "chain" or run.requests == ROUNDS + 1 for run in runs)
+    assert any(run.why == "chain" for run in runs)

@@ -126,6 +126,7 @@ class ChainBudget:
         # nothing is stored of a chain that begins here, unless a crash comes to light by a conflict
         self._known: Read | None = known or (None if event.root else ABSENT)
         self._turn: Turn | None = None
+        self._is_begun = bool(event.root)
         self._lock = threading.Lock()
         self.most = most
 
@@ -163,7 +164,7 @@ class ChainBudget:
         `posts` are the events that wait in its session. A turn alone writes nothing.
         """
         sets_off = turn.posted or any(post.cause == self._event.id for post in posts)
-        if self._event.root or sets_off:
+        if self._is_begun or sets_off:
             self._count(turn, is_over=True)
 
     def _count(self, turn: Turn, *, is_over: bool = False) -> EventChain:
@@ -190,6 +191,7 @@ class ChainBudget:
 
         with self._lock:
             updated = update_item(self._kv, self._key, decide, KEPT_SECONDS, known=self._known)
+            self._is_begun = True
             self._known = updated.item or ABSENT
         return updated.answer
 
