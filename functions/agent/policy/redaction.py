@@ -21,8 +21,6 @@ PATTERN_CHARACTERS: Final = 200
 POSITIONS_MOST: Final = 500
 """All patterns together name so many characters at most, those that repeat counted as often."""
 DEPTH_MOST: Final = 20
-STEPS_KEPT: Final = 4_096
-"""So many steps of the automaton are kept while a text is read."""
 _COUNT: Final = re.compile(r"\{([0-9]{1,4})(,?)([0-9]{0,4})\}", re.ASCII)
 _CLASS: Final = re.compile(r"\[\^?(?:\\.|[^\]\\\[])+\]", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(?:[dDwWsStnrfv]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[^A-Za-z0-9])")
@@ -261,7 +259,7 @@ class Automaton:
         fits = {letter: self._find_positions(letter) for letter in set(text)}
         reached = []
         here = 0
-        known: dict[int, int] = {}
+        known: dict[tuple[int, int], int] = {}
         for letter in text:
             here = fits[letter] & (self.first | _unite(self.after, here, known))
             reached.append(here)
@@ -283,16 +281,23 @@ class Automaton:
         return sum(positions for fits, positions in self.characters if fits(letter))
 
 
-def _unite(edges: Sequence[int], positions: int, known: dict[int, int]) -> int:
-    """Return the positions to which edges lead from these; `known` are the last answers."""
-    found = known.get(positions)
-    if found is None:
-        found = 0
-        for position in _list_bits(positions):
-            found |= edges[position]
-        if len(known) >= STEPS_KEPT:
-            known.clear()
-        known[positions] = found
+def _unite(edges: Sequence[int], positions: int, known: dict[tuple[int, int], int]) -> int:
+    """Return the positions to which edges lead from these, eight positions at once; `known` has
+    what was found for eight of them before.
+    """
+    if not positions:
+        return 0
+    found = 0
+    for place, eight in enumerate(positions.to_bytes(len(edges) // 8 + 1, "little")):
+        if not eight:
+            continue
+        part = known.get((place, eight))
+        if part is None:
+            part = 0
+            for position in _list_bits(eight):
+                part |= edges[place * 8 + position]
+            known[place, eight] = part
+        found |= part
     return found
 
 

@@ -304,7 +304,7 @@ def parse_rule(text: str, line: int = 0) -> Rule:
 
 def normalize_target(kind: str, target: str) -> str:
     """Return a target as rules and acts are compared: hosts and payees in small letters."""
-    return target.strip().lower() if kind in ("net", "spend") else target.strip()
+    return target.strip().lower() if kind in ("net", "spend") else target
 
 
 def _normalize_host(pattern: str, place: str) -> str:
@@ -442,7 +442,7 @@ def parse_amount(value: object) -> int | None:
         return None
     try:
         hundredths = Decimal(str(value)) * 100
-    except InvalidOperation:
+    except (InvalidOperation, ValueError):  # Python writes no number of 5,000 digits
         return None
     if not hundredths.is_finite() or hundredths != hundredths.to_integral_value():
         return None

@@ -19,6 +19,7 @@ from functions.agent.turn import run_turn
 from functions.events import Event
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import event
 from tests.project.tree import ROOT
@@ -139,6 +140,30 @@ def test_each_actor_may_do_what_the_table_says(
             assert code == CODES[wanted[kind]], (actor, kind, answers)
         for proposal in home.app.proposals.list_open():
             home.app.proposals.decide(proposal.id, "denied", OWNER)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_command_asks_as_the_table_says_and_an_owner_who_types_it_has_approved_it(
+    home: AgentRuntime, name: str
+) -> None:
+    text = f"format = 1\n{POLICIES[name]}"
+    home.app.policy_versions.write("main", "policy", text, by="terminal:local")
+    alice = home.agents.find("main.alice", home.app)
+    assert isinstance(alice, App)
+    asked = []
+    for actor in [actor for policy, actor in TABLE if policy == name]:
+        if "own work" in actor or "group" in actor:  # nobody types; only owners remind groups
+            continue
+        app = alice if "alice" in actor else home.app
+        happened = replace(make_event(actor), text=f"/remind in 2 hours {actor}")
+        (reply,) = run_turn(happened, app).document.outbox
+        app.sessions.clear_outbox(app.sessions.open(keys.session_of(app.name, happened.session)))
+        cell = TABLE[name, actor]["schedule"]
+        is_free = cell == "+" or (cell == "?" and actor.startswith("owner"))
+        assert ("My policy does not allow that" not in reply.text) is is_free, (actor, reply.text)
+        asked.append(actor)
+    assert len(asked) == 5
+    assert home.app.proposals.list_open() == []
 
 
 def test_the_table_has_every_act_and_twelve_actors() -> None:

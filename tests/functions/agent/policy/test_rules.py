@@ -17,6 +17,7 @@ from functions.agent.policy.rules import (
     decide,
     decide_for_any,
     normalize_target,
+    parse_amount,
     parse_policy,
 )
 from sigil.errors import UsageError
@@ -56,6 +57,7 @@ def policy_of(*rules: str, preset: str = "standard") -> Policy:
         (("allow member write notes/*",), NIGHT, Act("write", "notes/a.md"), "allow"),
         (("allow member write notes/*",), NIGHT, Act("write", "notes/../a.md"), "deny"),
         (("allow member write *",), NIGHT, Act("write", "/etc/passwd"), "deny"),
+        (("allow member write notes/*",), NIGHT, Act("write", " notes/a.md"), "deny"),
         (("allow member write *",), NIGHT, Act("write", "a%2e/b"), "deny"),
     ],
 )
@@ -231,6 +233,24 @@ def test_a_payee_that_looks_like_one_of_the_policy_is_another(name: str, same: b
     policy = policy_of("allow owner spend acme", "allow owner spend straße")
     act = Act("spend", normalize_target("spend", name))
     assert (decide(policy, OWNER, act).effect == "allow") is same
+
+
+def test_a_path_is_decided_on_as_it_is_written() -> None:
+    gate = Gate((policy_of("allow guest write notes/*"),), GUEST)
+    assert gate.decide("write", "notes/a.md").effect == "allow"
+    for path in (" notes/a.md", "Notes/a.md", "notes", "notes//a", "notes/./a", "notes\\a"):
+        assert gate.denies("write", path)
+
+
+@pytest.mark.parametrize(
+    "amount",
+    [
+        pytest.param(10**5_000, id="huge"),
+        *(float("inf"), float("nan"), -1, True, "5", None, 0.001, 1e10),
+    ],
+)
+def test_what_is_no_amount_of_money_is_none(amount: object) -> None:
+    assert parse_amount(amount) is None
 
 
 @pytest.mark.parametrize(
