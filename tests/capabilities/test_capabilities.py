@@ -36,8 +36,8 @@ INSIDE = {
     "write-file",
 }
 """What runs inside an agent alone: no sandbox runs it, so no golden test does either."""
-PINNED = {"next-behavior", "note-work", "sleep", "tell"}
-"""Services that a behaviour pins, and that nobody finds."""
+PINNED = {"next-behavior", "note-work", "read-skill", "sleep", "tell"}
+"""Services that nobody finds alone: a behaviour pins them, or a skill brings one."""
 BUNDLES = {"files", "schedule"}
 RUN = [name for name in NAMES if name not in INSIDE | BUNDLES]
 EIGHT = {
