@@ -15,7 +15,7 @@ from math import ceil, inf
 import orjson
 
 from functions.agent import tokens
-from functions.agent.behaviours.pins import find_pins
+from functions.agent.behaviours.pins import find_pins, pick_offers
 from functions.agent.ledger.entry import Entry
 from functions.agent.memory.thing import Remembered
 from functions.agent.messages import CallResult, ToolCall
@@ -493,14 +493,18 @@ def _find_skill_tools(
     """
     if skills.entry is None:
         return (), []
-    known = {offer.name: offer for hit in hits for offer in hit.loads}
+    named = skills.entry.tools
+    left = [name for name in named if can_be_capability(name) and not pick_offers(name, hits)]
+    if len(left) > 1:
+        # one search by all names finds most of them, and each search asks the store
+        query = " ".join(left)
+        limit = builtin_tools.LIMIT_MOST
+        hits = (*hits, *context.registry.query(query, context.caller, limit=limit).hits)
     offers: dict[str, Offer] = {}
     missing = []
-    for name in skills.entry.tools:
-        found: tuple[Offer, ...] = ()
-        if name in known:
-            found = (known[name],)
-        elif can_be_capability(name):
+    for name in named:
+        found = pick_offers(name, hits)
+        if not found and name in left:
             found, _ = find_pins((name,), context.registry, context.caller, inf)
         found = tuple(offer for offer in found if context.gate.may_find(offer.name))
         offers |= {offer.name: offer for offer in found}

@@ -23,6 +23,7 @@ from rich.text import Text
 from functions.agent.app import TurnStep
 from functions.channels.visible_text import clean_text
 from sigil.errors import SigilError, one_line
+from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import KeptFile
 
 _FENCE = re.compile(r"```\w*[ \t]*$", re.MULTILINE)
@@ -272,6 +273,8 @@ def _summarize_result(step: TurnStep) -> str:
         return f"created {result.get('capability')} version {result.get('version')}"
     items = result.get("items") if isinstance(result, dict) else None
     if isinstance(items, list) and step.name == "sigil_query":
-        names = ", ".join(str(item.get("capability")) for item in items)
-        return f"found {names}" if items else "nothing found"
+        skill = as_string(as_mapping(result.get("skill")).get("name"))
+        found = [f"the skill {skill}"] if skill else []
+        found += [str(item.get("capability")) for item in items]
+        return f"found {', '.join(found)}" if found else "nothing found"
     return one_line(orjson.dumps(result).decode(), 200)

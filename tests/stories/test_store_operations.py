@@ -26,7 +26,8 @@ from sigil.storage.kv.dynamodb_table import create_table
 from sigil.storage.stored import dumps
 from sigil.wiring import Stores, open_stores
 from tests.fakes.bot_api import BotApi
-from tests.fakes.model import Reply, ScriptedModel, call, say
+from tests.fakes.model import Reply, ScriptedModel, call, offered, say
+from tests.functions.agent.skills.examples import make_text, pack
 from tests.functions.agent.talk import event as make_event
 from tests.functions.agent.talk import tell
 from tests.functions.people import OWNER, platform, update
@@ -235,6 +236,34 @@ def test_the_schedules_of_an_unbound_chat_cost_one_scan(
         operations = take_turn(agent, kv, number, command)
         assert len(operations) == usual + 1, "\n".join(operations)
         assert operations.count("scan wakeup#main") == 1
+
+
+def test_a_skill_costs_a_search_the_read_of_its_text_and_one_look_for_its_tools(
+    counted: tuple[AgentRuntime, CountingKV], model: ScriptedModel
+) -> None:
+    agent, kv = counted
+    agent.app.registry.deploy({**SPEC, "name": "halve", "description": "halve"}, Caller("main"))
+    tea = call(("sigil_query", {"query": "make tea"}))
+    numbers = count(1)
+
+    def search(reply: Reply) -> list[str]:
+        model.then(reply, say("done"))
+        return take_turn(agent, kv, next(numbers))
+
+    search(tea)
+    usual = len(search(tea))
+    text = make_text("tea-time", "How tea is made.", more="allowed-tools: double halve\n")
+    agent.app.skills.write(pack(text), by="terminal:local")
+    search(tea)  # this process reads the catalog once
+    operations = search(tea)
+    more = [each for each in operations if "skill/tea-time" in each]
+    assert len(more) == 1
+    assert len(operations) == usual + 2, "\n".join(operations)
+    assert {"cap_double", "cap_halve"} <= set(offered(model.chats[-1]))
+    # what finds no skill costs nothing more, and neither does a turn without a search
+    assert len(search(call(("sigil_query", {"query": "zebra crossing"})))) == usual
+    agent.app.skills.remove("tea-time", by="terminal:local")
+    assert len(search(tea)) == usual
 
 
 def test_a_linked_chat_asks_for_no_more(

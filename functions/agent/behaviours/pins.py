@@ -6,14 +6,14 @@ they do nothing in a chat.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
 from functions.agent import tokens
 from functions.agent.behaviours.behaviour import NAME_CHARACTERS, NOTE
 from sigil.errors import BackendError, UsageError
-from sigil.protocol import Caller, Json, Offer, Registry
+from sigil.protocol import Caller, Hit, Json, Offer, Registry
 from sigil.strict_json import canonical
 
 SLEEP: Final = "sleep"
@@ -132,8 +132,15 @@ def _find_offers(name: str, registry: Registry, caller: Caller) -> tuple[Offer, 
         hits = registry.query(name, caller).hits
     except (BackendError, UsageError):
         return ()
+    return pick_offers(name, hits)
+
+
+def pick_offers(name: str, hits: Iterable[Hit]) -> tuple[Offer, ...]:
+    """Return the offers of a capability that is among these hits, of a bundle those of all its
+    members; nothing when it is not there.
+    """
     for hit in hits:
-        if hit.offer.name == name:  # a bundle's members are pinned with it
+        if hit.offer.name == name:
             return hit.loads
         for offer in hit.loads:
             if offer.name == name:

@@ -14,6 +14,7 @@ from functions.cli.app import cli
 from functions.wiring import AgentRuntime
 from sigil.errors import SigilError
 from tests.functions.agent.skills.examples import REPORT, make_text
+from tests.functions.cli.programs import uncaged
 
 Run = Callable[..., tuple[int, str]]
 
@@ -219,3 +220,15 @@ def test_what_is_not_there_is_said_with_what_is(run: Run, report: Path, tmp_path
     assert "its versions: 1 to 1" in run("rollback", "quarterly-report", "7")[1]
     assert "there is no" in run("add", tmp_path / "nowhere")[1]
     assert "is no name of a skill" in run("show", "../../etc")[1]
+
+
+def test_a_terminal_shows_that_a_skill_was_found(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "tea-time.md"
+    file.write_text(make_text("tea-time", "How tea is made for guests."))
+    environment = {**environment, "UNCAGED_LIBRARY": "none"}
+    added = uncaged(environment, "skill", "add", str(file))
+    assert added.stderr == "tea-time is at version 1 (75 characters)\n"
+    done = uncaged(environment, "chat", "make tea for guests")
+    assert "found the skill tea-time" in done.stderr
