@@ -38,6 +38,7 @@ from functions.agent.messages import (
     is_by,
     names_sender,
 )
+from functions.agent.safety.session_usage import list_spenders
 from functions.agent.safety.stop_mark import StopMark, write_mark
 from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.session.document import Document, encode_document, hash_person
@@ -239,7 +240,7 @@ class PersonalData:
         """
         if not self._app.is_root:
             return []
-        scopes = {*map(keys.read_scope, partitions), *self._scan_spenders()}
+        scopes = {*map(keys.read_scope, partitions), *list_spenders(self._kv, self._app.root)}
         owners = {scope.partition("#")[0] for scope in scopes if "#" in scope}
         owners |= {name for name in map(keys.read_agent, partitions) if name}
         root = self._app.name
@@ -265,7 +266,11 @@ class PersonalData:
         begin = keys.session_of(self._app.name, "")
         partitions = frozenset(name for name in stored if keys.read_scope(name).startswith(begin))
         scopes = set(map(keys.read_scope, partitions))
-        spenders = {session for session in self._scan_spenders() if session.startswith(begin)}
+        spenders = {
+            session
+            for session in list_spenders(self._kv, self._app.root)
+            if session.startswith(begin)
+        }
         sessions = {"#".join(scope.split("#")[:2]) for scope in scopes} | spenders
         names = {session: keys.unescape(session.partition("#")[2]) for session in sorted(sessions)}
         ids = {*known_ids}
@@ -432,12 +437,6 @@ class PersonalData:
 
     def _session(self, chat: str) -> str:
         return keys.session_of(self._app.name, chat)
-
-    def _scan_spenders(self) -> set[str]:
-        """Return the sessions that have used tokens, those of all agents of the root."""
-        partition = keys.session_usage(self._app.root, "", "").partition
-        found = (keys.split_usage(sort)[1] for sort, _ in scan_all(self._kv, partition))
-        return {keys.session_of_group(group) for group in found if group}
 
     def _read_links(self) -> dict[str, Sequence[LinkedChat]]:
         begin = f"{keys.escape(self._app.name)}#"

@@ -15,10 +15,10 @@ from functions.agent.ledger.chain import LedgerChain, Row, describe_entry
 from functions.agent.ledger.entry import Entry, hash_name
 from functions.agent.ledger.ledger import Ledger, LedgerCheck
 from functions.agent.policy.proposals import Proposal, describe_decision
+from functions.agent.safety.session_usage import list_spenders
 from functions.agent.session.store import Sessions
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage.kv import KV, keys
-from sigil.storage.kv.update import scan_all
 
 PAGE: Final = 200
 TRIES: Final = 32
@@ -117,11 +117,10 @@ def _scan_chains(kv: KV, sessions: Sessions, agent: str) -> Iterator[LedgerChain
     The sessions are those that ever spent tokens, and that of the machine; the documents of damaged
     ones say nothing.
     """
-    partition = keys.session_usage(keys.root_of(agent), "", "").partition
-    found = (keys.split_usage(sort)[1] for sort, _ in scan_all(kv, partition))
     begin = keys.session_of(agent, "")
-    spenders = {keys.session_of_group(group) for group in found if group.startswith(begin)}
-    for session in (f"{begin}{keys.escape(MACHINE)}", *sorted(spenders)):
+    spenders = list_spenders(kv, keys.root_of(agent))
+    own = sorted(session for session in spenders if session.startswith(begin))
+    for session in (f"{begin}{keys.escape(MACHINE)}", *own):
         try:
             chain = sessions.open(session).document.ledger
         except BackendError:

@@ -15,7 +15,8 @@ from msgspec import DecodeError, Meta, Struct
 from msgspec.json import Decoder
 
 from functions.agent.messages import Count, Number, Usage
-from sigil.storage.kv import Item
+from sigil.storage.kv import KV, Item, keys
+from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import NewerFormat, Shape, Stored
 
 DIGITS: Final = 15
@@ -101,6 +102,15 @@ def read_tokens(item: Item, unreadable: int) -> int:
         return _TOKENS.decode(value).tokens
     except DecodeError:
         return unreadable
+
+
+def list_spenders(kv: KV, root: str) -> set[str]:
+    """Return the sessions (S of the keys) of a root and of all agents below it that have asked the
+    model in the last 400 days.
+    """
+    partition = keys.session_usage(root, "", "").partition
+    found = (keys.split_usage(sort)[1] for sort, _ in scan_all(kv, partition))
+    return {keys.session_of_group(group) for group in found if group}
 
 
 def read_usage(item: Item | None) -> SessionUsage | None:
