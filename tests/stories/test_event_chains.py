@@ -17,12 +17,14 @@ from functions import worker
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.loop import ROUNDS
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.messages import Message
 from functions.agent.posts import Post, ServiceAnswer
 from functions.agent.runs.event_chain import EventChain, load_chain
 from functions.agent.runs.run import Run, format_run, scan_runs
 from functions.agent.runs.tree import build_tree, find_run, format_tree, list_agents
 from functions.agent.services import table
 from functions.agent.services.call_context import Arguments, CallContext
+from functions.agent.session.document import Document
 from functions.cli.trace import show_runs
 from functions.events import HOPS_MOST, Event, Sender, order_of
 from functions.queues.dead_letters import scan_dead_letters
@@ -30,6 +32,7 @@ from functions.wiring import AgentRuntime
 from sigil.storage import aws
 from sigil.storage.kv import keys
 from sigil.storage.kv.dynamodb_table import create_table
+from sigil.storage.stored import dumps
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.fakes.server import Answer, Recorded, json_answer
@@ -307,6 +310,27 @@ def test_an_owner_reads_which_cause_set_off_the_most(
         f"• {event}: 12,000 tokens in {load(chats, event).events} events"
         for event in (FIRST, "telegram:4242:2")
     ]
+
+
+def test_a_spent_chain_asks_nothing_to_shorten_a_history_either(
+    open_ring: Callable[..., Chats], model: PassingModel
+) -> None:
+    chats = open_ring(tokens_per_day=0, chain_tokens=TOKENS, context="summary", llm_window=8_000)
+    kv = chats.runtime.stores.kv
+    sessions = chats.runtime.app.sessions
+    long = [Message("user", f"{number} {'hens ' * 200}") for number in range(60)]
+    session = keys.session_of("main.agent-1", "own:main")
+    for root in ("another", FIRST):
+        opened = sessions.open(session)
+        sessions.save(opened, Document().add(*long))
+        spent = EventChain(events=1, tokens=TOKENS if root == FIRST else 0)
+        kv.put(keys.event_chain("main", root), dumps(spent))
+        chats.runtime.queue.put(replace(make_child(1), id=f"task:{root}", root=root))
+        chats.work_off()
+        assert len(sessions.open(session).document.messages) < len(long)
+    # the chain that had tokens left
+    (asked,) = model.bodies
+    assert "You keep notes for a chat agent" in str(asked["messages"][0])
 
 
 def test_a_forged_event_from_beyond_the_last_hop_is_a_dead_letter(
