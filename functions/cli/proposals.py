@@ -26,6 +26,8 @@ def proposals(
 
     Example: uncaged proposals
     """
+    from functions.agent.sanitize import escape_unseen
+
     with open_agent(switch=True) as (app, _):
         now = app.clock.now()
         found = app.proposals.list_open()
@@ -41,7 +43,8 @@ def proposals(
             state = each.state_at(now)
             until = f"until {format_time(each.until)}" if state == "open" else state
             acts = ", ".join(each.acts)
-            printer.line(f"{each.id}  {until}  {acts}  {each.arguments}  {each.session}  {each.by}")
+            arguments = escape_unseen(each.arguments)
+            printer.line(f"{each.id}  {until}  {acts}  {arguments}  {each.session}  {each.by}")
 
 
 def approve(id: Id, json: Json = False) -> None:

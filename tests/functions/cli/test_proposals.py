@@ -35,10 +35,11 @@ def test_proposals_are_listed_approved_and_denied(
                 by="telegram:7",
                 acts=("call pay",),
                 tool="cap_pay",
-                arguments="{}",
+                arguments='{"to":"a\u202eb"}' if number == 2 else "{}",
             )
         )
     assert "  call pay  {}  telegram:7  telegram:7\n" in run("proposals")
+    assert '{"to":"a\\u202eb"}' in run("proposals")
     assert run("approve", "111111") == "approved: call pay; it goes on in telegram:7\n"
     assert run("deny", "222222") == "denied: call pay\n"
     assert "already" in run("approve", "222222")

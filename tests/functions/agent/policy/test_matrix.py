@@ -38,7 +38,14 @@ POLICIES = {
 EFFECTS = {"+": "allow", "?": "ask", "-": "deny"}
 CODES = {"+": "", "?": "EAPPROVAL", "-": "EPERM"}
 OWNER, MEMBER, GUEST = "telegram:1", "telegram:2", "telegram:3"
-SERVICES = ("read-policy", "remember", "schedule-wakeup", "request-payment")
+SERVICES = (
+    "read-policy",
+    "remember",
+    "schedule-wakeup",
+    "request-payment",
+    "write-file",
+    "read-file",
+)
 FETCH = {
     "name": "fetch-hens",
     "description": "count the hens",
@@ -55,11 +62,21 @@ DOORS = {
         {"amount": 1, "payee": "x"}
         | dict.fromkeys(("purpose", "alternatives", "saving", "risk"), "none"),
     ),
+    "write": ("cap_write_file", {"path": "hens.md", "content": "7"}),
+    "read": ("cap_read_file", {"path": "hens.md"}),
     "net": ("cap_fetch_hens", {}),
     "deploy": ("sigil_deploy", {**FETCH, "name": "cluck", "permissions": {}}),
 }
 """The calls that are acts of other kinds beside `call`."""
-QUERIES = ("what the policy allows", "remember", "remind me", "request a payment", "fetch-hens")
+QUERIES = (
+    "what the policy allows",
+    "remember",
+    "remind me",
+    "request a payment",
+    "fetch-hens",
+    "write-file",
+    "read-file",
+)
 
 
 def read_table() -> dict[tuple[str, str], dict[str, str]]:
