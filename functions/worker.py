@@ -21,8 +21,10 @@ from functions.agent.loop import SAVE_SECONDS
 from functions.agent.schedules.outcome import note_lost_run, note_skipped_run
 from functions.agent.session.store import SessionHandle
 from functions.agent.turn import NeedsIsolation, WorkerBudget, abandon_turn, run_turn
+from functions.agent.workspace.path import RECEIVED
+from functions.agent.workspace.received import has_text_file, keep_received
 from functions.alerts import halt_alert, send_alert
-from functions.channels.base import Busy, Channel
+from functions.channels.base import Busy, Channel, FetchesFiles
 from functions.events import CONSOLIDATION, HOOK_SENDER, HOPS_MOST, PRESS, Event, order_of
 from functions.overheard import keep_message, make_overheard
 from functions.queues.base import Delivery
@@ -374,6 +376,22 @@ def _obey_control(event: Event, runtime: AgentRuntime) -> None:
         send_alert(alert, runtime.notifier)
 
 
+def _keep_files(event: Event, app: App, channel: object) -> Event:
+    """Return a message whose texts are files of its chat, where its sender may read files."""
+    if not isinstance(channel, FetchesFiles):
+        return event
+    role = app.people.find_role(event)
+    gate = app.make_gate(app.load_policies(), role, private=event.private)
+    if gate.denies("read", f"{RECEIVED}/x"):
+        return event
+    session = keys.session_of(app.name, event.session)
+    opened = app.sessions.open(session)
+    if app.sessions.was_seen(opened, event):
+        return event  # nothing of it may come again
+    files = app.open_workspace(session)
+    return keep_received(event, files, channel.fetch)
+
+
 def _run_turn(
     event: Event,
     runtime: AgentRuntime,
@@ -397,6 +415,8 @@ def _run_turn(
     )
     if channel and may_talk and PRESS in event.data:
         channel.acknowledge(event)
+    if may_talk and not spent and has_text_file(event):
+        event = _keep_files(event, runtime.app, channel)
     with _show_typing(channel if may_talk else None, event.session), _lost_body_is_final():
         if spent:
             opened = abandon_turn(event, runtime.app)

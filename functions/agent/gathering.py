@@ -24,6 +24,7 @@ from functions.agent.messages import (
     user_message,
 )
 from functions.agent.session.document import Document, GatheredMessage
+from functions.agent.workspace.received import has_text_file
 from functions.events import Event
 from functions.overheard import OverheardMessage
 
@@ -59,6 +60,7 @@ def list_row(event: Event, waiting: Sequence[Event]) -> list[Event]:
             not (is_message and same_people and for_us)
             or other.looks_like_command
             or unopened.is_all(other)
+            or has_text_file(other)
         ):
             break
         row.append(other)

@@ -321,6 +321,8 @@ def describe_event(event: Event, most: int = QUOTE_LIMIT) -> str:
         label = quote_name(name, FILE_CHARACTERS) if name else "unnamed"
         if kind not in is_read:
             note = unopened.NOTE if unopened.is_closed(attachment) else ""
+            if attachment.get("path"):
+                note = unopened.KEPT.format(path=attachment["path"])
             lines.append(f"[{kind}: {label}{note}]")
     return "\n".join(lines)
 
@@ -364,7 +366,8 @@ def format_overheard(messages: Sequence[OverheardMessage], most: int, zone: str 
 
 
 _FILE_LINE: Final = re.compile(
-    rf"\[[^\[\]]{{1,40}}: (?:unnamed|\"[^\[\]]*\")(?:{re.escape(unopened.NOTE)})?\]"
+    rf"\[[^\[\]]{{1,40}}: (?:unnamed|\"[^\[\]]*\")"
+    rf"(?:{re.escape(unopened.NOTE)}|, kept as [^\[\]]*)?\]"
 )
 """A line of `describe_event` about a file."""
 

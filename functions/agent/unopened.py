@@ -12,13 +12,15 @@ _READABLE: Final = ("sticker",)
 """Kinds whose meaning is given beside the file."""
 NOTE: Final = ", which you cannot open"
 """What the model reads of a file that nobody opens; its sender is told by the runtime."""
+KEPT: Final = ", kept as {path}: read-file reads it"
+"""What the model reads of a text that is a file of the chat by now."""
 SAME_SECONDS: Final = 60.0
 """The photos of an album come as messages of their own, and one sentence is for all of them."""
 
 
 def is_closed(attachment: Mapping[str, object]) -> bool:
     """Return whether nothing of the file can be read."""
-    return attachment.get("kind") not in _READABLE
+    return attachment.get("kind") not in _READABLE and not attachment.get("path")
 
 
 def is_all(event: Event) -> bool:

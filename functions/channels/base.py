@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from functions.events import Button, Event
 from functions.overheard import OverheardMessage
@@ -37,6 +37,16 @@ class Busy(BackendError):
     def __init__(self, message: str, *, source: str = "", retry_after: float | None = None) -> None:
         super().__init__("ERATE", message, source=source)
         self.retry_after = retry_after or 0.0
+
+
+@runtime_checkable
+class FetchesFiles(Protocol):
+    """A platform from which the files of a message can be fetched."""
+
+    def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
+        """Return the bytes of a file that an event names; `UsageError` ETOOBIG for more than
+        `most`, `SigilError` when it cannot be fetched.
+        """
 
 
 class Channel(Protocol):

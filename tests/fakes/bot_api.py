@@ -33,7 +33,7 @@ class BotApi(RecordingServer):
     """`messages` holds the `sendMessage` requests that were accepted, in order, `documents` those
     of `sendDocument`, `photos` those of `sendPhoto`; `webhook` what setWebhook was given.
 
-    `unknown_chats`: those that nobody has opened with the bot. `delivery`: what getWebhookInfo tells beside that, such as `last_error_message`.
+    `sent_files` has what people sent, by the id of the file. `unknown_chats`: those that nobody has opened with the bot. `delivery`: what getWebhookInfo tells beside that, such as `last_error_message`.
     """
 
     def __init__(self, token: str = TOKEN, username: str = "Sigil_Bot") -> None:
@@ -47,6 +47,7 @@ class BotApi(RecordingServer):
         self.delivery: dict[str, Any] = {}
         self.updates: list[dict[str, Any]] = []
         self.unknown_chats: set[int] = set()
+        self.sent_files: dict[str, bytes] = {}
         self._failures: list[Failure] = []
 
     # ---- for tests
@@ -91,6 +92,8 @@ class BotApi(RecordingServer):
 
     def answer(self, request: Recorded) -> Answer:
         prefix, _, method = request.path.partition("?")[0].rpartition("/")
+        if request.path.startswith(f"/file/bot{self.token}/documents/"):
+            return Answer(200, self.sent_files[request.path.rpartition("/")[2]])
         if not prefix.endswith(f"/bot{self.token}"):
             return _refusal(401 if "/bot" in prefix else 404, "Unauthorized")
         with self.changed:
@@ -119,6 +122,7 @@ class BotApi(RecordingServer):
             "getWebhookInfo": self._get_webhook_info,
             "getUpdates": self._get_updates,
             "setMyCommands": self._set_my_commands,
+            "getFile": self._get_file,
         }
         return (
             methods[method](params)
@@ -131,6 +135,14 @@ class BotApi(RecordingServer):
         if scope.get("chat_id") in self.unknown_chats:
             return _refusal(400, "Bad Request: chat not found")
         return _ok(True)
+
+    def _get_file(self, params: dict[str, Any]) -> Answer:
+        """https://core.telegram.org/bots/api#getfile"""
+        body = self.sent_files.get(params["file_id"])
+        if body is None:
+            return _refusal(400, "Bad Request: invalid file_id")
+        path = f"documents/{params['file_id']}"
+        return _ok({"file_id": params["file_id"], "file_size": len(body), "file_path": path})
 
     def _get_me(self, params: dict[str, Any]) -> Answer:
         bot = int(self.token.partition(":")[0])

@@ -24,6 +24,8 @@ UPLOAD_TIMEOUT = 60.0
 MOST_BYTES = 8 * 1024 * 1024
 """Bytes of an answer; a hundred updates stay far below."""
 _SOURCE = "telegram"
+_FILE = "telegram-file"
+"""Marks the request for a file, whose address has the token elsewhere."""
 _JSON = "application/json"
 
 Transport = Callable[[], httpx.BaseTransport]
@@ -107,6 +109,37 @@ class TelegramApi:
         kind = f"multipart/form-data; boundary={boundary}"
         return self._request(method, bytes(body), kind, timeout)
 
+    def download(self, path: str, most: int, *, timeout: float = TIMEOUT) -> bytes:
+        """Return the file at a path that `getFile` told, within `timeout` seconds.
+
+        `UsageError` ETOOBIG for more than `most` bytes, `BackendError` when it does not come.
+        """
+        deadline = time.monotonic() + timeout
+        body = bytearray()
+        try:
+            with self._client.stream(
+                "GET", f"/file/{path}", timeout=timeout * 0.5, extensions={_FILE: True}
+            ) as response:
+                if response.status_code != 200:
+                    raise BackendError(
+                        "EUNAVAILABLE",
+                        f"Telegram answered with status {response.status_code}",
+                        source=_SOURCE,
+                    )
+                for chunk in response.iter_raw():
+                    body += chunk
+                    if len(body) > most:
+                        raise UsageError("ETOOBIG", "the file is too large", source=_SOURCE)
+                    if time.monotonic() > deadline:
+                        raise httpx.ReadError("the file comes too slowly")
+        except httpx.HTTPError as problem:
+            raise BackendError(
+                "EUNAVAILABLE",
+                f"Telegram did not answer ({type(problem).__name__})",
+                source=_SOURCE,
+            ) from None
+        return bytes(body)
+
     def _request(self, method: str, content: bytes, kind: str, timeout: float) -> Json:
         # httpx bounds each wait, not their sum: a body that arrives too slowly is cut off here
         deadline = time.monotonic() + timeout
@@ -144,8 +177,13 @@ class _TokenTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url
-        path, _, method = url.raw_path.rpartition(b"/")
-        signed = url.copy_with(raw_path=path + self._prefix + b"/" + method)
+        if _FILE in request.extensions:
+            base, _, file = url.raw_path.partition(b"/file/")
+            path = base + b"/file" + self._prefix + b"/" + file
+        else:
+            base, _, method = url.raw_path.rpartition(b"/")
+            path = base + self._prefix + b"/" + method
+        signed = url.copy_with(raw_path=path)
         return self._inner.handle_request(
             httpx.Request(
                 request.method,

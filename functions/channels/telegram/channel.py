@@ -8,7 +8,7 @@ from __future__ import annotations
 import hmac
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ POLL_GRACE = 10
 """Seconds that an answer to `getUpdates` may take beyond the time that it waits for an update."""
 _TOKEN = re.compile(r"([0-9]{1,18}):[A-Za-z0-9_-]{1,256}")
 _BOT = re.compile(r"([0-9]{1,18})")
+_FILE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,500}")
 _BASE = re.compile(r"https?://[!-~]{1,1000}")
 
 
@@ -172,6 +173,17 @@ class Telegram:
                 chat = sending.send_part(self.api, here)
                 if number + 1 < len(parts):
                     sent(number + 1)
+
+    def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
+        """Return a file that somebody sent; Telegram gives files of up to 20 MB."""
+        id = as_string(attachment.get("file_id"))
+        found = as_mapping(self.api.call("getFile", {"file_id": id}))
+        path = as_string(found.get("file_path"))
+        if (as_integer(found.get("file_size"), 0) or 0) > most:
+            raise UsageError("ETOOBIG", "the file is too large", source="telegram")
+        if not _FILE_PATH.fullmatch(path) or ".." in path:
+            raise BackendError("EUNAVAILABLE", "Telegram names no file", source="telegram")
+        return self.api.download(path, most)
 
     def show_typing(self, session: str) -> None:
         """Call `sendChatAction`, which Telegram shows for five seconds or until a message comes."""

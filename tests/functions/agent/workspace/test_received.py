@@ -1,0 +1,182 @@
+"""Texts that people send stand in the files of their chat."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions.agent.workspace.path import RECEIVED, parse_path
+from functions.agent.workspace.received import is_text_file, make_name
+from functions.personal_data import PersonalData
+from functions.texts.en import TEXTS as ENGLISH
+from functions.wiring import AgentRuntime
+from sigil.storage.kv import keys
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, call, results, say
+from tests.fakes.server import Answer
+from tests.functions.chats import Chats
+from tests.functions.people import OWNER, platform
+from tests.project.tree import ROOT
+
+GUEST = 66
+
+
+@pytest.fixture
+def chats(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, tmp_path: Path
+) -> Chats:
+    for name in ("files", "write-file", "read-file", "edit-file", "list-files", "diff-file"):
+        shutil.copytree(ROOT / "capabilities" / name, tmp_path / "library" / name)
+    library = str(tmp_path / "library")
+    return Chats(runtime(llm_url=model.url, library=library, **platform(bot)), bot)
+
+
+def document(id: str, name: str, size: int = 10, mime: str = "text/plain") -> dict[str, Any]:
+    return {"file_id": id, "file_name": name, "file_size": size, "mime_type": mime}
+
+
+def list_received(chats: Chats, chat: int = OWNER) -> list[str]:
+    session = keys.session_of("main", f"telegram:{chat}")
+    return [head.path for head in chats.runtime.app.open_workspace(session).scan()]
+
+
+def test_a_text_that_somebody_sends_is_read_by_the_model(
+    chats: Chats, bot: BotApi, model: ScriptedModel
+) -> None:
+    bot.sent_files["f1"] = b"milk, 2\noats, 1\n"
+    model.then(
+        call(("sigil_query", {"query": "read the file that I sent"})),
+        call(("cap_read_file", {"path": "received/list.csv"})),
+        say("milk and oats"),
+    )
+    chats.write(1, "", document=document("f1", "list.csv", mime="text/csv"), caption="what is it?")
+    chats.work_off()
+    first = str(model.bodies[0]["messages"])
+    assert 'list.csv", kept as received/list.csv: read-file reads it]' in first.replace("\\", "")
+    assert "milk, 2" not in first
+    assert '"text":"milk, 2\\noats, 1\\n"' in results(model.bodies[-1])[-1]
+    assert chats.list_texts()[-1] == "milk and oats"
+    assert "cannot open" not in str(chats.list_texts())
+    head = chats.runtime.app.open_workspace(keys.session_of("main", f"telegram:{OWNER}")).require(
+        "received/list.csv"
+    )
+    assert (head.by, head.version) == (f"telegram:{OWNER}", 1)
+
+
+def test_a_text_alone_is_a_message_to_the_model(
+    chats: Chats, bot: BotApi, model: ScriptedModel
+) -> None:
+    bot.sent_files["f1"] = b"hello"
+    model.then(say("thank you"))
+    chats.write(1, "", document=document("f1", "a.txt"))
+    chats.work_off()
+    assert chats.list_texts()[-1] == "thank you"
+    assert list_received(chats) == ["received/a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "mime", "size"),
+    [
+        (b"%PDF-1.7\xff", "a.pdf", "application/pdf", 10),
+        (b"\xff\xfe\x00", "a.txt", "text/plain", 3),
+        (b"a\0b", "a.txt", "text/plain", 3),
+        (b"x", "a.txt", "text/plain", 300_000),
+        (b"x" * 300_000, "a.txt", "text/plain", 10),
+    ],
+)
+def test_what_is_no_text_or_too_large_stays_what_cannot_be_opened(
+    chats: Chats, bot: BotApi, body: bytes, name: str, mime: str, size: int
+) -> None:
+    bot.sent_files["f1"] = body
+    chats.write(1, "", document=document("f1", name, size, mime))
+    chats.work_off()
+    assert chats.list_texts()[-1] == ENGLISH.cannot_open.format(kinds="files")
+    assert list_received(chats) == []
+
+
+def test_a_file_that_does_not_come_keeps_no_message_back(
+    chats: Chats, bot: BotApi, model: ScriptedModel
+) -> None:
+    for number, failure in enumerate((Answer(500), Answer(200, b"no JSON"), Answer(cut=True)), 1):
+        bot.reply(failure, method="getFile")
+        model.then(say(f"answer {number}"))
+        file = document("f1", "a.txt")
+        chats.write(number, "", document=file, caption=f"look {number}")
+        chats.work_off()
+        assert chats.list_texts()[-1].endswith(f"answer {number}")
+        assert "I cannot open files yet" in chats.list_texts()[-1]
+    assert list_received(chats) == []
+
+
+def test_what_guests_send_is_not_fetched(chats: Chats, bot: BotApi) -> None:
+    bot.sent_files["f1"] = b"hello"
+    chats.write(1, "", GUEST, document=document("f1", "a.txt"))
+    chats.work_off()
+    assert bot.calls("getFile") == []
+    assert list_received(chats, GUEST) == []
+
+
+def test_a_message_that_was_handled_or_erased_brings_no_file_again(
+    chats: Chats, bot: BotApi, model: ScriptedModel
+) -> None:
+    bot.sent_files["f1"] = b"hello"
+    model.then(say("ok"))
+    chats.write(1, "", document=document("f1", "a.txt"))
+    chats.work_off()
+    chats.write(1, "", document=document("f1", "a.txt"))
+    chats.work_off()
+    assert len(bot.calls("getFile")) == 1
+
+    runtime = chats.runtime
+    personal = PersonalData(runtime.app, runtime.stores.artifacts)
+    personal.erase(personal.find(f"telegram:{OWNER}"))
+    assert list_received(chats) == []
+    chats.write(2, "", document=document("f1", "a.txt"))
+    chats.work_off()
+    assert list_received(chats) == []
+
+
+def test_the_same_name_again_is_another_version(
+    chats: Chats, bot: BotApi, model: ScriptedModel
+) -> None:
+    for number in (1, 2):
+        bot.sent_files[f"f{number}"] = b"%d" % number
+        model.then(say("ok"))
+        chats.write(number, "", document=document(f"f{number}", "a.txt"))
+        chats.work_off()
+    files = chats.runtime.app.open_workspace(keys.session_of("main", f"telegram:{OWNER}"))
+    assert [each.version for each in files.list_versions("received/a.txt")] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("notes.md", "notes.md"),
+        ("../../etc/passwd.txt", "etc_passwd.txt"),
+        ("a\\b:c*?.csv", "a_b_c__.csv"),
+        ("  .hidden.txt", "hidden.txt"),
+        ("文件 一.md", "文件 一.md"),
+        ("cafe\u0301.txt", "café.txt"),
+        ("a\u202etxt.md", "atxt.md"),
+        ("x" * 300 + ".txt", "x" * 80 + ".txt"),
+        ("con.txt", ""),
+        ("", ""),
+        ("....", ""),
+    ],
+)
+def test_a_name_from_outside_becomes_one_that_a_file_may_have(name: str, kept: str) -> None:
+    made = make_name(name, b"body")
+    assert parse_path(f"{RECEIVED}/{made}")
+    assert made == (kept or "230d8358dc8e.txt")
+
+
+def test_only_documents_that_say_so_are_texts() -> None:
+    text = {"kind": "document", "file_id": "f", "name": "a.md", "size": 5, "mime": ""}
+    assert is_text_file(text)
+    assert is_text_file({**text, "name": "a", "mime": "application/json"})
+    for other in ({"kind": "photo"}, {"file_id": ""}, {"name": "a.exe"}, {"size": 10**9}):
+        assert not is_text_file({**text, **other})
