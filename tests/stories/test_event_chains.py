@@ -78,7 +78,8 @@ class PassingModel(ScriptedModel):
             return call(("sigil_query", {"query": "pass it on"})) if "tools" in body else say("no")
         if body["messages"][-1]["role"] == "tool" and "has it" in body["messages"][-1]["content"]:
             return say("I passed it on")
-        if "ELIMIT" in body["messages"][-1]["content"]:
+        last = body["messages"][-1]["content"]
+        if "ELIMIT" in last or "Your last tool call failed" in last:
             return say("it ends with me")
         return call(("cap_pass_on", {}))
 
@@ -226,27 +227,48 @@ def test_nine_agents_that_mail_each_other_for_ever_end_after_sixteen_of_them(
 def test_a_chain_that_has_used_its_tokens_ends_and_its_senders_read_the_limit(
     open_ring: Callable[..., Chats], model: PassingModel
 ) -> None:
-    chats = open_ring(tokens_per_day=0, chain_tokens=12 * TOKENS)
+    chats = open_ring(tokens_per_day=0, chain_tokens=13 * TOKENS)
     chats.write(1, "pass it on")
     chats.work_off()
     chain = load(chats)
-    assert chain.tokens == TOKENS * len(model.bodies) == 12 * TOKENS
+    assert chain.tokens == TOKENS * len(model.bodies) == 13 * TOKENS
     assert_nothing_is_left(chats)
-    stopped = [run for run in list_runs(chats) if run.outcome == "stopped"]
-    assert [run.why for run in stopped] == ["chain"]
-    lines = "\n".join(format_tree(build_tree(chats.runtime.stores.kv, ["main"], stopped[0])))
-    assert "the limit of chain ends it: safe_stop (12,000 of 12,000 tokens, " in lines
-    assert "UNCAGED_CHAIN_TOKENS)" in lines
-    told = [text for text in chats.list_texts() if "ELIMIT" in text]
-    assert told == [
-        "I stop here (ELIMIT): everything that one cause sets off may use 12,000 tokens together,"
-        " and this has used 12,000. The setting is UNCAGED_CHAIN_TOKENS."
-    ]
+    (refused,) = list_refusals(model)
+    assert "13,000 tokens together (UNCAGED_CHAIN_TOKENS), and this has used 11,000" in refused
+    assert {run.outcome for run in list_runs(chats)} == {"said"}
+    assert chats.list_texts()[-1].startswith("it ends with me")
     # the next message is another cause
     asked = len(model.bodies)
     chats.write(2, "again")
     chats.work_off()
-    assert len(model.bodies) == asked + 12
+    assert len(model.bodies) == asked + 13
+
+
+def test_work_that_comes_when_its_chain_has_used_its_tokens_says_so_and_asks_nothing(
+    open_ring: Callable[..., Chats], model: PassingModel
+) -> None:
+    chats = open_ring(tokens_per_day=0, chain_tokens=12 * TOKENS)
+    kv = chats.runtime.stores.kv
+    kv.put(keys.event_chain("main", FIRST), dumps(EventChain(events=1, tokens=12 * TOKENS)))
+    Mailbox(kv, "main.agent-1").deliver(Mail("1", "agent-9", "pass it on", time.time()))
+    chats.runtime.queue.put(replace(make_child(1), kind="mail", text=""))
+    chats.work_off()
+    assert not model.bodies
+    assert_nothing_is_left(chats)
+    (stopped,) = [run for run in list_runs(chats) if run.kind == "mail"]
+    assert (stopped.outcome, stopped.why) == ("stopped", "chain")
+    lines = "\n".join(format_tree(build_tree(kv, ["main"], stopped)))
+    assert "the limit of chain ends it: safe_stop (12,000 of 12,000 tokens, " in lines
+    assert "UNCAGED_CHAIN_TOKENS)" in lines
+    assert chats.list_texts() == [
+        "I stop here (ELIMIT): everything that one cause sets off may use 12,000 tokens together,"
+        " and this has used 12,000. The setting is UNCAGED_CHAIN_TOKENS."
+    ]
+    # the agent's history has the mail, with why nothing came of it
+    session = keys.session_of("main.agent-1", "own:main")
+    *_, mail, told = chats.runtime.app.sessions.open(session).document.messages
+    assert "<inbox>" in mail.content
+    assert "ELIMIT" in told.content
 
 
 def test_a_post_beyond_the_budget_is_refused_before_it_changes_anything(
@@ -294,6 +316,7 @@ def test_an_owner_reads_which_cause_set_off_the_most(
     for number in (1, 2):
         chats.write(number, "pass it on")
         chats.work_off()
+    asked = len(model.bodies)
     # a message that set off nothing is none of them
     model.plan = lambda body: say("hello")  # type: ignore[method-assign]
     chats.write(3, "hello")
@@ -307,7 +330,7 @@ def test_an_owner_reads_which_cause_set_off_the_most(
     told = chats.list_texts()[-1]
     _, chains = told.split("The most that one cause set off, in all agents:")
     assert sorted(chains.split("\n")[1:]) == [
-        f"• {event}: 12,000 tokens in {load(chats, event).events} events"
+        f"• {event}: {TOKENS * asked // 2:,} tokens in {load(chats, event).events} events"
         for event in (FIRST, "telegram:4242:2")
     ]
 

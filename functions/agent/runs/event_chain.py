@@ -144,17 +144,23 @@ class ChainBudget:
         return chain if chain.tokens >= self.most else None
 
     def require_room(self) -> None:
-        """Raise `ToolError` ELIMIT when the chain has used up its tokens: the turn that is followed
-        may set off nothing more.
+        """Raise `ToolError` ELIMIT when the turn that is followed may set off nothing more.
+
+        What is left has to be enough for two requests like those of the turn: its own answer, and
+        the first one of whoever it sets off. So the sender reads of the limit, and no other agent
+        begins for nothing.
         """
-        if self.most <= 0 or self._turn is None:
+        turn = self._turn
+        if self.most <= 0 or turn is None:
             return
-        chain = self._count(self._turn)
-        if chain.tokens >= self.most:
+        chain = self._count(turn)
+        needed = 2 * turn.usage.counted / max(turn.rounds, 1)
+        if self.most - chain.tokens <= needed:
             raise ToolError(
                 "ELIMIT",
                 f"everything that one cause sets off may use {self.most:,} tokens together"
-                f" ({SETTING}), and this has used {chain.tokens:,}",
+                f" ({SETTING}), and this has used {chain.tokens:,}: too few are left to set off"
+                " another agent",
                 suggestion="finish it here, or tell the person what is left to do",
             )
 
