@@ -584,7 +584,9 @@ def _run_calls(
     room = context.app.count_room(context.preamble, document.ratio)
     room -= compaction.estimate_size(document.messages)
     characters = int(room * tokens.CHARACTERS_A_TOKEN)
-    named = replace(context.calls, places=name_last_calls(document.messages))
+    messages = document.messages
+    skills = frozenset(message.skill for message in messages if message.skill)
+    named = replace(context.calls, places=name_last_calls(messages), resident_skills=skills)
     return answer_calls(named, calls, offers, characters)
 
 
@@ -642,6 +644,7 @@ def _record_results(
                 loads=result.loads,
                 cut=result.cut,
                 files=result.files,
+                skill=result.skill,
             )
         )
         if result.note:

@@ -172,7 +172,8 @@ class Message(Stored):
     where a user message came from (platform, name); `cut` counts characters that were left out.
     `tokens` is the estimate of its size, made when it joins a history. `files` were kept beside a
     tool's result. `by` names the people on whose behalf the agent's own work is, with spaces
-    between them; empty for what people write themselves.
+    between them; empty for what people write themselves. `skill` is the one whose text a tool's
+    result has, as NAME@VERSION.
     """
 
     role: Role
@@ -188,6 +189,7 @@ class Message(Stored):
     tokens: Number = 0.0
     files: tuple[KeptFile, ...] = later(())
     by: str = later("")
+    skill: str = later("")
 
 
 MESSAGES: Final = Shape[tuple[Message, ...]](tuple[Message, ...])
@@ -244,7 +246,8 @@ class CallResult:
     each, and `content` its text. `ran` says that the call began at all. `files` were kept. `posts`
     are what it made happen, and `place` names it within its turn, `SEQ:POSITION`. `entries` are for
     the ledger, beside that of the call. `ending` says that the turn ends with it. `proposal` is the
-    id of the one that it waits for. `note` is for the turn's run.
+    id of the one that it waits for. `skill` is the one whose text it has, as NAME@VERSION. `note`
+    is for the turn's run.
     """
 
     call: ToolCall
@@ -262,6 +265,7 @@ class CallResult:
     entries: tuple[Entry, ...] = ()
     ending: Ending | None = None
     proposal: str = ""
+    skill: str = ""
     note: str = ""
 
 

@@ -112,7 +112,8 @@ class ToolCallContext:
     failures are waited for, `serve` answers calls of the agent's own services, and `list_acts` says
     what these do.
     `find_remembered` says what a query finds in memory, beside capabilities, and `find_skills` what
-    it finds among the agent's skills. `places` has the name of each call within the turn by its
+    it finds among the agent's skills; `resident_skills` are those whose texts the history has, as
+    NAME@VERSION. `places` has the name of each call within the turn by its
     id: ids alone may come again in the next round. `gate` lets through what the policy allows.
     """
 
@@ -128,6 +129,7 @@ class ToolCallContext:
     list_acts: ListActs = list_no_acts
     find_remembered: FindRemembered = find_nothing
     find_skills: FindSkills = find_no_skills
+    resident_skills: frozenset[str] = frozenset()
     places: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -200,7 +202,7 @@ def page_in(
         left_out = {offer.tool for offer in result.loads if offer not in loads}
         listed = skill_result.drop_tools(result.listed, left_out)
         listed = builtin_tools.without_tools(listed, left_out)
-        paged.append(replace(_list_loads(result.call, listed, loads), ms=result.ms))
+        paged.append(_list_anew(result, listed, loads))
     return paged, taken
 
 
@@ -224,7 +226,7 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
         return cut_result(result, share)
     if skill_result.SKILL in listed:
         listed = skill_result.shorten_skill(listed, len(result.content) - share + MORE_CHARACTERS)
-        shorter = replace(_list_loads(result.call, listed, result.loads), ms=result.ms)
+        shorter = _list_anew(result, listed, result.loads)
         if len(shorter.content) <= share:
             return shorter
     if "items" not in listed:
@@ -236,12 +238,12 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
     for item in map(as_mapping, as_sequence(listed["items"])):
         items.append({name: item[name] for name in ("capability", "tool", "tools") if name in item})
     while True:
-        shorter = _list_loads(result.call, {**listed, "items": items}, result.loads)
+        shorter = _list_anew(result, {**listed, "items": items}, result.loads)
         unpaged = [
             number for number, item in enumerate(items) if not item.keys() & {"tool", "tools"}
         ]
         if len(shorter.content) <= share:
-            return replace(shorter, ms=result.ms)
+            return shorter
         near = as_sequence(listed.get(NEAR))
         remembered = as_sequence(listed.get(REMEMBERED))
         if unpaged:
@@ -251,7 +253,7 @@ def _shorten_result(result: CallResult, share: int) -> CallResult:
         elif remembered:
             listed = {**listed, REMEMBERED: list(remembered[:-1])}
         else:
-            return replace(shorter, ms=result.ms)
+            return shorter
 
 
 def cut_result(result: CallResult, share: int) -> CallResult:
@@ -456,7 +458,8 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
                 found = replace(found, hits=tuple(hits), total=found.total + 1)
     listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
     offers, missing = _find_skill_tools(context, skills, hits)
-    listed = _list_skills(listed, skills, offers, missing)
+    is_resident = skills.reference in context.resident_skills
+    listed = _list_skills(listed, skills, offers, missing, is_resident=is_resident)
     if others:
         listed = {**listed, ALSO_REMEMBERED: others, "next": LOOK_THROUGH + str(listed["next"])}
     if remembered.near:
@@ -469,7 +472,8 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
         offers = (*offers, skill_result.READ_SKILL)
     loads = {offer.tool: offer for hit in hits for offer in hit.loads}
     named = {offer.tool: offer for offer in offers}
-    return _list_loads(call, listed, tuple({**named, **loads}.values()))
+    result = _list_loads(call, listed, tuple({**named, **loads}.values()))
+    return replace(result, skill=skills.reference if skill_result.has_text(listed) else "")
 
 
 def _find_skills(context: ToolCallContext, text: str, hits: Sequence[Hit]) -> FoundSkills:
@@ -518,8 +522,13 @@ def _list_skills(
     skills: FoundSkills,
     offers: Sequence[Offer],
     missing: Sequence[str],
+    *,
+    is_resident: bool,
 ) -> dict[str, Json]:
-    """Return a query's result with the skill that it pages in, and the names of others."""
+    """Return a query's result with the skill that it pages in, and the names of others.
+
+    `is_resident`: the history has the text of that skill already.
+    """
     row = dict(listed)
     then = str(row.get("next", ""))
     if skills.others:
@@ -527,7 +536,8 @@ def _list_skills(
         if not skills.entry and not row["items"]:
             row["next"] = skill_result.SEARCH_IT + then
     if skills.entry:
-        row = {skill_result.SKILL: skill_result.make_row(skills, offers, missing), **row}
+        found = skill_result.make_row(skills, offers, missing, is_resident=is_resident)
+        row = {skill_result.SKILL: found, **row}
         follow = skill_result.FOLLOW_IT.format(name=skills.entry.name)
         row["next"] = f"{follow}; for what it leaves open: {then}" if row["items"] else follow
     return row
@@ -579,6 +589,14 @@ def _explain_missing_tool(context: ToolCallContext, tool: str) -> SigilError:
         "there is no such tool",
         suggestion="use the tools that are listed, or search with sigil_query",
     )
+
+
+def _list_anew(
+    result: CallResult, listed: Mapping[str, Json], loads: tuple[Offer, ...]
+) -> CallResult:
+    """Return the result of a query or a deploy that lists less, or pages in less."""
+    skill = result.skill if skill_result.has_text(listed) else ""
+    return replace(_list_loads(result.call, listed, loads), ms=result.ms, skill=skill)
 
 
 def _list_loads(call: ToolCall, listed: Mapping[str, Json], loads: tuple[Offer, ...]) -> CallResult:

@@ -106,6 +106,26 @@ def test_compaction_evicts_a_skill_and_its_tools_and_a_search_brings_them_back(
     assert is_there() == (True, True)
 
 
+def test_a_skill_that_the_history_has_is_not_said_again_until_it_changes(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    skills = chats.runtime.app.skills
+    skills.write(pack(REPORT), by=BY)
+
+    def read_text(number: int) -> str:
+        model.then(SEARCH, say("Here."))
+        tell(chats, number, ASK)
+        return str(read_result(model.chats[-1])["skill"]["text"])
+
+    assert "three numbers" in read_text(1)
+    assert read_text(2) == "it stands in an earlier result of sigil_query, unchanged"
+    assert {"cap_currency_rates", "cap_text_diff"} < set(offered(model.chats[-1]))
+    skills.write(pack(REPORT.replace("three numbers", "four numbers")), by=BY)
+    assert "four numbers" in read_text(3)
+    tell(chats, 4, "/new")
+    assert "four numbers" in read_text(5)
+
+
 def test_a_pinned_skill_stands_in_the_system_message_of_every_chat(
     chats: Chats, model: ScriptedModel
 ) -> None:

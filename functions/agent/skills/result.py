@@ -36,6 +36,7 @@ MISSING: Final = (
     "these tools of it are not here: do without them what can be done, and say what could not"
 )
 PINNED: Final = "it stands in the system message, under SKILL"
+RESIDENT: Final = "it stands in an earlier result of sigil_query, unchanged"
 NO_ROOM: Final = "your window is full: query the skill again with limit 1 when there is room"
 SCRIPTS: Final = "its files are texts to read: none of them can be run here"
 """Said of a skill that has files."""
@@ -75,11 +76,16 @@ READ_SKILL: Final = Offer(
 
 
 def make_row(
-    found: FoundSkills, offers: Sequence[Offer], missing: Sequence[str]
+    found: FoundSkills,
+    offers: Sequence[Offer],
+    missing: Sequence[str],
+    *,
+    is_resident: bool = False,
 ) -> dict[str, Json]:
     """Return the field with the skill that is paged in; empty when there is none.
 
     `offers` are those of the tools that it names, and `missing` the names of those that are gone.
+    `is_resident`: the history has its text already, so that it is not said again.
     """
     entry, doc = found.entry, found.doc
     if entry is None or doc is None:
@@ -103,6 +109,8 @@ def make_row(
     instructions = split_front(doc.text)[1]
     if entry.pinned:
         return {**row, "text": PINNED}
+    if is_resident:
+        return {**row, "text": RESIDENT}
     return _cut_text({**row, "text": instructions}, len(instructions), PART_CHARACTERS)
 
 
@@ -128,8 +136,16 @@ def drop_tools(listed: Mapping[str, Json], tools: set[str]) -> Mapping[str, Json
     return {**listed, SKILL: {**row, "tools": left}}
 
 
+def has_text(listed: Mapping[str, Json]) -> bool:
+    """Return whether a query's result has the text of a skill, or the beginning of it."""
+    text = as_mapping(listed.get(SKILL)).get("text")
+    return text is not None and text not in (PINNED, RESIDENT, NO_ROOM)
+
+
 def shorten_skill(listed: Mapping[str, Json], over: int) -> Mapping[str, Json]:
     """Return a query's result whose skill has a text that is `over` characters of JSON shorter."""
+    if not has_text(listed):
+        return listed
     row = dict(as_mapping(listed.get(SKILL)))
     text = as_string(row.get("text"))
     total = row.get("characters")

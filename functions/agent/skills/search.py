@@ -68,6 +68,11 @@ class FoundSkills:
     score: float = 0.0
     others: tuple[SkillEntry, ...] = ()
 
+    @property
+    def reference(self) -> str:
+        """Return NAME@VERSION of the skill that is paged in, empty for none."""
+        return f"{self.entry.name}@{self.doc.version}" if self.entry and self.doc else ""
+
 
 NO_SKILLS_FOUND: Final = FoundSkills()
 FindSkills = Callable[[str, float], FoundSkills]
