@@ -18,6 +18,7 @@ from functions.agent.runs.run import save_run
 from functions.agent.schedules.heartbeat import make_heartbeat
 from functions.agent.schedules.schedule import HEARTBEAT, Run, Schedule, Schedules
 from functions.agent.schedules.when import When
+from functions.agent.workspace.files import REMOVED_SECONDS, Workspace, Writer
 from functions.events import CONSOLIDATION, Event
 from functions.local import QueueWorkers
 from functions.queues.dead_letters import give_up, scan_dead_letters
@@ -28,6 +29,7 @@ from functions.wiring import AgentRuntime
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV
+from sigil.storage.stored import dumps
 from sigil.wiring import Stores
 from tests.fakes.bot_api import BotApi
 from tests.functions.people import OWNER, platform
@@ -236,3 +238,37 @@ def test_on_aws_what_was_spent_is_summed_up_by_the_days_of_the_deployment(
     scheduler.handler({}, None)
     folded = [sort.partition("#")[0] for sort, _ in kv.scan("spent#main") if sort[-1] != "#"]
     assert folded == [day.isoformat()]
+
+
+def test_once_a_day_a_tick_sweeps_the_files_of_the_agent_and_of_those_below_it(
+    kv: KV, work: StoreQueue, clock: Clock
+) -> None:
+    stores = Stores(kv, MemoryArtifacts())
+    scopes = ("main", "main.alice", keys.session_of("main", "telegram:42"))
+    for scope in (*scopes, "another"):
+        files = Workspace(kv, stores.artifacts, scope, clock)
+        made = files.write("a", b"text", Writer("telegram:1"))
+        orphan = replace(made, version=9, before=1)  # a crash came before its head
+        kv.put(keys.workspace_version(scope, "a", 9), dumps(orphan))
+    clock.now += DAY + 1
+    scheduler.tick(stores, work, "main", clock)
+    left = [scope for scope in scopes if kv.get(keys.workspace_version(scope, "a", 9))]
+    assert left == []
+    assert kv.get(keys.workspace_version("another", "a", 9))
+    for scope in scopes:
+        assert Workspace(kv, stores.artifacts, scope, clock).read("a").body == b"text"
+
+
+def test_files_that_cannot_be_read_keep_no_tick_from_its_work(
+    kv: KV, work: StoreQueue, clock: Clock
+) -> None:
+    stores = Stores(kv, MemoryArtifacts())
+    for scope in ("main", "main.alice"):
+        files = Workspace(kv, stores.artifacts, scope, clock)
+        files.write("a", b"text", Writer("telegram:1"))
+        files.remove("a", Writer("telegram:1"))
+    kv.put(keys.workspace_file("main", "a"), b"no head")
+    clock.now += REMOVED_SECONDS + 1
+    scheduler.tick(stores, work, "main", clock)
+    assert kv.get(keys.workspace_file("main", "a"))
+    assert kv.get(keys.workspace_file("main.alice", "a")) is None

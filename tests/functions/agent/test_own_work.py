@@ -14,7 +14,8 @@ from functions import worker
 from functions.agent.commands.control import halt
 from functions.agent.loop import ROUND_SECONDS
 from functions.agent.mailbox import Mail, Mailbox
-from functions.agent.messages import SAID_NOTE, SCHEDULED_NOTE
+from functions.agent.management.files import PeoplesFiles
+from functions.agent.messages import SAID_NOTE, SCHEDULED_NOTE, SILENT
 from functions.backup.archive import ArchiveReader
 from functions.backup.format import HEADS
 from functions.backup.restoring import NO_SECRETS, restore_backup, verify_backup
@@ -300,3 +301,23 @@ def test_a_backup_has_what_a_turn_posted_while_it_was_made(
     assert [b"the report" in item.value for _, item in said] == [True]
     assert "main#own?work" in [name for name, _ in restored.scan(keys.READY_WORK)]
     assert keys.session_of("main", BY) in [name for name, _ in restored.scan(keys.READY)]
+
+
+def test_its_own_work_is_told_which_files_an_owner_has_changed(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    app = chats.runtime.app
+    people = PeoplesFiles(app.kv, app.open_workspace("main"), "http:admin")
+    people.write("todo.md", b"- call Bob")
+    group = PeoplesFiles(
+        app.kv, app.open_workspace(keys.session_of("main", "telegram:-100")), "terminal:local"
+    )
+    group.write("minutes.md", b"x")
+    model.then(say(SILENT), say(SILENT), say(SILENT))
+    run(chats, work(1))
+    assert "- todo.md: written, now version 1, by http:admin" in str(model.bodies[-1]["messages"])
+    assert "minutes.md" not in str(model.bodies[-1]["messages"])
+    run(chats, work(2, session="own:w-1", data={"home": "telegram:-100"}))
+    told = str(model.bodies[-1]["messages"])
+    assert "minutes.md: written" in told
+    assert "todo.md" not in told
