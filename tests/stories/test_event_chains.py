@@ -17,6 +17,7 @@ from functions import worker
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.loop import ROUNDS
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.management.runs import show_run
 from functions.agent.messages import Message
 from functions.agent.posts import Post, ServiceAnswer
 from functions.agent.runs.event_chain import EventChain, load_chain
@@ -216,6 +217,9 @@ def test_nine_agents_that_mail_each_other_for_ever_end_after_sixteen_of_them(
     assert {run.id for run in tree.walk()} == {run.id for run in runs}
     lines = "\n".join(format_tree(tree))
     assert "the limit of chain-hops: it may set off no other agent" in lines
+    served = show_run(chats.runtime.app, FIRST, with_texts=False)
+    counted = {"event": FIRST, "events": len(runs), "at_work": 0, "tokens": chain.tokens}
+    assert served["chain"] == counted
     monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
     show_runs(FIRST, follow=False, json=False)
     shown = capsys.readouterr().out
