@@ -198,9 +198,12 @@ def choose_stricter(decisions: Iterable[Decision]) -> Decision:
 
 
 def is_plain_path(path: str) -> bool:
-    """Return whether a path names one file, and no step of it leads elsewhere."""
-    steps = path.split("/")
-    return _PATH.fullmatch(path) is not None and not {".", ".."}.intersection(steps)
+    """Return whether a path names one file, and no step of it leads elsewhere or looks like
+    another one.
+    """
+    if not _PATH.fullmatch(path):
+        return False
+    return all(step not in (".", "..") and step == step.strip() for step in path.split("/"))
 
 
 def close_policy(reason: str) -> Policy:

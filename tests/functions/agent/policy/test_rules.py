@@ -59,6 +59,7 @@ def policy_of(*rules: str, preset: str = "standard") -> Policy:
         (("allow member write *",), NIGHT, Act("write", "/etc/passwd"), "deny"),
         (("allow member write notes/*",), NIGHT, Act("write", " notes/a.md"), "deny"),
         (("allow member write *",), NIGHT, Act("write", "a%2e/b"), "deny"),
+        (("deny member write notes/*",), NIGHT, Act("write", "notes /a.md"), "deny"),
     ],
 )
 def test_the_rule_that_names_more_counts(
