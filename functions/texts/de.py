@@ -190,6 +190,7 @@ class German(Texts):
         "Erledigt: Die Richtlinie hat jetzt Version {version}. Sie gilt ab der nächsten Nachricht."
     )
     policy_preset = "Meine Richtlinie ist die Vorlage `{name}`, und diese Regeln gehen ihr vor:"
+    policy_preset_alone = "Meine Richtlinie ist die Vorlage `{name}`, ohne weitere Regeln."
     policy_spending = "Grenzen: {payment} je Zahlung, {day} am Tag, {task} je Aufgabe."
     policy_how = (
         "`/policy deny guest call web-search` fügt eine Regel hinzu, `/policy drop N` nimmt eine"

@@ -134,6 +134,7 @@ class Texts:
     policy_never_changed = "The policy was never changed."
     policy_changed = "Done: the policy is at version {version}. It counts from the next message on."
     policy_preset = "My policy is the preset `{name}`, with these rules before it:"
+    policy_preset_alone = "My policy is the preset `{name}`, without rules of its own."
     policy_spending = "Caps: {payment} a payment, {day} a day, {task} a task."
     policy_how = (
         "`/policy deny guest call web-search` adds a rule, `/policy drop N` takes one out,"

@@ -142,6 +142,7 @@ class Chinese(Texts):
     policy_never_changed = "策略从来没有改过。"
     policy_changed = "好了：策略现在是第 {version} 版，从下一条消息起生效。"
     policy_preset = "我的策略是预设 `{name}`，在它之前先看这些规则："
+    policy_preset_alone = "我的策略是预设 `{name}`，没有另外的规则。"
     policy_spending = "上限：每笔 {payment}，每天 {day}，每个任务 {task}。"
     policy_how = (
         "`/policy deny guest call web-search` 加一条规则，`/policy drop N` 去掉一条，"

@@ -75,8 +75,9 @@ def _answer(call: CommandCall) -> str:
 
 def _describe(call: CommandCall, policy: Policy) -> str:
     texts = call.texts
-    lines = [texts.policy_preset.format(name=policy.preset)]
     rules = list_own_rules(policy)
+    first = texts.policy_preset if rules else texts.policy_preset_alone
+    lines = [first.format(name=policy.preset)]
     lines += [f"{number}. `{rule}`" for number, rule in enumerate(rules, 1)]
     caps = policy.spending
     if caps.payment:

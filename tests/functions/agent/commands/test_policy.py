@@ -15,12 +15,14 @@ from tests.functions.agent.talk import tell
 
 
 def test_an_owner_changes_the_policy_in_a_private_chat(home: AgentRuntime) -> None:
-    assert tell(home, "/policy")[0].startswith("My policy is the preset `standard`")
+    first = "My policy is the preset `standard`, without rules of its own."
+    assert tell(home, "/policy")[0].splitlines()[0] == first
     assert tell(home, "/policy history") == ["The policy was never changed."]
     done = "Done: the policy is at version {}. It counts from the next message on."
     assert tell(home, "/policy deny guest call web-search") == [done.format(1)]
     assert tell(home, "/policy Ask owner,member deploy *") == [done.format(2)]
     shown = tell(home, "/policy")[0].splitlines()
+    assert shown[0] == "My policy is the preset `standard`, with these rules before it:"
     assert shown[1:3] == ["1. `ask owner,member deploy *`", "2. `deny guest call web-search`"]
     (policy,) = home.app.load_policies()
     assert decide(policy, make_actor("owner"), Act("deploy", "x")).effect == "ask"
