@@ -1,4 +1,4 @@
-"""The owner's door over HTTP: halt, unlock, status, schedules, skills, files, sessions, runs and
+"""The owner's door over HTTP: halt, unlock, status, schedules, documents, skills, files, sessions, runs and
 the ledger. All of it needs the admin token.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
@@ -21,7 +21,7 @@ from functions.agent.agent_directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import is_name, join_name, read_agent
 from functions.agent.app import App
 from functions.agent.commands import control, status
-from functions.agent.management import files, ledger, runs, sessions, skills, wakeups
+from functions.agent.management import files, knowledge, ledger, runs, sessions, skills, wakeups
 from functions.agent.management.files import PeoplesFiles
 from functions.agent.policy.document import describe_policy, open_versions
 from functions.agent.policy.proposals import Proposal
@@ -78,9 +78,9 @@ Act = Callable[[AdminDeps, Target], dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
-class WakeupRequest:
-    """A request about schedules: the agent whose they are, the id in its path, its parameters and
-    its body, and the name that makes its repeats the same request.
+class AgentRequest:
+    """A request about schedules or documents: the agent whose they are, the id in its path, its
+    parameters and its body, and the name that makes its repeats the same request.
     """
 
     app: App
@@ -91,7 +91,7 @@ class WakeupRequest:
     name: str
 
 
-Answer = Callable[[WakeupRequest], Response]
+Answer = Callable[[AgentRequest], Response]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
 
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
-    /status?session= or ?agent=, those of schedules under /wakeups, of skills under /skills and of
-    files under /files/{agent}, GET /runs and /runs/{id}, POST /runs/{id}/stop, and GET /sessions
-    and /ledger.
+    /status?session= or ?agent=, those of schedules under /wakeups, of documents under /kb, of
+    skills under /skills and of files under /files/{agent}, GET /runs and /runs/{id}, POST
+    /runs/{id}/stop, and GET /sessions and /ledger.
 
     `open_deps` is called by each request.
     """
@@ -135,15 +135,15 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
         # plain routes: see functions/webhook.py
         routes.add_route(path, endpoint, methods=[method])
 
-    def add_wakeup_route(method: str, path: str, answer: Answer) -> None:
+    def add_agent_route(method: str, path: str, answer: Answer) -> None:
         async def endpoint(request: Request) -> Response:
             try:
                 deps = await run_in_threadpool(open_deps)
                 require_admin(await admit_request(request, deps.gate), "does this")
                 text = b""
-                if method in ("POST", "PATCH"):
+                if method in ("POST", "PATCH", "PUT"):
                     text = await read_checked_body(request, BODY_BYTES)
-                return await run_in_threadpool(_answer_wakeups, deps, request, text, answer)
+                return await run_in_threadpool(_answer_for_agent, deps, request, text, answer)
             except SigilError as problem:
                 return failure_response(problem)
 
@@ -220,13 +220,19 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
 
     # an API of AWS takes nothing behind an id that may have slashes
     routes.add_route("/runs/{id:path}", stop_run, methods=["POST"])
-    add_wakeup_route("GET", "/wakeups", _list_wakeups)
-    add_wakeup_route("POST", "/wakeups", _make_wakeup)
-    add_wakeup_route("GET", "/wakeups/{id}", _show_wakeup)
-    add_wakeup_route("PATCH", "/wakeups/{id}", _change_wakeup)
-    add_wakeup_route("DELETE", "/wakeups/{id}", _drop_wakeup)
-    add_wakeup_route("POST", "/wakeups/{id}/run", _run_wakeup)
-    add_wakeup_route("GET", "/wakeups/{id}/runs", _list_wakeup_runs)
+    add_agent_route("GET", "/wakeups", _list_wakeups)
+    add_agent_route("POST", "/wakeups", _make_wakeup)
+    add_agent_route("GET", "/wakeups/{id}", _show_wakeup)
+    add_agent_route("PATCH", "/wakeups/{id}", _change_wakeup)
+    add_agent_route("DELETE", "/wakeups/{id}", _drop_wakeup)
+    add_agent_route("POST", "/wakeups/{id}/run", _run_wakeup)
+    add_agent_route("GET", "/wakeups/{id}/runs", _list_wakeup_runs)
+    add_agent_route("GET", "/kb", _list_documents)
+    add_agent_route("GET", "/kb/search", _search_documents)
+    add_agent_route("POST", "/kb", _add_document)
+    add_agent_route("GET", "/kb/{id}", _show_document)
+    add_agent_route("PUT", "/kb/{id}", _change_document)
+    add_agent_route("DELETE", "/kb/{id}", _drop_document)
     add_skill_route("GET", "/skills", _list_skills)
     add_skill_route("GET", "/skills/{name}", _show_skill)
     add_skill_route("PUT", "/skills/{name}", _write_skill)
@@ -302,8 +308,8 @@ def _report_status(deps: AdminDeps, target: Target) -> dict[str, object]:
     return {"agent": app.name, "session": name, **row(report), "next": coming, "turn": turn}
 
 
-def _answer_wakeups(deps: AdminDeps, request: Request, text: bytes, answer: Answer) -> Response:
-    """Answer a request about the schedules of the agent that `?agent=` names, else of the root."""
+def _answer_for_agent(deps: AdminDeps, request: Request, text: bytes, answer: Answer) -> Response:
+    """Answer a request about what the agent has that `?agent=` names, else the root."""
     query = dict(request.query_params)
     agent = query.pop("agent", None)
     if agent is not None and not is_name(agent):
@@ -312,34 +318,34 @@ def _answer_wakeups(deps: AdminDeps, request: Request, text: bytes, answer: Answ
     name = request.headers.get("idempotency-key", "") or uuid.uuid4().hex
     id = request.path_params.get("id", "")
     app = _find_agent(deps, Target(agent=agent or ""))
-    return answer(WakeupRequest(app, deps.queue, id, query, fields, name))
+    return answer(AgentRequest(app, deps.queue, id, query, fields, name))
 
 
-def _list_wakeups(asked: WakeupRequest) -> Response:
+def _list_wakeups(asked: AgentRequest) -> Response:
     return json_response(wakeups.list_schedules(asked.app, wakeups.read_page(asked.query)))
 
 
-def _make_wakeup(asked: WakeupRequest) -> Response:
+def _make_wakeup(asked: AgentRequest) -> Response:
     made, is_new = wakeups.make_schedule(asked.app, asked.fields)
     return json_response(wakeups.make_row(made, asked.app), 201 if is_new else 200)
 
 
-def _show_wakeup(asked: WakeupRequest) -> Response:
+def _show_wakeup(asked: AgentRequest) -> Response:
     found = wakeups.find_schedule(asked.app.schedules, asked.id)
     return json_response(wakeups.make_row(found, asked.app))
 
 
-def _change_wakeup(asked: WakeupRequest) -> Response:
+def _change_wakeup(asked: AgentRequest) -> Response:
     changed = wakeups.change_schedule(asked.app, asked.id, asked.fields)
     return json_response(wakeups.make_row(changed, asked.app))
 
 
-def _drop_wakeup(asked: WakeupRequest) -> Response:
+def _drop_wakeup(asked: AgentRequest) -> Response:
     wakeups.drop_schedule(asked.app, asked.id)
     return json_response({"dropped": asked.id})
 
 
-def _run_wakeup(asked: WakeupRequest) -> Response:
+def _run_wakeup(asked: AgentRequest) -> Response:
     """Answer once the run waits in the queue; the schedule's own times stay as they are."""
     if asked.fields:
         raise UsageError("EINVAL", "a run takes no fields", source="http")
@@ -349,7 +355,7 @@ def _run_wakeup(asked: WakeupRequest) -> Response:
     return json_response({"event": event.id}, 202)
 
 
-def _list_wakeup_runs(asked: WakeupRequest) -> Response:
+def _list_wakeup_runs(asked: AgentRequest) -> Response:
     return json_response(wakeups.list_runs(asked.app, asked.id))
 
 
@@ -394,6 +400,32 @@ def _pin_skill(app: App, name: str, text: bytes) -> object:
 
 def _remove_skill(app: App, name: str, text: bytes) -> object:
     return {"removed": name, "version": app.skills.remove(name, by=BY).version}
+
+
+def _list_documents(asked: AgentRequest) -> Response:
+    return json_response(knowledge.list_documents(asked.app, asked.query))
+
+
+def _search_documents(asked: AgentRequest) -> Response:
+    return json_response(knowledge.search(asked.app, asked.query))
+
+
+def _add_document(asked: AgentRequest) -> Response:
+    added, is_new = knowledge.add_document(asked.app, asked.fields)
+    return json_response(added, 201 if is_new else 200)
+
+
+def _show_document(asked: AgentRequest) -> Response:
+    return json_response(knowledge.show_document(asked.app, asked.id, asked.query))
+
+
+def _change_document(asked: AgentRequest) -> Response:
+    changed = knowledge.change_document(asked.app, asked.id, asked.query, asked.fields)
+    return json_response(changed)
+
+
+def _drop_document(asked: AgentRequest) -> Response:
+    return json_response(knowledge.drop_document(asked.app, asked.id, asked.query))
 
 
 def _list_runs(deps: AdminDeps, request: Request) -> object:

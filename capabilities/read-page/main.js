@@ -389,20 +389,23 @@ function linksOf({ page, base }, part, url) {
   return [...links.values()];
 }
 
-const response = await load(addressOf(input.url));
-const kind = (response.headers.get("content-type") ?? "").split(";")[0].trim();
-const source = (await response.text()).replace(/\r\n?/g, "\n").replace(/[\0-\x08\x0b-\x1f\x7f]/g, "");
-const read = readText(kind, source, response.url);
-const parts = partsOf(read.pieces), { part: number } = input;
+const isGiven = input.html !== undefined;
+const response = isGiven ? null : await load(addressOf(input.url));
+const url = isGiven ? addressOf(input.url) : response.url;
+const kind = isGiven ? "text/html" : (response.headers.get("content-type") ?? "").split(";")[0].trim();
+const source = (isGiven ? input.html : await response.text()).replace(/\r\n?/g, "\n").replace(/[\0-\x08\x0b-\x1f\x7f]/g, "");
+const read = readText(kind, source, url);
+// what is given is answered whole: whoever has the page has no need of parts
+const parts = isGiven ? [read.pieces].filter((pieces) => pieces.length) : partsOf(read.pieces), { part: number } = input;
 if (number > Math.max(parts.length, 1)) throw fails("EINVAL", `the page has ${parts.length} parts: part is at most ${parts.length}`);
 const part = parts[number - 1] ?? [];
-const shown = { url: response.url, title: read.title.slice(0, 300) };
+const shown = { url, title: read.title.slice(0, 300) };
 if (number === 1 && read.description) shown.description = read.description.slice(0, 500);
 if (read.published) shown.published = read.published.slice(0, 60);
 if (read.language) shown.language = read.language.slice(0, 20);
 Object.assign(shown, { part: number, parts: Math.max(parts.length, 1), text: textOf(part) });
-if (input.links) shown.links = read.page ? linksOf(read, part, response.url) : [];
-const isCut = response.headers.has("x-sigil-cut") || read.isCut;
+if (input.links) shown.links = read.page ? linksOf(read, part, url) : [];
+const isCut = response?.headers.has("x-sigil-cut") || read.isCut;
 if (isCut) shown.note = "the page goes on: only its beginning was read";
 else if (!parts.length) shown.note = "the page has no readable text; it may be made by scripts, which do not run here";
 return shown;

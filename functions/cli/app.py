@@ -18,6 +18,7 @@ from functions.cli import (
     files,
     hook,
     inbox,
+    kb,
     memory,
     people,
     policy,
@@ -63,6 +64,7 @@ cli.add_typer(wake.cli, name="wake", rich_help_panel=CARE)
 cli.add_typer(hook.cli, name="hook", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
 cli.add_typer(agent.cli, name="agent", rich_help_panel=CARE)
+cli.add_typer(kb.cli, name="kb", rich_help_panel=CARE)
 cli.add_typer(people.cli, name="people", rich_help_panel=CARE)
 cli.add_typer(policy.cli, name="policy", rich_help_panel=CARE)
 cli.add_typer(skill.cli, name="skill", rich_help_panel=CARE)

@@ -120,6 +120,7 @@ class German(Texts):
         "deny": "lehnt einen Vorschlag ab",
         "mem": "nimmt ins Gedächtnis auf, was hier gesagt wurde, und deine Worte dazu",
         "recall": "zeigt, was ich mir hier gemerkt habe; mit Worten sucht es auch im Gesagten",
+        "kb": "sucht die Antwort auf eine Frage in der Wissensdatenbank",
         "forget": "vergisst eine Sache, mit der ID, die /recall zeigt",
         "stop": "beendet, was ich gerade tue",
         "halt": "hält mich in jedem Chat an, oder nur hier",
@@ -153,6 +154,7 @@ class German(Texts):
         "deny": "ID",
         "mem": "[Worte | history | rollback N]",
         "recall": "[Worte]",
+        "kb": "FRAGE",
         "forget": "ID",
         "agent": "[NAME | enable]",
         "halt": "[here]",
@@ -493,6 +495,12 @@ class German(Texts):
     offline_forget_all = (
         "Ich vergesse nur eines nach dem anderen: /recall zeigt, was ich weiß, und `/forget ID`"
         " löscht es. Alles über einen Menschen löscht mein Besitzer mit `uncaged people erase`."
+    )
+    offline_kb_added = "In die Wissensdatenbank aufgenommen: {title}, aus {source}."
+    offline_kb_known = "Das steht schon in der Wissensdatenbank: {title}, aus {source}."
+    offline_kb_how = (
+        "Schreib in einer Nachricht, wie es heißt, woher es ist und den Text: `add to the knowledge"
+        " base: Rückgabe (source: das Handbuch): Waren kann man 30 Tage lang zurückgeben.`"
     )
     offline_recalled = "Das weiß ich:"
     offline_nothing_known = "Dazu weiß ich nichts."
@@ -1117,6 +1125,9 @@ class German(Texts):
     )
     nothing_remembered = "Von diesem Chat habe ich mir noch nichts gemerkt."
     mem_takes = " Mit /mem merke ich mir, was hier gesagt wurde."
+    kb_how = "Sende `/kb FRAGE`, und ich suche die Antwort in der Wissensdatenbank."
+    kb_nothing = "Dazu steht nichts in der Wissensdatenbank."
+    kb_passage = "**{title}** ({place}):\n> {text}\n\nQuelle: {source}, {day}"
     nothing_found = (
         "Dazu finde ich nichts, weder in dem, was ich mir gemerkt habe, noch im Gesagten."
     )

@@ -99,6 +99,7 @@ class Texts:
         "mem": "takes what was said here into memory, and your words with it",
         "recall": "shows what I remember here; with words, searches it and what was said",
         "forget": "takes one remembered thing away, by the id that /recall shows",
+        "kb": "looks for the answer to a question in the knowledge base",
         "stop": "stops what I am doing",
         "halt": "halts me in every chat, or only here",
         "agent": "shows which agent answers in this chat, or lets another one answer",
@@ -432,6 +433,12 @@ class Texts:
     offline_forgotten = "Forgotten."
     offline_forgotten_what = "Forgotten: {words}"
     offline_recalled = "This is what I remember:"
+    offline_kb_added = "Added to the knowledge base: {title}, from {source}."
+    offline_kb_known = "The knowledge base has that already: {title}, from {source}."
+    offline_kb_how = (
+        "Write what it is called, where it is from, and the text, in one message: `add to the"
+        " knowledge base: Refunds (source: the handbook): Goods can be returned for 30 days.`"
+    )
     offline_nothing_known = "I remember nothing about this."
     offline_not_told = "I was not told that. Write “remember that …”, and I keep it."
     offline_could_keep = "Write “remember that {words}”, and I keep it."
@@ -967,6 +974,9 @@ class Texts:
     )
     nothing_remembered = "Nothing is remembered of this chat yet."
     mem_takes = " /mem takes what was said here into memory."
+    kb_how = "Send `/kb QUESTION`, and I look for the answer in the knowledge base."
+    kb_nothing = "Nothing in the knowledge base answers that."
+    kb_passage = "**{title}** ({place}):\n> {text}\n\nSource: {source}, {day}"
     nothing_found = "I found nothing about that, neither in what I remember nor in what was said."
     forget_how = "Send `/forget ID`, with an id that /recall shows."
     nothing_with_id = "I remember nothing with this id here."

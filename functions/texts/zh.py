@@ -78,6 +78,7 @@ class Chinese(Texts):
         "deny": "拒绝一个提案",
         "mem": "把这里说过的记下来，你附上的话也一起记",
         "recall": "看看我在这里记住了什么；加上关键词就搜索",
+        "kb": "在知识库里查一个问题的答案",
         "forget": "忘掉一件事，用 /recall 里的编号",
         "stop": "停下我正在做的事",
         "halt": "让我在所有聊天里停下，或只在这里",
@@ -111,6 +112,7 @@ class Chinese(Texts):
         "deny": "ID",
         "mem": "[要记的话 | history | rollback N]",
         "recall": "[关键词]",
+        "kb": "问题",
         "forget": "编号",
         "agent": "[名称 | enable]",
         "halt": "[here]",
@@ -392,6 +394,12 @@ class Chinese(Texts):
     offline_remembered = "记住了：{words}"
     offline_forgotten = "忘掉了。"
     offline_forgotten_what = "忘掉了：{words}"
+    offline_kb_added = "已加入知识库：{title}，来源：{source}。"
+    offline_kb_known = "知识库里已经有了：{title}，来源：{source}。"
+    offline_kb_how = (
+        "请在一条消息里写明名称、来源和正文："
+        "`加入知识库：退货规定（来源：员工手册）：商品三十天内可以退货。`"
+    )
     offline_recalled = "我记得这些："
     offline_nothing_known = "关于这个我什么都不记得。"
     offline_not_told = "这个你没有告诉过我。写“记住……”，我就记下来。"
@@ -901,6 +909,9 @@ class Chinese(Texts):
     )
     nothing_remembered = "这个聊天还没有记住什么。"
     mem_takes = " 用 /mem 把这里说过的记下来。"
+    kb_how = "发送 `/kb 问题`，我在知识库里找答案。"
+    kb_nothing = "知识库里没有这方面的内容。"
+    kb_passage = "**{title}**（{place}）：\n> {text}\n\n来源：{source}，{day}"
     nothing_found = "没有找到：我记住的和这里说过的都没有。"
     forget_how = "请发送 `/forget 编号`，编号在 /recall 里。"
     nothing_with_id = "这里没有这个编号的记忆。"

@@ -24,6 +24,9 @@ INSIDE = {
     "diff-file",
     "edit-file",
     "forget",
+    "kb-ingest",
+    "kb-search",
+    "kb-update",
     "list-files",
     "list-wakeups",
     "read-file",
@@ -38,7 +41,7 @@ INSIDE = {
 """What runs inside an agent alone: no sandbox runs it, so no golden test does either."""
 PINNED = {"next-behavior", "note-work", "read-skill", "sleep", "tell"}
 """Services that nobody finds alone: a behaviour pins them, or a skill brings one."""
-BUNDLES = {"files", "schedule"}
+BUNDLES = {"files", "knowledge", "schedule"}
 RUN = [name for name in NAMES if name not in INSIDE | BUNDLES]
 EIGHT = {
     "calculate",

@@ -13,8 +13,12 @@ from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
 from tests.capabilities.conftest import FOLDER, Library
 
-FILES = ("workspace", "my files", "文件夹", "meine Dateien", "mes fichiers")
-BUNDLES = ("scheduler", "日程安排", "Terminplaner", "planificateur")
+OF_BUNDLES = {
+    "files": ("workspace", "my files", "文件夹", "meine Dateien", "mes fichiers"),
+    "knowledge": ("our documents", "employee handbook", "资料库", "员工手册"),
+    "schedule": ("scheduler", "日程安排", "Terminplaner", "planificateur"),
+}
+BUNDLES = {query for queries in OF_BUNDLES.values() for query in queries}
 ASKED = {
     "calculate": "计算器 | 最大公约数",
     "cancel-wakeup": "cancel my reminder | 取消提醒 | lösche die Erinnerung | annule le rappel",
@@ -30,7 +34,7 @@ ASKED = {
     "diff-file": "what changed in the file | 文件改了什么 | was hat sich in der Datei geändert",
     "edit-file": "edit the file | 修改文件 | ändere die Datei | modifie le fichier",
     "encode": "base64编码 | decode base64",
-    "files": " | ".join(FILES),
+    "files": " | ".join(OF_BUNDLES["files"]),
     "forget": "忘记我说的 | 从记忆中删除 | delete a fact from memory | forget my address",
     "geo-distance": "两地距离 | distance between two gps coordinates",
     "hash": "md5加密 | 哈希值",
@@ -42,6 +46,10 @@ ASKED = {
     "json-validate": "校验JSON结构 | validate json schema",
     "jwt-decode": "解析JWT | read a jwt",
     "levenshtein": "编辑距离 | edit distance",
+    "kb-ingest": "add this to the knowledge base | 加入知识库",
+    "kb-search": "search the knowledge base | 搜索知识库 | im Handbuch nachschlagen",
+    "kb-update": "update the knowledge base | 更新知识库",
+    "knowledge": " | ".join(OF_BUNDLES["knowledge"]),
     "list-files": "list files | 有哪些文件 | welche Dateien gibt es | liste des fichiers",
     "list-wakeups": "list my reminders | 我的提醒 | welche Erinnerungen | mes rappels",
     "loan-plan": "房贷月供计算 | mortgage payment",
@@ -61,7 +69,7 @@ ASKED = {
     "remember": "记住我的生日 | 存入记忆 | remember this | save to memory",
     "request-payment": "pay the invoice | 申请付款 | Rechnung bezahlen | régler la facture",
     "roman-numerals": "罗马数字 | roman numerals of 1994",
-    "schedule": " | ".join(BUNDLES),
+    "schedule": " | ".join(OF_BUNDLES["schedule"]),
     "schedule-wakeup": "remind me | set an alarm | 提醒我 | 设闹钟 | erinnere mich | mets un rappel",
     "search-history": "聊天记录 | 之前说过什么 | what did we talk about last week | search earlier messages",
     "shape-area": "圆的面积 | volume of a sphere",
@@ -111,7 +119,7 @@ def registry(library: Library) -> LocalRegistry:
 def found(registry: LocalRegistry, query: str) -> list[str]:
     """The names of what is found; of a bundle the member that was found."""
     hits = registry.query(query, Caller("main")).hits
-    return [hit.offer.name if query in (*BUNDLES, *FILES) else hit.loads[0].name for hit in hits]
+    return [hit.offer.name if query in BUNDLES else hit.loads[0].name for hit in hits]
 
 
 def test_every_capability_is_asked_for_here() -> None:

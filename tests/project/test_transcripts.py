@@ -59,9 +59,10 @@ def follow(page: str, folder: Path, environment: Mapping[str, str]) -> None:
     assert sum(isinstance(step, Step) for step in found) > 5
 
 
-@pytest.mark.parametrize(
-    "page", ["files.md", "permissions.md", "policy.md", "skills.md", "versions.md"]
-)
+PAGES = ("files.md", "knowledge.md", "permissions.md", "policy.md", "skills.md", "versions.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_says_what_happens(page: str, tmp_path: Path, forked: ProgramForker) -> None:
     environment = surroundings(tmp_path, forked)
     run(

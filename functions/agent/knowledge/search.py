@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from functions.agent.knowledge.knowledge_base import FoundChunk, KnowledgeBase, Wanted
-from functions.agent.knowledge.record import KnowledgeDocument
+from functions.agent.knowledge.record import KnowledgeDocument, describe_document
 from sigil.errors import UsageError, one_line
 
 Scope = Literal["agent", "team"]
@@ -16,6 +17,18 @@ PUBLIC: Final = "public"
 """The tag of a document that guests find too."""
 QUESTION_CHARACTERS: Final = 500
 USUAL, MOST = 5, 20
+FOUND_FIELDS: Final = (
+    "id",
+    "scope",
+    "title",
+    "source",
+    "author",
+    "time",
+    "confidence",
+    "tags",
+)
+"""What a passage tells of its document."""
+_HEADING_MARKS: Final = re.compile(r"^#{1,6}\s+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +81,25 @@ def search_knowledge(
         found += [ScopedChunk(scope, chunk) for chunk in chunks]
     found.sort(key=lambda each: -each.found.score)
     return found[:limit]
+
+
+def make_excerpt(text: str, most: int) -> str:
+    """Return the beginning of a passage on one line, without the marks of its headings."""
+    return one_line(" ".join(_HEADING_MARKS.sub("", text).split()), most)
+
+
+def describe_found(each: ScopedChunk) -> dict[str, object]:
+    """Return a passage as programs see it, with the document that it is of."""
+    document = describe_document(each.found.id, each.found.record, each.scope)
+    chunk = each.found.chunk
+    return {
+        "text": chunk.text,
+        "place": chunk.place,
+        "first_line": chunk.first,
+        "last_line": chunk.last,
+        "score": each.found.score,
+        **{name: document[name] for name in FOUND_FIELDS},
+    }
 
 
 def read_scopes(scope: str) -> Sequence[Scope]:

@@ -21,7 +21,8 @@ ACTS: Final[Mapping[str, str]] = {
     "mail": "write to another agent, by its name",
     "say": "say something by itself in a chat, by the chat's name",
     "schedule": "schedule a reminder or a piece of work",
-    "ingest": "keep something in memory or knowledge: of the `chat`, or `shared` by all chats",
+    "ingest": "keep something: in the memory of the `chat`, or `shared` by all chats, in the"
+    " `knowledge` base, or that of the `team`",
     "self": "change a document that says who it is, by the document's name",
     "behaviour": "change one of its behaviours, by its name",
     "publish": "let other chats or agents use a capability, by its name",

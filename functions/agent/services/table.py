@@ -10,7 +10,7 @@ from functions.agent.behaviours.behaviour import NOTE
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
 from functions.agent.policy.act import Act
 from functions.agent.posts import Post, ServiceAnswer, sets_off_other
-from functions.agent.services import files, schedules
+from functions.agent.services import files, knowledge, schedules
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.own_work import go_on_with, note_work, sleep, tell
 from functions.agent.services.policy import (
@@ -49,8 +49,15 @@ SERVICES: Final[Mapping[str, Service]] = {
     files.EDIT: files.edit_file,
     files.LIST: files.list_files,
     files.DIFF: files.diff_file,
+    knowledge.SEARCH: knowledge.search,
+    knowledge.INGEST: knowledge.ingest,
+    knowledge.UPDATE: knowledge.update,
 }
-CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {PAYMENT: check_payment}
+CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {
+    PAYMENT: check_payment,
+    knowledge.INGEST: knowledge.check_ingest,
+    knowledge.UPDATE: knowledge.check_update,
+}
 """What a service refuses before an owner is asked about a call of it."""
 
 
@@ -76,6 +83,8 @@ ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str | None]]]] = {
     files.EDIT: ("write", files.name_path),
     files.READ: ("read", files.name_path),
     files.DIFF: ("read", files.name_path),
+    knowledge.INGEST: ("ingest", knowledge.name_scope),
+    knowledge.UPDATE: ("ingest", knowledge.name_scope),
 }
 """The kind of act that a call of a service is, beside `call`, and what names its target; None where
 the call is no such act.

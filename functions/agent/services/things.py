@@ -248,19 +248,19 @@ def _parse_thing(context: CallContext, arguments: Arguments) -> Thing:
         raise UsageError(
             "EINVAL", "when belongs to an event", suggestion="say it in the text instead"
         )
-    at = _parse_time(when, context.zone) if when else context.app.clock.now()
+    at = parse_time("when", when, context.zone) if when else context.app.clock.now()
     mark = context.call if kind == "event" else ""
     return check_thing(Thing(kind, texts, source, confidence, at, context.by, mark=mark))
 
 
-def _parse_time(text: str, zone: str) -> float:
+def parse_time(name: str, text: str, zone: str) -> float:
     """Return the moment of a date or time, which is one in the chat's zone unless it says so."""
     try:
         moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=load_zone(zone))).timestamp()
     except (ValueError, OverflowError):
         hint = "write it as 2026-05-01 or 2026-05-01T18:30Z, or leave it out for now"
-        raise UsageError("EINVAL", "when is no date and no time", suggestion=hint) from None
+        raise UsageError("EINVAL", f"{name} is no date and no time", suggestion=hint) from None
 
 
 def _find_things(

@@ -1,0 +1,57 @@
+"""/kb looks for the answer to a question in the knowledge base, without the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.knowledge.search import (
+    PUBLIC,
+    SCOPES,
+    DocumentFilter,
+    ScopedChunk,
+    make_excerpt,
+    search_knowledge,
+)
+from functions.agent.services.knowledge import SEARCH
+from functions.agent.services.things import format_time
+from functions.texts.en import Texts
+
+SHOWN: Final = 3
+LINE_CHARACTERS: Final = 600
+DAY: Final = len("2026-11-22")
+
+
+def run_kb(call: CommandCall) -> CommandResult:
+    """Show the passages that answer a question, each with its source; to guests those that are
+    public.
+    """
+    texts = call.texts
+    if not call.text:
+        return call.reply(texts.kb_how)
+    allowed = call.make_gate().decide("call", SEARCH)
+    if allowed.effect != "allow":
+        return call.reply(texts.policy_denies.format(rule=allowed.rule))
+    documents = DocumentFilter()
+    if call.role == "guest":
+        documents = replace(documents, tags=(PUBLIC,))
+    bases = {scope: call.app.open_knowledge(scope) for scope in SCOPES}
+    found = search_knowledge(bases, call.text, SHOWN, documents)
+    passages = [_describe_passage(each, texts) for each in found]
+    return call.reply("\n\n".join(passages) or texts.kb_nothing)
+
+
+def _describe_passage(passage: ScopedChunk, texts: Texts) -> str:
+    record = passage.found.record
+    chunk = passage.found.chunk
+    return texts.kb_passage.format(
+        title=record.title,
+        place=chunk.place,
+        text=make_excerpt(chunk.text, LINE_CHARACTERS),
+        source=record.source,
+        day=format_time(record.time)[:DAY],
+    )
+
+
+COMMANDS: Final[Commands] = {"kb": Command(run_kb, arguments="QUESTION")}
