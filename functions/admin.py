@@ -1,5 +1,5 @@
-"""The owner's door over HTTP: halt, unlock, status, schedules, documents, skills, files, sessions, runs and
-the ledger. All of it needs the admin token.
+"""The owner's door over HTTP: halt, unlock, status, schedules, documents, skills, files, sessions,
+runs and the ledger. All of it needs the admin token.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
 """

@@ -498,6 +498,10 @@ class German(Texts):
     )
     offline_kb_added = "In die Wissensdatenbank aufgenommen: {title}, aus {source}."
     offline_kb_known = "Das steht schon in der Wissensdatenbank: {title}, aus {source}."
+    offline_kb_update = (
+        "Das macht mein Besitzer auf meinem Rechner: `uncaged kb list` zeigt die IDs, und"
+        " `uncaged kb update ID DATEI` gibt einem Dokument einen neuen Text."
+    )
     offline_kb_how = (
         "Schreib in einer Nachricht, wie es heißt, woher es ist und den Text: `add to the knowledge"
         " base: Rückgabe (source: das Handbuch): Waren kann man 30 Tage lang zurückgeben.`"

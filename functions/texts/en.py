@@ -435,6 +435,10 @@ class Texts:
     offline_recalled = "This is what I remember:"
     offline_kb_added = "Added to the knowledge base: {title}, from {source}."
     offline_kb_known = "The knowledge base has that already: {title}, from {source}."
+    offline_kb_update = (
+        "My owner replaces a document on my machine: `uncaged kb list` shows the ids, and"
+        " `uncaged kb update ID FILE` gives one a new text."
+    )
     offline_kb_how = (
         "Write what it is called, where it is from, and the text, in one message: `add to the"
         " knowledge base: Refunds (source: the handbook): Goods can be returned for 30 days.`"

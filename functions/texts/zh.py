@@ -396,6 +396,10 @@ class Chinese(Texts):
     offline_forgotten_what = "忘掉了：{words}"
     offline_kb_added = "已加入知识库：{title}，来源：{source}。"
     offline_kb_known = "知识库里已经有了：{title}，来源：{source}。"
+    offline_kb_update = (
+        "这要由主人在我的机器上做：`uncaged kb list` 列出编号，"
+        "`uncaged kb update 编号 文件` 换上新的内容。"
+    )
     offline_kb_how = (
         "请在一条消息里写明名称、来源和正文："
         "`加入知识库：退货规定（来源：员工手册）：商品三十天内可以退货。`"

@@ -34,6 +34,7 @@ from functions.agent.model import (
     offline_arguments,
     offline_documents,
     offline_files,
+    offline_knowledge,
     offline_memory,
     offline_schedules,
 )
@@ -184,6 +185,11 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
         planned = _plan_schedules(wish, called, by_name, queries, texts)
         if planned:
             return planned
+    document = offline_knowledge.find_wish(said.words)
+    if document:
+        planned = _plan_knowledge(document, called, by_name, queries, texts)
+        if planned:
+            return planned
     file_wish = offline_files.find_wish(said.words)
     if file_wish:
         planned = _plan_files(file_wish, called, by_name, queries, texts)
@@ -286,7 +292,8 @@ def _ask_for_input(said: _Said, by_name: Mapping[str, FunctionDefinition]) -> st
 
 
 def _is_own(tool: str) -> bool:
-    return is_capability(tool) and tool not in LIBRARY_TOOLS | offline_files.TOOLS
+    known = LIBRARY_TOOLS | offline_files.TOOLS | offline_knowledge.TOOLS
+    return is_capability(tool) and tool not in known
 
 
 def _answer(said: _Said, last: AnsweredCall) -> str:
@@ -327,6 +334,30 @@ def _plan_forgetting(
     if FORGET in by_name:
         return FORGET, {"id": id}
     return texts.offline_not_found if "forget" in queries else (QUERY, {"query": "forget"})
+
+
+def _plan_knowledge(
+    wish: offline_knowledge.Wish,
+    called: Sequence[AnsweredCall],
+    by_name: Mapping[str, FunctionDefinition],
+    queries: set[str],
+    texts: Texts,
+) -> Plan:
+    """Return the next step of what somebody wants of the knowledge base; empty when nothing can do
+    it.
+    """
+    last = called[-1] if called else None
+    if last and last.error:
+        return _format_answer(last, texts)
+    if last and last.name == tool_of(wish.tool):
+        return describe_result(last.name, last.arguments, last.ok, texts)
+    if wish.kind == "update":
+        return texts.offline_kb_update
+    if not wish.is_whole:
+        return texts.kb_how if wish.kind == "search" else texts.offline_kb_how
+    if tool_of(wish.tool) in by_name:
+        return tool_of(wish.tool), wish.arguments
+    return "" if wish.tool in queries else (QUERY, {"query": wish.tool})
 
 
 def _plan_schedules(

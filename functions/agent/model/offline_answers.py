@@ -9,6 +9,7 @@ from datetime import datetime
 
 import orjson
 
+from functions.agent.model.offline_knowledge import describe_added, describe_found
 from functions.agent.model.offline_units import say_unit
 from functions.agent.model.offline_values import EASTER_DAYS
 from functions.agent.model.offline_web import describe_page, describe_search
@@ -123,6 +124,10 @@ def describe_result(tool: str, arguments: Mapping[str, Json], result: Json, text
         return _describe_things(as_sequence(fields["items"]), texts)
     if tool == tool_of("forget"):
         return texts.offline_forgotten if fields.get("forgotten") else texts.offline_nothing_known
+    if tool == tool_of("kb-search"):
+        return describe_found(result, texts)
+    if tool == tool_of("kb-ingest"):
+        return describe_added(result, texts)
     if tool == tool_of("sort-list") and "items" in fields:
         return _list_lines(as_sequence(fields["items"]), texts)
     if tool == tool_of("calculate") and isinstance(result, str):

@@ -24,6 +24,19 @@ from tests.functions.people import platform, update
 
 LIBRARY = Path(__file__).parents[4] / "capabilities"
 ANSWERS = {
+    "add this text to the knowledge base": "^Write what it is called",
+    "take this policy into the knowledge base": "^Write what it is called",
+    "把这段文字加入知识库": "^请在一条消息里",
+    "search the knowledge base for the refund period": "^Nothing in the knowledge base",
+    "look up vacation days in our handbook": "^Nothing in the knowledge base",
+    "在知识库里搜索退款期限": "^知识库里没有",
+    "update the handbook in the knowledge base": "^My owner replaces",
+    "correct the entry in the knowledge base": "^My owner replaces",
+    "更新知识库里的条目": "^这要由主人",
+    "what does the handbook say about holidays": "^Nothing in the knowledge base",
+    "add this to the knowledge base": "^Write what it is called",
+    "员工手册里怎么说": "^发送 `/kb",
+    "在知识库里查一下": "^发送 `/kb",
     "what is 2^10 + 5*3": "^1039$",
     "calculate (3 + 4) * 12 / 7": "^12$",
     "what is 15% of 80": "^12$",
