@@ -47,7 +47,7 @@ ASKED = {
     "jwt-decode": "解析JWT | read a jwt",
     "levenshtein": "编辑距离 | edit distance",
     "kb-ingest": "add this to the knowledge base | 加入知识库",
-    "kb-search": "search the knowledge base | 搜索知识库 | im Handbuch nachschlagen",
+    "kb-search": "search the knowledge base | 搜索知识库",
     "kb-update": "update the knowledge base | 更新知识库",
     "knowledge": " | ".join(OF_BUNDLES["knowledge"]),
     "list-files": "list files | 有哪些文件 | welche Dateien gibt es | liste des fichiers",

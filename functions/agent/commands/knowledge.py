@@ -9,12 +9,12 @@ from functions.agent.commands.command import Command, CommandCall, CommandResult
 from functions.agent.knowledge.search import (
     PUBLIC,
     SCOPES,
+    SEARCH,
     DocumentFilter,
     ScopedChunk,
     make_excerpt,
     search_knowledge,
 )
-from functions.agent.services.knowledge import SEARCH
 from functions.agent.services.things import format_time
 from functions.texts.en import Texts
 

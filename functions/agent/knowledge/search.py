@@ -13,6 +13,8 @@ from sigil.errors import UsageError, one_line
 
 Scope = Literal["agent", "team"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+SEARCH, INGEST, UPDATE = "kb-search", "kb-ingest", "kb-update"
+"""The capabilities of the knowledge base."""
 PUBLIC: Final = "public"
 """The tag of a document that guests find too."""
 QUESTION_CHARACTERS: Final = 500

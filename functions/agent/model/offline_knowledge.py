@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from functions.agent.knowledge.search import make_excerpt
+from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE, make_excerpt
 from functions.agent.model.offline_talk import strip_opening
-from functions.agent.services.knowledge import INGEST, SEARCH, UPDATE
 from functions.texts.en import Texts
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of

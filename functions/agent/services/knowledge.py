@@ -41,7 +41,6 @@ from functions.agent.services.things import HEARD, format_time, parse_time
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json
 
-SEARCH, INGEST, UPDATE = "kb-search", "kb-ingest", "kb-update"
 MOST: Final = 10
 """So many passages fit into a result of a tool."""
 NOTHING: Final = "nothing in the knowledge base answers this: say so, and do not guess"
@@ -151,7 +150,10 @@ def _read_own_scope(arguments: Arguments) -> Scope:
 def _read_draft(
     context: CallContext, arguments: Arguments, before: KnowledgeDocument | None = None
 ) -> Draft:
-    """Return the document that the arguments give, which may be a new text of one before."""
+    """Return the document that the arguments give, which may be a new text of one before. It
+    leaves the chat, so it is without what the policy's patterns fit.
+    """
+    arguments = {name: context.redact(value) for name, value in arguments.items()}
     source = read_text(arguments, "source")
     usual = SURE if source == USER or not is_address(source) else HEARD
     tags = _read_texts(arguments, "tags")

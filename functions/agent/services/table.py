@@ -8,6 +8,7 @@ from typing import Final
 
 from functions.agent.behaviours.behaviour import NOTE
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
+from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE
 from functions.agent.policy.act import Act
 from functions.agent.posts import Post, ServiceAnswer, sets_off_other
 from functions.agent.services import files, knowledge, schedules
@@ -49,14 +50,14 @@ SERVICES: Final[Mapping[str, Service]] = {
     files.EDIT: files.edit_file,
     files.LIST: files.list_files,
     files.DIFF: files.diff_file,
-    knowledge.SEARCH: knowledge.search,
-    knowledge.INGEST: knowledge.ingest,
-    knowledge.UPDATE: knowledge.update,
+    SEARCH: knowledge.search,
+    INGEST: knowledge.ingest,
+    UPDATE: knowledge.update,
 }
 CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {
     PAYMENT: check_payment,
-    knowledge.INGEST: knowledge.check_ingest,
-    knowledge.UPDATE: knowledge.check_update,
+    INGEST: knowledge.check_ingest,
+    UPDATE: knowledge.check_update,
 }
 """What a service refuses before an owner is asked about a call of it."""
 
@@ -83,8 +84,8 @@ ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str | None]]]] = {
     files.EDIT: ("write", files.name_path),
     files.READ: ("read", files.name_path),
     files.DIFF: ("read", files.name_path),
-    knowledge.INGEST: ("ingest", knowledge.name_scope),
-    knowledge.UPDATE: ("ingest", knowledge.name_scope),
+    INGEST: ("ingest", knowledge.name_scope),
+    UPDATE: ("ingest", knowledge.name_scope),
 }
 """The kind of act that a call of a service is, beside `call`, and what names its target; None where
 the call is no such act.
