@@ -22,7 +22,7 @@ from functions.agent.agents.record import is_name, join_name, read_agent
 from functions.agent.app import App
 from functions.agent.commands import control, status
 from functions.agent.management import files, knowledge, ledger, runs, sessions, skills, wakeups
-from functions.agent.management.files import PeoplesFiles
+from functions.agent.management.files import FileEditor
 from functions.agent.policy.document import describe_policy, open_versions
 from functions.agent.policy.proposals import Proposal
 from functions.agent.runs.progress import find_progress
@@ -100,7 +100,7 @@ class FileRequest:
     body.
     """
 
-    files: PeoplesFiles
+    files: FileEditor
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
@@ -495,7 +495,7 @@ def _answer_file(deps: AdminDeps, request: Request, body: bytes, answer: AnswerF
         raise files.fail_condition(conflict) from None
 
 
-def _open_files(deps: AdminDeps, request: Request) -> PeoplesFiles:
+def _open_files(deps: AdminDeps, request: Request) -> FileEditor:
     """Return the files of the agent that the path names, whatever its state."""
     app = deps.app
     name = str(request.path_params["agent"])
@@ -503,7 +503,7 @@ def _open_files(deps: AdminDeps, request: Request) -> PeoplesFiles:
     if name != app.name:
         read_agent(app.kv, app.name, name)
         full_name = join_name(app.name, name)
-    return PeoplesFiles(app.kv, app.open_workspace(keys.escape(full_name)), BY)
+    return FileEditor(app.kv, app.open_workspace(keys.escape(full_name)), BY)
 
 
 def _send_file(asked: FileRequest) -> Response:

@@ -115,7 +115,7 @@ from functions.agent.tool_calls import (
     find_nothing,
     interrupt_call,
 )
-from functions.agent.workspace.news import EditsReader, list_record_keys, tell_edits
+from functions.agent.workspace.edit_notice import EditsReader, list_record_keys, tell_edits
 from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Button, Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.texts.en import Texts

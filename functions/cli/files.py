@@ -15,7 +15,7 @@ from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
-    from functions.agent.management.files import PeoplesFiles
+    from functions.agent.management.files import FileEditor
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -251,14 +251,14 @@ def remove(
 
 
 @contextmanager
-def _open_files(session: str | None, whose: str | None) -> Iterator[PeoplesFiles]:
+def _open_files(session: str | None, whose: str | None) -> Iterator[FileEditor]:
     """Open the files of an agent, or those of one chat with it."""
-    from functions.agent.management.files import PeoplesFiles
+    from functions.agent.management.files import FileEditor
     from sigil.storage.kv import keys
 
     with open_agent(switch=True, name=whose, session=session) as (app, _):
         scope = session_key(app, session) or keys.escape(app.name)
-        yield PeoplesFiles(app.kv, app.open_workspace(scope), BY)
+        yield FileEditor(app.kv, app.open_workspace(scope), BY)
 
 
 def _read_bytes(file: str) -> bytes:

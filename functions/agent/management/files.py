@@ -26,7 +26,7 @@ PLAIN_TYPES: Final = frozenset(
 """What a browser may be told of bytes that are no text; it runs none of these."""
 
 
-class PeoplesFiles:
+class FileEditor:
     """The files of an agent or a chat as a person changes them, by their id."""
 
     def __init__(self, kv: KV, files: Workspace, by: str) -> None:
@@ -97,8 +97,8 @@ def describe_version(version: FileVersion) -> dict[str, object]:
     return {
         **row,
         "added": version.added,
-        "gone": version.gone,
-        "removed": version.removed,
+        "removed": version.gone,
+        "deleted": version.removed,
         "diff": version.diff,
     }
 

@@ -14,7 +14,7 @@ from functions import worker
 from functions.agent.commands.control import halt
 from functions.agent.loop import ROUND_SECONDS
 from functions.agent.mailbox import Mail, Mailbox
-from functions.agent.management.files import PeoplesFiles
+from functions.agent.management.files import FileEditor
 from functions.agent.messages import SAID_NOTE, SCHEDULED_NOTE, SILENT
 from functions.backup.archive import ArchiveReader
 from functions.backup.format import HEADS
@@ -307,9 +307,9 @@ def test_its_own_work_is_told_which_files_an_owner_has_changed(
     chats: Chats, model: ScriptedModel
 ) -> None:
     app = chats.runtime.app
-    people = PeoplesFiles(app.kv, app.open_workspace("main"), "http:admin")
+    people = FileEditor(app.kv, app.open_workspace("main"), "http:admin")
     people.write("todo.md", b"- call Bob")
-    group = PeoplesFiles(
+    group = FileEditor(
         app.kv, app.open_workspace(keys.session_of("main", "telegram:-100")), "terminal:local"
     )
     group.write("minutes.md", b"x")

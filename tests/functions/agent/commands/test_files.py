@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from functions.agent.management.files import PeoplesFiles
+from functions.agent.management.files import FileEditor
+from functions.agent.workspace.edit_notice import NOTICE_SECONDS
 from functions.agent.workspace.files import Workspace, Writer
-from functions.agent.workspace.news import NEWS_SECONDS
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
@@ -97,7 +97,7 @@ def test_what_a_person_changed_is_told_once_with_the_next_turn(
     def last_request() -> str:
         return str(model.bodies[-1]["messages"])
 
-    people = PeoplesFiles(agent.app.kv, files, "http:admin")
+    people = FileEditor(agent.app.kv, files, "http:admin")
     people.write("todo.md", b"- call Bob\n")
     people.write("todo.md", b"- call Eve\n")
     people.write("old.md", b"x")
@@ -120,7 +120,7 @@ def test_what_a_person_changed_is_told_once_with_the_next_turn(
 
 def test_a_chat_is_told_of_its_own_files(agent: AgentRuntime, model: ScriptedModel) -> None:
     own = agent.app.open_workspace(keys.session_of("main", "telegram:42"))
-    PeoplesFiles(agent.app.kv, own, "terminal:local").write("mine.md", b"x")
+    FileEditor(agent.app.kv, own, "terminal:local").write("mine.md", b"x")
     model.then(say("ok"), say("ok"))
     ask(agent, "hello", **MEMBER)
     assert "mine.md: written" in str(model.bodies[-1]["messages"])
@@ -131,11 +131,11 @@ def test_a_chat_is_told_of_its_own_files(agent: AgentRuntime, model: ScriptedMod
 def test_a_new_chat_is_not_told_of_what_changed_long_ago(
     agent: AgentRuntime, model: ScriptedModel, files: Workspace
 ) -> None:
-    PeoplesFiles(agent.app.kv, files, "http:admin").write("todo.md", b"x")
+    FileEditor(agent.app.kv, files, "http:admin").write("todo.md", b"x")
     key = keys.workspace_record("main")
     item = agent.app.kv.get(key)
     assert item
-    at = agent.app.clock.now() - NEWS_SECONDS - 60
+    at = agent.app.clock.now() - NOTICE_SECONDS - 60
     head = files.require("todo.md")
     agent.app.kv.put(key, item.value.replace(b"%r" % head.at, b"%r" % at))
     model.then(say("ok"))

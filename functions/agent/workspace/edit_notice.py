@@ -16,7 +16,7 @@ from sigil.errors import Refused
 from sigil.json_fields import as_string
 from sigil.storage.kv import Item, Key, keys
 
-NEWS_SECONDS: Final = 7 * 86_400.0
+NOTICE_SECONDS: Final = 7 * 86_400.0
 """A chat that was never told anything is told of so many seconds."""
 
 
@@ -59,7 +59,7 @@ def tell_edits(document: Document, records: Sequence[Item | None], reader: Edits
     """Return a session's document with a message about what people changed in the workspace of the
     turn, where it was not told yet. `records` were read at `list_record_keys`.
     """
-    since = document.edits_told or reader.now - NEWS_SECONDS
+    since = document.edits_told or reader.now - NOTICE_SECONDS
     found = [list_edits(item, since) for item in records]
     if not any(found):
         return document
