@@ -216,6 +216,12 @@ def test_in_a_group_nobody_stops_what_somebody_else_asked_for(
         model.wait_for(2)
         post_update(server, update(5, "/stop", chat=group, entities=command))
         assert _messages(bot, 3)[2]["text"] == "Stopped."
+        turns = server.client.get("/runs", params={"reason": "message"}).json()["items"]
+        runs = [server.client.get(f"/runs/{each['id']}").json() for each in turns]
+        assert [(run["why"], run["steps"][-1]["by"]) for run in runs] == [
+            ("told", "owner"),
+            ("told", "sender"),
+        ]
 
 
 def test_a_long_answer_is_split_and_each_part_is_valid(

@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 
 from functions.agent.agents.bindings import bind
 from functions.agent.agents.record import add_agent, make_record
+from functions.agent.messages import user_message
 from functions.agent.runs.progress import find_progress
-from functions.agent.runs.run import Run, load_run
+from functions.agent.runs.run import Run, find_state, load_run
 from functions.agent.safety.stop_mark import StopMark, read_mark
 from functions.agent.session.document import Document, Turn
 from functions.agent.session.store import SessionHandle
@@ -32,7 +33,7 @@ from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
-from tests.functions.agent.talk import event, tell
+from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.model_steps import find
 from tests.functions.people import OWNER, Live
 from tests.machine import within
@@ -226,6 +227,38 @@ def test_each_step_of_a_followed_turn_is_printed_when_it_happens_until_the_turn_
         assert [line["step"]["kind"] for line in lines[:-1]] == [
             step["kind"] for step in lines[-1]["steps"]
         ]
+
+
+def test_a_request_that_a_crash_cut_off_is_a_step_of_its_own(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    happened = event("hello")
+    opened = home.app.sessions.open("main#telegram:7")
+    begun = Document(turn=Turn(happened, began=100.0)).add(user_message(happened, "owner"))
+    home.app.sessions.save(opened, begun)
+    model.then(say("after all"))
+    run_event(home, happened)
+    steps = [step for step in load_latest(home).steps if step["kind"] == "request"]
+    assert [(step["n"], step["finish"], find_state(step)) for step in steps] == [
+        (1, "lost", "failed"),
+        (2, "stop", "done"),
+    ]
+
+
+def test_a_request_names_the_model_that_answered(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = runtime(
+        llm_url=model.url,
+        llm_model="first",
+        llm_fallback_url=model.url,
+        llm_fallback_model="second",
+    )
+    model.then(call(SEARCH), *[Answer(500)] * 2, say("from the other one"))
+    tell(home, "hello")
+    run = load_latest(home)
+    made = [step for step in run.steps if step["kind"] == "request"]
+    assert [step.get("model", run.model) for step in made] == ["first", "second"]
 
 
 def test_a_turn_that_no_worker_has_waits_and_a_lost_request_is_named() -> None:
