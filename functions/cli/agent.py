@@ -54,7 +54,7 @@ def stop(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN|EVENT]",
+            metavar="RUN|EVENT",
             help="What `uncaged trace` lists as running; with /N behind it, request N alone.",
         ),
     ] = None,
