@@ -97,6 +97,12 @@ def read_file(context: CallContext, arguments: Arguments) -> Json:
     return _describe_part(content, context.zone, arguments)
 
 
+def read_whole_text(context: CallContext, path: str) -> str:
+    """Return the whole text of a file that the call may read; `UsageError` when it is none."""
+    context.gate.require("read", path)
+    return _open(context, path).read(path).require_text()
+
+
 def list_files(context: CallContext, arguments: Arguments) -> Json:
     """Return the files that may be read, by path, with what people sent into the chat."""
     prefix = read_text(arguments, "prefix")

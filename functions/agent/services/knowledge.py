@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.knowledge.knowledge_base import KnowledgeBase, WrittenDocument
+from functions.agent.knowledge.page import is_page, read_page
 from functions.agent.knowledge.record import (
     SURE,
     Draft,
@@ -37,7 +38,9 @@ from functions.agent.services.call_context import (
     read_share,
     read_text,
 )
+from functions.agent.services.files import read_whole_text
 from functions.agent.services.things import HEARD, format_time, parse_time
+from functions.agent.workspace.path import parse_path
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json
 
@@ -153,20 +156,39 @@ def _read_draft(
     """Return the document that the arguments give, which may be a new text of one before. It
     leaves the chat, so it is without what the policy's patterns fit.
     """
+    title, text = _read_text(context, arguments)
+    title, text = context.gate.redact(title), context.gate.redact(text)
     arguments = {name: context.redact(value) for name, value in arguments.items()}
     source = read_text(arguments, "source")
     usual = SURE if source == USER or not is_address(source) else HEARD
     tags = _read_texts(arguments, "tags")
     return make_draft(
-        title=read_text(arguments, "title") or (before.title if before else ""),
+        title=read_text(arguments, "title") or title or (before.title if before else ""),
         source=source,
-        text=read_text(arguments, "text"),
+        text=text,
         by=context.by,
         time=context.app.clock.now(),
         author=read_text(arguments, "author") or (before.author if before else ""),
         confidence=read_share(arguments, "confidence", usual),
         tags=tags if "tags" in arguments or not before else before.tags,
     )
+
+
+def _read_text(context: CallContext, arguments: Arguments) -> tuple[str, str]:
+    """Return the title and the text of what a call gives, or of the file that it names."""
+    path = read_text(arguments, "path")
+    text = read_text(arguments, "text")
+    if bool(path) == bool(text):
+        hint = "text is the document's own words, path a file of the workspace"
+        raise UsageError("EINVAL", "give either text or path", suggestion=hint)
+    if not path:
+        return "", text
+    path = parse_path(path)
+    text = read_whole_text(context, path)
+    if not is_page(path):
+        return "", text
+    page = read_page(path, text, context.app.registry, context.app.make_caller(context.home))
+    return page.title, page.text
 
 
 def _find_document(

@@ -13,6 +13,8 @@ import pytest
 
 from functions.agent.knowledge.search import Scope
 from functions.agent.policy.document import open_versions, write_policy
+from functions.agent.workspace.files import Writer
+from functions.agent.workspace.scope import find_scopes
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, offered, say
 from tests.functions.agent.knowledge.documents import HANDBOOK, draft
@@ -168,6 +170,23 @@ def test_the_policy_decides_per_scope_and_may_ask(chat: Chat) -> None:
     assert chat.gets("kb-ingest", DOCUMENT, **OWN)["new"]
     update = {"id": "0" * 16, "text": "x", "source": "user", "scope": "team"}
     assert chat.fails("kb-update", update, **OWN)["code"] in ("EPERM", "ENOENT")
+
+
+def test_a_file_of_the_workspace_is_taken_in_by_its_path(chat: Chat) -> None:
+    app = chat.home.app
+    scope = find_scopes("main", "telegram:1", is_owner=True).choose("hens.md")
+    app.open_workspace(scope).write("hens.md", HANDBOOK.encode(), Writer("telegram:1", "", "c1"))
+    given = {"path": "hens.md", "title": "Hens", "source": "hens.md"}
+    added = chat.gets("kb-ingest", given, **OWN)
+    assert app.open_knowledge("agent").read_text(added["id"]) == HANDBOOK
+    assert chat.fails("kb-ingest", {**given, "path": "gone.md"}, **OWN)["code"] == "ENOENT"
+    for path in ("../hens.md", "/etc/passwd", "a\0b"):
+        assert chat.fails("kb-ingest", {**given, "path": path}, **OWN)["code"] == "EINVAL"
+    assert chat.fails("kb-ingest", {**given, "text": "x"}, **OWN)["code"] == "EINVAL"
+    assert chat.fails("kb-ingest", {"title": "x", "source": "y"}, **OWN)["code"] == "EINVAL"
+    assert chat.fails("kb-ingest", given, **MEMBER)["code"] in ("ENOENT", "EEXIST")
+    set_rules(chat, "deny everybody read *")
+    assert chat.fails("kb-ingest", {**given, "title": "Other"}, **OWN)["code"] == "EPERM"
 
 
 def test_what_the_policy_redacts_is_not_kept(chat: Chat) -> None:
