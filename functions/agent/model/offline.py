@@ -68,6 +68,8 @@ TRIES = 3
 LANGUAGE_MESSAGES = 5
 """So many of a person's newest messages may show their language."""
 REMEMBER, RECALL, FORGET = map(tool_of, ("remember", "recall", "forget"))
+_OF_RUNS = frozenset(map(tool_of, ("tell", "sleep", "next-behavior", "note-work")))
+"""What behaviours pin for a run. Its answer is told anyway, and "tell me" would call the first."""
 _MENTION = re.compile(r"^@\w+[\s,:]+|\s+@\w+$", re.ASCII)
 """Whom a message of a group is for, before or after what is said."""
 _STAMP = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2})(?: ([A-Za-z][\w/+-]*))?", re.ASCII)
@@ -292,7 +294,7 @@ def _ask_for_input(said: _Said, by_name: Mapping[str, FunctionDefinition]) -> st
 
 
 def _is_own(tool: str) -> bool:
-    known = LIBRARY_TOOLS | offline_files.TOOLS | offline_knowledge.TOOLS
+    known = LIBRARY_TOOLS | offline_files.TOOLS | offline_knowledge.TOOLS | _OF_RUNS
     return is_capability(tool) and tool not in known
 
 

@@ -477,9 +477,11 @@ def test_a_pinned_bundle_brings_its_members_and_a_pinned_member_comes_alone(
 
 def test_the_offline_model_does_what_a_run_is_about(open_chats: Callable[..., Chats]) -> None:
     chats = open_chats(llm_url="", library="builtin")
-    run(chats, work(1, text="calculate 6*7"))
-    (said,) = chats.list_texts()
+    run(chats, work(1, text="tell me the result of 6*7"))  # which does not mean the tool `tell`
+    run(chats, work(2, text="calculate 6*7"))
+    told, said = chats.list_texts()
     assert "42" in said
+    assert told == said
 
 
 def test_a_schedule_runs_its_behaviour_with_its_model_and_counts_the_whole_chain(
