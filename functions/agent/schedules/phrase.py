@@ -126,6 +126,12 @@ _SOME_CLOCK: Final = re.compile(
     re.IGNORECASE,
 )
 """A time of day that only the person knows: “before lunch”."""
+_BARE_HOUR: Final = re.compile(
+    r"[\s,]+(?:[01]?\d|2[0-4])(?![:.,/-]?\w)"
+    r"(?!\s*(?:[%°]|min|sec|sek|hour|stund|time|mal|day|tag|week|woche|k[mg]))",
+    re.IGNORECASE,
+)
+"""A number behind a day that may be an hour or belong to the text: “tomorrow 7 gym”."""
 _EXCEPT_LATER: Final = re.compile(
     r"[周天末日]\s*除外|除了?每?(?:(?:周|星期|礼拜)[一二三四五六日天末]|节?假日)"
     r"|\b(?:except|excluding)\s+(?:on\s+|for\s+)?(?:the\s+)?(?:\w+days?|weekends?)\b",
@@ -460,6 +466,10 @@ def _find_doubt(
         return Part(fault="when_which_one")
     tells_clock = any(cluster.part.tells_clock or cluster.part.start for cluster in found)
     if not (tells_clock or said.span or said.every or said.cron) and _SOME_CLOCK.search(text):
+        return Part(fault="when_which_clock")
+    tells_hour = any(cluster.part.clocks or cluster.part.hours for cluster in found)
+    needs_hour = said.tells_day or said.unit in ("day", "week", "month", "year")
+    if needs_hour and not (tells_hour or said.span) and _BARE_HOUR.match(text, best.end):
         return Part(fault="when_which_clock")
     if not said.repeats:
         # “call Bob every day except Sunday at 8”
