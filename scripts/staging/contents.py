@@ -55,7 +55,8 @@ _NEVER = (
     "sigil/sandbox/engine/prelude",
     "sigil/compile/toolchain/library_build.py",
 )
-_RUNS_NOTHING = ("sigil/compile", "sigil/sandbox", "sigil/search")
+_RUNS_NOTHING = ("sigil/compile", "sigil/sandbox")
+_SEARCHES_NOTHING = ("sigil/search",)
 
 
 SOURCELESS = (
@@ -94,7 +95,7 @@ class StagingError(Exception):
 class Stage:
     """A function's package. `distributions` come with their dependencies, without those of `spare`;
     `without`: packages of ours that it never imports; `runs`: it runs capabilities, so it needs the
-    engine and the library.
+    engine and the library; `searches`: it searches, without running any.
     """
 
     name: str
@@ -102,21 +103,24 @@ class Stage:
     without: tuple[str, ...] = ()
     spare: tuple[str, ...] = ()
     runs: bool = False
+    searches: bool = False
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """Return the files and folders of ours that are not staged."""
         left_out = (*_NEVER, *self.without)
-        return left_out if self.runs else (*left_out, *_RUNS_NOTHING)
+        if self.runs:
+            return left_out
+        left_out = (*left_out, *_RUNS_NOTHING)
+        return left_out if self.searches else (*left_out, *_SEARCHES_NOTHING)
 
 
 STAGES = (
     Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
     Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK, *_TIMES), spare=("anyio",), runs=True),
     Stage("scheduler", (*_EVERY, *_AWS, *_TIMES)),
-    Stage(
-        "admin", (*_EVERY, *_AWS, *_HTTP, *_TIMES, "httpx")
-    ),  # which delivers the alert of a halt
+    # httpx delivers the alert of a halt, and pystemmer reads the words of documents
+    Stage("admin", (*_EVERY, *_AWS, *_HTTP, *_TIMES, "httpx", "pystemmer"), searches=True),
     Stage(
         "registry",
         (*_EVERY, *_AWS, *_HTTP, *_SANDBOX),

@@ -376,6 +376,20 @@ def test_a_schedule_is_made_over_http_and_run_from_the_queue(running: Deployment
     assert run.body["event"] in [event.id for event in running.waiting()]
 
 
+def test_a_document_is_added_over_http_found_and_dropped(running: Deployment) -> None:
+    function = running.function("admin")
+    fields = {"title": "Tea", "source": "a book", "text": "Green tea is brewed at 70 degrees."}
+    made = function.invoke(admin("POST", "/kb", fields))
+    found = function.invoke(admin("GET", "/kb/search", query="q=how+hot+for+green+tea"))
+    gone = function.invoke(admin("DELETE", f"/kb/{made.body['id']}"))
+
+    assert (made.status, gone.status) == (201, 200)
+    assert [(each["id"], each["source"]) for each in found.body["items"]] == [
+        (made.body["id"], "a book")
+    ]
+    assert function.invoke(admin("GET", "/kb")).body["items"] == []
+
+
 def test_the_schedule_sweeps_what_has_expired(deployed: Deployment) -> None:
     answer = deployed.function("scheduler").invoke(request("scheduler"))
 
