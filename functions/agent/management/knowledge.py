@@ -62,6 +62,8 @@ def list_documents(app: App, query: Mapping[str, str]) -> dict[str, object]:
 def search(app: App, query: Mapping[str, str]) -> dict[str, object]:
     """Return the passages that answer the question `q`, the best first."""
     _require_known(query, frozenset(("q", "scope", "limit", "tag")))
+    if "q" not in query:
+        raise _refuse("q, the question, is missing")
     limit = _read_limit(query, USUAL, MOST)
     bases = {scope: app.open_knowledge(scope) for scope in read_scopes(query.get("scope", ""))}
     tags = check_tags((query["tag"],)) if "tag" in query else ()

@@ -116,9 +116,10 @@ def test_a_document_without_sense_is_refused(live: Lives, fields: dict[str, Any]
         "/kb?after=x",
         "/kb?scope=all",
         "/kb?nothing=1",
-        "/kb/search?limit=21",
-        "/kb/search?tag=a%20b",
-        "/kb/search?agent=main.alice",
+        "/kb/search",
+        "/kb/search?q=x&limit=21",
+        "/kb/search?q=x&tag=a%20b",
+        "/kb/search?q=x&agent=main.alice",
     ],
 )
 def test_an_odd_question_is_refused(live: Lives, path: str) -> None:
