@@ -15,6 +15,8 @@ from sigil.protocol import Caller, Registry
 TEXTS: Final = frozenset((".md", ".markdown", ".txt", ".text", ".rst"))
 FILE_BYTES: Final = 8 << 20
 STDIN: Final = "-"
+_COMMON: Final = range(0xA1, 0xD8)
+_SECOND: Final = range(0xA1, 0xFF)
 
 
 def list_files(paths: Sequence[str]) -> Iterator[str]:
@@ -44,13 +46,34 @@ def read_file(path: str, registry: Registry, caller: Caller) -> PageText:
         raise UsageError(
             "EINVAL", f"{path} is no text", suggestion="add Markdown, plain text or HTML"
         )
-    text = to_utf8(data, (), FILE_BYTES).body.decode()
+    text = _decode_chinese(data) or to_utf8(data, (), FILE_BYTES).body.decode()
     title = ""
     for line in text.splitlines():
         if line.startswith("# "):
             title = line.removeprefix("# ").strip(" #")
             break
     return PageText(title, text)
+
+
+def _decode_chinese(data: bytes) -> str:
+    """Return a text in GB 18030 (GBK, GB 2312), as Windows writes Chinese; empty for others.
+
+    Pairs of letters with accents (`größer`) can be read as signs, too, but as rare ones. So three
+    of four signs have to be common ones, which begin with a byte from A1 to D7.
+    """
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    else:
+        return ""
+    try:
+        text = data.decode("gb18030")
+    except UnicodeDecodeError:
+        return ""
+    signs = [sign.encode("gb18030") for sign in text if not sign.isascii()]
+    common = [sign for sign in signs if sign[0] in _COMMON and sign[1] in _SECOND]
+    return text if len(common) * 4 >= len(signs) * 3 else ""
 
 
 def _read_bytes(path: str) -> bytes:

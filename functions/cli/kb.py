@@ -51,6 +51,10 @@ Tags = Annotated[
 ]
 Author = Annotated[str, typer.Option(help="Who wrote it.")]
 Confidence = Annotated[float, typer.Option(help="How sure it is, from 0 to 1.", min=0, max=1)]
+NewConfidence = Annotated[
+    float | None,
+    typer.Option("--confidence", help="How sure it is, from 0 to 1; else as before.", min=0, max=1),
+]
 
 
 @cli.command()
@@ -137,8 +141,16 @@ def add(
                         app, base, file, fields=fields, tags=tag or (), confidence=confidence
                     )
             except SigilError as problem:
-                rows.append({"path": file, "state": "failed", "error": problem.message})
-                printer.note(f"failed: {file}: {problem.message}")
+                hint = problem.suggestion
+                rows.append(
+                    {
+                        "path": file,
+                        "state": "failed",
+                        "error": problem.message,
+                        "suggestion": hint,
+                    }
+                )
+                printer.note(f"failed: {file}: {problem.message}" + (f" ({hint})" if hint else ""))
                 if problem.code == "EQUOTA":
                     break
                 continue
@@ -216,7 +228,7 @@ def update(
     title: Annotated[str, typer.Option(help="A new title; else it keeps its own.")] = "",
     tag: Tags = None,
     author: Author = "",
-    confidence: Confidence = 1.0,
+    confidence: NewConfidence = None,
     scope: AnyScope = None,
     agent: Whose = None,
     json: Json = False,
@@ -242,7 +254,7 @@ def update(
                 source=source or file,
                 tags=before.tags if tag is None else tag,
                 author=author or before.author,
-                confidence=confidence,
+                confidence=before.confidence if confidence is None else confidence,
             ),
         )
     row = {"state": _name_state(written), **_describe(id, written.record, name)}

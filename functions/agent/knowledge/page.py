@@ -15,6 +15,8 @@ from sigil.protocol import Caller, Registry
 READER: Final = "read-page"
 ADDRESS: Final = "https://localhost/"
 """What is given as the page's address: nothing is fetched from there."""
+HTML_CHARACTERS: Final = 700_000
+"""The reader takes a page of at most so many characters."""
 _SUFFIXES: Final = frozenset((".html", ".htm", ".xhtml"))
 
 
@@ -33,6 +35,12 @@ def is_page(path: str) -> bool:
 
 def read_page(path: str, html: str, registry: Registry, caller: Caller) -> PageText:
     """Return the text of a page; `UsageError` when it cannot be read."""
+    if len(html) > HTML_CHARACTERS:
+        raise UsageError(
+            "ETOOBIG",
+            f"{path} has {len(html):,} characters of HTML",
+            suggestion=f"at most {HTML_CHARACTERS:,}: save it as Markdown or plain text",
+        )
     try:
         ran = registry.run(READER, {"url": ADDRESS, "html": html}, caller)
     except SigilError as problem:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Annotated, Final
+from unicodedata import normalize
 
 from msgspec import Meta
 
@@ -226,7 +227,8 @@ def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_line(name: str, text: str, most: int, hint: str) -> str:
-    line = one_line(clean_text(text), most + 1)
+    # some systems write é of a file's name as two characters: it is the same name
+    line = one_line(normalize("NFC", clean_text(text)), most + 1)
     if not line:
         raise _refuse(f"{name} is missing", hint)
     if len(line) > most:

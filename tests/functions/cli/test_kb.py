@@ -89,6 +89,51 @@ def test_a_changed_file_replaces_what_is_there_and_an_update_keeps_the_id(
     assert len(rows(run, "list")) == 1
 
 
+def test_an_update_keeps_how_sure_the_document_is(run: Run) -> None:
+    (first,) = rows(run, "add", "docs/handbook.md", "--confidence", "0.4")
+    changed = json.loads(run("update", str(first["id"]), "docs/more/tea.txt", "--json").stdout)
+    assert changed["confidence"] == 0.4
+    words = ("update", str(first["id"]), "docs/handbook.md", "--confidence", "0.7", "--json")
+    assert json.loads(run(*words).stdout)["confidence"] == 0.7
+
+
+@pytest.mark.parametrize("charset", ["gb2312", "gbk", "gb18030", "utf-8"])
+def test_a_chinese_text_is_read_in_the_charsets_of_its_systems(
+    run: Run, tmp_path: Path, charset: str
+) -> None:
+    text = "员工手册：每年有二十八天年假，提前四周申请。Tea 也一样。"
+    (tmp_path / "手册.txt").write_bytes(text.encode(charset))
+    (row,) = rows(run, "add", "手册.txt")
+    assert rows(run, "show", str(row["id"]))["text"] == text  # type: ignore[call-overload]
+    (found, *_) = rows(run, "search", "年假有几天")
+    assert found["source"] == "手册.txt"
+
+
+@pytest.mark.parametrize("text", ["Müller", "größer", "année où l'été", "§ 5 – „so“", "naïve café"])
+def test_a_western_text_is_not_taken_for_chinese(run: Run, tmp_path: Path, text: str) -> None:
+    (tmp_path / "western.txt").write_bytes(text.encode("cp1252"))
+    (row,) = rows(run, "add", "western.txt")
+    assert rows(run, "show", str(row["id"]))["text"] == text  # type: ignore[call-overload]
+
+
+def test_a_path_in_another_normal_form_is_the_same_source(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "composed.md").write_text("# Café\n\nIt opens at nine.")
+    (tmp_path / "apart.md").write_text("# Cafe\u0301\n\nIt opens at ten.")
+    (first,) = rows(run, "add", "composed.md", "--source", "Café")
+    (again,) = rows(run, "add", "apart.md", "--source", "Cafe\u0301")
+    assert (again["state"], again["id"]) == ("replaced", first["id"])
+
+
+def test_what_is_too_large_is_told_with_the_most_that_fits(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "long.md").write_text("x" * 2_000_001)
+    (tmp_path / "long.html").write_text("<p>" + "x" * 700_000)
+    stderr = run("add", "long.md", "long.html", code=1).stderr
+    assert "failed: long.md: text has 2,000,001 characters (at most 2,000,000: " in stderr
+    assert (
+        "failed: long.html: long.html has 700,003 characters of HTML (at most 700,000: " in stderr
+    )
+
+
 def test_standard_input_has_to_say_what_it_is(run: Run) -> None:
     for words in ((), ("--title", "Tea"), ("--source", "a book")):
         with pytest.raises(SigilError, match="standard input"):
