@@ -559,7 +559,7 @@ def _decide_proposal(deps: AdminDeps, id: str, decide: Decide) -> object:
     if event:
         deps.queue.put(event)
     approvals.settle(deps.app, proposal)
-    ledger.note_decision(deps.app, proposal, BY)
+    ledger.note_decision(deps.app, proposal)
     return {**row(proposal), "state": proposal.state_at(deps.app.clock.now())}
 
 

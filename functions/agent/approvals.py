@@ -144,17 +144,19 @@ def end_approval(app: App, turn: Turn) -> None:
         app.proposals.end(proposal, "applied" if made else "lapsed")
 
 
-def approve(app: App, id: str, by: str) -> tuple[Proposal, Event]:
-    """Approve a proposal, and return it with the event that lets its call go on."""
-    proposal = app.proposals.decide(id, "approved", by)
+def approve(app: App, id: str, by: str, message: str = "") -> tuple[Proposal, Event]:
+    """Approve a proposal, in a message where one has this id, and return it with the event that
+    lets its call go on.
+    """
+    proposal = app.proposals.decide(id, "approved", by, message)
     return proposal, make_approval(proposal)
 
 
-def deny(app: App, id: str, by: str) -> tuple[Proposal, Event | None]:
-    """Deny a proposal, and return it with the event that says so in its chat, None where that is
-    nobody's.
+def deny(app: App, id: str, by: str, message: str = "") -> tuple[Proposal, Event | None]:
+    """Deny a proposal, in a message where one has this id, and return it with the event that says
+    so in its chat, None where that is nobody's.
     """
-    proposal = app.proposals.decide(id, "denied", by)
+    proposal = app.proposals.decide(id, "denied", by, message)
     return proposal, make_notice(proposal, load_texts(proposal.language))
 
 

@@ -59,7 +59,7 @@ def approve(id: Id, json: Json = False) -> None:
     with open_agent(switch=True) as (app, settings):
         proposal, event = approvals.approve(app, id, BY)
         open_ingress_queue(settings).put(event)
-        note_decision(app, proposal, BY)
+        note_decision(app, proposal)
         now = app.clock.now()
     text = f"approved: {', '.join(proposal.acts)}; it goes on in {proposal.session}"
     print_result(_make_row(proposal, now), text, json)
@@ -79,7 +79,7 @@ def deny(id: Id, json: Json = False) -> None:
         if event:
             open_ingress_queue(settings).put(event)
         approvals.settle(app, proposal)
-        note_decision(app, proposal, BY)
+        note_decision(app, proposal)
         now = app.clock.now()
     print_result(_make_row(proposal, now), f"denied: {', '.join(proposal.acts)}", json)
 

@@ -43,7 +43,10 @@ def test_the_policy_is_read_and_proposals_are_decided_with_the_admin_token(live:
         assert [each["state"] for each in items] == ["open", "open"]
         approved = server.post("/proposals/111111/approve").json()
         assert (approved["state"], approved["decided_by"]) == ("approved", "http:admin")
-        assert server.post("/proposals/222222/deny").json()["state"] == "denied"
+        # 400 where the call was made meanwhile
+        assert server.post("/proposals/111111/approve").status_code in (200, 400)
+        for _ in range(2):
+            assert server.post("/proposals/222222/deny").json()["state"] == "denied"
         assert server.post("/proposals/222222/approve").status_code == 400
         assert server.post("/proposals/333333/approve").status_code == 404
         entries = server.client.get("/ledger").json()["items"]

@@ -13,7 +13,8 @@ from functions.agent.approvals import (
     settle,
 )
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.policy.proposals import ARGUMENTS_CHARACTERS, describe_decision
+from functions.agent.ledger.entry import Entry
+from functions.agent.policy.proposals import ARGUMENTS_CHARACTERS, Proposal, describe_decision
 from functions.agent.sanitize import ESCAPED_CHARACTERS
 from sigil.errors import SigilError, UsageError
 
@@ -45,20 +46,24 @@ def run_proposals(call: CommandCall) -> CommandResult:
 def run_approve(call: CommandCall) -> CommandResult:
     """Approve a proposal; its call goes on in its own chat."""
     try:
-        proposal, event = approve(call.app, call.text.lower(), call.event.sender.id)
+        decider = call.event.sender.id
+        id = call.text.lower()
+        proposal, event = approve(call.app, id, decider, call.event.id)
     except (UsageError, SigilError) as problem:
         return call.reply(call.texts.proposal_refused.format(why=problem.message))
     # it goes out with the write that closes this command, and has the same id if that is repeated
     document = replace(call.document, posts=(*call.document.posts, event))
     acts = ", ".join(proposal.acts)
     text = call.texts.proposal_runs.format(acts=acts, session=proposal.session)
-    return CommandResult(text, document, entries=(describe_decision(proposal),))
+    return CommandResult(text, document, entries=_list_entries(call, proposal))
 
 
 def run_deny(call: CommandCall) -> CommandResult:
     """Deny a proposal, and say so in its chat."""
     try:
-        proposal, event = deny(call.app, call.text.lower(), call.event.sender.id)
+        decider = call.event.sender.id
+        id = call.text.lower()
+        proposal, event = deny(call.app, id, decider, call.event.id)
     except (UsageError, SigilError) as problem:
         return call.reply(call.texts.proposal_refused.format(why=problem.message))
     document = call.document
@@ -67,7 +72,16 @@ def run_deny(call: CommandCall) -> CommandResult:
     settle(call.app, proposal)
     acts = ", ".join(proposal.acts)
     said = call.texts.proposal_dropped.format(acts=acts)
-    return CommandResult(said, document, entries=(describe_decision(proposal),))
+    return CommandResult(said, document, entries=_list_entries(call, proposal))
+
+
+def _list_entries(call: CommandCall, proposal: Proposal) -> tuple[Entry, ...]:
+    """Return the ledger's entry of a decision, none where it was decided before.
+
+    A message whose turn begins again has decided, and its entry is not written yet.
+    """
+    is_new = proposal.decided_in == call.event.id
+    return (describe_decision(proposal),) if is_new else ()
 
 
 COMMANDS: Final[Commands] = {

@@ -78,9 +78,11 @@ class Ledger:
         for sort, value in self._scan_items(after):
             yield sort, sort.partition("#")[0], _read_rows(value)
 
-    def mentions(self, chain: str, hashes: Collection[str]) -> bool:
-        """Return whether one of these hashes of people and chats is in an entry of a chain."""
-        wanted = [each.encode() for each in hashes]
+    def mentions(self, chain: str, texts: Collection[str]) -> bool:
+        """Return whether one of these texts, such as hashes of people and chats, is in an entry of
+        a chain.
+        """
+        wanted = [each.encode() for each in texts]
         partition = keys.ledger_entries(self._agent, "", 0).partition
         for _, item in scan_all(self._kv, partition, f"{chain}#", page=PAGE):
             if any(each in item.value for each in wanted):

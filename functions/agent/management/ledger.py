@@ -72,20 +72,23 @@ def list_entries(app: App, agent: str, query: Mapping[str, str]) -> dict[str, ob
     return {"items": items}
 
 
-def add_entries(app: App, entries: Sequence[Entry], by: str) -> None:
+def add_entries(app: App, entries: Sequence[Entry], by: str, event: str = "") -> None:
     """Add what a person decided on the machine, in no turn: it has a chain of its own.
 
+    With an `event`, which names what was decided, they are added once however often it is asked.
     Raises `Conflict` where too many do so at this moment.
     """
     key = keys.session_of(app.name, MACHINE)
     now = app.clock.now()
-    events = [f"machine:{uuid4().hex}" for _ in entries]
+    events = [event or f"machine:{uuid4().hex}" for _ in entries]
     ledger = Ledger(app.kv, app.name)
     for _ in range(TRIES):
         opened = app.sessions.open(key)
         document = opened.document
         # what is pending there was saved, and may not be written down yet
         chain = ledger.flush(document.ledger).with_salt()
+        if event and ledger.mentions(chain.name, [f'"{event}"']):
+            return
         rows = [
             describe_entry(entry, event, "machine", by, now, salt=chain.salt)
             for entry, event in zip(entries, events, strict=True)
@@ -100,9 +103,14 @@ def add_entries(app: App, entries: Sequence[Entry], by: str) -> None:
     raise Conflict("the ledger is being written by too many at this moment")
 
 
-def note_decision(app: App, proposal: Proposal, by: str) -> None:
-    """Add what a person decided on a proposal, in no turn."""
-    add_entries(app, [describe_decision(proposal)], by)
+def note_decision(app: App, proposal: Proposal) -> None:
+    """Add what a person decided on a proposal in no turn, once however often they decide the same;
+    the turn of a message adds what was decided in it.
+    """
+    if proposal.decided_in:
+        return
+    event = f"machine:proposal:{proposal.id}:{proposal.round}"
+    add_entries(app, [describe_decision(proposal)], proposal.decided_by, event)
 
 
 def verify(app: App, agent: str) -> LedgerCheck:

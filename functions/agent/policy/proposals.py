@@ -50,8 +50,8 @@ class Proposal(Stored):
     `acts` are what the policy asks about, and `tool`, `arguments` (its JSON) and `offer` the call.
     `digest` is the same for the same call in the same session on behalf of the same person, `by`.
     `at` is when it was made and `until` when it lapses, `decided_at` when `decided_by` decided, or
-    when it lapsed with nobody having decided, in seconds since 1970. `round` counts how often it
-    was made. `own_work` and `private` are those of the turn, `data` says to which chat its outcome
+    when it lapsed with nobody having decided, in seconds since 1970. `decided_in` is the id of the
+    message that decided, empty where it was no message. `round` counts how often it was made. `own_work` and `private` are those of the turn, `data` says to which chat its outcome
     goes, `language` is that of the person's app.
     """
 
@@ -70,6 +70,7 @@ class Proposal(Stored):
     round: int = 1
     decided_by: str = ""
     decided_at: Time = 0.0
+    decided_in: str = ""
     own_work: bool = False
     private: bool = True
     language: str = ""
@@ -164,8 +165,11 @@ class Proposals:
         found = [each for each in self.scan() if each.state_at(now) == "open"]
         return sorted(found, key=lambda each: (each.at, each.id))
 
-    def decide(self, id: str, state: Literal["approved", "denied"], by: str) -> Proposal:
-        """Approve or deny a proposal and return it; the same decision again changes nothing.
+    def decide(
+        self, id: str, state: Literal["approved", "denied"], by: str, message: str = ""
+    ) -> Proposal:
+        """Approve or deny a proposal, in a message where one has this id, and return it; the same
+        decision again changes nothing.
 
         `UsageError` ENOENT for one that does not exist, EINVAL for one that is decided already.
         """
@@ -184,7 +188,13 @@ class Proposals:
                 return None, known
             if now_state != "open":
                 raise UsageError("EINVAL", f"the proposal {known.id} is {now_state} already")
-            decided = replace(known, state=state, decided_by=one_line(by, 80), decided_at=now)
+            decided = replace(
+                known,
+                state=state,
+                decided_by=one_line(by, 80),
+                decided_at=now,
+                decided_in=message,
+            )
             return dumps(decided), decided
 
         decided = update(self._kv, keys.proposal(self._root, id), choose, KEPT_SECONDS)

@@ -40,8 +40,12 @@ def test_proposals_are_listed_approved_and_denied(
         )
     assert "  call pay  {}  telegram:7  telegram:7\n" in run("proposals")
     assert '{"to":"a\\u202eb"}' in run("proposals")
-    assert run("approve", "111111") == "approved: call pay; it goes on in telegram:7\n"
-    assert run("deny", "222222") == "denied: call pay\n"
+    for _ in range(2):
+        assert run("approve", "111111") == "approved: call pay; it goes on in telegram:7\n"
+        assert run("deny", "222222") == "denied: call pay\n"
+    exported = [json.loads(line) for line in run("ledger", "export").splitlines()]
+    noted = [row["facts"] for row in exported if row["what"] == "proposal"]
+    assert [facts["state"] for facts in noted] == ["approved", "denied"]
     assert "already" in run("approve", "222222")
     assert [row["state"] for row in json.loads(run("proposals", "--all", "--json"))] == [
         "approved",

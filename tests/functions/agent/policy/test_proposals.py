@@ -15,10 +15,13 @@ from functions.agent import approvals
 from functions.agent.agents.bindings import bind
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.approvals import SHOWN_CHARACTERS
+from functions.agent.ledger.ledger import Ledger
+from functions.agent.management.ledger import note_decision
 from functions.agent.policy.proposals import OF_ONE_MOST, OPEN_MOST, OPEN_SECONDS
 from functions.agent.session.store import Sessions
 from functions.events import Event, Sender, order_of
 from sigil.errors import Refused, UsageError
+from sigil.json_fields import as_mapping
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from tests.fakes.clock import Clock
@@ -34,6 +37,34 @@ from tests.functions.agent.policy.asking import (
 )
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER
+
+
+def test_the_ledger_has_a_decision_once_wherever_it_is_repeated(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+    app = chats.runtime.app
+    chats.write(2, f"/deny {id}")
+    chats.write(3, f"/deny {id}")
+    chats.work_off()
+    proposal, _ = approvals.deny(app, id, "terminal:local")
+    note_decision(app, proposal)
+    noted = [row for _, row in Ledger(app.kv, "main").scan() if row["what"] == "proposal"]
+    assert [as_mapping(row["facts"])["state"] for row in noted] == ["denied"]
+
+
+def test_what_a_crash_left_out_of_the_ledger_is_added_when_the_decision_is_repeated(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+    app = chats.runtime.app
+    approvals.approve(app, id, "terminal:local")
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(8):
+            proposal, _ = approvals.approve(app, id, f"http:{number}")
+            pool.submit(note_decision, app, proposal)
+    noted = [row for _, row in Ledger(app.kv, "main").scan() if row["what"] == "proposal"]
+    assert [as_mapping(row["facts"])["state"] for row in noted] == ["approved"]
 
 
 def test_a_call_that_is_approved_goes_on_in_its_chat_once_and_says_so(
