@@ -51,8 +51,9 @@ class Proposal(Stored):
     `digest` is the same for the same call in the same session on behalf of the same person, `by`.
     `at` is when it was made and `until` when it lapses, `decided_at` when `decided_by` decided, or
     when it lapsed with nobody having decided, in seconds since 1970. `decided_in` is the id of the
-    message that decided, empty where it was no message. `round` counts how often it was made. `own_work` and `private` are those of the turn, `data` says to which chat its outcome
-    goes, `language` is that of the person's app.
+    message that decided, empty where it was no message. `round` counts how often it was made.
+    `own_work` and `private` are those of the turn, `data` says to which chat its outcome goes,
+    `language` is that of the person's app.
     """
 
     id: str
