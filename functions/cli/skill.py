@@ -253,6 +253,8 @@ def _report(doc: Doc, json: bool) -> None:
 
     row = describe_version(doc)
     name, files = row["name"], row["files"]
-    beside = f", {files} files" if files else ""
+    beside = ""
+    if files:
+        beside = ", 1 file" if files == 1 else f", {files} files"
     note = f"{name} is at version {doc.version} ({len(doc.text):,} characters{beside})"
     Printer(json=json).result(row, note)

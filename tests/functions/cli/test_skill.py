@@ -139,6 +139,13 @@ def test_a_file_alone_is_added_under_its_own_name(run: Run, tmp_path: Path) -> N
     assert "it stood in drinks: it is known by its name, tea" in run("add", file)[1]
 
 
+def test_the_files_beside_a_skill_are_counted(run: Run, report: Path) -> None:
+    assert ", 3 files)" in run("add", report)[1]
+    (report / "scripts" / "sum.py").unlink()
+    (report / "assets" / "logo.png").unlink()
+    assert ", 1 file)" in run("add", report)[1]
+
+
 def make_links(folder: Path) -> None:
     (folder / "references" / "secrets.md").symlink_to("/etc/passwd")
 
