@@ -49,6 +49,7 @@ STRENGTH_BITS: Final = 16
 START_BITS: Final = 16
 """A chunk's number is its version's serial, and behind it the number of the chunk within it."""
 SUGGEST_DROP: Final = "drop what is not needed any more"
+WRITTEN_MEANWHILE: Final = "somebody else wrote this document at the same time: read it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ class KnowledgeBase:
             self._kv.delete(key, expect=item.version)
         except Conflict:
             self._end(change, ())
-            raise
+            raise Conflict(WRITTEN_MEANWHILE) from None
         # nobody else who writes it can end that any more
         for begun, noted in self._read_totals().pending.items():
             if noted.id == id:
@@ -273,6 +274,8 @@ class KnowledgeBase:
             if not isinstance(problem, Conflict):
                 self._forget_writing(key, serial)
             self._end(change, gone)
+            if isinstance(problem, Conflict):
+                raise Conflict(WRITTEN_MEANWHILE) from None
             raise
         for old in gone:
             self._purge(int(old))

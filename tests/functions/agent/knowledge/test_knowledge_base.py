@@ -306,11 +306,27 @@ def test_a_writer_who_is_late_does_not_bring_back_half_a_document() -> None:
 
     other = open_base(kv, now=lambda: now[0])
     slow = Slow(kv, AGENT, other._ranker, lambda: now[0])
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match="somebody else wrote this document"):
         slow.add(draft("Tea", TEA), may_replace=False)
     assert [each.record.title for each in other.scan()] == ["Milk"]
     check_nothing_stays(kv, other)
     assert find_titles(other, "green tea") == []
+
+
+def test_a_document_that_is_written_while_it_is_dropped_stays() -> None:
+    kv = MemoryKV()
+
+    class Slow(KnowledgeBase):
+        def _begin(self, *arguments: Any) -> tuple[str, int]:
+            other.add(draft("Tea", "Tea is kept dry."), may_replace=True)
+            return super()._begin(*arguments)
+
+    other = open_base(kv)
+    written = other.add(draft("Tea", TEA), may_replace=False)
+    slow = Slow(kv, AGENT, other._ranker, lambda: 1e9)
+    with pytest.raises(Conflict, match="somebody else wrote this document"):
+        slow.drop(written.id)
+    assert other.read_text(written.id) == "Tea is kept dry."
 
 
 def test_of_two_writers_of_one_document_one_text_is_there_and_the_other_is_told() -> None:
