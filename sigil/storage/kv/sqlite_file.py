@@ -149,6 +149,8 @@ class SqliteFile:
                 self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
             )
             connection.execute("PRAGMA synchronous = NORMAL")
+            # the bytes of what is deleted are overwritten; some builds of SQLite leave them there
+            connection.execute("PRAGMA secure_delete = ON")
             return connection
 
     def _create_if_missing(self) -> None:

@@ -45,6 +45,19 @@ def refused(path: Path, verb: str = "put") -> BackendError:
     return caught.value
 
 
+def test_what_was_deleted_or_replaced_is_not_in_the_file_any_more(path: Path) -> None:
+    word = b"walrus"
+    with closing(SqliteKV(path)) as kv:
+        for number in range(200):
+            kv.put(Key("p", f"{number:03}"), word * 1_000)
+            kv.put(Key("q", f"{number:03}"), word * 10)
+        for number in range(200):
+            kv.delete(Key("p", f"{number:03}"))
+            kv.put(Key("q", f"{number:03}"), b"nothing of it")
+    (left,) = path.parent.glob("store.db*")
+    assert word not in left.read_bytes()
+
+
 def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "letter.txt"
     path.write_bytes(b"Dear reader, " * 500)
