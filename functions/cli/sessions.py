@@ -28,8 +28,10 @@ def show_sessions(agent: str | None, *, days: int, json: bool) -> None:
     for each in found[:SHOWN]:
         name = each.session if each.agent == app.root else f"{each.session} ({each.agent})"
         used = f"{each.tokens:,}"
+        uncounted = f"{each.usage.total - each.usage.counted:,}"
         at = format_time(each.at)
-        rows.append((at, name, each.person, f"{each.turns:,}", used, each.title))
-    Printer().table(("last at work", "session", "person", "turns", "tokens", "title"), rows)
+        rows.append((at, name, each.person, f"{each.turns:,}", used, uncounted, each.title))
+    heads = ("last at work", "session", "person", "turns", "tokens", "not counted", "title")
+    Printer().table(heads, rows)
     if len(found) > SHOWN:
         Printer().note(f"and {len(found) - SHOWN:,} more, which --json prints")

@@ -317,6 +317,7 @@ class German(Texts):
     spent_here = "Seit {day}, in diesem Chat: {used}"
     spent_line = "- {what}: {used}"
     spent_tokens = "{tokens} Token"
+    spent_uncounted = " ({tokens} weitere zählen nicht)"
     spent_works = "Nach Art der Arbeit:"
     spent_chains = "Was ein einzelner Anlass am meisten auslöste, in allen Agenten:"
     spent_chain = "{tokens} Token in {events} Ereignissen"

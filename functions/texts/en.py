@@ -254,6 +254,7 @@ class Texts:
     spent_here = "Since {day}, in this chat: {used}"
     spent_line = "- {what}: {used}"
     spent_tokens = "{tokens:,} tokens"
+    spent_uncounted = " ({tokens:,} more do not count)"
     spent_works = "By kind of work:"
     spent_chains = "The most that one cause set off, in all agents:"
     spent_chain = "{tokens:,} tokens in {events:,} events"

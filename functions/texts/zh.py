@@ -245,6 +245,7 @@ class Chinese(Texts):
     spent_here = "自 {day} 起，这个聊天：{used}"
     spent_line = "- {what}：{used}"
     spent_tokens = "{tokens:,} token"
+    spent_uncounted = "（另有 {tokens:,} 不计入）"
     spent_works = "按工作种类："
     spent_chains = "由同一件事引发的最大用量，所有智能体合计："
     spent_chain = "{tokens:,} token，{events:,} 个事件"

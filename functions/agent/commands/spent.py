@@ -74,10 +74,14 @@ def _list_chains(call: CommandCall, since: float) -> list[str]:
 
 
 def _describe(rows: Sequence[Spent], call: CommandCall) -> str:
-    """Return the tokens of these rows in words, and what they cost where that is known."""
+    """Return the tokens of these rows as they count for the limits in words, then those that do
+    not count, and what they cost where that is known.
+    """
     texts = call.texts
     usage = total(rows)
-    used = texts.spent_tokens.format(tokens=usage.total)
+    used = texts.spent_tokens.format(tokens=usage.counted)
+    if usage.total > usage.counted:
+        used += texts.spent_uncounted.format(tokens=usage.total - usage.counted)
     if not usage.cost:
         return used
     return f"{used}{texts.usage_cost.format(cost=format_money(usage.cost, call.app.currency))}"

@@ -44,5 +44,15 @@ def test_sessions_are_listed_with_what_they_cost_also_without_a_model(
     assert [row["session"] for row in rows] == ["telegram:8", "telegram:7", "terminal:main"]
     assert [row["tokens"] > 0 for row in rows] == [True, True, False]
     assert [row["requests"] for row in rows] == [1, 1, 1]
+    usage = rows[2]["usage"]
+    free = usage["prompt"] + usage["completion"]
+    assert usage["saved"] == free > 0
+    (line,) = [line for line in shown.splitlines() if "terminal:main" in line]
+    assert line.split()[-3:-1] == ["0", f"{free:,}"]
+    (told,) = tell(offline, "/spent", session="terminal:main", sender="terminal:guest")
+    assert f"in this chat: 0 tokens ({free:,} more do not count)\n" in told
+    (told,) = tell(home, "/spent", session="telegram:7")
+    counted = sum(row["tokens"] for row in rows)
+    assert f"in all chats: {counted:,} tokens ({free:,} more do not count)\n" in told
     done = CliRunner().invoke(cli, ["sessions", "--days", "401"])
     assert isinstance(done.exception, UsageError)
