@@ -13,8 +13,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final
 
+from functions.agent.access.roles import owns_chat
 from functions.agent.memory.documents import CAPS
 from functions.agent.messages import HEARTBEAT_TEXT
 from functions.agent.schedules.schedule import (
@@ -27,6 +29,7 @@ from functions.agent.schedules.schedule import (
     make_event,
 )
 from functions.agent.schedules.when import When
+from functions.agent.workspace.edits import list_edits
 from functions.events import Event
 from functions.texts.en import Texts
 from sigil.storage.kv import KV, Item, Key, keys
@@ -34,6 +37,8 @@ from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import retry_conflicts
 
 MEMORY_OF_THINGS: Final = "things"
+FILES: Final = "files"
+"""What people change in the agent's own workspace. What the agent writes there itself is not it."""
 NOTED_SECONDS: Final = PERIOD_LEAST
 """That somebody writes to an agent is told to its heartbeat at most once in so many seconds."""
 _UNITS: Final[Mapping[str, float]] = {
@@ -112,7 +117,9 @@ def look(
         skipped = replace(schedule, skipped=schedule.skipped + 1, due=schedule.find_next(now))
         return (schedule if name else skipped), []
     every = schedule.when.every
-    news = find_news(kv, agent, schedule.known, versions)
+    # what is said in another chat is about the files of that chat
+    uses_files = not schedule.session or owns_chat(schedule.by, schedule.session)
+    news = find_news(kv, agent, schedule.known, versions, uses_files=uses_files)
     if not news:
         delay = min(2 * max(schedule.delay, every), DELAY_MOST)
         later = replace(schedule, delay=delay, asleep=0.0, due=now + delay)
@@ -155,9 +162,15 @@ def look_by_hand(
 
 
 def find_news(
-    kv: KV, agent: str, known: Mapping[str, str], versions: Mapping[str, str] | None = None
+    kv: KV,
+    agent: str,
+    known: Mapping[str, str],
+    versions: Mapping[str, str] | None = None,
+    *,
+    uses_files: bool = True,
 ) -> Sequence[str]:
-    """Return in words what is new for an agent beside what it has seen.
+    """Return in words what is new for an agent beside what it has seen. `uses_files` says that its
+    runs use its own workspace.
 
     It takes two requests to the store: one for its mailbox, where hooks leave what they get as
     well, and one for all versions, unless they were just read.
@@ -170,34 +183,59 @@ def find_news(
         versions = read_versions(kv, agent)
     names = sorted({*versions, *known})
     changed = [name for name in names if versions.get(name) != known.get(name)]
-    documents = [name for name in changed if name != MEMORY_OF_THINGS]
+    documents = [name for name in changed if name not in (MEMORY_OF_THINGS, FILES)]
     if documents:
         found.append(f"documents of yours have changed ({', '.join(documents)})")
     if MEMORY_OF_THINGS in changed:
         found.append("you remember something else than before")
+    if FILES in changed and uses_files:
+        found.append("people have changed files of your workspace")
     return found
 
 
-def read_versions(kv: KV, agent: str) -> Mapping[str, str]:
-    """Return the versions of what a heartbeat watches, by name, without what is not there."""
+def read_versions(kv: KV, agent: str, until: float = inf) -> Mapping[str, str]:
+    """Return the versions of what a heartbeat watches, by name, without what is not there.
+
+    Of files, what people changed after `until` (seconds since 1970) does not count.
+    """
     watched = list_watched(agent)
-    return find_versions(watched, get_many(kv, list(watched.values())))
+    return find_versions(watched, get_many(kv, list(watched.values())), until)
 
 
-def find_versions(watched: Mapping[str, Key], items: Sequence[Item | None]) -> Mapping[str, str]:
+def find_versions(
+    watched: Mapping[str, Key], items: Sequence[Item | None], until: float = inf
+) -> Mapping[str, str]:
     """Return the versions of the items that were read of what is watched, by name."""
-    return {name: item.version for name, item in zip(watched, items, strict=True) if item}
+    found = {}
+    for name, item in zip(watched, items, strict=True):
+        if name == FILES:
+            version = _find_version_of_files(item, until)
+        else:
+            version = item.version if item else ""
+        if version:
+            found[name] = version
+    return found
+
+
+def _find_version_of_files(item: Item | None, until: float) -> str:
+    """Return what tells the last change of people from those before, empty where there is none."""
+    times = [edit.at for edit in list_edits(item, 0.0) if edit.at <= until]
+    return repr(max(times)) if times else ""
 
 
 def list_watched(agent: str) -> Mapping[str, Key]:
     """Return the items whose change is news to an agent, by name.
 
-    Whatever else it is to look after, such as tasks and files, needs an item here that changes with
-    it: all of them are one request to the store.
+    Whatever else it is to look after, such as tasks, needs an item here that changes with it: all
+    of them are one request to the store.
     """
     scope = keys.escape(agent)
     documents = {name: keys.document(scope, name) for name in CAPS}
-    return {**documents, MEMORY_OF_THINGS: keys.thing_totals(scope)}
+    return {
+        **documents,
+        MEMORY_OF_THINGS: keys.thing_totals(scope),
+        FILES: keys.workspace_record(scope),
+    }
 
 
 @dataclass(slots=True)

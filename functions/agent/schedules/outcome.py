@@ -41,7 +41,8 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
     else:
         outcome = "said" if said or has_said(event, turn.trace) else "silent"
     tokens = read_count(event, SPENT) + turn.usage.counted
-    return _note(kv, event, Run(name_run(event), _find_due(event), now, outcome, reason, tokens))
+    run = Run(name_run(event), _find_due(event), now, outcome, reason, tokens)
+    return _note(kv, event, run, turn.began)
 
 
 def note_lost_run(kv: KV, event: Event, reason: str, now: float) -> tuple[Event, ...]:
@@ -82,7 +83,8 @@ def _find_due(event: Event) -> float:
     return float(due) if isinstance(due, int | float) and due >= 0 else event.at
 
 
-def _note(kv: KV, event: Event, run: Run) -> tuple[Event, ...]:
+def _note(kv: KV, event: Event, run: Run, began: float = 0.0) -> tuple[Event, ...]:
+    """Write down a run whose last turn `began` at this time (seconds since 1970)."""
     if event.hook:
         hooks = Hooks(kv, keys.root_of(event.agent))
         ended = HookRun(run.event, run.outcome, run.reason, run.tokens, run.ended)
@@ -92,8 +94,9 @@ def _note(kv: KV, event: Event, run: Run) -> tuple[Event, ...]:
     id = str(event.data["wakeup"])
     seen = None
     if id == HEARTBEAT and run.outcome in ("said", "silent"):
-        # with what the run has changed itself, so that it does not run for that again
-        seen = read_versions(kv, agent)
+        # with what the run has changed itself, so that it does not run for that again; of files
+        # that people changed since its turn began it was not told
+        seen = read_versions(kv, agent, until=began)
     schedule = Schedules(kv, agent).note_run(id, run, seen)
     if not schedule or schedule.paused != FAILED or run.outcome != "failed":
         return ()

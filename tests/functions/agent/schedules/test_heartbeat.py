@@ -8,6 +8,7 @@ from threading import Thread
 import pytest
 
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.management.files import FileEditor
 from functions.agent.memory.documents import Documents
 from functions.agent.schedules.heartbeat import (
     InputNotes,
@@ -19,9 +20,11 @@ from functions.agent.schedules.outcome import note_run
 from functions.agent.schedules.schedule import DELAY_MOST, HEARTBEAT, Schedule, Schedules
 from functions.agent.schedules.tick import restore_marks, wake_agents
 from functions.agent.session.document import Turn
+from functions.agent.workspace.files import Workspace, Writer
 from functions.events import Event
 from functions.queues.store_queue import StoreQueue
 from functions.texts.languages import load_texts
+from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.clock import Clock
@@ -96,6 +99,15 @@ def beating(clock: Clock) -> Beating:
     return Beating(MemoryKV(clock), clock)
 
 
+def open_files(kv: KV, clock: Clock) -> Workspace:
+    return Workspace(kv, MemoryArtifacts(), "main", lambda: clock.now)
+
+
+@pytest.fixture
+def files(beating: Beating) -> Workspace:
+    return open_files(beating.kv, beating.clock)
+
+
 def test_looks_that_find_nothing_double_the_delay_up_to_a_day(beating: Beating) -> None:
     delays = []
     for _ in range(13):
@@ -152,6 +164,64 @@ def test_a_change_stays_news_until_a_run_ends_well_and_its_own_changes_are_none(
     beating.end(event, "said")
     assert beating.look() == []
     assert beating.read().failures == 0
+
+
+def test_a_file_that_a_person_changed_is_news_once_and_what_the_agent_wrote_is_none(
+    beating: Beating, files: Workspace
+) -> None:
+    files.write("notes.md", b"from the agent", Writer(ADA, "a task", "a call"))
+    assert beating.look() == []
+    editor = FileEditor(beating.kv, files, "http:admin")
+    editor.write("todo.md", b"- buy milk")
+    (event,) = beating.look()
+    assert "people have changed files of your workspace" in event.text
+    assert "documents of yours" not in event.text
+    beating.end(event, "failed")
+    (event,) = beating.look()
+    files.write("todo.md", b"- milk was bought", Writer(ADA, "a task", "another call"))
+    beating.end(event)
+    assert beating.look() == []
+    editor.remove("todo.md")
+    assert beating.look() != []
+
+
+def test_a_file_that_a_person_changed_during_a_run_is_news_after_it(
+    beating: Beating, files: Workspace
+) -> None:
+    beating.mail()
+    (event,) = beating.look()
+    turn = Turn(event, began=beating.clock.now)
+    beating.clock.advance(1.0)
+    FileEditor(beating.kv, files, "http:admin").write("todo.md", b"- buy milk")
+    for name, _ in beating.mailbox.read()[0]:
+        beating.mailbox.remove([name])
+    beating.clock.advance(1.0)
+    note_run(beating.kv, turn, "", said=False, now=beating.clock.now)
+    (event,) = beating.look()
+    assert "files of your workspace" in event.text
+    assert "mail" not in event.text
+
+
+def test_files_of_an_owner_wake_no_heartbeat_that_speaks_in_a_group(
+    clock: Clock,
+) -> None:
+    beat = make_heartbeat(
+        MINUTE,
+        session="telegram:-100",
+        by=ADA,
+        now=clock.now,
+        zone="UTC",
+        known={},
+        texts=load_texts("en"),
+    )
+    kv = MemoryKV(clock)
+    Schedules(kv, "main").set_heartbeat(beat)
+    files = open_files(kv, clock)
+    FileEditor(kv, files, "http:admin").write("todo.md", b"- buy milk")
+    events: list[Event] = []
+    clock.advance(MINUTE)
+    wake_agents(kv, events.append, "main", clock.now)
+    assert events == []
 
 
 def test_what_another_agent_got_is_no_news(beating: Beating) -> None:
