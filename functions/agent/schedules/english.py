@@ -56,6 +56,7 @@ _SPAN: Final = (
     rf"|\d{{1,3}}\.\d{{1,2}} hours?\b"
     rf"|{_NUMBER}(?: and a half)?\s*{_UNIT}(?:(?:\s+and|\s*,)?\s+(?:a half|{_NUMBER}\s*{_UNIT}))?)"
 )
+_OR_SO: Final = r"(?:\s+or\s+so\b)?"
 _PART: Final = r"(?:morning|afternoon|evening|night)"
 _CLOCK: Final = (
     rf"(?:(?P<spoken>noon|midday|midnight)\b"
@@ -367,10 +368,14 @@ def _read_weeks_from(found: re.Match[str]) -> Part:
 
 
 def _read_times_a_day(found: re.Match[str]) -> Part:
-    """Read `twice a day`, which says something where as many times of the day follow."""
+    """Read `twice a day` and `twice daily`, which say something where as many times of the day
+    follow.
+    """
     behind = _CLOCK_LIST.match(found.string, found.end())
     clocks = _CLOCK_RE.findall(behind[0]) if behind else ()
-    if found["unit"].lower() == "day" and len(clocks) == _count_times(found):
+    if (found["unit"] or found["adverb"]).lower() in ("day", "daily") and len(
+        clocks
+    ) == _count_times(found):
         return Part(unit="day", step=1)
     return Part(fault="when_which_times", words=found[0])
 
@@ -447,7 +452,8 @@ _DATE: Final = (
 )
 _BARE_DATE: Final = re.sub(r"\?P<\w+>", "?:", _DATE)
 _DATE_RE: Final = re.compile(_DATE, re.IGNORECASE)
-_TIMES_A: Final = rf"(?:twice|(?P<count>{_NUMBER}) times)\s+(?:a|every|per|each)\s+"
+_TIMES: Final = rf"(?:twice|(?P<count>{_NUMBER}) times)\s+"
+_EACH: Final = r"(?:a|every|per|each)\s+"
 _CLOCK_LIST: Final = re.compile(
     rf",?\s*(?:at\s+|@\s*)?{_FIRST_CLOCK}"
     rf"(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:at\s+)?{_BARE_CLOCK})*",
@@ -461,8 +467,11 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _PATTERNS: Final[tuple[Pattern, ...]] = (
-    (_pattern(rf"(?:in|after|within)\s+(?:about\s+|around\s+)?(?P<span>{_SPAN})"), _read_in),
-    (_pattern(rf"(?P<span>{_SPAN})\s+(?:from now|later|from today)\b"), _read_in),
+    (
+        _pattern(rf"(?:in|after|within)\s+(?:about\s+|around\s+)?(?P<span>{_SPAN}){_OR_SO}"),
+        _read_in,
+    ),
+    (_pattern(rf"(?P<span>{_SPAN}){_OR_SO}\s+(?:from now|later|from today)\b"), _read_in),
     (
         _pattern(r"in\s+\d{1,3}(?=\s*$|\s+to\b|\s*,)"),
         lambda found: Part(fault="when_unit", words=found[0]),
@@ -476,7 +485,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
         _pattern(
             rf"(?:at\s+|@\s*|around\s+|by\s+)?{_FIRST_CLOCK}"
-            rf"(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:at\s+)?{_BARE_CLOCK})*"
+            rf"(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:at\s+)?{_BARE_CLOCK})*{_OR_SO}"
         ),
         _read_clocks,
     ),
@@ -723,7 +732,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(fault="when_no_calendar", words=found[0]),
     ),
     (
-        _pattern(rf"(?:on\s+)?(?:{'|'.join(_ADVERBS)})\b"),
+        _pattern(rf"(?:on\s+|once\s+)?(?:{'|'.join(_ADVERBS)})\b"),
         lambda found: _ADVERBS[found[0].lower().split()[-1]],
     ),
     (
@@ -785,16 +794,22 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(unit=found[1].lower(), step=1),
     ),
     (
-        _pattern(rf"{_TIMES_A}(?P<unit>day|week|month|year)\b"),
+        _pattern(
+            rf"{_TIMES}(?:{_EACH}(?P<unit>day|week|month|year)"
+            r"|(?P<adverb>daily|weekly|monthly|yearly))\b"
+        ),
         _read_times_a_day,
     ),
     (
-        _pattern(rf"{_TIMES_A}week,?\s+(?:on\s+)?(?P<days>{_DAY}s?(?:{_AND}{_DAY}s?)+)"),
+        _pattern(
+            rf"{_TIMES}(?:{_EACH}week|weekly),?\s+(?:on\s+)?(?P<days>{_DAY}s?(?:{_AND}{_DAY}s?)+)"
+        ),
         lambda found: _require_count(_read_every_weekdays(found), found),
     ),
     (
         _pattern(
-            rf"{_TIMES_A}month,?\s+on\s+(?:the\s+)?(?P<days>{_ORDINAL}(?:{_AND}(?:the\s+)?{_ORDINAL})+)"
+            rf"{_TIMES}(?:{_EACH}month|monthly),?\s+on\s+(?:the\s+)?"
+            rf"(?P<days>{_ORDINAL}(?:{_AND}(?:the\s+)?{_ORDINAL})+)"
         ),
         lambda found: _require_count(_read_month_days(found), found),
     ),

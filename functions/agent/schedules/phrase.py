@@ -132,6 +132,17 @@ _BARE_HOUR: Final = re.compile(
     re.IGNORECASE,
 )
 """A number behind a day that may be an hour or belong to the text: “tomorrow 7 gym”."""
+_COUNTED: Final = (
+    "[个個次遍回人名位件份只条张本台辆号號楼层室米克斤元块岁级年月日天周秒届期集章节页路班组封瓶杯片粒颗盒"
+    "场首间座款种类倍度折万亿百千十套吨升季道笔趟轮]"
+    "|公[里斤分]|小时|分钟?(?!享)|毫[升克米]|厘米|平[米方]|[英海]里|[美欧日]元|星期"
+)
+"""What is counted rather than done, where it stands behind a number."""
+_BARE_HOUR_CJK: Final = re.compile(
+    r"(?<=[\u3400-\u9fff])[\s,，]*(?:[01]?\d|2[0-4])"
+    rf"(?![:.,/-]?\d)[\s,，、]*(?:$|(?=[\u3400-\u9fff])(?!{_COUNTED}))"
+)
+"""The same in Chinese, which has no space there: 明天7跑步."""
 _EXCEPT_LATER: Final = re.compile(
     r"[周天末日]\s*除外|除了?每?(?:(?:周|星期|礼拜)[一二三四五六日天末]|节?假日)"
     r"|\b(?:except|excluding)\s+(?:on\s+|for\s+)?(?:the\s+)?(?:\w+days?|weekends?)\b",
@@ -469,7 +480,8 @@ def _find_doubt(
         return Part(fault="when_which_clock")
     tells_hour = any(cluster.part.clocks or cluster.part.hours for cluster in found)
     needs_hour = said.tells_day or said.unit in ("day", "week", "month", "year")
-    if needs_hour and not (tells_hour or said.span) and _BARE_HOUR.match(text, best.end):
+    bare_hour = _BARE_HOUR.match(text, best.end) or _BARE_HOUR_CJK.match(text, best.end)
+    if needs_hour and not (tells_hour or said.span) and bare_hour:
         return Part(fault="when_which_clock")
     if not said.repeats:
         # “call Bob every day except Sunday at 8”

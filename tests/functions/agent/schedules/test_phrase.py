@@ -99,6 +99,8 @@ def test_a_phrase_means_its_time_and_leaves_its_text_or_asks_one_question(
         ("tonight 10 movie", "when_which_clock"),
         ("every weekday 8 look at the rates", "when_which_clock"),
         ("montags 7 Sport", "when_which_clock"),
+        ("明天7跑步", "when_which_clock"),
+        ("twice daily pills", "when_which_times"),
         ("in 10", "when_unit"),
         ("tomorrow at 9am 5 times", "when_how_often"),
         ("tomorrow at 9:00 and 17:30", "when_two_readings"),
