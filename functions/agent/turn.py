@@ -93,6 +93,7 @@ from functions.agent.services.table import call_service, list_acts
 from functions.agent.services.things import find_remembered
 from functions.agent.session import missed_messages
 from functions.agent.session.document import (
+    HELD_STEP,
     LOST,
     NOTE_STEP,
     OUTBOX_MOST,
@@ -815,6 +816,7 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         app.schedules.add(make_collection(document, event, now, texts, zone))
         if not is_collection:
             document = hold_back(document, app.redact(text))
+        turn = turn.add_step(HELD_STEP, until=document.quiet.partition("-")[2])
         return close_turn(opened.with_document(document), app, turn, "", in_history=False)
     is_alone = not document.held
     if document.held:

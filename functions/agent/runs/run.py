@@ -16,7 +16,7 @@ import orjson
 from functions.agent.messages import Count, Number, Usage
 from functions.agent.posts import REFUSED
 from functions.agent.runs.event_chain import SETTING
-from functions.agent.session.document import LOST, NOTE_STEP, Turn, name_run
+from functions.agent.session.document import HELD_STEP, LOST, NOTE_STEP, Turn, name_run
 from functions.agent.session.store import SessionHandle
 from sigil.json_fields import as_number, as_sequence
 from sigil.protocol import Json
@@ -50,8 +50,9 @@ class Run(Stored):
 
     `reason` says why there was a turn: the kind of its event, or what else a message was (a
     `command`, a stranger's that was `refused`, …). `outcome` is `said`, `silent`, `failed`,
-    `stopped`, `skipped` or `given-up`, and `why` says more of the last four; or it is `running` or
-    `waiting` while the turn is in progress, which is not written down here. `by` is the person on
+    `stopped`, `skipped` or `given-up`, and `why` says more of the last four, and of what quiet
+    hours hold back, which is `silent`; or it is `running` or `waiting` while the turn is in
+    progress, which is not written down here. `by` is the person on
     whose behalf it was, with their `role`. `cause` is the event that made this one, `root` the
     first of them, `hops` how many there were. `task` is the piece of work that it belongs to.
     `files` counts what it sent, and `posts` the events that it posted (None: nobody counted them).
@@ -200,7 +201,14 @@ def _find_outcome(turn: Turn, stopped: str, *, said: bool) -> tuple[str, str]:
         return "stopped", "told"
     if stopped:
         return "stopped", stopped
+    if HELD_STEP in by_kind:
+        return "silent", _describe_held(by_kind[HELD_STEP])
     return ("said" if said else "silent"), ""
+
+
+def _describe_held(step: Step) -> str:
+    """Return until when quiet hours hold back what a turn had to say."""
+    return f"quiet hours until {step['until']}"
 
 
 def shorten_steps(steps: Sequence[Step], began: float) -> tuple[Step, ...]:
@@ -330,6 +338,8 @@ def format_step(step: Step, number: int) -> str:
             return f"  │   · stopped{by}"
         case "skip":
             return f"  │   · skipped: {step['reason']}"
+        case "held":
+            return f"  │   · held back: {_describe_held(step)}"
         case "command":
             return f"  │   · command: {step['name']}"
         case "behaviour":

@@ -54,6 +54,8 @@ SEEN_MOST = 64
 OUTBOX_MOST = 200
 NOTE_STEP: Final = "note"
 """The step of a turn's trace that has what the agent noted of its own work."""
+HELD_STEP: Final = "held"
+"""The step of a turn that said nothing because its chat has quiet hours, `until` a time of day."""
 RUNS_MOST: Final = 20
 RUN_TIMES: Final = 10**13 - 1
 """A time in milliseconds that none comes after."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from functions.agent.runs.run import format_run, scan_runs
 from functions.agent.schedules.quiet_hours import find_end, is_quiet, parse_hours
 from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.tick import wake_agents
@@ -74,6 +75,22 @@ def test_what_comes_up_in_the_night_is_said_in_one_message_at_its_end(night: Nig
     ]
     assert night.chats.document().held == ()
     assert night.pass_until(34.0) == []
+
+
+def test_the_row_of_what_they_hold_back_says_so_and_until_when(night: Night) -> None:
+    night.tell("/quiet 22:00-07:00")
+    night.remind(0.5, "early")
+    night.remind(3.0, "call Bob")
+    night.pass_until(0.5)
+    night.pass_until(3.0)
+    night.pass_until(10.0)
+    runs = [run for run in scan_runs(night.chats.runtime.stores.kv, "main") if run.kind == "say"]
+    assert [(run.outcome, run.why) for run in runs] == [
+        ("said", ""),
+        ("silent", "quiet hours until 07:00"),
+        ("said", ""),
+    ]
+    assert "held back: quiet hours until 07:00" in "\n".join(format_run(runs[1]))
 
 
 def test_they_hold_after_an_outage_as_well(night: Night) -> None:
