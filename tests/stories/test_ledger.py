@@ -1,4 +1,4 @@
-"""A server is killed at random moments: the ledger has what began all the same, and each once."""
+"""A server is killed at random moments, on three stores: the ledger has what began all the same, and each once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+
+import pytest
 
 from functions.agent.ledger.entry import UNKNOWN
 from functions.agent.ledger.journal import read_journal
@@ -17,18 +19,19 @@ from tests.machine import times, within
 from tests.stories.system import OWNER, System, until, update
 
 SESSION = keys.session_of("main", f"telegram:{OWNER}")
-KILLS = 10
-"""`THOROUGH=20` makes it two hundred."""
+KILLS = {"sqlite": 10, "redis": 3, "dynamodb": 2}
+"""How often a server is killed on each store; `THOROUGH=20` makes it two hundred on SQLite."""
 WORDS = ("task {}", "hello {}", "/btw what is {}?", "task {}")
 THINKS = 0.05
 LONGEST = 0.3
 """Seconds that the model takes for each answer, and within which the kill comes after a message."""
 
 
+@pytest.mark.parametrize(("open_system", "most"), KILLS.items(), indirect=["open_system"])
 def test_after_random_kills_every_request_that_began_has_an_entry(
-    open_system: Callable[..., AbstractContextManager[System]],
+    open_system: Callable[..., AbstractContextManager[System]], most: int
 ) -> None:
-    kills = times(KILLS)
+    kills = times(most)
     chosen = random.Random(kills)
     with open_system(lease=within(0.5)) as system:
         system.model.on_event = lambda *_: time.sleep(THINKS)
