@@ -106,10 +106,8 @@ def test_http_gets_the_answer_while_the_chats_turn_runs(live: Lives, model: Scri
         asking.start()
         model.wait_for(1)
         answer = agent.server.post("/chat", json={"text": "/status"})
-        assert (answer.status_code, answer.json()["reply"].splitlines()[0]) == (
-            200,
-            ENGLISH.status_working,
-        )
+        assert answer.status_code == 200
+        assert answer.json()["reply"].startswith(ENGLISH.status_working)
         gate.open.set()
         asking.join()
     assert slow[0].json()["reply"] == "at last"
@@ -131,7 +129,7 @@ def test_the_terminal_gets_it_while_another_has_the_chat(
         asking.start()
         model.wait_for(1)
         said = shell(tmp_path, "chat", "--quiet", "/status", **more, **forked.environment)
-        assert said.stdout.splitlines()[0] == ENGLISH.status_working, said.stderr
+        assert said.stdout.startswith(ENGLISH.status_working), said.stderr
         gate.open.set()
         asking.join()
         assert agent.server.client.get("/health").status_code == 200
