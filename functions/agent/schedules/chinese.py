@@ -289,6 +289,16 @@ def _read_times_a_day(found: re.Match[str]) -> Part:
     return Part(fault="when_which_times", words=found[0])
 
 
+def _read_number_of_times(found: re.Match[str]) -> Part:
+    """Read 共三次, which ends a repetition, and 两次 beside as many times of the day, which only
+    says again what these say.
+    """
+    lists = (_CLOCK_RE.findall(each[0]) for each in _CLOCK_LIST.finditer(found.string))
+    number = count(found["count"])
+    is_listed = number in map(len, lists) and not found["limit"]
+    return Part(times=number if number > 1 and not is_listed else 0, weak=True)
+
+
 def _read_last_days(found: re.Match[str]) -> Part | None:
     """Read 每三个月的最后一天."""
     step = count(found["step"]) if found["step"] else 1
@@ -550,10 +560,8 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         _read_dates,
     ),
     (
-        re.compile(rf"(?:一共|总共|共|重复)?\s*(?P<count>{_NUMBER})\s*[次遍回]"),
-        lambda found: Part(
-            times=count(found["count"]) if count(found["count"]) > 1 else 0, weak=True
-        ),
+        re.compile(rf"(?P<limit>一共|总共|共|重复)?\s*(?P<count>{_NUMBER})\s*[次遍回]"),
+        _read_number_of_times,
     ),
     (
         re.compile(rf"[一每](?P<unit>[天周日月年])(?P<count>{_NUMBER})[次遍回]"),

@@ -384,6 +384,17 @@ def _count_times(found: re.Match[str]) -> int:
     return count(found["count"]) if found["count"] else 2
 
 
+def _read_number_of_times(found: re.Match[str]) -> Part | None:
+    """Read `five times`, which ends a repetition, and `twice` and `two times` beside as many times
+    of the day, which only say again what these say.
+    """
+    lists = (_CLOCK_RE.findall(each[0]) for each in _CLOCK_LIST.finditer(found.string))
+    number = _count_times(found)
+    if number in map(len, lists) and not (found["limit"] or found["total"]):
+        return Part(weak=True)
+    return Part(times=number, weak=True) if found["unit"] == "times" else None
+
+
 def _require_count(part: Part, found: re.Match[str]) -> Part | None:
     """Return a part that tells as many days as `twice a week` says, None where it tells others."""
     days = part.weekdays or part.month_days
@@ -808,6 +819,12 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
+            rf"(?:{_EACH}week|weekly),?\s+{_TIMES}(?:on\s+)?(?P<days>{_DAY}s?(?:{_AND}{_DAY}s?)+)"
+        ),
+        lambda found: _require_count(_read_every_weekdays(found), found),
+    ),
+    (
+        _pattern(
             rf"{_TIMES}(?:{_EACH}month|monthly),?\s+on\s+(?:the\s+)?"
             rf"(?P<days>{_ORDINAL}(?:{_AND}(?:the\s+)?{_ORDINAL})+)"
         ),
@@ -852,8 +869,11 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(lasting=sum_span(read_span(found["span"]))),
     ),
     (
-        _pattern(rf"(?:for\s+)?(?P<count>{_NUMBER})\s+times\b"),
-        lambda found: Part(times=count(found["count"]), weak=True),
+        _pattern(
+            rf"(?P<limit>for\s+)?(?:twice|(?P<count>{_NUMBER})\s*(?P<unit>times|x))\b"
+            r"(?P<total>\s+in\s+total)?"
+        ),
+        _read_number_of_times,
     ),
 )
 

@@ -394,6 +394,17 @@ def _read_times_a_day(found: re.Match[str]) -> Part:
     return Part(fault="when_which_times", words=found[0])
 
 
+def _read_number_of_times(found: re.Match[str]) -> Part:
+    """Read `dreimal`, which ends a repetition, and beside as many times of the day says again what
+    these say.
+    """
+    lists = (_CLOCK_RE.findall(each[0]) for each in _CLOCK_LIST.finditer(found.string))
+    number = count(found["count"])
+    if number > 1 and number in map(len, lists) and not found["limit"]:
+        return Part(weak=True)
+    return Part(times=number, weak=True)
+
+
 def _read_last_day(found: re.Match[str]) -> Part:
     """Read `am letzten Tag dieses Monats` and `am letzten Tag im Dezember`, each once."""
     if found["month"]:
@@ -817,8 +828,8 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(lasting=sum_span(read_span(found["span"]))),
     ),
     (
-        _pattern(rf"(?:insgesamt\s+)?(?P<count>{_WORD}|\d{{1,3}})[\s-]?mal\b"),
-        lambda found: Part(times=count(found["count"]), weak=True),
+        _pattern(rf"(?P<limit>insgesamt\s+)?(?P<count>{_WORD}|\d{{1,3}})[\s-]?mal\b"),
+        _read_number_of_times,
     ),
     (
         re.compile(
