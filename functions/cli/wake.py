@@ -430,7 +430,7 @@ def _describe(schedule: Schedule, now: float) -> tuple[str, str]:
         state = f"heartbeat, {state}"
     last = "has not run"
     if schedule.last:
-        last = f"last {schedule.last.outcome}"
+        last = f"last {schedule.last.outcome}{_format_reason(schedule.last)}"
         if schedule.last.tokens:
             last += f", {schedule.last.tokens:,} tokens"
     title = one_line(schedule.title, SHOWN_CHARACTERS)
@@ -444,8 +444,12 @@ def _describe(schedule: Schedule, now: float) -> tuple[str, str]:
 
 
 def _describe_run(run: Run) -> str:
-    reason = f" ({one_line(run.reason, TEXT_CHARACTERS)})" if run.reason else ""
-    return f"{format_time(run.due)}  {run.outcome}{reason}  {run.tokens:,} tokens  {run.event}"
+    outcome = f"{run.outcome}{_format_reason(run)}"
+    return f"{format_time(run.due)}  {outcome}  {run.tokens:,} tokens  {run.event}"
+
+
+def _format_reason(run: Run) -> str:
+    return f" ({one_line(run.reason, TEXT_CHARACTERS)})" if run.reason else ""
 
 
 def _make_row(schedule: Schedule) -> dict[str, object]:

@@ -865,6 +865,7 @@ class German(Texts):
         "silent": "nichts zu sagen",
         "failed": "fehlgeschlagen",
         "skipped": "ausgelassen",
+        "held": "von der Ruhezeit zurückgehalten",
     }
     wakeup_cost = "{tokens:,} Token"
     wakeup_skipped = "{count}-mal ausgelassen"

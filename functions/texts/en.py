@@ -744,6 +744,7 @@ class Texts:
         "silent": "had nothing to say",
         "failed": "failed",
         "skipped": "left out",
+        "held": "held back by the quiet hours",
     }
     wakeup_cost = "{tokens:,} tokens"
     wakeup_skipped = "left out {count}"

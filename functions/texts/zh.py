@@ -725,6 +725,7 @@ class Chinese(Texts):
         "silent": "没有要说的",
         "failed": "失败",
         "skipped": "没有做",
+        "held": "安静时段里没有说",
     }
     wakeup_cost = "{tokens:,} token"
     wakeup_skipped = "跳过 {count} 次"

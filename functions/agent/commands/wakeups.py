@@ -82,7 +82,9 @@ def _describe(found: ChatSchedule, call: CommandCall) -> str:
         lines.append(late or coming)
     last = schedule.last
     if last:
-        outcome = texts.wakeup_outcomes.get(last.outcome, last.outcome)
+        is_held_back = last.outcome == "silent" and last.reason
+        name = "held" if is_held_back else last.outcome
+        outcome = texts.wakeup_outcomes.get(name, name)
         if last.tokens:
             outcome += f", {texts.wakeup_cost.format(tokens=last.tokens)}"
         lines.append(texts.wakeup_last.format(time=format_stamp(last.due, zone), outcome=outcome))

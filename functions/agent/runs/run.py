@@ -16,7 +16,7 @@ import orjson
 from functions.agent.messages import Count, Number, Usage
 from functions.agent.posts import REFUSED
 from functions.agent.runs.event_chain import SETTING
-from functions.agent.session.document import HELD_STEP, LOST, NOTE_STEP, Turn, name_run
+from functions.agent.session.document import LOST, NOTE_STEP, Turn, describe_held, name_run
 from functions.agent.session.store import SessionHandle
 from sigil.json_fields import as_number, as_sequence
 from sigil.protocol import Json
@@ -201,14 +201,9 @@ def _find_outcome(turn: Turn, stopped: str, *, said: bool) -> tuple[str, str]:
         return "stopped", "told"
     if stopped:
         return "stopped", stopped
-    if HELD_STEP in by_kind:
-        return "silent", _describe_held(by_kind[HELD_STEP])
+    if turn.held_back:
+        return "silent", turn.held_back
     return ("said" if said else "silent"), ""
-
-
-def _describe_held(step: Step) -> str:
-    """Return until when quiet hours hold back what a turn had to say."""
-    return f"quiet hours until {step['until']}"
 
 
 def shorten_steps(steps: Sequence[Step], began: float) -> tuple[Step, ...]:
@@ -339,7 +334,7 @@ def format_step(step: Step, number: int) -> str:
         case "skip":
             return f"  │   · skipped: {step['reason']}"
         case "held":
-            return f"  │   · held back: {_describe_held(step)}"
+            return f"  │   · held back: {describe_held(step)}"
         case "command":
             return f"  │   · command: {step['name']}"
         case "behaviour":

@@ -21,7 +21,7 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
 
     `stopped` is why its session may not go on, empty when it may; `said` says that it had something
     to say. What a schedule says without a model, at its time, is written down here only when it was
-    not said.
+    not said, or quiet hours hold it back.
     """
     event = turn.event
     if not (_is_run(event) or event.hook):
@@ -34,6 +34,9 @@ def note_run(kv: KV, turn: Turn, stopped: str, *, said: bool, now: float) -> tup
     elif step.get("kind") == "given-up" or turn.failed or turn.is_cut_short or stopped:
         outcome = "failed"
         reason = stopped or str(step.get("failure") or step.get("limit") or step["kind"])
+    elif turn.held_back:
+        outcome = "silent"
+        reason = turn.held_back
     elif turn.is_handed_on or (event.kind == "say" and _is_by_tick(event)):
         return ()
     elif event.kind == "say":

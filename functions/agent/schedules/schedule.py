@@ -64,8 +64,8 @@ Time = Annotated[float, Meta(ge=0, lt=1e12)]
 class Run(Stored):
     """What became of a run: its event, when it was due and when it ended (seconds since 1970).
 
-    `outcome` is `said` or `silent`, `failed`, or `skipped` with the `reason`; `tokens` are those
-    that it used.
+    `outcome` is `said`, `silent`, `failed` or `skipped`. The `reason` is why it failed or was
+    skipped, or what holds back what it had to say. `tokens` are those that it used.
     """
 
     event: str

@@ -64,6 +64,11 @@ HIDDEN: Final = "kept:"
 HIDDEN_CHARACTERS: Final = 600
 
 
+def describe_held(step: Mapping[str, Json]) -> str:
+    """Return until when quiet hours hold back what a turn had to say."""
+    return f"quiet hours until {step['until']}"
+
+
 @dataclass(frozen=True, slots=True)
 class GatheredMessage(Stored):
     """A message that a turn answers beside its own event: its number in the history, and its event
@@ -114,6 +119,14 @@ class Turn(Stored):
     def is_handed_on(self) -> bool:
         """Return whether another behaviour goes on where it ended."""
         return self.ended not in ("", ASLEEP)
+
+    @property
+    def held_back(self) -> str:
+        """Return what holds back what it had to say and until when, empty when nothing does."""
+        for step in self.trace:
+            if step["kind"] == HELD_STEP:
+                return describe_held(step)
+        return ""
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -93,6 +93,17 @@ def test_the_row_of_what_they_hold_back_says_so_and_until_when(night: Night) -> 
     assert "held back: quiet hours until 07:00" in "\n".join(format_run(runs[1]))
 
 
+def test_a_reminder_that_they_hold_back_has_not_been_said(night: Night) -> None:
+    night.tell("/quiet 22:00-07:00")
+    night.tell("/remind every day at 23:30 take the pills")
+    night.pass_until(3.0)
+    assert "last 2026-11-23 23:30: held back by the quiet hours" in night.tell("/wakeups")
+    schedules = night.chats.runtime.app.schedules
+    (schedule,) = schedules.list_of_chat(BY)
+    (run,) = schedules.list_runs(schedule.id)
+    assert (run.outcome, run.reason) == ("silent", "quiet hours until 07:00")
+
+
 def test_they_hold_after_an_outage_as_well(night: Night) -> None:
     night.tell("/quiet 22:00-07:00")
     night.remind(2.0, "call Bob")
