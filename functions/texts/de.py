@@ -834,7 +834,10 @@ class German(Texts):
     files_none = "Hier gibt es noch keine Dateien. Sag „speichere das als notizen.md“."
     files_line = "- `{path}` · {size} Bytes · Version {version} · {time}"
     files_more = "… und {count} weitere."
-    files_how = "`/files PFAD` zeigt eine davon, `/files diff PFAD` ihre letzte Änderung."
+    files_how = (
+        "`/files PFAD` zeigt eine davon, `/files diff PFAD` ihre letzte Änderung, "
+        "`/files history PFAD` ihre Versionen."
+    )
     files_same = "Version {first} und Version {last} sind gleich."
     files_removed = "entfernt"
     files_cut = "… und {count:,} weitere Zeichen."

@@ -714,7 +714,10 @@ class Texts:
     files_none = "There are no files here yet. Say “save this as notes.md”."
     files_line = "- `{path}` · {size} bytes · version {version} · {time}"
     files_more = "… and {count} more."
-    files_how = "`/files PATH` shows one of them, `/files diff PATH` what changed in it last."
+    files_how = (
+        "`/files PATH` shows one of them, `/files diff PATH` what changed in it last, "
+        "`/files history PATH` its versions."
+    )
     files_same = "Version {first} and version {last} are the same."
     files_removed = "removed"
     files_cut = "… and {count:,} more characters."

@@ -695,7 +695,10 @@ class Chinese(Texts):
     files_none = "这里还没有文件。可以说“把这个存成 notes.md”。"
     files_line = "- `{path}` · {size} 字节 · 第 {version} 版 · {time}"
     files_more = "……还有 {count} 个。"
-    files_how = "`/files 路径` 显示其中一个，`/files diff 路径` 显示它最近改了什么。"
+    files_how = (
+        "`/files 路径` 显示其中一个，`/files diff 路径` 显示它最近改了什么，"
+        "`/files history 路径` 显示它的各个版本。"
+    )
     files_same = "第 {first} 版和第 {last} 版一样。"
     files_removed = "已删除"
     files_cut = "……还有 {count:,} 个字符。"

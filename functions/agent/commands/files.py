@@ -18,6 +18,7 @@ LISTED_MOST: Final = 50
 VERSIONS_SHOWN: Final = 20
 TEXT_CHARACTERS: Final = 3_000
 _WITH_WORD: Final = re.compile(r"(diff|history)\s+(.+?)(?:\s+(\d{1,9})\.\.(\d{1,9}))?", re.DOTALL)
+_WORDS: Final = frozenset(("diff", "history"))
 _TICKS: Final = re.compile(r"`+")
 
 
@@ -48,7 +49,13 @@ def _answer(call: CommandCall, gate: Gate) -> str:
         return _show(call, found.text)
     if asked:
         return _list_versions(call, files, path)
-    return _show(call, files.read(path).require_text())
+    try:
+        return _show(call, files.read(path).require_text())
+    except UsageError as problem:
+        # a file may have the name of a word that needs a path behind it
+        if problem.code == "ENOENT" and path in _WORDS:
+            return call.texts.files_how
+        raise
 
 
 def _list(call: CommandCall, gate: Gate) -> str:

@@ -59,6 +59,10 @@ def test_what_is_wrong_is_said(agent: AgentRuntime, files: Workspace) -> None:
     assert "has no version 9" in (files.write("a", b"x", ADA) and ask(agent, "/files diff a 1..9"))
     files.write("b", b"\xff", ADA)
     assert "is no text" in ask(agent, "/files b")
+    for word in ("diff", "history"):
+        assert "`/files diff PATH` what changed in it last" in ask(agent, f"/files {word}")
+    files.write("diff", b"a file of this name", ADA)
+    assert "a file of this name" in ask(agent, "/files diff")
 
 
 def test_no_file_closes_the_fence_in_which_it_is_shown(
