@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ import typer
 
 from functions.cli.local_agent import BY, Json, Whose, open_agent, print_result
 from sigil.cli.printing import Printer
-from sigil.errors import SigilError, UsageError
+from sigil.errors import BackendError, SigilError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,10 +51,9 @@ Tags = Annotated[
     list[str] | None, typer.Option("--tag", help="A word to find it by; can be repeated.")
 ]
 Author = Annotated[str, typer.Option(help="Who wrote it.")]
-Confidence = Annotated[float, typer.Option(help="How sure it is, from 0 to 1.", min=0, max=1)]
-NewConfidence = Annotated[
+Confidence = Annotated[
     float | None,
-    typer.Option("--confidence", help="How sure it is, from 0 to 1; else as before.", min=0, max=1),
+    typer.Option(help="How sure it is, from 0 to 1; else as before, or 1.", min=0, max=1),
 ]
 
 
@@ -104,7 +104,7 @@ def add(
     title: Title = "",
     tag: Tags = None,
     author: Author = "",
-    confidence: Confidence = 1.0,
+    confidence: Confidence = None,
     scope: OneScope = ScopeName.agent,
     agent: Whose = None,
     json: Json = False,
@@ -112,7 +112,8 @@ def add(
     """Add files to the knowledge base.
 
     A file that is there already and says something else is replaced; one that is there as it is
-    changes nothing. Standard input needs --title and --source.
+    changes nothing. What you leave out of tags, author and confidence stays as it is. Standard
+    input needs --title and --source.
 
     Example: uncaged kb add handbook.md notes/ --tag people
     """
@@ -138,7 +139,7 @@ def add(
                 with printer.progress(f"{number:,} of {len(files):,}: {file}"):
                     fields = {"source": source, "title": title, "author": author}
                     written = _add_file(
-                        app, base, file, fields=fields, tags=tag or (), confidence=confidence
+                        app, base, file, fields=fields, tags=tag, confidence=confidence
                     )
             except SigilError as problem:
                 hint = problem.suggestion
@@ -228,7 +229,7 @@ def update(
     title: Annotated[str, typer.Option(help="A new title; else it keeps its own.")] = "",
     tag: Tags = None,
     author: Author = "",
-    confidence: NewConfidence = None,
+    confidence: Confidence = None,
     scope: AnyScope = None,
     agent: Whose = None,
     json: Json = False,
@@ -280,9 +281,10 @@ def _add_file(
     file: str,
     *,
     fields: Mapping[str, str],
-    tags: Sequence[str],
-    confidence: float,
+    tags: Sequence[str] | None,
+    confidence: float | None,
 ) -> WrittenDocument:
+    """Add a file; what is not given stays as it is in a document that is there."""
     from functions.cli.document_files import read_file
 
     read = read_file(file, app.registry, app.make_caller(BY, owner=True))
@@ -291,11 +293,29 @@ def _add_file(
         read.text,
         title=fields["title"] or read.title or Path(file).stem,
         source=fields["source"] or file,
-        tags=tags,
+        tags=tags or (),
         author=fields["author"],
-        confidence=confidence,
+        confidence=1.0 if confidence is None else confidence,
     )
+    before = _read_or_none(base, draft.id)
+    if before:
+        draft = replace(
+            draft,
+            tags=before.tags if tags is None else draft.tags,
+            author=draft.author or before.author,
+            confidence=before.confidence if confidence is None else draft.confidence,
+        )
     return base.add(draft, may_replace=True)
+
+
+def _read_or_none(base: KnowledgeBase, id: str) -> KnowledgeDocument | None:
+    try:
+        return base.read(id)
+    except (UsageError, BackendError) as problem:
+        # a document that is damaged is written anew
+        if problem.code not in {"ENOENT", "EDAMAGED"}:
+            raise
+        return None
 
 
 def _make_draft(

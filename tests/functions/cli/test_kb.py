@@ -89,6 +89,17 @@ def test_a_changed_file_replaces_what_is_there_and_an_update_keeps_the_id(
     assert len(rows(run, "list")) == 1
 
 
+def test_a_file_that_is_added_again_keeps_what_is_left_out(run: Run, tmp_path: Path) -> None:
+    about = ("--tag", "shop", "--author", "HR", "--confidence", "0.4")
+    run("add", "docs/handbook.md", *about)
+    (tmp_path / "docs" / "handbook.md").write_text(HANDBOOK.replace("28", "30"))
+    (again,) = rows(run, "add", "docs/handbook.md")
+    assert (again["state"], again["tags"]) == ("replaced", ["shop"])
+    assert (again["author"], again["confidence"]) == ("HR", 0.4)
+    (other,) = rows(run, "add", "docs/handbook.md", "--tag", "people", "--confidence", "1")
+    assert (other["tags"], other["author"], other["confidence"]) == (["people"], "HR", 1)
+
+
 def test_an_update_keeps_how_sure_the_document_is(run: Run) -> None:
     (first,) = rows(run, "add", "docs/handbook.md", "--confidence", "0.4")
     changed = json.loads(run("update", str(first["id"]), "docs/more/tea.txt", "--json").stdout)
