@@ -36,6 +36,20 @@ def list_files(paths: Sequence[str]) -> Iterator[str]:
                 yield file.as_posix()
 
 
+def list_links(paths: Sequence[str]) -> list[str]:
+    """Return the links in folders that `list_files` leaves out: to folders, and to documents."""
+    found = []
+    for path in paths:
+        if path == STDIN or not Path(path).is_dir():
+            continue
+        for file in sorted(Path(path).rglob("*")):
+            is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+            is_known = file.suffix.lower() in TEXTS or is_page(file.name) or file.is_dir()
+            if file.is_symlink() and is_known and not is_hidden:
+                found.append(file.as_posix())
+    return found
+
+
 def read_file(path: str, registry: Registry, caller: Caller) -> PageText:
     """Return the text of a file; `UsageError` for one that is no text."""
     data = _read_bytes(path)

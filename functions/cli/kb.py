@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from functions.agent.knowledge.knowledge_base import KnowledgeBase, WrittenDocument
     from functions.agent.knowledge.record import Draft, KnowledgeDocument
     from functions.agent.knowledge.search import Scope, ScopedChunk
+
+LINKS_NAMED: Final = 5
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -117,7 +119,7 @@ def add(
 
     Example: uncaged kb add handbook.md notes/ --tag people
     """
-    from functions.cli.document_files import STDIN, list_files
+    from functions.cli.document_files import STDIN, list_files, list_links
 
     printer = Printer(json=json)
     files = list(list_files(paths))
@@ -129,6 +131,11 @@ def add(
         )
     if len(files) > 1 and title:
         raise UsageError("EUSAGE", "--title is for a single file", suggestion="leave it out")
+    links = list_links(paths)
+    if links:
+        names = ", ".join(links[:LINKS_NAMED]) + (", …" if len(links) > LINKS_NAMED else "")
+        count = "1 link is" if len(links) == 1 else f"{len(links):,} links are"
+        printer.note(f"{count} not followed: {names} (name a link itself to add what it leads to)")
     if not files:
         raise UsageError("ENOENT", f"there are no documents in {', '.join(paths)}")
     rows: list[dict[str, object]] = []

@@ -100,6 +100,18 @@ def test_a_file_that_is_added_again_keeps_what_is_left_out(run: Run, tmp_path: P
     assert (other["tags"], other["author"], other["confidence"]) == (["people"], "HR", 1)
 
 
+def test_links_in_a_folder_are_counted_and_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "rules.md").write_text("# Rules")
+    (tmp_path / "docs" / "elsewhere").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "docs" / "rules.md").symlink_to(tmp_path / "elsewhere" / "rules.md")
+    done = run("add", "docs")
+    assert "2 links are not followed: docs/elsewhere, docs/rules.md (" in done.stderr
+    assert "Rules" not in run("list").stdout
+    run("add", "docs/elsewhere", "docs/rules.md")
+    assert run("list").stdout.count("Rules") == 2
+
+
 def test_an_update_keeps_how_sure_the_document_is(run: Run) -> None:
     (first,) = rows(run, "add", "docs/handbook.md", "--confidence", "0.4")
     changed = json.loads(run("update", str(first["id"]), "docs/more/tea.txt", "--json").stdout)
