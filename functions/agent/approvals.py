@@ -6,9 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import orjson
+
 from functions.agent.access.roles import Role
 from functions.agent.app import App
+from functions.agent.behaviours.behaviour import PROPOSE
+from functions.agent.behaviours.pins import SELF
 from functions.agent.language import choose_texts_for
+from functions.agent.memory.documents import Documents
 from functions.agent.messages import RUNTIME_ORIGIN, Message, ToolCall
 from functions.agent.policy.act import Act
 from functions.agent.policy.gate import Asked
@@ -22,11 +27,12 @@ from functions.agent.policy.proposals import (
 from functions.agent.posts import Post
 from functions.agent.sanitize import escape_unseen
 from functions.agent.session.document import Turn
+from functions.agent.workspace.difference import LINE_CHARACTERS, compare_texts
 from functions.events import PRESSED, Button, Event, Sender
 from functions.texts.en import Texts
 from functions.texts.languages import load_texts
 from functions.time.time_zone import format_clock
-from sigil.errors import one_line
+from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Json
 
 TOLD_MOST: Final = 3
@@ -181,7 +187,13 @@ def describe_proposal(
     and until when it waits. It says how many characters of the arguments it leaves out above
     `most`, so that nobody approves what they could not see without knowing it.
     """
-    whole = escape_unseen(proposal.arguments).replace("`", "ˋ")
+    difference = describe_difference(proposal, app, most)
+    shown = proposal.arguments
+    if difference:
+        # the difference says all of the text
+        parsed = orjson.loads(shown)
+        shown = orjson.dumps({name: parsed[name] for name in parsed if name != "text"}).decode()
+    whole = escape_unseen(shown).replace("`", "ˋ")
     arguments = one_line(whole, most)
     left_out = len(whole) - len(arguments)
     described = pattern.format(
@@ -192,6 +204,38 @@ def describe_proposal(
         session=proposal.session,
         time=format_clock(proposal.until, zone, app.clock.now()),
     )
+    if difference:
+        return f"{described}\n\n```diff\n{difference}\n```\n"
     if not left_out:
         return described
     return f"{described} {texts.proposal_more.format(count=left_out, id=proposal.id)}"
+
+
+def describe_difference(proposal: Proposal, app: App, most: int) -> str:
+    """Return what a proposed change of a document does to the version that it was made from.
+
+    It is empty for any other call, and where not all of it would be shown, or that version cannot
+    be read: the arguments are shown then.
+    """
+    offer = proposal.offer
+    if offer is None or (offer.kind, offer.name) != ("host", PROPOSE):
+        return ""
+    arguments = orjson.loads(proposal.arguments)
+    documents = Documents(app.kv, proposal.agent, app.clock.now)
+    try:
+        before = documents.read_version(documents.agent, SELF, arguments["base"]).text
+    except UsageError:
+        if arguments["base"]:
+            return ""
+        before = ""
+    except BackendError:
+        return ""
+    lines = [*before.splitlines(), *arguments["text"].splitlines()]
+    if "\n".join(lines) != f"{before}\n{arguments['text']}".strip("\n") or any(
+        len(line) > LINE_CHARACTERS for line in lines
+    ):
+        return ""
+    names = (f"version {arguments['base']}", "proposed")
+    difference = compare_texts(before, arguments["text"], *names)
+    text = "\n".join(map(escape_unseen, difference.lines)).replace("`", "ˋ")
+    return "" if difference.left_out or len(text) > most else text

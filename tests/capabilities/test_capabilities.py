@@ -39,7 +39,7 @@ INSIDE = {
     "write-file",
 }
 """What runs inside an agent alone: no sandbox runs it, so no golden test does either."""
-PINNED = {"next-behavior", "note-work", "read-skill", "sleep", "tell"}
+PINNED = {"next-behavior", "note-work", "propose-change", "read-skill", "sleep", "tell"}
 """Services that nobody finds alone: a behaviour pins them, or a skill brings one."""
 BUNDLES = {"files", "knowledge", "schedule"}
 RUN = [name for name in NAMES if name not in INSIDE | BUNDLES]

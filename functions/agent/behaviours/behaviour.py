@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from functions.agent.behaviours.built_in import BUILT_IN, NOTING
+from functions.agent.behaviours.built_in import BUILT_IN, NOTING, ON_SELF_IMPROVE
 from sigil.errors import UsageError, one_line
 from sigil.protocol import is_full_name, is_name
 
@@ -23,8 +23,11 @@ FENCE: Final = "+++"
 FRONT_CHARACTERS: Final = 2_000
 PINS_MOST: Final = 16
 PINNED_AT_FIRST: Final = ("sleep", "next-behavior", "tell")
-"""What a behaviour pins that does not say what it pins; one of `NOTING` pins `NOTE` as well."""
+"""What a behaviour pins that does not say what it pins; one of `NOTING` pins `NOTE` as well, and
+`on_self_improve` `PROPOSE`.
+"""
 NOTE: Final = "note-work"
+PROPOSE: Final = "propose-change"
 REQUESTS_MOST: Final = 8
 HOPS_MOST: Final = 3
 SECONDS_LEAST: Final = 5
@@ -102,7 +105,11 @@ def parse_behaviour(name: str, text: str) -> Behaviour:
     prompt = prompt or BUILT_IN.get(name, "")
     if not prompt:
         raise _fault(name, "it has no prompt", "write below the front matter what is to be done")
-    pinned = [*PINNED_AT_FIRST, NOTE] if name in NOTING else [*PINNED_AT_FIRST]
+    pinned = [*PINNED_AT_FIRST]
+    if name in NOTING:
+        pinned.append(NOTE)
+    if name == ON_SELF_IMPROVE:
+        pinned.append(PROPOSE)
     return Behaviour(
         name,
         prompt,

@@ -25,7 +25,9 @@ not clear, ask one question.""",
     ON_SELF_IMPROVE: """\
 Look at how your own work went lately, and find one thing to do better.
 - Search the history for failures, corrections and what people had to say twice.
-- Where a rule of thumb follows from it, remember it with its source. Change nothing else.
+- Where a rule of thumb follows from it, remember it with its source.
+- Where it concerns who you are or how you always work, propose it with cap_propose_change: the
+  whole document SELF with that one change. An owner decides. Change nothing else.
 - Tell a person only what they have to decide. Note what you changed, and why, with cap_note_work.
 - When you found nothing, end with cap_sleep.""",
     ON_COMPACT_MEMORY: """\

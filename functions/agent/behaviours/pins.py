@@ -1,6 +1,6 @@
 """Pins are the tools that a behaviour's work begins with, without a search.
 
-Four services are there for pins alone: they stand in no registry, so no search finds them, and
+Five services are there for pins alone: they stand in no registry, so no search finds them, and
 they do nothing in a chat.
 """
 
@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from functions.agent import tokens
-from functions.agent.behaviours.behaviour import NAME_CHARACTERS, NOTE
+from functions.agent.behaviours.behaviour import NAME_CHARACTERS, NOTE, PROPOSE
 from sigil.errors import BackendError, UsageError
 from sigil.protocol import Caller, Hit, Json, Offer, Registry
 from sigil.strict_json import canonical
@@ -19,6 +19,8 @@ from sigil.strict_json import canonical
 SLEEP: Final = "sleep"
 NEXT_BEHAVIOR: Final = "next-behavior"
 TELL: Final = "tell"
+SELF: Final = "self"
+"""The document in which an agent says who it is."""
 TELL_CHARACTERS: Final = 8_000
 NOTE_CHARACTERS: Final = 400
 
@@ -98,6 +100,31 @@ PINNED_ONLY: Final[Mapping[str, Offer]] = {
                 }
             },
             ("text",),
+        ),
+        _offer_service(
+            PROPOSE,
+            "Propose another text for the document in which you say who you are. An owner reads"
+            " what would change, and decides.",
+            {
+                "target": {"type": "string", "enum": [SELF]},
+                "base": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "The version that the text was made from, 0 when there is none;"
+                    " the error for a wrong one names the right one",
+                },
+                "text": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 8_000,
+                    "description": "The whole document as it should be",
+                },
+                **{
+                    name: {"type": "string", "minLength": 1, "maxLength": 200}
+                    for name in ("goal", "risk", "benefit")
+                },
+            },
+            ("target", "base", "text", "goal", "risk", "benefit"),
         ),
     )
 }

@@ -44,6 +44,7 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "allow owner,member read *",
         "allow owner,member write *",
         "allow owner,member deploy *",
+        "ask owner,member self *",
     ),
     "careful": (
         "allow everybody call *",
@@ -59,6 +60,7 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "allow owner,member write *",
         "ask owner,member deploy *",
         "deny own-work deploy *",
+        "ask owner,member self *",
     ),
     "talk": (),
 }

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.behaviours.behaviour import NOTE
+from functions.agent.behaviours.behaviour import NOTE, PROPOSE
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
 from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE
 from functions.agent.policy.act import Act
 from functions.agent.posts import Post, ServiceAnswer, sets_off_other
-from functions.agent.services import files, knowledge, schedules
+from functions.agent.services import files, growth, knowledge, schedules
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.own_work import go_on_with, note_work, sleep, tell
 from functions.agent.services.policy import (
@@ -42,6 +42,7 @@ SERVICES: Final[Mapping[str, Service]] = {
     NEXT_BEHAVIOR: go_on_with,
     TELL: tell,
     NOTE: note_work,
+    PROPOSE: growth.propose_change,
     PAYMENT: request_payment,
     READ: read_policy,
     READ_SKILL: read_skill,
@@ -56,6 +57,7 @@ SERVICES: Final[Mapping[str, Service]] = {
 }
 CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {
     PAYMENT: check_payment,
+    PROPOSE: growth.check_change,
     INGEST: knowledge.check_ingest,
     UPDATE: knowledge.check_update,
 }
@@ -80,6 +82,7 @@ ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str | None]]]] = {
     schedules.SCHEDULE: ("schedule", _name_nothing),
     SLEEP: ("schedule", _name_sleep),
     PAYMENT: ("spend", name_payee),
+    PROPOSE: ("self", growth.name_target),
     files.WRITE: ("write", files.name_path),
     files.EDIT: ("write", files.name_path),
     files.READ: ("read", files.name_path),

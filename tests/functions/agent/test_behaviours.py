@@ -160,14 +160,15 @@ def test_no_search_finds_what_is_pinned_only_and_no_chat_can_call_it(
     searches = call(
         *(
             ("sigil_query", {"query": words})
-            for words in ("sleep", "next-behavior", "tell", "note-work")
+            for words in ("sleep", "next-behavior", "tell", "note-work", "propose-change")
         )
     )
     model.then(searches, SLEEP, say("no"), say("no"))
     chats.write(1, "sleep now")
     chats.work_off()
     assert len(chats.list_texts()) == 1
-    pinned = {"cap_sleep", "cap_tell", "cap_next_behavior", "cap_note_work"}
+    pinned = {f"cap_{name}" for name in ("sleep", "tell", "next_behavior", "note_work")}
+    pinned.add("cap_propose_change")
     assert not pinned & {*tools_of(model.bodies[2])}
     assert "ENOTOOL" in results(model.bodies[2])[-1]
 

@@ -53,6 +53,8 @@ def test_a_behaviour_is_read_whole() -> None:
 def test_a_built_in_one_needs_no_prompt() -> None:
     for name, prompt in BUILT_IN.items():
         pins = (*PINNED_AT_FIRST, NOTE) if name in NOTING else PINNED_AT_FIRST
+        if name == "on_self_improve":
+            pins = (*pins, "propose-change")
         assert parse_behaviour(name, "") == Behaviour(name, prompt, pins)
         changed = parse_behaviour(name, '+++\nmodel = "small"\n+++')
         assert changed == Behaviour(name, prompt, pins, model="small")
