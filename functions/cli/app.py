@@ -12,6 +12,7 @@ import typer
 
 from functions.cli import (
     agent,
+    agent_tree,
     agents,
     channel,
     documents,
@@ -69,6 +70,7 @@ cli.add_typer(people.cli, name="people", rich_help_panel=CARE)
 cli.add_typer(policy.cli, name="policy", rich_help_panel=CARE)
 cli.add_typer(skill.cli, name="skill", rich_help_panel=CARE)
 agent.cli.add_typer(agents.cli)
+agent.cli.add_typer(agent_tree.cli)
 agent.cli.add_typer(documents.cli, name="doc")
 agent.cli.add_typer(files.cli, name="files")
 agent.cli.add_typer(memory.cli, name="memory")

@@ -59,7 +59,15 @@ def follow(page: str, folder: Path, environment: Mapping[str, str]) -> None:
     assert sum(isinstance(step, Step) for step in found) > 5
 
 
-PAGES = ("files.md", "knowledge.md", "permissions.md", "policy.md", "skills.md", "versions.md")
+PAGES = (
+    "files.md",
+    "knowledge.md",
+    "moving.md",
+    "permissions.md",
+    "policy.md",
+    "skills.md",
+    "versions.md",
+)
 
 
 @pytest.mark.parametrize("page", PAGES)

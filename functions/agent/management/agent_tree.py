@@ -1,0 +1,378 @@
+"""The tree of an agent: what it is and what it wrote, as files in folders that people can read.
+
+Exported it is a git repository with one commit for each write; imported elsewhere it makes the same
+system message. What belongs to single chats stays: their history, memory and files.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from functions.agent.app import App
+from functions.agent.behaviours.behaviour import PREFIX, is_behaviour_document
+from functions.agent.management.files import FileEditor
+from functions.agent.management.git_repository import Commit
+from functions.agent.memory.documents import CAPS, Doc, check_document_text
+from functions.agent.skills.folder import read_skills
+from functions.agent.skills.package import SkillPackage
+from functions.agent.skills.skill import FILE
+from functions.agent.workspace.files import FILE_BYTES, FILES_MOST, TOTAL_BYTES, Writer
+from functions.agent.workspace.path import RECEIVED, fold_path, parse_path, require_writable
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.storage.files import read_bounded
+from sigil.storage.kv import keys
+from sigil.strict_json import canonical, read_object
+
+BEHAVIOURS: Final = "behaviors"
+SKILLS: Final = "environment/skills"
+FILES: Final = "workspace"
+DESCRIPTION: Final = "workspace.json"
+FORMAT: Final = 1
+DOCUMENTS: Final = {
+    **{name: f"{name}.md" for name in CAPS},
+    "tools": "environment/tools/tools.md",
+    "memory": "memory/memory.md",
+}
+"""The file of each document."""
+DEPTH_MOST: Final = 16
+ENTRIES_MOST: Final = 30_000
+_README: Final = b"""\
+# The tree of an agent
+
+`uncaged agent import FOLDER` writes it into an agent. Each commit is one write, by whom it says.
+
+| path | what it is |
+|---|---|
+| `role.md`, `self.md`, `agents.md`, `soul.md`, `user.md` | documents of the system message |
+| `memory/memory.md`, `environment/tools/tools.md` | two more of them |
+| `behaviors/` | how the agent goes about its own work |
+| `environment/skills/` | rules for certain tasks, as `SKILL.md` |
+| `workspace/` | the files that it works with |
+| `workspace.json` | the format, and which skills are pinned |
+"""
+_PULL_REQUEST: Final = b"""\
+## What changes
+
+## Why
+
+## What the agent does differently then
+"""
+_ISSUE: Final = b"""\
+---
+name: Problem
+about: The agent did something wrong, or left something out
+---
+## What it was told
+
+## What it did
+
+## What would have been right
+"""
+_TEMPLATES: Final = {
+    "README.md": _README,
+    ".github/PULL_REQUEST_TEMPLATE.md": _PULL_REQUEST,
+    ".github/ISSUE_TEMPLATE/problem.md": _ISSUE,
+}
+_LEFT_ALONE: Final = frozenset((".git", ".github", "README.md"))
+"""What an import does not read: it is the repository's, not the agent's."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTree:
+    """What was read of a tree, and checked; `other` are files that belong to nothing."""
+
+    documents: dict[str, str]
+    skills: dict[str, SkillPackage]
+    pinned: tuple[str, ...]
+    files: dict[str, bytes]
+    other: tuple[str, ...]
+
+
+def list_commits(app: App, redact: Callable[[str], str]) -> Iterator[Commit]:
+    """Yield what was written of an agent, one commit a write, the oldest first.
+
+    `redact` takes the secrets of the settings out of each text.
+    """
+    histories = chain(_list_documents(app), _list_skills(app), _list_files(app))
+    commits = sorted(chain(*map(_put_in_order, histories)), key=lambda commit: commit.at)
+    pinned = [skill.name for skill in app.skills.read_catalog().skills if skill.pinned]
+    described = canonical({"format": FORMAT, "pinned": list(pinned)}) + b"\n"
+    first = commits[0].at if commits else 0.0
+    yield Commit(first, "uncaged", "Describe the tree", {**_TEMPLATES, DESCRIPTION: described})
+    for commit in commits:
+        files = {path: _redact_body(body, redact) for path, body in commit.files.items()}
+        yield replace(commit, message=redact(commit.message), files=files)
+
+
+def _put_in_order(history: list[Commit]) -> Iterator[Commit]:
+    """Yield the versions of one thing, the oldest first, none before the one that it replaced:
+    clocks go back.
+    """
+    last = 0.0
+    for commit in history:
+        last = max(last, commit.at)
+        yield replace(commit, at=last)
+
+
+def _redact_body(body: bytes | None, redact: Callable[[str], str]) -> bytes | None:
+    if not body:
+        return body
+    try:
+        return redact(body.decode()).encode()
+    except UnicodeDecodeError:
+        return redact(body.decode("latin-1")).encode("latin-1", "replace")
+
+
+def _list_documents(app: App) -> Iterator[list[Commit]]:
+    """Yield the versions of each document, the oldest first."""
+    documents = app.documents
+    names = [*CAPS, *(doc.name for doc in documents.list_behaviours())]
+    for name in names:
+        path = _place_document(name)
+        history: list[Commit] = []
+        for doc in reversed(list(documents.list_versions(documents.agent, name))):
+            body: bytes | None = f"{doc.text}\n".encode()
+            if not doc.text:
+                # an empty behaviour stands for the built-in one, and is not the same as none
+                body = b"" if name.startswith(PREFIX) else None
+            history.append(Commit(doc.at, doc.by, _say(name, doc.version, doc.why), {path: body}))
+        yield history
+
+
+def _place_document(name: str) -> str:
+    if name.startswith(PREFIX):
+        return f"{BEHAVIOURS}/{name.removeprefix(PREFIX)}.md"
+    return DOCUMENTS[name]
+
+
+def _list_skills(app: App) -> Iterator[list[Commit]]:
+    """Yield the versions of each skill that there is, the oldest first."""
+    for skill in app.skills.read_catalog().skills:
+        history: list[Commit] = []
+        before: dict[str, bytes | None] = {}
+        for doc in reversed(list(app.skills.list_versions(skill.name))):
+            try:
+                now = _pack_skill(app, skill.name, doc)
+            except BackendError:
+                if doc.version == app.skills.read(skill.name).version:
+                    raise
+                continue  # an earlier version that is damaged leaves a gap in the history alone
+            gone: dict[str, bytes | None] = dict.fromkeys(before.keys() - now.keys())
+            message = _say(f"the skill {skill.name}", doc.version, doc.why)
+            history.append(Commit(doc.at, doc.by, message, {**gone, **now}))
+            before = dict(now)
+        yield history
+
+
+def _pack_skill(app: App, name: str, doc: Doc) -> dict[str, bytes]:
+    if not doc.text:
+        return {}
+    package = app.skills.pack(doc)
+    files = {FILE: package.body, **package.files}
+    return {f"{SKILLS}/{name}/{path}": body for path, body in files.items()}
+
+
+def _list_files(app: App) -> Iterator[list[Commit]]:
+    """Yield the versions of each file that there is, the oldest first."""
+    workspace = app.open_workspace(keys.escape(app.name))
+    for head in list(workspace.scan()):
+        if fold_path(head.path).partition("/")[0] == RECEIVED:
+            continue  # what people sent belongs to their chat
+        place = f"{FILES}/{head.path}"
+        history: list[Commit] = []
+        for version in reversed(workspace.list_versions(head.path)):
+            body = None if version.removed else workspace.read_body(version)
+            message = _say(head.path, version.version, version.why)
+            if version.task:
+                message += f"\n\nTask: {version.task}"
+            history.append(Commit(version.at, version.by, message, {place: body}))
+        yield history
+
+
+def _say(what: str, version: int, why: str) -> str:
+    subject = f"Write {what}, version {version}"
+    return f"{subject}\n\n{why}" if why else subject
+
+
+def read_tree(folder: Path) -> AgentTree:
+    """Read a tree and check all of it; `UsageError` for what no agent can have.
+
+    Links, pipes and devices are refused wherever they are: a tree from elsewhere must not choose
+    what is read.
+    """
+    try:
+        paths = list(_walk(folder, "", 0))
+        _refuse_twins(paths)
+        return _sort_out(folder, paths)
+    except OSError as problem:
+        why = problem.strerror or str(problem)
+        raise UsageError("EINVAL", f"{folder} cannot be read: {why}") from None
+
+
+def _walk(folder: Path, prefix: str, depth: int) -> Iterator[str]:
+    """Yield the paths of the files, without following a link."""
+    if depth > DEPTH_MOST:
+        raise UsageError("EINVAL", f"{one_line(prefix, 120)} is nested too deeply")
+    if folder.is_symlink():
+        raise UsageError("EINVAL", f"{folder} is a link", suggestion="name the folder itself")
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if not prefix and entry.name in _LEFT_ALONE:
+            continue
+        path = f"{prefix}{entry.name}"
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            yield from _walk(folder / entry.name, f"{path}/", depth + 1)
+        elif stat.S_ISREG(mode):
+            yield path
+        else:
+            raise UsageError(
+                "EINVAL",
+                f"{one_line(path, 120)} is a link, or no plain file",
+                suggestion="put a file in its place: nothing outside of the folder is read",
+            )
+
+
+def _refuse_twins(paths: list[str]) -> None:
+    if len(paths) > ENTRIES_MOST:
+        raise UsageError("ETOOBIG", f"there are {len(paths):,} files")
+    seen: dict[str, str] = {}
+    for path in paths:
+        twin = seen.setdefault(fold_path(path), path)
+        if twin != path:
+            raise UsageError(
+                "EINVAL",
+                f"{one_line(path, 80)} and {one_line(twin, 80)} are one file on many systems",
+                suggestion="rename one of them",
+            )
+
+
+def _sort_out(folder: Path, paths: list[str]) -> AgentTree:
+    """Return what the files of a tree are, each read and checked."""
+    names = {path: name for name, path in DOCUMENTS.items()}
+    documents: dict[str, str] = {}
+    files: dict[str, bytes] = {}
+    other: list[str] = []
+    skills: set[str] = set()
+    for path in paths:
+        top, _, rest = path.partition("/")
+        behaviour = PREFIX + rest.removesuffix(".md")
+        if path in names:
+            documents[names[path]] = _read_document(folder, path, names[path])
+        elif top == BEHAVIOURS and rest.endswith(".md") and is_behaviour_document(behaviour):
+            documents[behaviour] = _read_document(folder, path, behaviour)
+        elif top == FILES and rest:
+            require_writable(parse_path(rest))
+            files[rest] = read_bounded(folder / path, FILE_BYTES)
+        elif path.startswith(f"{SKILLS}/") and path.count("/") > SKILLS.count("/") + 1:
+            skills.add(path.removeprefix(f"{SKILLS}/").partition("/")[0])
+        elif path != DESCRIPTION:
+            other.append(path)
+    if len(files) > FILES_MOST or sum(map(len, files.values())) > TOTAL_BYTES:
+        raise UsageError(
+            "ETOOBIG",
+            f"{FILES}/ has {len(files):,} files",
+            suggestion=f"at most {FILES_MOST:,}, of {TOTAL_BYTES >> 20} MB together",
+        )
+    packages = _read_skills(folder, skills)
+    pinned = _read_pinned(folder) if DESCRIPTION in paths else ()
+    missing = [name for name in pinned if name not in packages]
+    if missing:
+        raise UsageError("EINVAL", f"{DESCRIPTION} pins {missing[0]}, which is not there")
+    if not (documents or packages or files):
+        raise UsageError(
+            "ENOENT",
+            f"{folder} holds no tree of an agent",
+            suggestion="`uncaged agent export FOLDER` writes one",
+        )
+    return AgentTree(documents, packages, pinned, files, tuple(other))
+
+
+def _read_document(folder: Path, path: str, name: str) -> str:
+    body = read_bounded(folder / path, FILE_BYTES)
+    try:
+        return check_document_text(name, body.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise UsageError(
+            "EINVAL", f"{path} is not UTF-8 text", suggestion="save it as UTF-8"
+        ) from None
+
+
+def _read_skills(folder: Path, names: set[str]) -> dict[str, SkillPackage]:
+    packages: dict[str, SkillPackage] = {}
+    for place in sorted(names):
+        for found in read_skills(folder / SKILLS / place):
+            name = found.package.parse().name
+            if name != place:
+                raise UsageError(
+                    "EINVAL",
+                    f"{SKILLS}/{one_line(place, 80)} has a skill with the name {name}",
+                    suggestion="give the folder the name of the skill",
+                )
+            packages[name] = found.package
+    return packages
+
+
+def _read_pinned(folder: Path) -> tuple[str, ...]:
+    described = read_object(read_bounded(folder / DESCRIPTION, FILE_BYTES), source=DESCRIPTION)
+    if described.get("format") != FORMAT:
+        raise UsageError(
+            "EINVAL",
+            f"{DESCRIPTION} is of another format than {FORMAT}",
+            suggestion="import it with a newer release",
+        )
+    pinned = described.get("pinned", [])
+    if not isinstance(pinned, list):
+        raise UsageError("EINVAL", f"{DESCRIPTION} has no list of what is pinned")
+    return tuple(str(name) for name in pinned)
+
+
+def list_changes(app: App, tree: AgentTree) -> list[str]:
+    """Return the paths of what an import of this tree would write, in its order."""
+    changes: list[str] = []
+    for name, text in tree.documents.items():
+        doc = app.documents.read(app.documents.agent, name)
+        if doc.text != text or (not doc.version and not text):
+            changes.append(_place_document(name))
+    catalog = app.skills.read_catalog()
+    for name, package in tree.skills.items():
+        known = catalog.find(name)
+        if known is None or app.skills.pack(app.skills.read(name)) != package:
+            changes.append(f"{SKILLS}/{name}")
+    for name in tree.pinned:
+        known = catalog.find(name)
+        if known is None or not known.pinned:
+            changes.append(f"{DESCRIPTION}: pin {name}")
+    workspace = app.open_workspace(keys.escape(app.name))
+    for path, body in tree.files.items():
+        head = workspace.find(path)
+        if head is None or workspace.read(path).body != body:
+            changes.append(f"{FILES}/{path}")
+    return changes
+
+
+def write_tree(app: App, tree: AgentTree, by: str, why: str) -> None:
+    """Write a tree into an agent. What stands there already is written no second time, so an
+    import that was ended in the middle is completed by the next one.
+    """
+    app.skills.require_room(tree.skills)
+    for name, text in tree.documents.items():
+        app.documents.write(app.documents.agent, name, text, by=by, why=why)
+    for package in tree.skills.values():
+        app.skills.write(package, by=by, why=why)
+    for name in tree.pinned:
+        app.skills.pin(name)
+    workspace = app.open_workspace(keys.escape(app.name))
+    editor = FileEditor(app.kv, workspace, by)
+    for path, body in tree.files.items():
+        if workspace.find(path) is None:
+            workspace.write(path, body, Writer(by), why=why)
+        else:
+            editor.write(path, body, why=why)  # the agent is told of files that it knew otherwise

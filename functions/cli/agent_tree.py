@@ -1,0 +1,101 @@
+"""`uncaged agent export` and `uncaged agent import`: an agent as a folder of files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from functions.cli.local_agent import BY, Json, Whose, open_agent, print_result, require_model
+from sigil.cli.printing import Printer
+from sigil.errors import UsageError
+
+cli = typer.Typer(rich_markup_mode=None)
+
+
+@cli.command("export")
+def export_agent(
+    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet, or is empty.")],
+    whose: Whose = None,
+    json: Json = False,
+) -> None:
+    """Write the agent into a folder, as a git repository with a commit for each write.
+
+    It has the documents, behaviours, skills and files of the agent, and nothing of single chats.
+    Secrets of the settings are replaced by their names. Git need not be installed.
+
+    Example: uncaged agent export my-agent
+    """
+    from functions.agent.management.agent_tree import list_commits
+    from functions.agent.management.git_repository import write_repository
+    from sigil.storage.files import make_write_error
+
+    is_link = folder.is_symlink()
+    if is_link or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
+        raise UsageError(
+            "EEXIST",
+            f"{folder} is there already",
+            suggestion="name another folder, or an empty one",
+        )
+    with open_agent(name=whose) as (app, _):
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+            try:
+                commits = write_repository(made, list_commits(app, app.redact))
+                os.replace(made, folder)  # so there is all of it, or nothing
+            except BaseException:
+                shutil.rmtree(made, ignore_errors=True)
+                raise
+        except OSError as problem:
+            raise make_write_error(folder, problem) from None
+        row: dict[str, object] = {"agent": app.name, "folder": str(folder), "commits": commits}
+    print_result(row, f"{commits:,} commits in {folder}", json)
+
+
+@cli.command("import")
+def import_agent(
+    folder: Annotated[Path, typer.Argument(help="A folder that `uncaged agent export` wrote.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
+    ] = False,
+    whose: Whose = None,
+    json: Json = False,
+) -> None:
+    """Write an agent's documents, behaviours, skills and files from a folder.
+
+    All of it is checked first. What is the same already is not written again, what the folder does
+    not have stays, and what is replaced stays as an earlier version.
+
+    Example: uncaged agent import my-agent --dry-run
+    """
+    from functions.agent.behaviours.behaviour import PREFIX, parse_behaviour
+    from functions.agent.management.agent_tree import list_changes, read_tree, write_tree
+
+    tree = read_tree(folder)
+    with open_agent(name=whose) as (app, _):
+        changes = list_changes(app, tree)
+        for name, text in tree.documents.items():
+            if name.startswith(PREFIX) and text:
+                behaviour = parse_behaviour(name.removeprefix(PREFIX), text)
+                if behaviour.model and not dry_run:
+                    require_model(app, behaviour.model)
+        if not dry_run:
+            write_tree(app, tree, BY, f"imported from {folder}")
+        agent = app.name
+    printer = Printer(json=json)
+    if json:
+        row = {"agent": agent, "dry_run": dry_run, "written": changes, "left": list(tree.other)}
+        printer.document(row)
+        return
+    verb = "would be written" if dry_run else "written"
+    for change in changes:
+        printer.line(f"{verb}: {change}")
+    for path in tree.other:
+        printer.note(f"left: {path} is nothing of an agent")
+    if not changes:
+        printer.note("nothing to write: all of it is there already")

@@ -1,0 +1,256 @@
+"""`uncaged agent export` and `uncaged agent import`, as a person types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from functions.cli.app import cli
+from functions.wiring import AgentRuntime
+from sigil.errors import SigilError, UsageError
+from tests.fakes.model import ScriptedModel
+from tests.functions.agent.talk import tell
+
+Run = Callable[..., Result]
+SKILL = """\
+---
+name: house-style
+description: How we write. Use it for every text.
+---
+Write short sentences.
+"""
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str, at: str, given: str | None = None) -> Result:
+        monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / at))
+        done = CliRunner().invoke(cli, list(arguments), input=given)
+        if isinstance(done.exception, SigilError):
+            raise done.exception
+        assert done.exit_code == 0, done.output
+        return done
+
+    return command
+
+
+def fill_agent(run: Run, place: Path) -> None:
+    """Write something of every kind, some of it twice, and some of it removed."""
+    skill = place / "house-style"
+    (skill / "references").mkdir(parents=True)
+    (skill / "SKILL.md").write_text(SKILL)
+    (skill / "references" / "words.md").write_text("colour\n")
+    for name, text in (
+        ("soul", "# Soul\nWild."),
+        ("soul", "# Soul\nCalm.  "),
+        ("role", "You keep the books."),
+        ("memory", "The shop opens at nine.\n\nÄpfel, 苹果."),
+        ("tools", "Ask before you send."),
+        ("user", "Nobody yet."),
+        ("user", ""),
+        ("behaviour/on_wakeup", "Look at the books first."),
+        ("behaviour/on_wakeup", ""),
+    ):
+        run("agent", "doc", "write", name, "-", at="one", given=text)
+    run("skill", "add", "house-style", at="one")
+    (skill / "references" / "words.md").unlink()
+    run("skill", "add", "house-style", at="one")
+    run("skill", "pin", "house-style", at="one")
+    for path, text in (
+        ("notes/plan.md", "one\n"),
+        ("notes/plan.md", "two\n"),
+        ("z.bin", "\x01\r\n"),
+    ):
+        run("agent", "files", "put", path, "-", at="one", given=text)
+
+
+def ask_git(folder: Path, *arguments: str) -> str:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def test_an_agent_reads_the_same_elsewhere(
+    run: Run,
+    runtime: Callable[..., AgentRuntime],
+    model: ScriptedModel,
+    tmp_path: Path,
+) -> None:
+    fill_agent(run, tmp_path)
+    one = runtime(llm_url=model.url, data=str(tmp_path / "one"), stamp="")
+    tell(one, "hello")  # the agent is told what people changed, once
+    tell(one, "/new")
+    run("agent", "export", "tree", at="one")
+    planned = json.loads(run("agent", "import", "tree", "--dry-run", "--json", at="two").stdout)
+    assert json.loads(run("agent", "doc", "list", "--json", at="two").stdout) == []
+    done = json.loads(run("agent", "import", "tree", "--json", at="two").stdout)
+    assert done["written"] == planned["written"] != []
+    assert done["left"] == []
+
+    tell(one, "hello")
+    tell(runtime(llm_url=model.url, data=str(tmp_path / "two"), stamp=""), "hello")
+    here, there = model.requests[-2:]
+    assert here.body == there.body
+    assert b"Write short sentences." in here.body
+    assert "苹果" in model.bodies[0]["messages"][0]["content"]
+
+    again = run("agent", "import", "tree", at="two")
+    assert again.stderr == "nothing to write: all of it is there already\n"
+    run("agent", "export", "copy", at="two")
+    for folder in ("tree", "copy"):
+        shutil.rmtree(tmp_path / folder / ".git")
+    assert read_files(tmp_path / "tree") == read_files(tmp_path / "copy")
+    assert read_files(tmp_path / "tree")["behaviors/on_wakeup.md"] == b""
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_the_export_is_a_repository_with_a_commit_for_each_write(run: Run, tmp_path: Path) -> None:
+    fill_agent(run, tmp_path)
+    row = json.loads(run("agent", "export", "tree", "--json", at="one").stdout)
+    run("agent", "export", "twin", at="one")
+
+    tree = tmp_path / "tree"
+    ask_git(tree, "fsck", "--strict")
+    assert ask_git(tree, "status", "--porcelain") == ""
+    subjects = ask_git(tree, "log", "--reverse", "--format=%s").splitlines()
+    assert len(subjects) == row["commits"] == 15
+    assert subjects[:3] == [
+        "Describe the tree",
+        "Write soul, version 1",
+        "Write soul, version 2",
+    ]
+    assert ask_git(tree, "log", "-1", "--format=%an") == "terminal:local\n"
+    first = ask_git(tree, "log", "--grep=soul, version 1", "--format=%H").strip()
+    assert ask_git(tree, "show", f"{first}:soul.md") == "# Soul\nWild.\n"
+    assert "user.md" not in ask_git(tree, "ls-files")
+    assert "words.md" not in ask_git(tree, "ls-files")
+    assert ask_git(tree, "rev-parse", "HEAD") == ask_git(tmp_path / "twin", "rev-parse", "HEAD")
+
+
+def test_an_import_that_was_killed_is_completed_by_the_next(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from functions.agent.workspace.files import Workspace
+
+    fill_agent(run, tmp_path)
+    run("agent", "export", "tree", at="one")
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Workspace, "write", die)
+        assert CliRunner().invoke(cli, ["agent", "import", "tree"]).exit_code != 0
+    rest = json.loads(run("agent", "import", "tree", "--json", at="one").stdout)
+    assert rest["written"] == []
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / "two"))
+    with monkeypatch.context() as patched:
+        patched.setattr(Workspace, "write", die)
+        assert CliRunner().invoke(cli, ["agent", "import", "tree"]).exit_code != 0
+    rest = json.loads(run("agent", "import", "tree", "--json", at="two").stdout)
+    assert rest["written"] == ["workspace/notes/plan.md", "workspace/z.bin"]
+    history = json.loads(run("agent", "doc", "history", "soul", "--json", at="two").stdout)
+    assert [version["version"] for version in history] == [1]
+
+
+def test_secrets_of_the_settings_do_not_travel(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNCAGED_LLM_KEY", "sk-0123456789abcdef")
+    run("agent", "doc", "write", "role", "-", at="one", given="Use sk-0123456789abcdef for it.")
+    run("agent", "files", "put", "a", "-", at="one", given="key: sk-0123456789abcdef")
+    run("agent", "doc", "write", "role", "-", at="one", given="Nothing.")
+    run("agent", "export", "tree", at="one")
+
+    assert (tmp_path / "tree" / "workspace" / "a").read_text() == "key: {{UNCAGED_LLM_KEY}}"
+    history = ask_git(tmp_path / "tree", "log", "-p")
+    assert "{{UNCAGED_LLM_KEY}} for it" in history
+    assert "0123456789" not in history
+
+
+def test_a_tree_that_no_agent_can_have_is_refused_whole(run: Run, tmp_path: Path) -> None:
+    fill_agent(run, tmp_path)
+    run("agent", "export", "tree", at="one")
+    skill = "environment/skills/house-style"
+
+    def link(tree: Path) -> None:
+        (tree / "role.md").unlink()
+        (tree / "role.md").symlink_to("/etc/passwd")
+
+    def pipe(tree: Path) -> None:
+        os.mkfifo(tree / "workspace" / "pipe")
+
+    def twin(tree: Path) -> None:
+        (tree / "workspace" / "Z.bin").write_text("x")
+
+    def folder_link(tree: Path) -> None:
+        (tree / "workspace" / "all").symlink_to("/")
+
+    def large(tree: Path) -> None:
+        (tree / "workspace" / "large").write_bytes(b"x" * (256 * 1024 + 1))
+
+    def device(tree: Path) -> None:
+        (tree / "workspace" / "nul.txt").write_text("x")
+
+    def received(tree: Path) -> None:
+        (tree / "workspace" / "received").mkdir()
+        (tree / "workspace" / "received" / "a").write_text("x")
+
+    def renamed(tree: Path) -> None:
+        (tree / skill).rename(tree / "environment" / "skills" / "other")
+
+    def newer(tree: Path) -> None:
+        (tree / "workspace.json").write_text('{"format": 2}')
+
+    def invisible(tree: Path) -> None:
+        (tree / "soul.md").write_text("Be\u200bcalm.")
+
+    def long(tree: Path) -> None:
+        (tree / "self.md").write_text("x" * 8_001)
+
+    table = (
+        (link, "is a link"),
+        (pipe, "no plain file"),
+        (twin, "are one file on many systems"),
+        (folder_link, "is a link"),
+        (large, "cannot be read: it has more than 256 KiB"),
+        (device, "reserved"),
+        (received, "as people sent them"),
+        (renamed, "with the name house-style"),
+        (newer, "of another format"),
+        (invisible, "invisible character"),
+        (long, "has 8,001 characters"),
+    )
+    for spoil, message in table:
+        tree = tmp_path / spoil.__name__
+        shutil.copytree(tmp_path / "tree", tree)
+        spoil(tree)
+        with pytest.raises(UsageError) as problem:
+            run("agent", "import", str(tree), at="two")
+        assert message in problem.value.message, spoil.__name__
+    assert json.loads(run("agent", "doc", "list", "--json", at="two").stdout) == []
+    with pytest.raises(UsageError, match="is there already"):
+        run("agent", "export", "tree", at="one")
+    (tmp_path / "tree" / "notes.txt").write_text("mine")
+    left = json.loads(run("agent", "import", "tree", "--json", at="two").stdout)["left"]
+    assert left == ["notes.txt"]
