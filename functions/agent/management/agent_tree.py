@@ -175,7 +175,12 @@ def _pack_skill(app: App, name: str, doc: Doc) -> dict[str, bytes]:
         return {}
     package = app.skills.pack(doc)
     files = {FILE: package.body, **package.files}
-    return {f"{SKILLS}/{name}/{path}": body for path, body in files.items()}
+    return {
+        f"{SKILLS}/{name}/{path}": body
+        for path, body in files.items()
+        # git would run what a `.git/config` within the folder says, and an import reads none
+        if not any(step.startswith(".") for step in path.split("/"))
+    }
 
 
 def _list_files(app: App) -> Iterator[list[Commit]]:

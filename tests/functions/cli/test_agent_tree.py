@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from functions.agent.skills.package import SkillPackage
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
 from sigil.errors import SigilError, UsageError
@@ -113,6 +114,18 @@ def test_an_agent_reads_the_same_elsewhere(
         shutil.rmtree(tmp_path / folder / ".git")
     assert read_files(tmp_path / "tree") == read_files(tmp_path / "copy")
     assert read_files(tmp_path / "tree")["behaviors/on_wakeup.md"] == b""
+
+
+def test_a_skill_brings_no_repository_of_its_own(
+    run: Run, runtime: Callable[..., AgentRuntime], tmp_path: Path
+) -> None:
+    one = runtime(data=str(tmp_path / "one"))
+    files = {".git/config": b"[core]\n", "a/.hidden": b"x", "a/b.md": b"y"}
+    one.app.skills.write(SkillPackage(SKILL.encode(), files), by="http:admin")
+    run("agent", "export", "tree", at="one")
+
+    found = read_files(tmp_path / "tree" / "environment" / "skills")
+    assert sorted(found) == ["house-style/SKILL.md", "house-style/a/b.md"]
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
