@@ -1,8 +1,9 @@
 """A program that forks servers: each is a process of its own, without the second that its imports
 would take.
 
-It reads one line of JSON a server, `{"name", "settings", "order"}`, and prints `{"name", "pid",
-"port"}` when that server listens and `{"pid", "ended"}` when it has ended. It ends, and kills what
+It reads one line of JSON a server, `{"name", "settings", "order"}`. It prints `{"name", "pid"}` when
+that server was forked, `{"name", "pid", "port"}` when it listens and `{"pid", "ended"}` when it has
+ended: one that finds work in its store may be killed before it listens. It ends, and kills what
 still runs, when nobody writes to it any more.
 """
 
@@ -108,6 +109,7 @@ def _fork(request: dict[str, Any]) -> int:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _serve(request)
+    _report({"name": request["name"], "pid": pid})
     return pid
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -101,7 +102,9 @@ class ServerForker:
         self._reader = threading.Thread(target=self._listen, daemon=True)
 
     def start(self, settings: dict[str, Any], order: Order) -> Server:
-        """A server that listens, under a name that is no other's."""
+        """A server that listens, or has ended before it did (its port is 0), under a name that is no
+        other's.
+        """
         with self._changed:
             self._started += 1
             name = f"server-{self._started}"
@@ -117,17 +120,17 @@ class ServerForker:
             assert len(line) < pipe_size()
             assert self._program.stdin is not None
             self._program.stdin.write(line)
-        facts = self._wait("name", name)
-        return Server(name, facts["pid"], facts["port"], Path(order.folder, f"{name}.log"))
+        facts = self._wait(lambda: self._find_start(name), name)
+        return Server(name, facts["pid"], facts.get("port", 0), Path(order.folder, f"{name}.log"))
 
     def ended(self, server: Server) -> None:
         """Wait until the server is gone."""
-        self._wait("pid", server.pid, ended=True)
+        self._wait(lambda: self._find_end(server.pid), server.name)
 
     def lives(self, server: Server) -> bool:
         """Whether the server is still there."""
         with self._changed:
-            return not self._found("pid", server.pid, True)
+            return not self._find_end(server.pid)
 
     def kill(self, *servers: Server) -> None:
         """End what still lives, at once."""
@@ -136,23 +139,25 @@ class ServerForker:
                 server.signal(signal.SIGKILL)
             self.ended(server)
 
-    def _found(self, field: str, value: object, ended: bool) -> dict[str, Any] | None:
+    def _find_start(self, name: str) -> dict[str, Any] | None:
+        """Return the facts of a server that listens or has ended, None while it does neither."""
+        forked = None
+        for facts in self._told:
+            if facts.get("name") == name:
+                forked = facts
+                if "port" in facts:
+                    return facts
+        return forked if forked and self._find_end(forked["pid"]) else None
+
+    def _find_end(self, pid: int) -> dict[str, Any] | None:
         return next(
-            (
-                facts
-                for facts in self._told
-                if facts.get(field) == value and facts.get("ended", False) is ended
-            ),
-            None,
+            (facts for facts in self._told if facts["pid"] == pid and facts.get("ended")), None
         )
 
-    def _wait(self, field: str, value: object, *, ended: bool = False) -> dict[str, Any]:
+    def _wait(self, find: Callable[[], dict[str, Any] | None], name: str) -> dict[str, Any]:
         with self._changed:
-            assert self._changed.wait_for(lambda: self._found(field, value, ended), PATIENCE), (
-                f"nothing is heard of {value}"
-            )
-            found = self._found(field, value, ended)
-        assert found is not None
+            found = self._changed.wait_for(find, PATIENCE)
+        assert found is not None, f"nothing is heard of {name}"
         return found
 
     def _listen(self) -> None:
