@@ -124,7 +124,11 @@ def test_however_many_chats_memory_hears_of_half_of_the_workers_are_there_for_pe
 
 
 def way_of_a_consolidation(open_system: OpenSystem) -> list[str]:
-    """The points that a server passes after it has sent the reply, until nothing waits."""
+    """The points that a server passes after it has sent the reply, until nothing waits.
+
+    The turn and the consolidation claim once each. A worker that looks just before the last mark is
+    deleted claims once more, which no other server repeats.
+    """
     with open_system(lease=60.0) as system:
         hears(system)
         fill(system)
@@ -133,7 +137,8 @@ def way_of_a_consolidation(open_system: OpenSystem) -> list[str]:
         until(lambda: memory(system), "memory has heard of it")
         until(system.is_idle, "nothing waits any more")
         points = system.notes("journal")
-    return points[points.index("send 1 before") :]
+    points = points[points.index("send 1 before") :]
+    return [point for point in points if not re.search(r" claim [3-9] ", point)]
 
 
 @pytest.mark.parametrize("open_system", ["sqlite", "sqs"], indirect=True)
