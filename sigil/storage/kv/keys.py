@@ -387,6 +387,21 @@ def due_wakeup(root: str, due: float, agent: str, id: str) -> Key:
     return Key(f"due#{escape(root)}", f"{_milliseconds(due)}#{escape(agent)}#{escape(id)}")
 
 
+def task(root: str, number: int) -> Key:
+    """A task on the board of a root; they sort by number."""
+    return Key(f"board#{escape(root)}", f"{number:08d}")
+
+
+def ended_task(root: str, number: int) -> Key:
+    """A task that was done or dropped; those of the highest numbers sort first."""
+    return Key(f"board-done#{escape(root)}", f"{10**8 - 1 - number:08d}")
+
+
+def board_counter(root: str) -> Key:
+    """The number of the next task on the board of a root."""
+    return Key("board-counter", escape(root))
+
+
 def hp(agent: str) -> Key:
     """The HP of an agent, which bound what it does by itself."""
     return Key("hp", escape(agent))
@@ -735,7 +750,7 @@ PERSON_PARTITIONS = frozenset(
 PERSONAL_OTHERS = frozenset(
     (
         "usage dead trace run chain spent stored binding wakeup wakeup-run hook proposal"
-        " kb kb-chunk kb-index"
+        " kb kb-chunk kb-index board board-done"
     ).split()
 )
 PERSONAL = (
@@ -755,7 +770,7 @@ IMPERSONAL = frozenset(
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
-    " proposals-open proposal-unsettled spend hp skills skill-head skill-file".split()
+    " proposals-open proposal-unsettled board-counter spend hp skills skill-head skill-file".split()
 )
 """The first parts of all others: policy, skills, capabilities and what is known of them, and the
 audit.
