@@ -1231,6 +1231,7 @@ class German(Texts):
     when_no_such_date = (
         "Dieses Datum gibt es nicht: {words}. Schreib es etwa so: `24. Dezember um 18 Uhr`."
     )
+    when_no_workdays = "Werktage zähle ich nicht. Schreib es etwa als `am Montag um 9`."
     when_no_such_clock = (
         "Diese Uhrzeit gibt es nicht: {words}. Schreib sie etwa so: `um 18:30 Uhr`."
     )
@@ -1254,7 +1255,10 @@ class German(Texts):
     when_which_date = "An welchem Datum? Schreib es etwa so: `jedes Jahr am 14. Februar um 9`."
     when_too_many = "Das sind zu viele Zeiten für eine Erinnerung. Mach mehrere daraus."
     when_no_end = "Bis wann? Schreib es etwa so: `bis Freitag` oder `bis 24. Dezember`."
-    when_which_one = "Welche davon? Nenn eine Zeit, etwa `morgen um 9`."
+    when_which_one = (
+        "Welche davon? Nenn eine Zeit, etwa `morgen um 9`, oder schreib"
+        " `jeden Montag und Donnerstag um 9`."
+    )
     when_no_exception = (
         "Ausnahmen kenne ich nicht. Nenn die Tage, an denen es kommt, etwa"
         " `jeden Montag bis Donnerstag um 8`."

@@ -1072,6 +1072,7 @@ class Texts:
     when_past_at = "{time} is past. When shall it be?"
     when_two_readings = "Do you mean {first} or {second}?"
     when_no_such_date = "There is no such date: {words}. Write it such as `24 December at 18:00`."
+    when_no_workdays = "I cannot count working days. Write it such as `on Monday at 9`."
     when_no_such_clock = "There is no such time of day: {words}. Write it such as `at 18:30`."
     when_too_often = "Once a minute is the most that I can do. Write it such as `every 5 minutes`."
     when_no_zone = "I know no time zone {words}. {hint}"
@@ -1091,7 +1092,10 @@ class Texts:
     when_which_date = "On which date? Write it such as `every year on 14 February at 9`."
     when_too_many = "These are too many times for one reminder. Make several of them."
     when_no_end = "Until when? Write it such as `until Friday` or `until 24 December`."
-    when_which_one = "Which of them? Name one time, such as `tomorrow at 9`."
+    when_which_one = (
+        "Which of them? Name one time, such as `tomorrow at 9`, or write"
+        " `every Monday and Thursday at 9`."
+    )
     when_no_exception = (
         "I know no exceptions. Name the days on which it comes, such as"
         " `every Monday to Thursday at 8`."

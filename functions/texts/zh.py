@@ -983,6 +983,7 @@ class Chinese(Texts):
     when_past_at = "{time} 已经过去了。要改到什么时候？"
     when_two_readings = "你是指 {first}，还是 {second}？"
     when_no_such_date = "没有这个日期：{words}。可以这样写：`12月24日下午六点`。"
+    when_no_workdays = "我不会数工作日。可以这样写：`周一上午九点`。"
     when_no_such_clock = "没有这个时刻：{words}。可以这样写：`下午六点半`。"
     when_too_often = "最多每分钟一次。可以这样写：`每5分钟`。"
     when_no_zone = "我不认识时区 {words}。{hint}"
@@ -999,7 +1000,7 @@ class Chinese(Texts):
     when_which_date = "是哪一天？可以这样写：`每年2月14日上午九点`。"
     when_too_many = "一个提醒装不下这么多时间。请分成几个提醒。"
     when_no_end = "到什么时候结束？可以这样写：`直到周五` 或 `直到12月24日`。"
-    when_which_one = "是哪一个？请只写一个时间，例如 `明天上午九点`。"
+    when_which_one = "是哪一个？请只写一个时间，例如 `明天上午九点`，或写 `每周一和周四上午九点`。"
     when_no_exception = "我不会排除某些天。请写出要来的日子，例如 `每周一到周四早上八点`。"
     when_never = "结束时间早于第一次，所以永远不会到来。要到什么时候结束？"
     when_no_calendar = (

@@ -270,6 +270,14 @@ def _read_every(found: re.Match[str]) -> Part:
     return Part(unit=named.get(unit, "week"), step=step * (3 if unit == "季度" else 1))
 
 
+def _read_mornings_and_evenings(found: re.Match[str]) -> Part | None:
+    """Read 早晚八点, which are two times of the day."""
+    hour, minute = count(found["hour"]), 30 if found["half"] else 0
+    if not 5 <= hour <= 11:
+        return None
+    return Part(clocks=(ClockTime(hour, minute, True), ClockTime(hour + 12, minute, True)))
+
+
 def _read_hours(found: re.Match[str]) -> Part | None:
     part = _read_clocks(found)
     if part is None or len(part.clocks) != 2:
@@ -388,8 +396,14 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(months=6, daypart=SAME, words=found[0]),
     ),
     (
-        re.compile(r"每[天日]的?早上?[、和]?(?:中午?[、和]?)?晚上?"),
+        re.compile(rf"每[天日]的?早上?[、和]?(?:中午?[、和]?)?晚上?(?!各?{_NUMBER}[点點])"),
         lambda found: Part(fault="when_which_times", words=found[0]),
+    ),
+    (
+        re.compile(
+            rf"(?:(?<=每天)|(?<=每日)|(?<=工作日))的?早晚各?(?P<hour>{_NUMBER})[点點]钟?(?P<half>半)?(?:各?一次)?"
+        ),
+        _read_mornings_and_evenings,
     ),
     (
         re.compile(
@@ -419,11 +433,15 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (
-        re.compile(r"每个?工作日|工作日"),
+        re.compile(rf"(?:下一?个?|{_NUMBER}个)工作日(?:[之以]?[后後内])?"),
+        lambda _: Part(fault="when_no_workdays"),
+    ),
+    (
+        re.compile(r"每一?个?工作日|工作日"),
         lambda _: Part(unit="week", step=1, weekdays=WORKDAYS),
     ),
     (
-        re.compile(r"每个?(?:周末|双休日)"),
+        re.compile(r"每一?个?(?:周末|双休日)"),
         lambda _: Part(unit="week", step=1, weekdays=WEEKEND),
     ),
     (

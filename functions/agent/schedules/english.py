@@ -84,8 +84,9 @@ _PARTS: Final = {
     "night": "night",
 }
 _FILLER: Final = re.compile(
-    r"(?:please\s+|can you\s+|could you\s+)*(?:(?:remind|ping|nudge|alert|notify) me|set (?:a )?"
-    r"reminder|reminder)\b(?:\s+(?:to|that|about|of|for)\b)?:?",
+    r"(?:(?:please|pls|plz|hey|can you|could you)\s+)*(?:(?:remind|ping|nudge|alert|notify) me"
+    r"|give me a (?:nudge|reminder|ping|shout)|(?:don['’]t|do not) let me forget|(?:set (?:a )?)?"
+    r"reminder)\b(?:\s+(?:to|that|about|of|for)\b)?:?",
     re.IGNORECASE,
 )
 _JOINING: Final = re.compile(r"(?:\s|,|;)*(?:(?:and|on)\s+)?", re.IGNORECASE)
@@ -743,6 +744,14 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(fault="when_no_calendar", words=found[0]),
     ),
     (
+        _pattern(rf"bi-?weekly(?=,?\s+(?:on\s+)?(?:{_DAY}|(?:{'|'.join(_DAYS)})s\b))"),
+        lambda _: Part(unit="week", step=2),
+    ),
+    (
+        _pattern(r"bi-?(?:weekly|monthly)\b"),
+        lambda found: Part(fault="when_how_often", words=found[0]),
+    ),
+    (
         _pattern(rf"(?:on\s+|once\s+)?(?:{'|'.join(_ADVERBS)})\b"),
         lambda found: _ADVERBS[found[0].lower().split()[-1]],
     ),
@@ -759,6 +768,13 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
             rf"(?:(?P<day>{_DAY})|(?P<word>today|tomorrow)\b)"
         ),
         _read_weeks_from,
+    ),
+    (
+        _pattern(
+            rf"(?:(?:in|within|after)\s+{_NUMBER}|(?:on\s+)?(?:the\s+)?next)"
+            r"\s+(?:week|work|working |business )days?\b"
+        ),
+        lambda _: Part(fault="when_no_workdays"),
     ),
     (
         _pattern(rf"{_SPAN}\s+(?:before|after)\b"),
@@ -869,6 +885,10 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(lasting=sum_span(read_span(found["span"]))),
     ),
     (
+        _pattern(r"for\s+the\s+next\s+(?P<unit>hour|day|week|month|year)\b"),
+        lambda found: Part(lasting=sum_span(read_span(f"a {found['unit']}"))),
+    ),
+    (
         _pattern(
             rf"(?P<limit>for\s+)?(?:twice|(?P<count>{_NUMBER})\s*(?P<unit>times|x))\b"
             r"(?P<total>\s+in\s+total)?"
@@ -904,6 +924,9 @@ ENGLISH: Final = Language(
     until_end=_UNTIL_END,
     start=_START,
     start_end=_START_END,
-    edges=re.compile(r"^(?:to|that|about|and)\s+|\s(?:on|at|and|in|from|by)$", re.IGNORECASE),
+    edges=re.compile(
+        r"^(?:to|that|about|and)\s+|(?:^|\s)(?:on|at|and|in|from|by)$|(?<=alarm)\sfor$",
+        re.IGNORECASE,
+    ),
     asked_edges=re.compile(r"(?!)"),
 )

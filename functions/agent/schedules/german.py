@@ -629,6 +629,13 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda _: Part(daypart=SAME, weak=True),
     ),
     (
+        _pattern(
+            rf"(?:(?:in|nach|innerhalb\s+von)\s+{_NUMBER}|(?:am\s+)?n(?:ä|ae)chsten)"
+            r"\s+(?:werk|arbeits)tag(?:en)?\b"
+        ),
+        lambda _: Part(fault="when_no_workdays"),
+    ),
+    (
         _pattern(r"(?:am|jeden)\s+(?:ersten|letzten|\d\.)\s+(?:werktag|arbeitstag)\b"),
         lambda found: Part(fault="when_no_calendar", words=found[0]),
     ),

@@ -80,6 +80,18 @@ ENGLISH = [
     ("on Tuesday of next week at 10am call", "12-01 10:00", "call"),
     ("tomorrow first thing call", "11-26 09:00", "call"),
     ("the first thing I do tomorrow is swim", "11-26 09:00", "the first thing I do is swim"),
+    ("biweekly on Wednesday at 6pm one-on-one", "11-25 18:00, 12-09 18:00, 12-23 18:00 ...", "one-on-one"),
+    ("bi-weekly on Fridays at 5pm invoices", "11-27 17:00, 12-11 17:00, 12-25 17:00 ...", "invoices"),
+    ("biweekly at 5pm invoices", "?", ""),
+    ("send the biweekly report on Friday at 5pm", "11-27 17:00", "send the biweekly report"),
+    ("every 20 minutes for the next hour check the oven", "11-25 14:40, 11-25 15:00, 11-25 15:20", "check the oven"),
+    ("pls give me a nudge at quarter past 4 to stand up", "11-25 16:15", "stand up"),
+    ("don't let me forget to buy milk at 5pm", "11-25 17:00", "buy milk"),
+    ("timesheet every other Friday, 5pm", "11-27 17:00, 12-11 17:00, 12-25 17:00 ...", "timesheet"),
+    ("Fridays at 5pm every other week timesheet", "11-27 17:00, 12-11 17:00, 12-25 17:00 ...", "timesheet"),
+    ("in 2 working days reply", "?", ""),
+    ("next weekday at 9 reply", "?", ""),
+    ("on 01.12. at 9 open the calendar", "12-01 09:00", "open the calendar"),
 ]
 CHINESE = [
     ("明天7跑步", "?", ""),
@@ -145,6 +157,13 @@ CHINESE = [
     ("周五前交报告", "11-27 09:00", "交报告"),
     ("周五下午三点前台见", "11-27 15:00", "前台见"),
     ("12月1号之前交报告", "12-01 09:00", "交报告"),
+    ("每一个工作日早上八点看汇率", "11-26 08:00, 11-27 08:00, 11-30 08:00 ...", "看汇率"),
+    ("一个工作日后交报告", "?", ""),
+    ("下一个工作日上午九点回复", "?", ""),
+    ("每天早晚八点半吃药", "11-25 20:30, 11-26 08:30, 11-26 20:30 ...", "吃药"),
+    ("工作日早晚九点打卡", "11-25 21:00, 11-26 09:00, 11-26 21:00 ...", "打卡"),
+    ("每天早晚各一次吃药", "?", ""),
+    ("隔周周五下午五点填工时", "11-27 17:00, 12-11 17:00, 12-25 17:00 ...", "填工时"),
 ]
 GERMAN = [
     ("jeden Monat am Montag Bericht", "?", ""),

@@ -158,6 +158,7 @@ def test_what_is_impossible_or_may_be_two_times_is_asked_in_one_sentence(words, 
         ("when_which_date", "every year on Bob's birthday x", "每年妈妈生日上午九点打电话", "jedes Jahr an meinem Geburtstag anrufen"),
         ("when_which_times", "twice on Monday call", "每天两次打电话", "zweimal am Montag anrufen"),
         ("when_no_end", "every day at 8 until Easter x", "每天早上八点直到复活节跑步", "jeden Tag um 8 bis Ostern laufen"),
+        ("when_no_workdays", "in 2 working days call", "三个工作日后打电话", "am nächsten Werktag um 21 Uhr anrufen"),
         ("when_too_many", "every Monday at 8 and every Friday at 9 x", "每周一早上八点和每周五早上九点健身", "jeden Montag um 8 und jeden Freitag um 9 Sport"),
     ],
 )  # fmt: skip
