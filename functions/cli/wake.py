@@ -15,7 +15,6 @@ from functions.cli.local_agent import (
     Whose,
     open_agent,
     print_result,
-    require_chat,
     require_model,
 )
 from sigil.cli.exit_codes import FAILED, INTERRUPTED
@@ -244,10 +243,12 @@ def heartbeat(
 
     Example: uncaged wake heartbeat 30m
     """
+    from functions.agent.management.wakeups import require_chat
     from functions.agent.schedules.heartbeat import make_heartbeat, parse_interval, read_versions
     from functions.agent.schedules.schedule import HEARTBEAT
     from functions.texts.languages import load_texts
     from functions.time.time_zone import format_clock
+    from sigil.storage.kv import keys
 
     with open_agent(switch=True, name=agent) as (app, settings):
         known = app.schedules.find_heartbeat()
@@ -264,12 +265,16 @@ def heartbeat(
                     suggestion="write it as `30m`, `2h` or `1d`, or `off`",
                 )
             told = known.session if known else f"terminal:{TERMINAL}"
+            if session is not None:
+                require_chat(app, session)
+                told = session
+            chat = app.sessions.open(keys.session_of(app.name, told)).document
             wanted = make_heartbeat(
                 every,
-                session=require_chat(session) if session is not None else told,
+                session=told,
                 by=BY,
                 now=now,
-                zone=app.zone,
+                zone=app.find_zone(chat),
                 known=read_versions(app.kv, app.name),
                 texts=load_texts(settings.language),
             )

@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.tick import wake_agents
 from functions.agent.schedules.when import When
 from functions.cli.app import cli
+from functions.cli.screen import Screen
 from functions.wiring import AgentRuntime
+from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
 from tests.functions.serving import serving
@@ -197,6 +200,21 @@ def test_an_empty_look_costs_nothing_and_moves_nothing(
     assert home.app.schedules.find_heartbeat() is None
 
 
+def test_a_heartbeat_goes_by_the_clock_of_the_chat_where_it_is_told(
+    home: AgentRuntime, run: Run
+) -> None:
+    sessions = home.app.sessions
+    opened = sessions.open(keys.session_of("main", CHAT))
+    sessions.save(opened, replace(opened.document, zone="Asia/Tokyo"))
+    assert run("heartbeat", "30m")[1].endswith(" (Asia/Tokyo); told in terminal:main\n")
+    for stranger in ("own:main", "telegram:999", "nonsense"):
+        code, said = run("heartbeat", "1h", "--session", stranger)
+        assert code, said
+    known = home.app.schedules.find_heartbeat()
+    assert known is not None
+    assert (known.session, known.when.every) == (CHAT, 1800.0)
+
+
 def test_what_is_due_while_nothing_runs_is_shown_as_such(home: AgentRuntime, run: Run) -> None:
     schedule(home, say="drink", since=home.app.clock.now() - 3600.0 - 300.0)
     for shown in (run("list")[1], CliRunner().invoke(cli, ["agent", "status"]).stdout):
@@ -217,9 +235,17 @@ def test_mail_is_read_where_the_heartbeat_is_off(
 
 
 def test_a_run_that_a_server_has_taken_is_waited_for_and_not_made_twice(
-    home: AgentRuntime, run: Run, model: ScriptedModel
+    home: AgentRuntime, run: Run, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
+    show_hint = Screen.hint
+
+    def hint(screen: Screen, text: str) -> None:
+        show_hint(screen, text)
+        if text.startswith("another process works on it"):
+            go_on.set()
+
+    monkeypatch.setattr(Screen, "hint", hint)
 
     def answer(body: object) -> dict[str, object]:
         begun.set()
@@ -231,7 +257,6 @@ def test_a_run_that_a_server_has_taken_is_waited_for_and_not_made_twice(
     with serving(home):
         home.due.set()  # the server's scheduler looks
         assert begun.wait(within(20.0))
-        threading.Timer(0.5, go_on.set).start()
         code, said = run()
     assert code == 0
     assert "  └ said, " in said
