@@ -23,8 +23,10 @@ from functions.agent.policy.proposals import (
     make_approval,
     make_notice,
     make_proposal,
+    require_id,
 )
 from functions.agent.posts import Post
+from functions.agent.safety import locks
 from functions.agent.sanitize import escape_unseen
 from functions.agent.session.document import Turn
 from functions.agent.workspace.difference import LINE_CHARACTERS, compare_texts
@@ -34,6 +36,7 @@ from functions.texts.languages import load_texts
 from functions.time.time_zone import format_clock
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Json
+from sigil.storage.kv import keys
 
 TOLD_MOST: Final = 3
 """So many owners are told of a proposal in their private chats."""
@@ -153,9 +156,27 @@ def end_approval(app: App, turn: Turn) -> None:
 def approve(app: App, id: str, by: str, message: str = "") -> tuple[Proposal, Event]:
     """Approve a proposal, in a message where one has this id, and return it with the event that
     lets its call go on.
+
+    `UsageError` EINVAL while a halt would keep it from that.
     """
+    _require_unhalted(app, id)
     proposal = app.proposals.decide(id, "approved", by, message)
     return proposal, make_approval(proposal)
+
+
+def _require_unhalted(app: App, id: str) -> None:
+    require_id(id)
+    proposal = app.proposals.find(id)
+    if proposal is None or proposal.state != "open":
+        return
+    session = keys.session_of(proposal.agent, proposal.session)
+    for whom in dict.fromkeys((keys.escape(app.root), keys.escape(proposal.agent), session)):
+        if locks.read_lock(app.kv, whom).closed:
+            raise UsageError(
+                "EINVAL",
+                f"the agent is halted, so nothing would come of proposal {id}",
+                suggestion="unlock it first (`/unlock`, or `uncaged unlock`), then approve",
+            )
 
 
 def deny(app: App, id: str, by: str, message: str = "") -> tuple[Proposal, Event | None]:
@@ -202,7 +223,8 @@ def describe_proposal(
         arguments=arguments,
         by=proposal.by or "nobody",
         session=proposal.session,
-        time=format_clock(proposal.until, zone, app.clock.now()),
+        # with its date: a day from now, the time alone would be taken for that of today
+        time=format_clock(proposal.until, zone, 0.0),
     )
     if difference:
         return f"{described}\n\n```diff\n{difference}\n```\n"

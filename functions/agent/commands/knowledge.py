@@ -30,9 +30,9 @@ def run_kb(call: CommandCall) -> CommandResult:
     texts = call.texts
     if not call.text:
         return call.reply(texts.kb_how)
-    allowed = call.make_gate().decide("call", SEARCH)
-    if allowed.effect != "allow":
-        return call.reply(texts.policy_denies.format(rule=allowed.rule))
+    denied = call.find_denial("call", SEARCH)
+    if denied:
+        return call.reply(denied)
     documents = DocumentFilter()
     if call.role == "guest":
         documents = replace(documents, tags=(PUBLIC,))

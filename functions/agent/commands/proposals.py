@@ -16,7 +16,7 @@ from functions.agent.commands.command import Command, CommandCall, CommandResult
 from functions.agent.ledger.entry import Entry
 from functions.agent.policy.proposals import ARGUMENTS_CHARACTERS, Proposal, describe_decision
 from functions.agent.sanitize import ESCAPED_CHARACTERS
-from sigil.errors import SigilError, UsageError
+from sigil.errors import SigilError
 
 SHOWN_MOST: Final = 20
 
@@ -45,12 +45,14 @@ def run_proposals(call: CommandCall) -> CommandResult:
 
 def run_approve(call: CommandCall) -> CommandResult:
     """Approve a proposal; its call goes on in its own chat."""
+    if not call.text:
+        return run_proposals(call)
     try:
         decider = call.event.sender.id
         id = call.text.lower()
         proposal, event = approve(call.app, id, decider, call.event.id)
-    except (UsageError, SigilError) as problem:
-        return call.reply(call.texts.proposal_refused.format(why=problem.message))
+    except SigilError as problem:
+        return _refuse(call, problem)
     # it goes out with the write that closes this command, and has the same id if that is repeated
     document = replace(call.document, posts=(*call.document.posts, event))
     acts = ", ".join(proposal.acts)
@@ -60,12 +62,14 @@ def run_approve(call: CommandCall) -> CommandResult:
 
 def run_deny(call: CommandCall) -> CommandResult:
     """Deny a proposal, and say so in its chat."""
+    if not call.text:
+        return run_proposals(call)
     try:
         decider = call.event.sender.id
         id = call.text.lower()
         proposal, event = deny(call.app, id, decider, call.event.id)
-    except (UsageError, SigilError) as problem:
-        return call.reply(call.texts.proposal_refused.format(why=problem.message))
+    except SigilError as problem:
+        return _refuse(call, problem)
     document = call.document
     if event and event.session != call.event.session:
         document = replace(document, posts=(*document.posts, event))
@@ -73,6 +77,11 @@ def run_deny(call: CommandCall) -> CommandResult:
     acts = ", ".join(proposal.acts)
     said = call.texts.proposal_dropped.format(acts=acts)
     return CommandResult(said, document, entries=_list_entries(call, proposal))
+
+
+def _refuse(call: CommandCall, problem: SigilError) -> CommandResult:
+    why = f"{problem.message}; {problem.suggestion}" if problem.suggestion else problem.message
+    return call.reply(call.texts.proposal_refused.format(why=why))
 
 
 def _list_entries(call: CommandCall, proposal: Proposal) -> tuple[Entry, ...]:

@@ -10,7 +10,7 @@ import orjson
 
 from sigil.errors import SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
-from sigil.protocol import Caller, Registry
+from sigil.protocol import LIBRARY, Caller, Registry
 
 READER: Final = "read-page"
 ADDRESS: Final = "https://localhost/"
@@ -42,7 +42,12 @@ def read_page(path: str, html: str, registry: Registry, caller: Caller) -> PageT
             suggestion=f"at most {HTML_CHARACTERS:,}: save it as Markdown or plain text",
         )
     try:
-        ran = registry.run(READER, {"url": ADDRESS, "html": html}, caller)
+        row = as_mapping(registry.inspect(READER, caller))
+        if row.get("namespace") != LIBRARY:
+            # a namesake, which somebody made in the chat, may do anything with it
+            raise UsageError("ENOENT", f"the library has no {READER}")
+        reader = f"{READER}@{as_string(row.get('digest'))}"
+        ran = registry.run(reader, {"url": ADDRESS, "html": html}, caller)
     except SigilError as problem:
         raise UsageError(
             problem.code,

@@ -240,7 +240,7 @@ def _make_run_row(run: Run) -> dict[str, object]:
 
 def _require_leave(app: App) -> None:
     """Raise `PolicyRefusal` where the policy lets not even an owner schedule anything."""
-    app.make_gate(app.load_policies(), "owner", private=True).require_typed("schedule")
+    app.make_gate(app.load_policies(), "owner", private=True).require_undenied("schedule")
 
 
 def _require_known(fields: Mapping[str, Json], known: frozenset[str]) -> None:

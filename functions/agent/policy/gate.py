@@ -123,9 +123,10 @@ class Gate:
         if decision.effect != "allow":
             raise deny_act(decision, Act(kind, target))
 
-    def require_typed(self, kind: str, target: str = "") -> None:
-        """Raise `PolicyRefusal` EPERM for an act of an owner's own that is denied. What an owner
-        has to approve is approved by an owner who does it.
+    def require_undenied(self, kind: str, target: str = "") -> None:
+        """Raise `PolicyRefusal` EPERM for an act that is denied.
+
+        One that an owner has to approve passes: an owner does it, or is asked elsewhere.
         """
         decision = self.decide(kind, target)
         if decision.effect == "deny":

@@ -7,6 +7,7 @@ by an event whose id comes from the proposal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from functions.agent.policy.act import Act, list_chats
 from functions.events import Event, Sender, order_of
 from functions.texts.en import Texts
 from sigil.errors import Conflict, Refused, UsageError, one_line
+from sigil.json_fields import as_mapping
 from sigil.protocol import Json, Offer
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import scan_all, update
@@ -39,6 +41,7 @@ ARGUMENTS_CHARACTERS: Final = 16_000
 ID_DIGITS: Final = 6
 LONG_ID_DIGITS: Final = 12
 SENDER: Final = "runtime:approval"
+_ID: Final = re.compile(rf"[0-9a-f]{{{ID_DIGITS},{LONG_ID_DIGITS}}}")
 State = Literal["open", "approved", "denied", "lapsed", "applied"]
 Time = Annotated[float, Meta(ge=0, lt=1e12)]
 
@@ -80,6 +83,10 @@ class Proposal(Stored):
     def state_at(self, now: float) -> State:
         """Return its state at a time: nobody writes down that it lapses."""
         return "lapsed" if self.state == "open" and now >= self.until else self.state
+
+    def names(self, path: str) -> bool:
+        """Return whether its call names a file by this path, rather than by its content."""
+        return as_mapping(orjson.loads(self.arguments)).get("path") == path
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,21 +181,22 @@ class Proposals:
 
         `UsageError` ENOENT for one that does not exist, EINVAL for one that is decided already.
         """
+        require_id(id)
         now = self._now()
 
         def choose(value: bytes | None) -> tuple[bytes | None, Proposal]:
             known = PROPOSAL.read(value) if value else None
             if known is None:
-                raise UsageError(
-                    "ENOENT",
-                    f"there is no proposal {one_line(id, 20)}",
-                    suggestion="`uncaged proposals` shows them",
-                )
+                raise _refuse_unknown(id)
             now_state = known.state_at(now)
             if now_state == state:
                 return None, known
             if now_state != "open":
-                raise UsageError("EINVAL", f"the proposal {known.id} is {now_state} already")
+                raise UsageError(
+                    "EINVAL",
+                    f"the proposal {known.id} is {now_state} already",
+                    suggestion="what is decided stays: let the agent be asked for it anew",
+                )
             decided = replace(
                 known,
                 state=state,
@@ -283,6 +291,20 @@ class Proposals:
             return orjson.dumps(places), None
 
         update(self._kv, keys.open_proposals(decided.agent), choose, KEPT_SECONDS)
+
+
+def require_id(id: str) -> None:
+    """Raise `UsageError` ENOENT for what cannot be the id of a proposal."""
+    if not _ID.fullmatch(id):
+        raise _refuse_unknown(id)
+
+
+def _refuse_unknown(id: str) -> UsageError:
+    return UsageError(
+        "ENOENT",
+        f"there is no proposal {one_line(id, 20) or 'without an id'}",
+        suggestion="`/proposals` in a chat, or `uncaged proposals`, shows those that wait",
+    )
 
 
 def make_proposal(event: Event, agent: str, acts: Sequence[Act], call: AskedCall) -> Proposal:

@@ -66,7 +66,7 @@ def write_file(context: CallContext, arguments: Arguments) -> Json:
 def edit_file(context: CallContext, arguments: Arguments) -> Json:
     """Replace the one place of a file that has a text, and return what changed."""
     path = require_writable(_read_path(arguments))
-    context.gate.require("read", path)
+    context.gate.require_undenied("read", path)
     old = _read_raw(arguments, "old_text")
     new = _read_raw(arguments, "new_text")
     files = _open(context, path)
@@ -98,9 +98,19 @@ def read_file(context: CallContext, arguments: Arguments) -> Json:
 
 
 def read_whole_text(context: CallContext, path: str) -> str:
-    """Return the whole text of a file that the call may read; `UsageError` when it is none."""
-    context.gate.require("read", path)
-    return _open(context, path).read(path).require_text()
+    """Return the whole text of a file that the call may read, at least with an approval;
+    `UsageError` when it is none.
+    """
+    context.gate.require_undenied("read", path)
+    content = _open(context, path).read(path)
+    approved = context.gate.approved
+    if approved and approved.names(path) and content.version.at > approved.at:
+        raise UsageError(
+            "EINVAL",
+            f"{path} was changed after an owner was asked about it",
+            suggestion="call it again: an owner is asked about the file as it is now",
+        )
+    return content.require_text()
 
 
 def list_files(context: CallContext, arguments: Arguments) -> Json:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.knowledge.knowledge_base import KnowledgeBase, WrittenDocument
-from functions.agent.knowledge.page import is_page, read_page
+from functions.agent.knowledge.page import READER, is_page, read_page
 from functions.agent.knowledge.record import (
     SURE,
     Draft,
@@ -31,6 +31,7 @@ from functions.agent.knowledge.search import (
     search_knowledge,
 )
 from functions.agent.memory.thing import USER, is_address
+from functions.agent.policy.act import Act
 from functions.agent.services.call_context import (
     Arguments,
     CallContext,
@@ -114,6 +115,17 @@ def name_scope(arguments: Arguments) -> str:
     return TARGETS[_read_own_scope(arguments)]
 
 
+def list_acts_on_file(arguments: Arguments) -> tuple[Act, ...]:
+    """Return what is done with the file that a call names: it is read, and a page by the capability
+    for pages.
+    """
+    path = read_text(arguments, "path")
+    if not path:
+        return ()
+    read = Act("read", parse_path(path))
+    return (read, Act("call", READER)) if is_page(path) else (read,)
+
+
 def describe_chunk(found: ScopedChunk) -> dict[str, Json]:
     """Return a passage as the model reads it, with the document that it is of."""
     record = found.found.record
@@ -187,6 +199,7 @@ def _read_text(context: CallContext, arguments: Arguments) -> tuple[str, str]:
     text = read_whole_text(context, path)
     if not is_page(path):
         return "", text
+    context.gate.require_undenied("call", READER)
     page = read_page(path, text, context.app.registry, context.app.make_caller(context.home))
     return page.title, page.text
 

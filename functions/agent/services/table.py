@@ -95,6 +95,18 @@ the call is no such act.
 """
 
 
+def _read_beside(arguments: Arguments) -> tuple[Act, ...]:
+    return (Act("read", files.name_path(arguments)),)
+
+
+ACTS_BESIDE: Final[Mapping[str, Callable[[Arguments], tuple[Act, ...]]]] = {
+    files.EDIT: _read_beside,
+    INGEST: knowledge.list_acts_on_file,
+    UPDATE: knowledge.list_acts_on_file,
+}
+"""What a call of a service does beside the act that it is."""
+
+
 def list_acts(
     context: CallContext, offer: Offer, place: str, arguments: Mapping[str, Json]
 ) -> tuple[Act, ...]:
@@ -103,11 +115,15 @@ def list_acts(
     """
     if offer.name in CHECKS:
         CHECKS[offer.name](replace(context, call=f"{context.call}:{place}"), arguments)
-    if offer.name not in ACTS:
-        return ()
-    kind, name_target = ACTS[offer.name]
-    target = name_target(arguments)
-    return () if target is None else (Act(kind, target),)
+    acts: list[Act] = []
+    if offer.name in ACTS:
+        kind, name_target = ACTS[offer.name]
+        target = name_target(arguments)
+        if target is not None:
+            acts.append(Act(kind, target))
+    if offer.name in ACTS_BESIDE:
+        acts += ACTS_BESIDE[offer.name](arguments)
+    return tuple(acts)
 
 
 def call_service(

@@ -95,6 +95,17 @@ def test_members_see_the_files_of_their_chat_and_guests_none(
     assert ask(agent, "/files", **group).startswith("There are no files here yet.")
 
 
+def test_an_owner_who_types_it_has_approved_it(agent: AgentRuntime, files: Workspace) -> None:
+    rules = '["ask everybody read *", "ask everybody call kb-search"]'
+    agent.app.policy_versions.write("main", "policy", f"format = 1\nrules = {rules}", by="test")
+    assert ask(agent, "/files").startswith("There are no files here yet.")
+    files.write("a.md", b"one", ADA)
+    assert ask(agent, "/files a.md") == "```\none\n```"
+    assert ask(agent, "/kb hens") == "Nothing in the knowledge base answers that."
+    assert "policy does not allow" in ask(agent, "/files", **MEMBER)
+    assert "policy does not allow" in ask(agent, "/kb hens", **MEMBER)
+
+
 def test_what_a_person_changed_is_told_once_with_the_next_turn(
     agent: AgentRuntime, model: ScriptedModel, files: Workspace
 ) -> None:

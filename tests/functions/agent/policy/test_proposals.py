@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -18,6 +19,7 @@ from functions.agent.approvals import SHOWN_CHARACTERS
 from functions.agent.ledger.ledger import Ledger
 from functions.agent.management.ledger import note_decision
 from functions.agent.policy.proposals import OF_ONE_MOST, OPEN_MOST, OPEN_SECONDS
+from functions.agent.safety import locks
 from functions.agent.session.store import Sessions
 from functions.events import Event, Sender, order_of
 from sigil.errors import Refused, UsageError
@@ -99,8 +101,47 @@ def test_a_call_that_is_approved_goes_on_in_its_chat_once_and_says_so(
     chats.write(3, f"/approve {id}")
     chats.work_off()
     assert count_runs(chats) == 1
-    assert chats.list_texts()[-1] == f"Nothing was changed: the proposal {id} is applied already."
+    assert chats.list_texts()[-1].startswith(
+        f"Nothing was changed: the proposal {id} is applied already; "
+    )
     assert ask(chats, model, 4) == id
+    assert count_runs(chats) == 1
+
+
+def test_an_owner_who_names_no_proposal_reads_which_ones_wait(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    id = ask(chats, model)
+    until = datetime.fromtimestamp(chats.runtime.app.clock.now() + OPEN_SECONDS, UTC)
+    for number, text in enumerate(("/approve", "/deny", "/approve the first one", "/deny ../x")):
+        chats.write(2 + number, text)
+    chats.work_off()
+    listed, again, *unknown = chats.list_texts()[-4:]
+    assert listed == again
+    assert f"{id}: call double" in listed
+    assert f"until {until:%Y-%m-%d} " in listed, "a day from now is not the same time today"
+    for said in unknown:
+        assert "there is no proposal" in said
+        assert "`/proposals` in a chat" in said or "/proposals in a chat" in said
+    assert [each.id for each in chats.runtime.app.proposals.list_open()] == [id]
+
+
+def test_a_halted_agent_uses_up_no_approval(chats: Chats, model: ScriptedModel) -> None:
+    id = ask(chats, model)
+    app = chats.runtime.app
+    chat = keys.session_of("main", f"telegram:{GUEST}")
+    for number, whom in enumerate(("main", chat)):
+        locks.halt(app.kv, whom, "test", app.clock.now())
+        chats.write(2 + number, f"/approve {id}")
+        chats.work_off()
+        assert "the agent is halted" in chats.list_texts()[-1]
+        assert "unlock it first" in chats.list_texts()[-1]
+        with pytest.raises(UsageError, match="halted"):
+            approvals.approve(app, id, "terminal:local")
+        locks.unlock(app.kv, whom, "test", app.clock.now())
+    model.then(say("four"))
+    chats.write(4, f"/approve {id}")
+    chats.work_off()
     assert count_runs(chats) == 1
 
 

@@ -174,6 +174,10 @@ def test_a_rule_of_the_policy_names_files(chat: Chat) -> None:
     )
     listed = chat.gets("list-files", {}, **MEMBER)
     assert [item["path"] for item in listed["items"]] == ["notes.md"]
+    versions = chat.home.app.policy_versions
+    versions.write("main", "policy", 'format = 1\nrules = ["ask member read secret/*"]', by="test")
+    assert chat.fails("edit-file", edit, **MEMBER)["code"] == "EAPPROVAL"
+    versions.write("main", "policy", text, by="test")
     # another spelling of a path is no way around a rule
     for path in ("SECRET/KEY.TXT", "secret//key.txt", "./secret/key.txt", "ｓecret/key.txt"):
         assert chat.fails("read-file", {"path": path}, **MEMBER)["code"] in ("EINVAL", "EPERM")
