@@ -27,7 +27,7 @@ from functions.cli import (
     skill,
     wake,
 )
-from functions.cli.local_agent import Whose
+from functions.cli.local_agent import Json, Whose
 from functions.cli.setup.flags import SetupStep
 from sigil.cli.commands import completion as completing
 from sigil.cli.exit_codes import FAILED, INTERRUPTED, USAGE, describe_bug, exit_code
@@ -36,6 +36,14 @@ from sigil.cli.output import add_suggestion, explain_usage_error, guard_output, 
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError
 from sigil.settings import installed_version
+
+
+class ImportedProgram(StrEnum):
+    """The programs whose agents `uncaged import` takes over."""
+
+    openclaw = "openclaw"
+    nanobot = "nanobot"
+    letta = "letta"
 
 
 class LedgerAction(StrEnum):
@@ -326,6 +334,45 @@ def restore(
         passphrase=PassphraseSource(passphrase_file, passphrase_from),
     )
     raise typer.Exit(code)
+
+
+@cli.command("import", rich_help_panel=CARE)
+def import_program(
+    program: Annotated[ImportedProgram, typer.Argument(help="Whose agent it is.")],
+    path: Annotated[
+        Path, typer.Argument(help="Its folder, such as ~/.openclaw; of Letta an .af file.")
+    ],
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+    ] = False,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace documents and skills that are here already."),
+    ] = False,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", help="Only this chat gets the user, memory and notes."),
+    ] = None,
+    mcp: Annotated[
+        bool,
+        typer.Option("--mcp", help="Add the MCP servers: starts their programs, and asks them."),
+    ] = False,
+    name: Annotated[str, typer.Option(help="The agent, where a Letta file has several.")] = "",
+    agent: Whose = None,
+    json: Json = False,
+) -> None:
+    """Take over an agent of OpenClaw, nanobot or Letta.
+
+    Takes its soul, memory, history, skills and MCP servers, and never a secret: it says what it
+    left out, and why. What is here stays, unless --replace is given.
+
+    Example: uncaged import openclaw ~/.openclaw --dry-run
+    """
+    from functions.cli.moving.command import ImportOptions, run_import
+
+    options = ImportOptions(agent, session, name, dry_run, replace, mcp)
+    run_import(Printer(json=json), program.value, path, options)
 
 
 @cli.command(rich_help_panel=CARE)

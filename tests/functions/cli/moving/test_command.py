@@ -1,0 +1,404 @@
+"""`uncaged import`, as a person types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from functions.cli.app import cli
+from functions.wiring import AgentRuntime
+from sigil.cli.app import app as sigil_cli
+from sigil.errors import SigilError, UsageError
+from tests.fakes.mcp import FakeMcp
+from tests.fakes.model import ScriptedModel
+from tests.functions.agent.talk import tell
+from tests.functions.cli.moving.programs import (
+    BOT_TOKEN,
+    GITHUB_TOKEN,
+    NANOBOT_CONFIG,
+    SECRETS,
+    WEATHER_SKILL,
+    make_early_letta,
+    make_letta,
+    write_files,
+    write_nanobot,
+    write_openclaw,
+)
+from tests.proofs import ROOT
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / "data"))
+
+    def command(*arguments: str, given: str | None = None) -> Result:
+        done = CliRunner().invoke(cli, list(arguments), input=given)
+        if isinstance(done.exception, SigilError):
+            raise done.exception
+        assert done.exit_code == 0, done.output
+        return done
+
+    return command
+
+
+def take(run: Run, program: str, path: Path, *options: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run("import", program, str(path), *options, "--json").stdout)
+    return found
+
+
+def list_states(found: dict[str, Any]) -> dict[str, str]:
+    return {change["name"]: change["state"] for change in found["changes"]}
+
+
+def list_left(found: dict[str, Any]) -> dict[str, str]:
+    return {left["what"]: f"{left['why']} {left['hint']}" for left in found["left"]}
+
+
+def read_document(run: Run, name: str, *options: str) -> str:
+    text: str = json.loads(run("agent", "doc", "show", name, "--json", *options).stdout)["text"]
+    return text
+
+
+def test_an_agent_of_nanobot_is_taken_over(
+    run: Run, runtime: Callable[..., AgentRuntime], model: ScriptedModel, tmp_path: Path
+) -> None:
+    source = write_nanobot(tmp_path / "nanobot")
+    before = sorted(path.stat().st_mtime_ns for path in source.rglob("*"))
+    planned = take(run, "nanobot", source, "--dry-run")
+    assert json.loads(run("agent", "doc", "list", "--json").stdout) == []
+    assert json.loads(run("skill", "list", "--json").stdout) == []
+
+    done = take(run, "nanobot", source)
+    assert done == {**planned, "dry_run": False}
+    assert set(list_states(done).values()) == {"new"}
+    assert read_document(run, "memory") == "# Long-term Memory\n\n## Preferences\n\n- likes tea"
+    skill = json.loads(run("skill", "show", "weather", "--json").stdout)
+    assert skill["text"] == WEATHER_SKILL.strip()
+    assert [file["path"] for file in skill["files"]] == ["references/cities.md"]
+    events = json.loads(run("agent", "memory", "--kind", "events", "--json").stdout)
+    assert [(event["source"], event["type"]) for event in events] == [("nanobot", "history")] * 2
+    assert events[0]["payload"].endswith("ASSISTANT: at the depot in Graz")
+
+    one = runtime(llm_url=model.url, data=str(tmp_path / "data"))
+    tell(one, "hello")
+    prompt = model.bodies[-1]["messages"][0]["content"]
+    for part in ("I am Nano, a curious helper. 🐈", "Be concise and accurate.", "likes tea"):
+        assert part in prompt
+    assert "Naxos" not in prompt, "what is found by search only is not in every prompt"
+
+    again = take(run, "nanobot", source)
+    assert set(list_states(again).values()) == {"same"}
+    history = json.loads(run("agent", "doc", "history", "soul", "--json").stdout)
+    assert [(version["version"], version["why"]) for version in history] == [
+        (1, "imported from nanobot")
+    ]
+    assert sorted(path.stat().st_mtime_ns for path in source.rglob("*")) == before
+
+
+def test_no_secret_comes_along_and_each_is_named(run: Run, tmp_path: Path) -> None:
+    source = write_nanobot(tmp_path / "nanobot")
+    text = run("import", "nanobot", str(source)).output
+    found = take(run, "nanobot", source)
+    backup = run("agent", "export", str(tmp_path / "tree"))
+    kept = [path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    kept += [path.read_bytes() for path in (tmp_path / "tree").rglob("*") if path.is_file()]
+    for secret in SECRETS:
+        assert secret not in text + backup.output + json.dumps(found)
+        assert not any(secret.encode() in body for body in kept), secret
+    assert read_document(run, "tools") == "# Tools\n\nSearch with {{secret}}. 密码：{{secret}}"
+    left = list_left(found)
+    assert left["channels.telegram.token"] == "is a secret `uncaged setup telegram` asks for it"
+    assert "uncaged setup model" in left["providers.anthropic.apiKey"]
+    assert "sigil secret set" in left["tools.mcpServers.github.env.GITHUB_TOKEN"]
+    assert "tools.web.search.apiKey" in left
+    assert "channels.qq.secret" not in left, "what is empty is no secret"
+    assert left["TOOLS.md"].startswith("has 2 texts that look like a secret: {{secret}} stands")
+    for name in ("HEARTBEAT.md", "sessions", "cron", "report.csv"):
+        assert name in left
+    assert "no name of a skill" in left["skills/My_Skill"]
+
+
+def test_mcp_servers_are_named_with_the_commands_that_add_them(run: Run, tmp_path: Path) -> None:
+    found = take(run, "nanobot", write_nanobot(tmp_path / "nanobot"))
+    assert {row["name"]: row["command"] for row in found["mcp"]} == {
+        "github": (
+            "sigil mcp add --name github --env GITHUB_TOKEN=secret:GITHUB_TOKEN"
+            " -- npx -y @modelcontextprotocol/server-github"
+        ),
+        "docs-server": (
+            "sigil mcp add --name docs-server"
+            " --header 'Authorization: Bearer secret:DOCS_SERVER_AUTHORIZATION'"
+            " https://docs.example.com/mcp"
+        ),
+    }
+    assert found["mcp"][0]["secrets"] == ["GITHUB_TOKEN"]
+    assert {row["state"] for row in found["mcp"]} == {"not added"}
+    left = list_left(found)
+    for name, why in (("leaky", "argument"), ("old", "SSE"), ("hosted", "contain a secret")):
+        assert why in left[f"the MCP server {name}"]
+
+    found = take(run, "openclaw", write_openclaw(tmp_path / "openclaw"), "--dry-run")
+    assert [row["command"] for row in found["mcp"]] == [
+        "sigil mcp add --name context7 -- uvx context7-mcp",
+        "sigil mcp add --name docs --only search https://mcp.example.com/mcp",
+    ]
+    left = list_left(found)
+    for name, why in (("off", "switched off"), ("filtered", "patterns"), ("local", "folder")):
+        assert why in left[f"the MCP server {name}"]
+
+
+def test_an_agent_of_openclaw_is_taken_over_with_its_notes(run: Run, tmp_path: Path) -> None:
+    source = write_openclaw(tmp_path / "openclaw")
+    found = take(run, "openclaw", source)
+    assert list_states(found) == dict.fromkeys(
+        (
+            *("agents", "soul", "user", "tools", "self", "memory"),
+            *("weather", "shared-notes"),
+            *(f"memory/{name}.md" for name in ("2026-03-01", "2026-03-02", "projects")),
+        ),
+        "new",
+    )
+    assert "🦞" in read_document(run, "self")
+    assert (
+        json.loads(run("skill", "show", "weather", "--json").stdout)["text"]
+        == WEATHER_SKILL.strip()
+    )
+    events = json.loads(run("agent", "memory", "--json").stdout)
+    assert "The plumber came at ten." in {event["payload"].split("\n\n")[-1] for event in events}
+    left = list_left(found)
+    assert "same name" in left["skills/weather"]
+    for name in ("credentials", "workspace-coder", "agents", "HEARTBEAT.md"):
+        assert name in left
+    assert "the model anthropic/claude-opus-4-6" in left
+    assert BOT_TOKEN not in json.dumps(found)
+    assert "uncaged setup telegram" in left["channels.telegram.botToken"]
+
+    # a workspace alone, as people keep it under git
+    alone = take(run, "openclaw", source / "workspace")
+    assert set(list_states(alone).values()) == {"same"}
+    assert alone["mcp"] == []
+
+
+def test_an_agent_of_letta_is_taken_over_with_its_blocks(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "sam.af"
+    file.write_text(json.dumps(make_letta(), indent=2))
+    found = take(run, "letta", file)
+    assert list_states(found) == dict.fromkeys(("soul", "user", "memory", "its messages"), "new")
+    assert read_document(run, "soul") == "I am Sam."
+    memory = "## projects\n\nThe move to Graz. The key is {{secret}}."
+    assert read_document(run, "memory") == memory
+    (event,) = json.loads(run("agent", "memory", "--json").stdout)
+    assert event["payload"] == (
+        "[2026-01-05T10:01] USER: how do I get to Naxos?\n"
+        "[2026-01-05T10:02] ASSISTANT: Take the ferry."
+    )
+    assert [row["command"] for row in found["mcp"]] == [
+        "sigil mcp add --name files -- npx -y files-mcp",
+        "sigil mcp add --name linear https://mcp.linear.app/mcp",
+    ]
+    left = list_left(found)
+    assert "Python" in left["the tool cancel_order"]
+    assert "tool_exec_environment_variables.GITHUB_TOKEN" in left
+    assert GITHUB_TOKEN not in json.dumps(found)
+
+    early = tmp_path / "early.af"
+    early.write_text(json.dumps(make_early_letta()))
+    found = take(run, "letta", early, "--replace")
+    assert list_states(found) == {"soul": "replaced", "agents": "new"}
+    assert "tool_exec_environment_variables.GITHUB_TOKEN" in list_left(found)
+
+    both = make_letta()
+    both["agents"].append({**both["agents"][0], "name": "Max"})
+    file.write_text(json.dumps(both))
+    with pytest.raises(UsageError, match="2 agents") as problem:
+        run("import", "letta", str(file))
+    assert problem.value.suggestion == "choose one with --name: Sam, Max"
+    assert list_states(take(run, "letta", file, "--name", "Max"))["user"] == "same"
+
+
+def test_what_is_here_stays_unless_it_shall_be_replaced(run: Run, tmp_path: Path) -> None:
+    run("agent", "doc", "write", "soul", "-", given="I was here first.")
+    run("agent", "doc", "write", "user", "-", given="Somebody.")
+    run("agent", "doc", "write", "user", "-", given="")
+    source = write_nanobot(tmp_path / "nanobot")
+    states = list_states(take(run, "nanobot", source))
+    assert states["soul"] == "kept"
+    assert states["user"] == "new", "an empty document is none"
+    assert read_document(run, "soul") == "I was here first."
+
+    (source / "workspace/skills/weather/SKILL.md").write_text(f"{WEATHER_SKILL}\nMore.\n")
+    assert list_states(take(run, "nanobot", source))["weather"] == "kept"
+    states = list_states(take(run, "nanobot", source, "--replace"))
+    assert (states["soul"], states["weather"], states["agents"]) == ("replaced", "replaced", "same")
+    assert read_document(run, "soul").startswith("# Soul\n\nI am Nano")
+    run("agent", "doc", "rollback", "soul", "1")
+    assert read_document(run, "soul") == "I was here first."
+
+
+def test_what_is_personal_can_go_into_one_chat(run: Run, tmp_path: Path) -> None:
+    chat = ("--session", "telegram:42")
+    text = run("import", "nanobot", str(write_nanobot(tmp_path / "nanobot")), *chat).output
+    assert "all chats" not in text
+    assert read_document(run, "user", *chat) == "# User Profile\n\n- **Name**: Ada"
+    written = json.loads(run("agent", "doc", "list", "--json").stdout)
+    assert {doc["name"] for doc in written} == {"soul", "agents", "tools"}
+    assert "Nano" in read_document(run, "soul")
+    assert json.loads(run("agent", "memory", "--json").stdout) == []
+    assert len(json.loads(run("agent", "memory", *chat, "--json").stdout)) == 2
+
+
+def test_a_memory_that_is_too_long_is_found_by_search_instead(run: Run, tmp_path: Path) -> None:
+    sections = "\n\n".join(f"## Topic {n}\n\n{f'fact {n} ' * 100}" for n in range(20))
+    source = write_files(tmp_path / "x", {"MEMORY.md": sections, "AGENTS.md": "a b " * 3_000})
+    found = take(run, "openclaw", source)
+    assert list_states(found) == {"MEMORY.md": "new"}
+    assert "has 11,999 characters, and the document agents" in list_left(found)["AGENTS.md"]
+    events = json.loads(run("agent", "memory", "--json").stdout)
+    assert all(event["type"] == "memory" for event in events)
+    assert sum(event["payload"].count("fact 7 ") for event in events) >= 99
+
+
+def test_a_hostile_folder_is_refused_before_anything_is_written(run: Run, tmp_path: Path) -> None:
+    def link(folder: Path) -> None:
+        (folder / "workspace/SOUL.md").unlink()
+        (folder / "workspace/SOUL.md").symlink_to("/etc/passwd")
+
+    def folder_link(folder: Path) -> None:
+        (folder / "workspace").rename(folder / "other")
+        (folder / "workspace").symlink_to(folder / "other")
+
+    def pipe(folder: Path) -> None:
+        (folder / "workspace/USER.md").unlink()
+        os.mkfifo(folder / "workspace/USER.md")
+
+    def large(folder: Path) -> None:
+        (folder / "workspace/SOUL.md").write_bytes(b"x" * (1024 * 1024 + 1))
+
+    def broken(folder: Path) -> None:
+        (folder / "config.json").write_text('{"agents": ')
+
+    def listed(folder: Path) -> None:
+        (folder / "config.json").write_text("[]")
+
+    def deep(folder: Path) -> None:
+        (folder / "config.json").write_text('{"a":' * 10_000 + "1" + "}" * 10_000)
+
+    def deeper(folder: Path) -> None:
+        (folder / "config.json").write_text('{"a":' * 200 + "1" + "}" * 200)
+
+    def latin(folder: Path) -> None:
+        (folder / "workspace/USER.md").write_bytes("Größe".encode("latin-1"))
+
+    def empty(folder: Path) -> None:
+        for path in (folder / "workspace", folder / "config.json"):
+            path.rename(tmp_path / f"gone-{path.name}")
+
+    table = (
+        (link, "SOUL.md is a link"),
+        (folder_link, "workspace is a link"),
+        (pipe, "not a regular file"),
+        (large, "more than 1,024 KiB"),
+        (broken, "config.json is not JSON"),
+        (listed, "must be a JSON object"),
+        (deep, "config.json is not JSON"),
+        (deeper, "nested deeper than 100"),
+        (latin, "USER.md is not UTF-8"),
+        (empty, "nothing of an agent of nanobot"),
+    )
+    for spoil, message in table:
+        folder = write_nanobot(tmp_path / spoil.__name__)
+        spoil(folder)
+        with pytest.raises(UsageError) as problem:
+            run("import", "nanobot", str(folder))
+        assert message in problem.value.message, spoil.__name__
+    for file, message in (
+        ("nothing.af", "is no file"),
+        ("list.af", "no agent file"),
+        ("empty.af", "no agent in this file"),
+        ("deep.af", "not JSON"),
+    ):
+        bodies = {"list.af": "[]", "empty.af": "{}", "deep.af": "[" * 10_000}
+        if file in bodies:
+            (tmp_path / file).write_text(bodies[file])
+        with pytest.raises(UsageError) as problem:
+            run("import", "letta", str(tmp_path / file))
+        assert message in problem.value.message, file
+    assert json.loads(run("agent", "doc", "list", "--json").stdout) == []
+    assert json.loads(run("agent", "memory", "--json").stdout) == []
+
+
+def test_a_skill_that_cannot_be_kept_is_left_out_alone(run: Run, tmp_path: Path) -> None:
+    source = write_nanobot(tmp_path / "nanobot")
+    skills = source / "workspace/skills"
+    write_files(
+        skills,
+        {
+            "linked/SKILL.md": WEATHER_SKILL.replace("weather", "linked"),
+            "huge/SKILL.md": WEATHER_SKILL.replace("weather", "huge"),
+            "huge/big.bin": b"\xff" * (256 * 1024 + 1),
+            "deep/SKILL.md": WEATHER_SKILL.replace("weather", "deep"),
+            f"deep/{'d/' * 200}x.md": "x",
+            "plain/SKILL.md": "no front matter",
+        },
+    )
+    (skills / "linked/all").symlink_to("/")
+    (skills / "outside").symlink_to(tmp_path)
+    left = list_left(take(run, "nanobot", source))
+    for name, why in (
+        ("linked", "is a link"),
+        ("huge", "too large"),
+        ("deep", "nested too deeply"),
+        ("plain", "no front matter"),
+        ("outside", "is a link"),
+    ):
+        assert why in left[f"skills/{name}"]
+    found = json.loads(run("skill", "list", "--json").stdout)
+    assert [skill["name"] for skill in found] == ["weather"]
+
+
+def test_servers_are_added_when_they_shall_be(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIGIL_LOOPBACK", "1")
+    monkeypatch.setenv("UNCAGED_LIBRARY", "none")
+    program = [sys.executable, "-I", "-S", str(ROOT / "tests" / "servers" / "mcp_hostile.py")]
+    with FakeMcp() as server:
+        local = {
+            "command": program[0],
+            "args": [*program[1:], "plain"],
+            "env": {"BENCH_TOKEN": GITHUB_TOKEN},
+        }
+        servers = {
+            "local": local,
+            "gone": {"command": "there-is-no-such-program"},
+            "tracker": {"url": server.address},
+        }
+        config = {**NANOBOT_CONFIG, "tools": {"mcpServers": servers}}
+        source = write_files(tmp_path / "n", {"config.json": json.dumps(config)})
+        assert set(list_servers(take(run, "nanobot", source)).values()) == {"not added"}
+        assert server.requests == []
+
+        states = list_servers(take(run, "nanobot", source, "--mcp"))
+        assert "BENCH_TOKEN" in states["local"]
+        assert states["local"].startswith("not added: ")
+        assert states["gone"] == "not added: there is no program there-is-no-such-program here"
+        assert states["tracker"] == "added; its tools wait for `sigil mcp grant tracker`"
+        set_secret = ["secret", "set", "BENCH_TOKEN"]
+        assert CliRunner().invoke(sigil_cli, set_secret, input="of the bench").exit_code == 0
+
+        states = list_servers(take(run, "nanobot", source, "--mcp"))
+        assert states["local"] == "added; its tools wait for `sigil mcp grant local`"
+        assert states["tracker"] == "is here already"
+
+
+def list_servers(found: dict[str, Any]) -> dict[str, str]:
+    return {row["name"]: row["state"] for row in found["mcp"]}
