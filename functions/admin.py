@@ -1,5 +1,5 @@
-"""The owner's door over HTTP: halt, unlock, status, schedules, documents, skills, files, sessions,
-runs and the ledger. All of it needs the admin token.
+"""The owner's door over HTTP: halt, unlock, status, agents, schedules, documents, skills, files,
+sessions, runs and the ledger. All of it needs the admin token.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
 """
@@ -18,10 +18,19 @@ from mangum import Mangum
 from functions import log, wiring
 from functions.agent import approvals
 from functions.agent.agent_directory import AbsentAgent, AgentDirectory
-from functions.agent.agents.record import is_name, join_name, read_agent
+from functions.agent.agents.record import is_name, join_name, read_agent, scan_agents
 from functions.agent.app import App
 from functions.agent.commands import control, status
-from functions.agent.management import files, knowledge, ledger, runs, sessions, skills, wakeups
+from functions.agent.management import (
+    agents,
+    files,
+    knowledge,
+    ledger,
+    runs,
+    sessions,
+    skills,
+    wakeups,
+)
 from functions.agent.management.files import FileEditor
 from functions.agent.policy.document import describe_policy, open_versions
 from functions.agent.policy.proposals import Proposal
@@ -29,14 +38,16 @@ from functions.agent.runs.progress import find_progress
 from functions.agent.workspace.file import FileConflict
 from functions.agent.workspace.files import FILE_BYTES
 from functions.agent.workspace.path import parse_path
+from functions.agent_data import AgentData
 from functions.alerts import Notifier, halt_alert, send_alert
 from functions.events import Event
 from functions.queues.base import Queue
 from functions.settings import Settings
+from functions.texts.en import TEXTS
 from functions.turns_in_progress import TurnsInProgress, open_turns, stop_turn
 from sigil import strict_json
 from sigil.access.authentication import Authenticator, require_admin
-from sigil.errors import BackendError, SigilError, UsageError
+from sigil.errors import BackendError, SigilError, UsageError, one_line
 from sigil.http.body import read_body, read_checked_body, refuse_claimed_length
 from sigil.http.credentials import admit_request
 from sigil.http.response import SEALED, add_error_handling, failure_response, json_response
@@ -48,6 +59,8 @@ from sigil.wiring import admin_token, open_stores
 
 BY = "http:admin"
 BODY_BYTES = 1 << 20
+PURGE_SECONDS = 5.0
+"""A purge waits so long for a turn of the agent that is still at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +218,23 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
 
         routes.add_route(path, endpoint, methods=["POST"])
 
+    def add_lifecycle_route(
+        method: str, path: str, answer: Callable[[AdminDeps, str, bytes], Response]
+    ) -> None:
+        async def endpoint(request: Request) -> Response:
+            try:
+                deps = await run_in_threadpool(open_deps)
+                require_admin(await admit_request(request, deps.gate), "does this")
+                text = b""
+                if method == "POST":
+                    text = await read_checked_body(request, BODY_BYTES)
+                place = "/".join(request.path_params.values())
+                return await run_in_threadpool(answer, deps, place, text)
+            except SigilError as problem:
+                return failure_response(problem)
+
+        routes.add_route(path, endpoint, methods=[method])
+
     async def stop_run(request: Request) -> Response:
         try:
             deps = await run_in_threadpool(open_deps)
@@ -250,6 +280,10 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     add_file_route("GET", _send_file)
     add_file_route("PUT", _write_file)
     add_file_route("DELETE", _remove_file)
+    add_lifecycle_route("GET", "/agents", _list_agents)
+    add_lifecycle_route("POST", "/agents", _make_agent)
+    add_lifecycle_route("GET", "/agents/{name}", _show_agent)
+    add_lifecycle_route("POST", "/agents/{name}/{step}", _take_step)
     add_route("POST", "/halt", _halt_agent)
     add_route("POST", "/unlock", _unlock_agent)
     add_route("GET", "/status", _report_status)
@@ -319,6 +353,55 @@ def _answer_for_agent(deps: AdminDeps, request: Request, text: bytes, answer: An
     id = request.path_params.get("id", "")
     app = _find_agent(deps, Target(agent=agent or ""))
     return answer(AgentRequest(app, deps.queue, id, query, fields, name))
+
+
+def _list_agents(deps: AdminDeps, place: str, text: bytes) -> Response:
+    """Answer with the agents below the root, whatever their state."""
+    app = deps.app
+    running = deps.turns.list_working()
+    rows = [
+        agents.make_row(app, name, record, running)
+        for name, record in scan_agents(app.kv, app.root)
+    ]
+    return json_response({"items": rows})
+
+
+def _make_agent(deps: AdminDeps, place: str, text: bytes) -> Response:
+    fields = strict_json.read_object(text, source="http")
+    now = deps.app.clock.now()
+    new = agents.read_new_agent(fields, BY, now, "http:admin:main")
+    return json_response(agents.make_agent(deps.app, new, TEXTS), 201)
+
+
+def _show_agent(deps: AdminDeps, place: str, text: bytes) -> Response:
+    record = read_agent(deps.app.kv, deps.app.root, place)
+    row = agents.make_row(deps.app, place, record, deps.turns.list_working())
+    return json_response({**row, "steps": agents.list_steps(record.state)})
+
+
+def _take_step(deps: AdminDeps, place: str, text: bytes) -> Response:
+    """Bring an agent into another state; a purge answers when nothing is left, or with EBUSY while
+    a turn is still at work.
+    """
+    name, _, step = place.rpartition("/")
+    app = deps.app
+    if text.strip():
+        raise UsageError("EINVAL", "a step takes no fields", source="http")
+    record = read_agent(app.kv, app.root, name)
+    if step not in agents.STEPS:
+        possible = ", ".join(agents.list_steps(record.state)) or "none"
+        raise UsageError(
+            "EINVAL",
+            f"{one_line(step, 40)!r} is no step of an agent",
+            source="http",
+            suggestion=f"{name} is {record.state}; its steps are {possible}",
+        )
+    if step == "purge":
+        data = AgentData(app.kv, app.artifacts, app.root, name, app.clock)
+        removed = data.purge(deps.turns.is_working, PURGE_SECONDS)
+        return json_response({"agent": name, "state": "purged", "removed": removed})
+    record = agents.take_step(app, name, step)
+    return json_response(agents.make_row(app, name, record, deps.turns.list_working()))
 
 
 def _list_wakeups(asked: AgentRequest) -> Response:

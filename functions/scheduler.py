@@ -6,15 +6,16 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from functions import log
-from functions.agent.agents.record import join_name, scan_agents
+from functions.agent.agents.lifecycle import list_unsettled
 from functions.agent.schedules.tick import LATE_MOST, restore_marks, wake_agents
 from functions.queues import dead_letters
 from functions.queues.base import Queue
 from functions.settings import Settings
+from functions.time.clock import SYSTEM
 from functions.time.time_zone import DEFAULT
 from functions.wiring import open_ingress_queue
 from sigil.catalog.expiry import sweep
@@ -74,6 +75,9 @@ def tick(
         if found:
             log.note("wakeups found again", count=found)
         fold_spending(stores.kv, agent, clock(), zone)
+        ended = end_agents(stores, agent, clock)
+        if ended:
+            log.note("agents ended", count=ended)
         versions = sweep_files(stores, agent, clock)
         if versions:
             log.note("old versions of files removed", count=versions)
@@ -104,8 +108,7 @@ def wake(
 
 def restore_wakeups(kv: KV, agent: str, now: float) -> int:
     """Put back into the index of what is due what it lacks, and return the count."""
-    below = [join_name(agent, name) for name, _ in scan_agents(kv, agent)]
-    return restore_marks(kv, [agent, *below], now)
+    return restore_marks(kv, [agent, *list_unsettled(kv, agent, now)], now)
 
 
 def fold_spending(kv: KV, agent: str, now: float, zone: str) -> int:
@@ -113,8 +116,8 @@ def fold_spending(kv: KV, agent: str, now: float, zone: str) -> int:
     # once a day; the tick of every other minute needs nothing of it
     from functions.agent.runs.spending import Spending
 
-    below = [join_name(agent, name) for name, _ in scan_agents(kv, agent)]
-    return sum(Spending(kv, each, zone).fold(now) for each in (agent, *below))
+    names = (agent, *list_unsettled(kv, agent, now))
+    return sum(Spending(kv, each, zone).fold(now) for each in names)
 
 
 def settle_proposals(kv: KV, queue: Queue, agent: str, now: float) -> int:
@@ -135,6 +138,20 @@ def sweep_files(stores: Stores, agent: str, clock: Callable[[], float]) -> int:
     from functions.agent.workspace.sweep import sweep_workspaces
 
     return sweep_workspaces(stores.kv, stores.artifacts, agent, clock)
+
+
+def end_agents(stores: Stores, agent: str, clock: Callable[[], float]) -> int:
+    """Archive the temporary agents below a root that were idle for long, go on with what was
+    interrupted of purging others, and return how many these were.
+    """
+    # once a day, as above
+    from functions.agent.agents.lifecycle import archive_idle
+    from functions.agent.runs.run import find_last_end
+    from functions.agent_data import finish_purges
+
+    archived = archive_idle(stores.kv, agent, clock(), partial(find_last_end, stores.kv))
+    purged = finish_purges(stores.kv, stores.artifacts, agent, replace(SYSTEM, now=clock))
+    return len(archived) + len(purged)
 
 
 def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:

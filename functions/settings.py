@@ -223,6 +223,13 @@ class Settings(SigilSettings):
         rules=True,
         least=0,
     )
+    agents_most: int = setting(
+        "UNCAGED_AGENTS_MOST",
+        32,
+        "agents that there may be below the root, without those that are archived; 0: no limit",
+        rules=True,
+        least=0,
+    )
     hp: int = setting(
         "UNCAGED_HP",
         100_000,

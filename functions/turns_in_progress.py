@@ -59,6 +59,14 @@ class TurnsInProgress:
         found = self._read(held, now)
         return sorted(found, key=lambda each: each.run.id)
 
+    def list_working(self) -> frozenset[str]:
+        """Return the full names of the agents of which some worker has a turn in progress."""
+        return frozenset(each.run.agent for each in self.list_all() if not each.is_waiting)
+
+    def is_working(self, agent: str) -> bool:
+        """Return whether a worker has a turn of the agent with this full name."""
+        return agent in self.list_working()
+
     def find(self, name: str) -> Progress | None:
         """Return the turn in progress by the id of its run, or by an event that it answers."""
         event = name

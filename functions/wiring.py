@@ -329,6 +329,7 @@ def open_app(
         strategy=load_strategy(settings.context),
         limits=_make_safety_limits(settings),
         hp=_make_hp_limits(settings),
+        agents_most=settings.agents_most,
         stamp=settings.stamp,
         currency=parse_prices(settings.llm_prices).currency,
         helpers=make_helpers(),
@@ -373,6 +374,7 @@ class AgentMaker:
                 ticks=_first_of(record.ticks, limits.ticks),
             ),
             failures=deque(maxlen=root.failures.maxlen),
+            record=record,
         )
 
     def _open_model(self, name: str, default: Model) -> Model:

@@ -19,6 +19,8 @@ from functions.agent.access.links import Links
 from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
 from functions.agent.access.roles import Role, Rules
+from functions.agent.agents.lifecycle import AGENTS_MOST, make_first_self
+from functions.agent.agents.record import AgentRecord
 from functions.agent.behaviours.behaviour import (
     PREFIX,
     Behaviour,
@@ -36,7 +38,7 @@ from functions.agent.context import (
 )
 from functions.agent.knowledge.knowledge_base import KnowledgeBase
 from functions.agent.knowledge.search import Scope
-from functions.agent.memory.documents import Documents
+from functions.agent.memory.documents import FIRST, Documents
 from functions.agent.memory.helpers import ServiceHelpers
 from functions.agent.memory.joining import Memories
 from functions.agent.memory.outline import Outline
@@ -131,6 +133,10 @@ class App:
     limits: SafetyLimits = SafetyLimits()
     hp: HpLimits = HpLimits()
     """What it may do by itself."""
+    record: AgentRecord | None = None
+    """What is stored of it; None for the root."""
+    agents_most: int = AGENTS_MOST
+    """So many agents there may be below the root; 0 for no limit."""
     strategy: Strategy = field(default_factory=lambda: load_strategy("window"))
     helpers: ServiceHelpers = field(default_factory=ServiceHelpers)
     skill_search: SkillSearch = field(default_factory=SkillSearch)
@@ -178,7 +184,10 @@ class App:
     @property
     def documents(self) -> Documents:
         """Return the documents of the agent and of its chats."""
-        return Documents(self.kv, self.name, self.clock.now)
+        first = FIRST
+        if self.record and self.record.kind == "agent":
+            first = {**FIRST, "self": make_first_self(self.root, self.short_name)}
+        return Documents(self.kv, self.name, self.clock.now, first=first)
 
     @property
     def skills(self) -> Skills:

@@ -1,21 +1,26 @@
-"""`uncaged agent add`, `list`, `bind` and so on: the agents below the root, and the chats in which
-they answer.
+"""`uncaged agent create`, `list`, `bind` and so on: the agents below the root, and the chats in
+which they answer.
 """
 
 from __future__ import annotations
 
-import time
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.local_agent import BY, Json, open_agent, print_result, session_key
+from functions.cli.local_agent import BY, Json, open_agent, print_result, require_chat, session_key
 from sigil.cli.printing import Printer
-from sigil.errors import UsageError, one_line
+from sigil.errors import SigilError, UsageError, one_line
 
 if TYPE_CHECKING:
-    from functions.agent.agents.record import State
+    from functions.agent.agents.record import AgentRecord, State
+    from functions.agent.app import App
+    from functions.settings import Settings
+    from functions.turns_in_progress import TurnsInProgress
 
+KEPT = "Its ledger and its part of the budget stay."
 cli = typer.Typer(rich_markup_mode=None)
 AgentName = Annotated[str, typer.Argument(help="Its name, such as `alice`.", metavar="NAME")]
 ChatName = Annotated[
@@ -24,9 +29,26 @@ ChatName = Annotated[
 
 
 @cli.command()
-def add(
+def create(
     name: AgentName,
     *,
+    role: Annotated[
+        Path | None,
+        typer.Option(help="A file with its document `role`: what it is, and how it works."),
+    ] = None,
+    self_file: Annotated[
+        Path | None,
+        typer.Option("--self", help="A file with its document `self`: who it is, and its goals."),
+    ] = None,
+    prompt: Annotated[
+        str, typer.Option(help="What it is to do whenever it wakes up by itself.")
+    ] = "",
+    heartbeat: Annotated[
+        str, typer.Option(help="The shortest time between two looks at what is new, or `off`.")
+    ] = "30m",
+    session: Annotated[
+        str, typer.Option(help="The chat in which it says what comes of that.", metavar="SESSION")
+    ] = "terminal:main",
     model: Annotated[
         str, typer.Option(help="Its model at the same endpoint; else that of the settings.")
     ] = "",
@@ -42,100 +64,156 @@ def add(
         int | None, typer.Option(help="Tokens that each of its chats may use in a period.")
     ] = None,
     ticks: Annotated[int | None, typer.Option(help="Requests to the model for one task.")] = None,
+    temporary: Annotated[
+        bool, typer.Option("--temporary", help="Archive it when it was idle for 30 days.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Add an agent below the one of the settings.
+    """Create an agent below the one of the settings.
 
     It has documents, memory and sessions of its own, and shares the people, the channels and the
     budget. What is not said here is as in the settings.
 
-    Example: uncaged agent add alice --model qwen-max --tokens 200000
+    Example: uncaged agent create alice --role role.md --self self.md
     """
-    from functions.agent.agents.record import add_agent, make_record
-    from functions.agent.compaction import load_strategy
-    from functions.agent.safety.guides import load_guide
-    from functions.settings import ACCESS
+    from functions.agent.management.agents import make_agent, read_new_agent
+    from functions.texts.languages import load_texts
 
-    if access and access not in ACCESS:
-        raise UsageError("EINVAL", f"access is {', '.join(ACCESS)}, not {one_line(access, 40)!r}")
-    if guide:
-        load_guide(guide)
-    if context:
-        load_strategy(context)
-    record = make_record(
-        {
-            "kind": "agent",
-            "state": "enabled",
-            "since": time.time(),
-            "by": BY,
-            "model": model,
-            "guide": guide,
-            "context": context,
-            "access": access or None,
-            "tokens": tokens,
-            "session_tokens": session_tokens,
-            "ticks": ticks,
-        }
-    )
-    with open_agent(switch=True) as (app, _):
-        add_agent(app.kv, app.root, name, record)
-        text = f"added: {name}; `/agent {name}` in a chat lets it answer there"
-        print_result({"added": name, "agent": f"{app.root}.{name}"}, text, json)
+    fields: dict[str, object] = {
+        "name": name,
+        "role": _read_document(role),
+        "self": _read_document(self_file),
+        "prompt": prompt,
+        "heartbeat": heartbeat,
+        "session": require_chat(session),
+        "model": model,
+        "guide": guide,
+        "context": context,
+        "access": access,
+        "tokens": tokens,
+        "session_tokens": session_tokens,
+        "ticks": ticks,
+        "temporary": temporary,
+    }
+    with open_agent(switch=True) as (app, settings):
+        new = read_new_agent(fields, BY, app.clock.now(), session)
+        made = make_agent(app, new, load_texts(settings.language))
+    text = f"created: {name}, {made['did']}; `/agent {name}` in a chat lets it answer there"
+    print_result({"created": name, **made}, text, json)
+
+
+def _read_document(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError("ENOENT", f"{path} cannot be read: {one_line(str(problem), 80)}") from None
 
 
 @cli.command("list")
-def list_agents(json: Json = False) -> None:
+def list_agents(
+    all: Annotated[bool, typer.Option("--all", help="Show the archived ones as well.")] = False,
+    json: Json = False,
+) -> None:
     """List the agents below the one of the settings.
 
     Example: uncaged agent list
     """
-    from functions.agent.agents.record import join_name, scan_agents
-    from functions.agent.safety.hp import load_account
+    from functions.agent.agents.record import scan_agents
+    from functions.agent.management.agents import make_row
     from sigil.cli.times import format_time
-    from sigil.storage.stored import row
 
-    with open_agent(switch=True) as (app, _):
+    with open_agent(switch=True) as (app, settings):
+        running = _find_turns(app, settings).list_working()
         found = list(scan_agents(app.kv, app.root))
-        now = app.clock.now()
-        hp = {}
-        if app.hp.most > 0:
-            for name, _record in found:
-                account = load_account(app.kv, join_name(app.root, name), app.hp, now)
-                hp[name] = row(account.report(now))
+        shown = [(name, record) for name, record in found if all or not _is_archived(record)]
+        rows = [make_row(app, name, record, running) for name, record in shown]
     printer = Printer(json=json)
+    left_out = len(found) - len(shown)
     if json:
-        printer.document(
-            [
-                {
-                    "name": name,
-                    **(row(record) if record else {"state": "damaged"}),
-                    "hp": hp.get(name),
-                }
-                for name, record in found
-            ]
-        )
-    elif found:
+        printer.document(rows)
+        return
+    if rows:
         printer.table(
-            ("name", "state", "since", "model", "tokens", "hp"),
+            ("name", "state", "kind", "since", "model", "tokens", "hp", "did"),
             [
                 (
-                    name,
-                    record.state if record else "cannot be read",
+                    str(each["name"]),
+                    "cannot be read" if record is None else str(each["status"]),
+                    record.kind if record else "",
                     format_time(record.since) if record else "",
                     record.model if record else "",
                     f"{record.tokens:,}" if record and record.tokens else "",
-                    _format_hp(hp.get(name)),
+                    _format_hp(each["hp"]),
+                    str(each["did"]),
                 )
-                for name, record in found
+                for each, (_, record) in zip(rows, shown, strict=True)
             ],
         )
-    else:
-        printer.note("there is none yet; `uncaged agent add NAME` adds one")
+    elif not left_out:
+        printer.note("there is none yet; `uncaged agent create NAME` makes one")
+    if left_out:
+        printer.note(f"{left_out:,} archived; --all shows them")
 
 
-def _format_hp(report: dict[str, object] | None) -> str:
+def _is_archived(record: AgentRecord | None) -> bool:
+    return record is not None and record.state == "archived"
+
+
+def _find_turns(app: App, settings: Settings) -> TurnsInProgress:
+    from functions.turns_in_progress import open_turns
+
+    return open_turns(app.sessions, settings, app.kv)
+
+
+@cli.command("show")
+def show_agent(name: AgentName, json: Json = False) -> None:
+    """Show what an agent is, what it is doing, and which steps are possible.
+
+    Example: uncaged agent show alice
+    """
+    from functions.agent.agents.record import read_agent
+    from functions.agent.management.agents import list_steps, make_row
+    from functions.time.time_zone import format_clock
+    from sigil.cli.times import format_time
+
+    with open_agent(switch=True) as (app, settings):
+        record = read_agent(app.kv, app.root, name)
+        row = make_row(app, name, record, _find_turns(app, settings).list_working())
+        now = app.clock.now()
+        zone = app.zone
+    steps = list_steps(record.state)
+    if json:
+        Printer(json=True).document({**row, "steps": steps})
+        return
+    due = row["next"]
+    limits = record.task
+    facts = {
+        "agent": row["agent"],
+        "did": row["did"],
+        "state": row["status"],
+        "kind": f"{record.kind}{', temporary' if record.temporary else ''}",
+        "role": record.role,
+        "created": f"{format_time(record.since)} by {record.by}",
+        "next": format_clock(due, zone, now) if isinstance(due, float) else "",
+        "model": record.model,
+        "bundle": ", ".join(record.bundle),
+        "task": f"{limits.steps:,} requests, {limits.tokens:,} tokens, {limits.seconds:,} s"
+        if limits
+        else "",
+        "files": record.files,
+        "tokens": f"{record.tokens:,} a period" if record.tokens else "",
+        "hp": _format_hp(row["hp"]),
+        "steps": ", ".join(steps),
+    }
+    lines = [f"{fact + ':':<10}{one_line(str(text), 400)}" for fact, text in facts.items() if text]
+    Printer().text("\n".join(lines))
+
+
+def _format_hp(report: object) -> str:
     """Return the HP of an agent for the table."""
-    if report is None:
+    if not isinstance(report, dict):
         return ""
     state = "" if report["state"] == "ok" else f" ({report['state']})"
     return f"{report['hp']:,.0f}{state}"
@@ -155,7 +233,7 @@ def enable(name: AgentName, json: Json = False) -> None:
     with open_agent(switch=True) as (app, _):
         agent = app.root
         if name != app.root:
-            change_state(app.kv, app.root, name, "enabled")
+            change_state(app.kv, app.root, name, "enabled", app.clock.now())
             agent = join_name(app.root, name)
         hp = enable_work(app.kv, agent, app.hp, app.clock.now())
     print_result({"agent": name, "state": "enabled", "hp": hp}, f"enabled: {name}", json)
@@ -165,7 +243,8 @@ def enable(name: AgentName, json: Json = False) -> None:
 def disable(name: AgentName, json: Json = False) -> None:
     """Let an agent work on nothing until it is enabled.
 
-    Everything that it has stays. In the chats that are bound to it, the root answers.
+    Everything that it has stays, and what it is doing ends before its next step. In the chats that
+    are bound to it, the root answers.
 
     Example: uncaged agent disable alice
     """
@@ -187,8 +266,44 @@ def _change_state(name: str, state: State, json: bool) -> None:
     from functions.agent.agents.record import change_state
 
     with open_agent(switch=True) as (app, _):
-        change_state(app.kv, app.root, name, state)
+        change_state(app.kv, app.root, name, state, app.clock.now())
     print_result({"agent": name, "state": state}, f"{state}: {name}", json)
+
+
+@cli.command()
+def purge(
+    name: AgentName,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Purge without asking.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove an agent with all that it has: documents, memory, chats, files, schedules and mail.
+
+    Its ledger stays, and so does what its work counted for the budget. It can be interrupted, and
+    given again until nothing is left.
+
+    Example: uncaged agent purge alice
+    """
+    from functions.agent.agents.record import NEXT_STATES, change_state, read_agent
+    from functions.agent_data import AgentData
+
+    if not yes and not sys.stdin.isatty():
+        raise UsageError(
+            "EUSAGE",
+            "this asks for a confirmation, and stdin is no terminal",
+            source=name,
+            suggestion="add --yes",
+        )
+    with open_agent(switch=True) as (app, settings):
+        record = read_agent(app.kv, app.root, name)
+        if record.state != "purged" and "purged" not in NEXT_STATES[record.state]:
+            change_state(app.kv, app.root, name, "purged")  # it says what is possible
+        question = f"Remove {name} with its chats, memory and files? {KEPT} This is final."
+        if not yes and not typer.confirm(question, err=True):
+            raise SigilError("EDECLINED", "nothing was removed")
+        data = AgentData(app.kv, app.artifacts, app.root, name, app.clock)
+        removed = data.purge(_find_turns(app, settings).is_working)
+    text = f"purged: {name}; {removed:,} items removed. {KEPT}"
+    print_result({"agent": name, "state": "purged", "removed": removed}, text, json)
 
 
 @cli.command("halt")

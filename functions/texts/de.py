@@ -172,7 +172,7 @@ class German(Texts):
     agent_now = "In diesem Chat antwortet {name}."
     agent_how = "Mit `/agent NAME` antworten auch: {names}."
     agent_none = (
-        "Einen anderen gibt es nicht: `uncaged agent add NAME` auf dem Rechner legt einen an."
+        "Einen anderen gibt es nicht: `uncaged agent create NAME` auf dem Rechner legt einen an."
     )
     agent_set = "Von jetzt an antwortet {name} in diesem Chat."
     agent_back = "`/agent {name}` holt mich zurück."

@@ -119,7 +119,7 @@ class Texts:
     send_alone = "Send it alone, or with `here` for this chat."
     agent_now = "In this chat {name} answers."
     agent_how = "These could, with `/agent NAME`: {names}."
-    agent_none = "There is no other one: `uncaged agent add NAME` on the machine makes one."
+    agent_none = "There is no other one: `uncaged agent create NAME` on the machine makes one."
     agent_set = "From now on {name} answers in this chat."
     agent_back = "`/agent {name}` brings me back."
     agent_unknown = "No agent {name} can answer here."

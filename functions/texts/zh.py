@@ -129,7 +129,7 @@ class Chinese(Texts):
     send_alone = "请单独发送，或加上 `here` 只管这个聊天。"
     agent_now = "这个聊天由 {name} 回答。"
     agent_how = "用 `/agent 名称` 可以换成：{names}。"
-    agent_none = "没有别的智能体：在机器上运行 `uncaged agent add 名称` 可以新建一个。"
+    agent_none = "没有别的智能体：在机器上运行 `uncaged agent create 名称` 可以新建一个。"
     agent_set = "从现在起，这个聊天由 {name} 回答。"
     agent_back = "发送 `/agent {name}` 让我回来。"
     agent_unknown = "没有能在这里回答的智能体 {name}。"

@@ -404,6 +404,10 @@ def test_every_kind_of_key_is_known_to_concern_persons_or_not() -> None:
         kinds.add(function(*arguments).partition.partition("#")[0])
     assert kinds | {"ready!", "ready~work"} == keys.PERSONAL | keys.IMPERSONAL
     assert not keys.PERSONAL & keys.IMPERSONAL
+    # whoever purges an agent below the root walks through the first three of these
+    of_agents = keys.AGENT_PARTITIONS | keys.AGENT_ITEMS | keys.AGENT_CONTENT
+    assert of_agents | keys.NOT_OF_AGENTS == kinds | {"ready!", "ready~work"}
+    assert not of_agents & keys.NOT_OF_AGENTS
 
 
 def test_the_owner_by_settings_is_named_among_what_stays(home: AgentRuntime) -> None:

@@ -68,6 +68,7 @@ RULES = {
     "UNCAGED_SESSION_TOKENS": "0",
     "UNCAGED_TICKS": "0",
     "UNCAGED_CHAIN_TOKENS": "0",
+    "UNCAGED_AGENTS_MOST": "0",
     "UNCAGED_ALERTS": "https://alerts.example",
     "TELEGRAM_SECRET": "x",
     "SIGIL_ENGINE": "x",

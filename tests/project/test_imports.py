@@ -64,6 +64,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "alerts",
             "hook_endpoint",
             "personal_data",
+            "agent_data",
             "turns_in_progress",
             "backup",
             *PACKAGES,
@@ -72,6 +73,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "backup": ("agent", "queues", *COMMON),
     "personal_data": ("agent", *COMMON),
+    "agent_data": ("agent", *COMMON),
     "turns_in_progress": ("agent", "queues", *COMMON),
     "wiring": ("alerts", "sent_parts", "skill_ranking", *PACKAGES, *COMMON),
     "skill_ranking": ("agent",),
@@ -104,6 +106,7 @@ wiring alone: a turn is done when they are sent. Of the queues, the agent may se
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys((*ENTRY_POINTS, "wiring", "personal_data", "backup", "skill_ranking")),
+    "agent_data": ("storage", "errors"),
     **dict.fromkeys(
         ("channels", "queues", "events", "overheard", "hooks"),
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),

@@ -46,7 +46,7 @@ def test_a_halt_of_the_root_stops_the_turn_of_an_agent_that_runs_in_another_proc
         return done.stdout
 
     with live() as agent:
-        command("agent", "add", "alice")
+        command("agent", "create", "alice")
         command("agent", "bind", f"telegram:{OWNER}", "alice")
         for halt, unlock in (
             (("halt",), ("unlock",)),

@@ -16,46 +16,74 @@ from msgspec import Meta
 
 from functions.agent.access.roles import Access
 from sigil.errors import Conflict, UsageError, one_line
-from sigil.storage.kv import ABSENT, KV, keys
+from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps, later
 
 Kind = Literal["agent", "subagent", "teammate"]
-State = Literal["enabled", "disabled", "archived"]
+State = Literal["enabled", "disabled", "archived", "purged"]
 STATES: Final = get_args(State)
 NEXT_STATES: Final[Mapping[State, tuple[State, ...]]] = {
-    "enabled": ("disabled", "archived"),
+    "enabled": ("disabled", "archived", "purged"),
     "disabled": ("enabled",),
-    "archived": (),
+    "archived": ("purged",),
+    "purged": (),
 }
-"""The states that may follow each."""
+"""The states that may follow each. An agent that is `purged` is being removed, and its record goes
+last.
+"""
+LIVE: Final[tuple[State, ...]] = ("enabled", "disabled")
+"""The states of the agents that count for how many there may be below a root."""
 RESERVED: Final = frozenset(
     {"agent", "all", "auto", "everybody", "here", "none", "off", "own", "root", "self"}
 )
 """Words that mean something else where an agent is named."""
 TEXT_CHARACTERS: Final = 200
 BY_CHARACTERS: Final = 80
+PROMPT_CHARACTERS: Final = 16_000
+BUNDLE_MOST: Final = 64
 LIMIT_MOST: Final = 10**15
 Limit = Annotated[int, Meta(ge=0, lt=LIMIT_MOST)]
 Name = Annotated[str, Meta(max_length=TEXT_CHARACTERS)]
+Time = Annotated[float, Meta(ge=0, lt=1e11)]
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLimits(Stored):
+    """The limits of one task of an agent, over all of its turns: requests to the model, tokens, and
+    seconds since it began. 0 is no limit.
+    """
+
+    steps: Limit = 0
+    tokens: Limit = 0
+    seconds: Limit = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord(Stored):
     """What is stored of an agent that is no root.
 
-    `since` is when it was made (seconds since 1970), `by` who made it. `parent` is the full name of
-    the agent above it, empty for the root. What it does differently from the settings: `model` is
-    the name of its model at the same endpoint, `guide` and `context` those of its guide and
-    strategy, `access` who may talk to it; each is empty where the settings hold. `tokens` bound
-    what it may use in a period, beside the root's own budget; 0 is no limit of its own.
-    `session_tokens` and `ticks` are those of the settings where they are None.
+    `since` is when it was made (seconds since 1970), `by` who made it, or the person on whose
+    behalf it was made. `parent` is the full name of the agent above it, empty for the root. What it
+    does differently from the settings: `model` is the name of its model at the same endpoint,
+    `guide` and `context` those of its guide and strategy, `access` who may talk to it; each is
+    empty where the settings hold. `tokens` bound what it may use in a period, beside the root's own
+    budget; 0 is no limit of its own. `session_tokens` and `ticks` are those of the settings where
+    they are None.
+
+    `role` says in a few words what it is, `prompt` what it is for. `behaviour` is how it goes about
+    its work, where the event names none. It reaches the capabilities of its `bundle` and no others,
+    all where that is empty. `task` bounds each of its tasks. `files` is the part of its parent's
+    workspace that it uses, such as `drafts/`; empty where it has a workspace of its own. `home` is
+    the chat in which it reports. A `temporary` one is archived when it was idle for long.
+    `generation` tells it from others that had its name before, and `changed` is when it came into
+    its state.
     """
 
     kind: Kind
     state: State
-    since: Annotated[float, Meta(ge=0, lt=1e11)]
+    since: Time
     by: str
     parent: str = later("")
     model: Name = later("")
@@ -65,6 +93,21 @@ class AgentRecord(Stored):
     tokens: Limit = later(0)
     session_tokens: Limit | None = later(None)
     ticks: Limit | None = later(None)
+    role: Name = later("")
+    prompt: Annotated[str, Meta(max_length=PROMPT_CHARACTERS)] = later("")
+    behaviour: Name = later("")
+    bundle: Annotated[tuple[Name, ...], Meta(max_length=BUNDLE_MOST)] = later(())
+    task: TaskLimits | None = later(None)
+    files: Name = later("")
+    home: str = later("")
+    temporary: bool = later(False)
+    generation: Limit = later(0)
+    changed: Time = later(0.0)
+
+    @property
+    def is_live(self) -> bool:
+        """Return whether it works, or may work again as it is."""
+        return self.state in LIVE
 
 
 RECORD: Final = Shape[AgentRecord](AgentRecord)
@@ -94,6 +137,11 @@ def join_name(root: str, name: str) -> str:
     return f"{root}.{name}"
 
 
+def make_did(root: str, name: str) -> str:
+    """Return the DID of an agent below a root, by its short name. Nothing resolves it."""
+    return f"did:uncaged:{join_name(root, name)}"
+
+
 def make_record(fields: Mapping[str, object]) -> AgentRecord:
     """Return the record with these fields; `UsageError` EINVAL for values that none can have."""
     try:
@@ -109,15 +157,11 @@ def add_agent(kv: KV, root: str, name: str, record: AgentRecord) -> None:
     try:
         kv.put(keys.agent_record(root, name), dumps(record), expect=ABSENT)
     except Conflict:
-        raise UsageError(
-            "EEXIST",
-            f"there is an agent {name} already",
-            suggestion="`uncaged agent list` shows all of them",
-        ) from None
+        raise name_taken(name) from None
 
 
-def change_state(kv: KV, root: str, name: str, state: State) -> AgentRecord:
-    """Bring an agent into a state, and return its record.
+def change_state(kv: KV, root: str, name: str, state: State, now: float = 0.0) -> AgentRecord:
+    """Bring an agent into a state at a time (seconds since 1970), and return its record.
 
     `UsageError` EINVAL with the states that may follow, where this one may not; the state that it
     has already is no change.
@@ -138,7 +182,7 @@ def change_state(kv: KV, root: str, name: str, state: State) -> AgentRecord:
                 f"{name} is {record.state} and cannot become {state}",
                 suggestion=suggestion,
             )
-        changed = replace(record, state=state)
+        changed = replace(record, state=state, changed=max(now, 0.0))
         return dumps(changed), changed
 
     return update(kv, keys.agent_record(root, name), decide)
@@ -153,6 +197,19 @@ def read_agent(kv: KV, root: str, name: str) -> AgentRecord:
     return _read_record(item.value, name)
 
 
+def find_absence(item: Item | None) -> str:
+    """Return the state of an agent below a root that does not let its turns go on, by its record;
+    empty where it is enabled, or where nobody can tell.
+    """
+    if item is None:
+        return ""
+    try:
+        state = RECORD.read(item.value).state
+    except (ValueError, NewerFormat):
+        return ""
+    return "" if state == "enabled" else state
+
+
 def scan_agents(kv: KV, root: str) -> Iterator[tuple[str, AgentRecord | None]]:
     """Yield the short names and records of all agents below a root; None for what is damaged, or
     can be read by a newer version alone.
@@ -162,6 +219,15 @@ def scan_agents(kv: KV, root: str) -> Iterator[tuple[str, AgentRecord | None]]:
             yield name, RECORD.read(item.value)
         except (ValueError, NewerFormat):
             yield name, None
+
+
+def name_taken(name: str) -> UsageError:
+    """Return the error for a name that another agent has."""
+    return UsageError(
+        "EEXIST",
+        f"there is an agent {name} already",
+        suggestion="`uncaged agent list` shows all of them",
+    )
 
 
 def unknown_agent(name: str) -> UsageError:

@@ -44,6 +44,8 @@ Accuracy before speed. The user's privacy. Saying plainly what is not known.
 ## Communication Style
 Brief and concrete, in the user's language."""
 """The document `soul` until somebody writes it."""
+FIRST: Final[Mapping[str, str]] = {"soul": FIRST_SOUL}
+"""What the documents of an agent say that nobody has written."""
 PAGE = 100
 DAMAGED: Final = "damaged"
 """The author of a version that cannot be read."""
@@ -87,11 +89,15 @@ class Documents:
         agent: str,
         now: Callable[[], float],
         caps: Mapping[str, int] = CAPS,
+        first: Mapping[str, str] = FIRST,
     ) -> None:
-        """`caps`: which documents these are, and how many characters each may have."""
+        """`caps`: which documents these are, and how many characters each may have. `first`: what
+        those of the agent say until somebody writes them.
+        """
         self._kv = kv
         self._now = now
         self._caps = caps
+        self._first = first
         self.agent = keys.escape(agent)
 
     def read(self, scope: str, name: str) -> Doc:
@@ -117,7 +123,8 @@ class Documents:
         """Return what `list_for_prompt` does, from what was just read at `list_keys`."""
         written = self._read_all(self.agent, zip(CAPS, items, strict=False))
         agent = {name: doc for name, doc in written.items() if doc.text}
-        agent.setdefault("soul", self._make_unwritten(self.agent, "soul"))
+        for name in self._first:
+            agent.setdefault(name, self._make_unwritten(self.agent, name))
         chat = self._read_all(session, zip(OF_CHATS, items[len(CAPS) :], strict=True))
         docs = [agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
         return tuple(doc for doc in docs if doc and doc.text)
@@ -263,7 +270,7 @@ class Documents:
         """Return a document as it is until somebody writes it."""
         text = ""
         if scope == self.agent:
-            text = FIRST_SOUL if name == "soul" else BUILT_IN.get(name.removeprefix(PREFIX), "")
+            text = self._first.get(name, "") or BUILT_IN.get(name.removeprefix(PREFIX), "")
         return Doc(scope, name, text=text)
 
     def _require_name(self, scope: str, name: str) -> str:

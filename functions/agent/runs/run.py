@@ -262,6 +262,12 @@ def scan_runs(kv: KV, agent: str, after: str = "") -> Iterator[Run]:
             yield run
 
 
+def find_last_end(kv: KV, agent: str) -> float:
+    """Return when the last run of an agent ended (seconds since 1970), 0.0 where none is known."""
+    last = next(scan_runs(kv, agent), None)
+    return last.began + last.seconds if last else 0.0
+
+
 def load_runs(kv: KV, names: Sequence[tuple[str, str]]) -> list[Run]:
     """Return runs by their agents and ids, those that are there and can be read."""
     items = get_many(kv, [_key(agent, name) for agent, name in names])

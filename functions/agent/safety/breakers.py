@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from functions.agent.agents.record import find_absence
 from functions.agent.messages import Usage
 from functions.agent.safety.budget import (
     CHECKED_SECONDS,
@@ -52,10 +53,11 @@ class BudgetRecords:
 class SafetyRecords:
     """The records that decide whether a session may go on, read with one request.
 
-    `locks` are those of the root, of the agent below it and of the session; `mark` says which turn
-    is told to stop; `own` is what the session wrote down for the `period`, `other` what it wrote
-    down for work beside its turns; `budgets` are the records of each budget. `read` is when that
-    was, a time of the monotonic clock.
+    `locks` are those of the root, of the agent below it and of the session. `mark` says which turn
+    is told to stop, and `away` that all turns are, as the agent is not enabled any more. `own` is
+    what the session wrote down for the `period`, `other` what it wrote down for work beside its
+    turns; `budgets` are the records of each budget. `read` is when that was, a time of the
+    monotonic clock.
     """
 
     locks: tuple[Lock, ...]
@@ -65,9 +67,12 @@ class SafetyRecords:
     other: Item | None
     budgets: tuple[BudgetRecords, ...]
     read: float
+    away: str = ""
 
     def find_stop(self, event: str) -> StopMark | None:
         """Return the mark that tells the turn of this event to stop; None where none does."""
+        if self.away:
+            return StopMark(event, self.away)
         return self.mark if self.mark and self.mark.stops_turn(event) else None
 
 
@@ -150,7 +155,7 @@ class Breakers:
         """
         records = self._load_records()
         mark = records.mark
-        is_told = mark is not None and mark.stops_request(event, request)
+        is_told = bool(records.away) or (mark is not None and mark.stops_request(event, request))
         return is_told or _is_halted(records)
 
     def sum_unlocks(self) -> float:
@@ -374,6 +379,9 @@ class Breakers:
     def _list_keys(self, period: str) -> list[Key]:
         other = self.session if self.beside else keys.memory_of(self.session)
         listed = [keys.owner_lock(whom) for whom in self._list_lock_names()]
+        root, _, name = self.agent.partition(".")
+        if name:
+            listed.append(keys.agent_record(root, name))
         listed += [
             keys.control_mark(self.session),
             self.budget.key(period, self._spender),
@@ -391,10 +399,14 @@ class Breakers:
     def _make_records(self, period: str, items: Sequence[Item | None]) -> SafetyRecords:
         read = self.clock.monotonic()
         count = len(self._list_lock_names())
+        away = ""
+        if keys.root_of(self.agent) != self.agent:
+            away = find_absence(items[count])
+            items = [*items[:count], *items[count + 1 :]]
         mark, own, other, *rest = items[count:]
         locks = tuple(parse_lock(item) for item in items[:count])
         budgets = tuple(BudgetRecords(*rest[at : at + 2]) for at in range(0, len(rest), 2))
-        return SafetyRecords(locks, read_mark(mark), period, own, other, budgets, read)
+        return SafetyRecords(locks, read_mark(mark), period, own, other, budgets, read, away)
 
     @property
     def _spender(self) -> str:

@@ -78,6 +78,7 @@ def make_heartbeat(
     zone: str,
     known: Mapping[str, str],
     texts: Texts,
+    text: str = HEARTBEAT_TEXT,
 ) -> Schedule:
     """Return a heartbeat that looks every so many seconds, and tells a chat what comes of it.
 
@@ -91,7 +92,7 @@ def make_heartbeat(
         session=session,
         by=by,
         since=now,
-        text=HEARTBEAT_TEXT,
+        text=text,
         name=texts.heartbeat_name,
         language=texts.code,
         known=known,

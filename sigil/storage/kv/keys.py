@@ -777,6 +777,60 @@ audit.
 """
 
 
+AGENT_PARTITIONS = (
+    SESSION_PARTITIONS
+    | MEMORY_PARTITIONS
+    | frozenset(
+        "run spent wakeup wakeup-run skill-file kb kb-chunk kb-index capability version digest"
+        " deployment changes health use grant secret stored".split()
+    )
+)
+"""The first parts of the partitions that are named by an agent, one of its sessions, or the
+namespace in which a session deploys.
+"""
+AGENT_ITEMS = (
+    SESSION_ITEMS
+    | MEMORY_ITEMS
+    | frozenset(
+        "lock hp skills skill-head proposals-open due usage-total alerted stored generation"
+        " callers-pinned snapshot expiry public room file-bytes dependent cooldown".split()
+    )
+)
+"""The first parts of the partitions of several agents whose sort keys name one of them."""
+AGENT_CONTENT = frozenset("agent binding dead hook proposal proposal-unsettled".split())
+"""Those whose items tell whose they are by what is in them, or by their name below the root."""
+NOT_OF_AGENTS = PERSON_PARTITIONS | frozenset(
+    "usage chain ledger spend audit audit-tip trace first-owner window tries token token-use"
+    " stocked web-requests daily artifact doctor weather backup restoring token-file file-due"
+    " board board-done board-counter".split()
+)
+"""All others: they stay when an agent is purged. Those that name it are the books of the root: its
+ledger, what its work counted for the budget, payments and deploys.
+"""
+
+
+def names_agent(part: str, agent: str) -> bool:
+    """Return whether a part of a key, between two `#`, is an agent's name, begins one of its
+    groups, or is the namespace in which one of its sessions deploys.
+    """
+    name = escape(agent)
+    if part == name or part.startswith(f"{name}?"):
+        return True
+    return part.startswith(f"{escape(root_of(agent))}~") and part.endswith(escape(f"#{agent}"))
+
+
+def is_partition_of(partition: str, agent: str) -> bool:
+    """Return whether all items of a partition are those of an agent below a root."""
+    kind, _, rest = partition.partition("#")
+    return kind in AGENT_PARTITIONS and names_agent(rest.partition("#")[0], agent)
+
+
+def is_item_of(key: Key, agent: str) -> bool:
+    """Return whether the sort key of an item of several agents' names this agent below a root."""
+    kind = key.partition.partition("#")[0]
+    return kind in AGENT_ITEMS and any(names_agent(part, agent) for part in key.sort.split("#"))
+
+
 def list_groups(session: str) -> tuple[str, ...]:
     """Return the groups of a session's events; the first is that of its turns.
 

@@ -1,4 +1,4 @@
-"""`uncaged agent add`, `bind` and so on, as a person at the shell sees them."""
+"""`uncaged agent create`, `bind` and so on, as a person at the shell sees them."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def test_an_agent_from_its_beginning_to_its_end(
 ) -> None:
     home = runtime(llm_url=model.url, **platform(bot))
     assert "there is none yet" in CliRunner().invoke(cli, ["agent", "list"]).output
-    made = json.loads(run("agent", "add", "alice", "--tokens", "90", "--ticks", "7", "--json"))
-    assert made == {"added": "alice", "agent": "main.alice"}
+    made = json.loads(run("agent", "create", "alice", "--tokens", "90", "--ticks", "7", "--json"))
+    assert (made["created"], made["agent"]) == ("alice", "main.alice")
+    assert made["did"] == "did:uncaged:main.alice"
     (row,) = json.loads(run("agent", "list", "--json"))
     assert (row["name"], row["state"], row["tokens"], row["ticks"]) == ("alice", "enabled", 90, 7)
-    assert "alice  enabled" in run("agent", "list")
+    assert "alice  sleeping  agent" in run("agent", "list")
     assert (row["hp"]["hp"], row["hp"]["state"]) == (100_000, "ok")
     gone = dumps(HpRecord(0, time.time(), disabled=True))
     for name in ("main", "main.alice"):
         home.stores.kv.put(keys.hp(name), gone)
-    assert "alice  enabled" in run("agent", "list")
     assert "0 (disabled)" in run("agent", "list")
     assert "I do nothing by myself until an owner" in run("agent", "status")
     for name in ("main", "alice"):
@@ -113,7 +113,7 @@ def test_an_agent_from_its_beginning_to_its_end(
     assert "not enabled" in refusal("agent", "bind", "telegram:44", "alice")
     run("agent", "enable", "alice")
     run("agent", "archive", "alice")
-    assert "it stays as it is" in refusal("agent", "enable", "alice")
+    assert "it can become purged" in refusal("agent", "enable", "alice")
     work(home, message("hello"))
     assert list_texts(bot)[-1].startswith("root again")
     assert run("agent", "unbind", "telegram:42") == "main answers in telegram:42\n"
@@ -121,14 +121,14 @@ def test_an_agent_from_its_beginning_to_its_end(
 
 
 def test_what_is_no_agent_is_refused(run: Run) -> None:
-    run("agent", "add", "alice")
+    run("agent", "create", "alice")
     for words, why in (
-        (("add", "alice"), "EEXIST"),
-        (("add", "Alice"), "EINVAL"),
-        (("add", "main"), "EINVAL"),
-        (("add", "bob", "--access", "nobody"), "EINVAL access is open, members, owners"),
-        (("add", "bob", "--guide", "nobodys"), "ESETTING"),
-        (("add", "bob", "--tokens=-1"), "EINVAL"),
+        (("create", "alice"), "EEXIST"),
+        (("create", "Alice"), "EINVAL"),
+        (("create", "main"), "EINVAL"),
+        (("create", "bob", "--access", "nobody"), "EINVAL access is open, members, owners"),
+        (("create", "bob", "--guide", "nobodys"), "ESETTING"),
+        (("create", "bob", "--tokens=-1"), "EINVAL"),
         (("halt", "bob"), "ENOENT"),
         (("disable", "main"), "EINVAL"),
         (("status", "--agent", "main.alice"), "EINVAL"),

@@ -1,0 +1,142 @@
+"""The lifecycle of the agents below a root: they are made, counted, and archived when they were
+idle for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.agents.record import (
+    BY_CHARACTERS,
+    RECORD,
+    AgentRecord,
+    change_state,
+    join_name,
+    make_did,
+    name_taken,
+    require_name,
+    scan_agents,
+)
+from sigil.errors import BackendError, UsageError, one_line
+from sigil.storage.kv import KV, keys
+from sigil.storage.kv.update import update
+from sigil.storage.stored import dumps
+
+AGENTS_MOST: Final = 32
+"""So many agents there may be below a root, without those that are archived."""
+IDLE_SECONDS: Final = 30 * 86400.0
+"""A temporary agent that did nothing for so long is archived."""
+SETTLED_SECONDS: Final = 2 * 86400.0
+"""What is done once a day is done for an archived agent as well for so long."""
+FIRST_SELF: Final = """\
+Stay alive, as far as the policy allows it.
+
+## Identity
+DID: {did}
+
+## Objectives
+Do well what the role asks for.
+
+## Constraints
+Keep to the policy and the budget. Ask an owner where they leave a doubt."""
+"""The document `self` of an agent until somebody writes it."""
+
+
+def make_first_self(root: str, name: str) -> str:
+    """Return what the document `self` of an agent says until somebody writes it."""
+    return FIRST_SELF.format(did=make_did(root, name))
+
+
+def with_identity(text: str, root: str, name: str) -> str:
+    """Return the text of a document `self` with the agent's DID, below it where it does not have
+    it.
+    """
+    did = make_did(root, name)
+    if did in text:
+        return text
+    return f"{text.rstrip()}\n\n## Identity\nDID: {did}"
+
+
+def create_agent(
+    kv: KV, root: str, name: str, record: AgentRecord, *, most: int = AGENTS_MOST
+) -> AgentRecord:
+    """Store a new agent, which is made at `record.since`, and return its record.
+
+    An agent that came to its end before, and was temporary, leaves its name to the new one, whose
+    generation is another one. `UsageError` EEXIST for a name that is taken, ELIMIT when there are
+    so many agents already.
+    """
+    require_name(root, name)
+    made = replace(record, changed=record.since, by=one_line(record.by, BY_CHARACTERS))
+    made = replace(made, generation=max(int(record.since), 1))
+    require_room(kv, root, name, most)
+
+    def decide(value: bytes | None) -> tuple[bytes | None, AgentRecord]:
+        if value is None:
+            return dumps(made), made
+        known = _read_known(value)
+        if known is None or known.state != "archived" or not known.temporary:
+            raise name_taken(name)
+        again = replace(made, generation=max(made.generation, known.generation + 1))
+        return dumps(again), again
+
+    return update(kv, keys.agent_record(root, name), decide)
+
+
+def require_room(kv: KV, root: str, name: str, most: int) -> None:
+    """Raise `UsageError` ELIMIT when a root has so many live agents beside the one of this name."""
+    live = [each for each, _ in scan_live(kv, root) if each != name]
+    if 0 < most <= len(live):
+        raise UsageError(
+            "ELIMIT",
+            f"there are {len(live)} agents below {root} already",
+            suggestion="`uncaged agent archive NAME` ends one that is not needed any more;"
+            " UNCAGED_AGENTS_MOST is how many there may be",
+        )
+
+
+def scan_live(kv: KV, root: str) -> Iterator[tuple[str, AgentRecord]]:
+    """Yield the short names and records of the agents that work, or may work again as they are."""
+    for name, record in scan_agents(kv, root):
+        if record and record.is_live:
+            yield name, record
+
+
+def list_unsettled(kv: KV, root: str, now: float) -> list[str]:
+    """Return the full names of the agents below a root for which something is to be done once a
+    day: all but those that were archived days ago.
+    """
+    names = []
+    for name, record in scan_agents(kv, root):
+        if record is None or record.is_live or now - record.changed < SETTLED_SECONDS:
+            names.append(join_name(root, name))
+    return names
+
+
+def archive_idle(
+    kv: KV, root: str, now: float, find_last_work: Callable[[str], float]
+) -> list[str]:
+    """Archive the temporary agents that did nothing for a month, and return their short names.
+
+    `find_last_work` tells when an agent did something last (seconds since 1970), by its full name.
+    """
+    archived = []
+    for name, record in list(scan_live(kv, root)):
+        if not record.temporary or record.state != "enabled":
+            continue
+        if now - max(record.since, record.changed) < IDLE_SECONDS:
+            continue
+        if now - find_last_work(join_name(root, name)) >= IDLE_SECONDS:
+            change_state(kv, root, name, "archived", now)
+            archived.append(name)
+    return archived
+
+
+def _read_known(value: bytes) -> AgentRecord | None:
+    """Return a record, None for a damaged one, whose name stays taken."""
+    try:
+        return RECORD.read(value)
+    except (ValueError, BackendError):
+        return None
