@@ -61,7 +61,7 @@ from functions.agent.model.offline_signature import NAME as OFFLINE
 from functions.agent.model.offline_signature import sign_text
 from functions.agent.policy.document import list_policy_keys, read_policies
 from functions.agent.policy.gate import Gate
-from functions.agent.policy.proposals import Proposal
+from functions.agent.policy.proposals import Proposal, find_work
 from functions.agent.policy.rules import Policy
 from functions.agent.posts import (
     NOTES_MOST,
@@ -1008,7 +1008,7 @@ def _make_round_context(
         asked_at=event.at,
         gate=gate,
         work=OwnWork(event, turn.task, behaviour) if behaviour else None,
-        task=turn.task or event.root or event.id,
+        task=find_work(event),
         notes=NoteAllowance(NOTES_MOST - turn.count_steps(NOTE_STEP)),
     )
     find_in_memory: FindRemembered = find_nothing

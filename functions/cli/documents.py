@@ -415,7 +415,7 @@ def read_text_file(file: str) -> str:
             raise UsageError(
                 "ENOENT",
                 f"there is no file {file}",
-                suggestion="name a Markdown file, or - for standard input",
+                suggestion="name a file with the text, or - for standard input",
             )
         with sys.stdin.buffer if file == "-" else Path(file).open("rb") as stream:
             data = stream.read(FILE_BYTES + 1)

@@ -41,6 +41,8 @@ ARGUMENTS_CHARACTERS: Final = 16_000
 ID_DIGITS: Final = 6
 LONG_ID_DIGITS: Final = 12
 SENDER: Final = "runtime:approval"
+WORK: Final = "work"
+"""The name in the `data` of a proposal of the piece of work that asked."""
 _ID: Final = re.compile(rf"[0-9a-f]{{{ID_DIGITS},{LONG_ID_DIGITS}}}")
 State = Literal["open", "approved", "denied", "lapsed", "applied"]
 Time = Annotated[float, Meta(ge=0, lt=1e12)]
@@ -324,6 +326,7 @@ def make_proposal(event: Event, agent: str, acts: Sequence[Act], call: AskedCall
     part = [agent, event.session, event.behalf, names, call.tool, arguments]
     digest = sha256(orjson.dumps([*part, offer.digest if offer else ""])).hexdigest()
     kept = {name: event.data[name] for name in ("home", "home_agent", "from") if name in event.data}
+    kept[WORK] = find_work(event)
     return Proposal(
         id="",
         digest=digest,
@@ -339,6 +342,18 @@ def make_proposal(event: Event, agent: str, acts: Sequence[Act], call: AskedCall
         language=event.language,
         data=kept,
     )
+
+
+def find_work(event: Event) -> str:
+    """Return the piece of work that an event belongs to. An approved call belongs to the one that
+    asked for it, whose caps it counts for.
+    """
+    asked = event.data.get(WORK) if "proposal" in event.data else None
+    if isinstance(asked, str) and asked:
+        return asked
+    if event.kind == "message":
+        return event.id
+    return event.task or (event.id if event.is_own_work else event.root or event.id)
 
 
 def make_approval(proposal: Proposal) -> Event:

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
+from functions.agent import approvals
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.app import App
 from functions.agent.ledger.ledger import Ledger
@@ -23,7 +24,7 @@ from functions.agent.policy.spending import Payment, SpendingBook
 from functions.wiring import AgentRuntime
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.functions.agent.talk import tell
+from tests.functions.agent.talk import run_event, tell
 from tests.project.tree import ROOT
 
 PAYMENT = {
@@ -141,6 +142,23 @@ def test_an_owner_is_asked_about_a_payment_below_the_caps_alone(
     (proposal,) = agent.app.proposals.list_open()
     assert proposal.acts == ("spend example.com",)
     assert orjson.loads(proposal.arguments) == PAYMENT
+
+
+def test_payments_that_are_approved_count_for_the_work_that_asked(
+    agent: AgentRuntime, model: ScriptedModel
+) -> None:
+    set_policy(agent, "ask owner spend example.com", payment=5, day=20, task=5)
+    asked = [("cap_request_payment", {**PAYMENT, "purpose": each}) for each in ("one", "two")]
+    model.then(call(QUERY), call(*asked), say("they wait"))
+    tell(agent, "pay both")
+    for proposal in agent.app.proposals.list_open():
+        _, event = approvals.approve(agent.app, proposal.id, "terminal:local")
+        model.then(say("done"))
+        run_event(agent, event)
+    assert len(list_facts(agent, "spend")) == 1
+    assert "the cap of a task is 5.00 USD, of which 0.00 is left" in results(model.bodies[-1])[-1]
+    # another message is another piece of work
+    assert pay(agent, model, purpose="three")["error"]["code"] == "EAPPROVAL"
 
 
 def test_a_model_reads_what_it_may_do(agent: AgentRuntime, model: ScriptedModel) -> None:
