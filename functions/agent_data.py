@@ -130,10 +130,13 @@ class AgentData:
         return len(left)
 
     def _remove_by_content(self) -> int:
-        """Remove what stands among the root's, and tells by what is in it that it is the agent's:
-        hooks, proposals, dead letters and the bindings of chats.
+        """Remove what stands among the root's, and tells by what is in it or by its name that it is
+        the agent's: its place in the team, hooks, proposals, dead letters and the bindings of
+        chats.
         """
-        removed = 0
+        place = keys.team_member(self.root, self.name)
+        removed = int(self.kv.get(place) is not None)
+        self.kv.delete(place)
         for key, hook in list(Hooks(self.kv, self.root).scan()):
             if hook.agent == self.agent:
                 self.kv.delete(key)

@@ -257,6 +257,13 @@ class Settings(SigilSettings):
         "HP that a tool call costs there, and each 65,536 characters that it brings",
         rules=True,
     )
+    team_idle: int = setting(
+        "UNCAGED_TEAM_IDLE",
+        60,
+        "a teammate that has found no work for so many seconds shuts down; 0: never",
+        rules=True,
+        least=0,
+    )
     call_seconds: float = setting(
         "UNCAGED_CALL_SECONDS",
         30.0,

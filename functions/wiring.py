@@ -330,6 +330,7 @@ def open_app(
         limits=_make_safety_limits(settings),
         hp=_make_hp_limits(settings),
         agents_most=settings.agents_most,
+        team_idle=settings.team_idle,
         stamp=settings.stamp,
         currency=parse_prices(settings.llm_prices).currency,
         helpers=make_helpers(),

@@ -36,6 +36,7 @@ from functions.agent.context import (
     count_available_tokens,
     count_overhead,
 )
+from functions.agent.identity import TeamIdentity, make_identity
 from functions.agent.knowledge.knowledge_base import KnowledgeBase
 from functions.agent.knowledge.search import Scope
 from functions.agent.memory.documents import FIRST, Documents
@@ -156,6 +157,8 @@ class App:
     )
     wake_scheduler: Callable[[], None] = wake_nobody
     """Lets the scheduler of this process look anew at what is due."""
+    team_idle: float = 60.0
+    """A teammate of its team that was idle for so many seconds has shut down; 0 for never."""
     pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(CALLERS, thread_name_prefix="call")
     )
@@ -180,6 +183,18 @@ class App:
     def is_root(self) -> bool:
         """Return whether it is the agent of the settings."""
         return self.name == self.root
+
+    @property
+    def is_teammate(self) -> bool:
+        """Return whether it finds its own work on the task board of its team."""
+        return self.record is not None and self.record.kind == "teammate"
+
+    @property
+    def identity(self) -> TeamIdentity | None:
+        """Return who it is in its team; None for an agent that is no teammate."""
+        if self.record is None or not self.is_teammate:
+            return None
+        return make_identity(self.root, self.short_name, self.record.role)
 
     @property
     def documents(self) -> Documents:
@@ -378,6 +393,7 @@ class App:
             behaviour=behaviour,
             own=own,
             skills=decode_head(skills),
+            identity=self.identity,
         )
 
     def read_behaviour(self, name: str, item: Item | None = None) -> str:

@@ -15,6 +15,7 @@ import orjson
 
 from functions.agent import tokens
 from functions.agent.behaviours.briefing import BEHAVIOUR
+from functions.agent.identity import TeamIdentity
 from functions.agent.memory.documents import Doc
 from functions.agent.messages import (
     RUNTIME_MARK,
@@ -64,6 +65,8 @@ SKILL = "SKILL"
 TRUNCATED = "[TRUNCATED]"
 MARK_TOKENS = 10.0
 """The tokens of the mark of a cut, and the error of an estimate."""
+TEAM = "TEAM"
+"""The name of the delimiters around what a teammate is told of its team."""
 OF_CHAT = " OF THIS CHAT"
 OUTLINE = "MEMORY OUTLINE"
 """The name of the segment with the newest and most used things."""
@@ -108,13 +111,14 @@ class Preamble:
 
     `remembered` are those that the model reads behind what opens the turn, in work of the agent's
     own: what it remembers. `tokens` estimates all of them. `skills` is what the turn knows of the
-    agent's skills.
+    agent's skills. A teammate's `identity` opens every request, before the history.
     """
 
     segments: tuple[tuple[str, str], ...]
     tokens: float
     remembered: tuple[tuple[str, str], ...] = ()
     skills: SkillsHead = NO_SKILLS
+    identity: TeamIdentity | None = None
 
     @property
     def text(self) -> str:
@@ -136,16 +140,20 @@ def build_preamble(
     behaviour: str = "",
     own: bool = False,
     skills: SkillsHead = NO_SKILLS,
+    identity: TeamIdentity | None = None,
 ) -> Preamble:
     """Return the system message: who the agent is, the policy, the documents, then the outline of
     what is remembered. Pinned `skills` and a `behaviour` stand before what is remembered. In work
-    of the agent's `own` the latter is no part of the system message.
+    of the agent's `own` the latter is no part of the system message. A teammate has an `identity`.
 
     It is the same while these are, so that the prompt's prefix stays cacheable. What is beyond
     `room` estimated tokens is cut, the outline first and memory next; who it is and the policy are
     never cut.
     """
-    fixed = [("identity", IDENTITY.format(name=one_line(name, 60))), ("policy", POLICY)]
+    who = IDENTITY.format(name=one_line(name, 60))
+    if identity:
+        who = f"{who}\n{delimit_text(TEAM, identity.line)}"
+    fixed = [("identity", who), ("policy", POLICY)]
     if skills.count:
         fixed.append((SKILLS.lower(), SKILLS_TEXT))
     inner = [Doc("", SKILL.lower(), each.version, _format_skill(each)) for each in skills.pinned]
@@ -171,11 +179,13 @@ def build_preamble(
                 over -= before - tokens.of_text(segments[position][1])
     parts = (*fixed, *segments)
     size = tokens.of_text("\n".join(text for _, text in parts))
+    if identity:
+        size += tokens.of_text(identity.block) + tokens.of_text(identity.answer)
     if not own:
-        return Preamble(parts, size, skills=skills)
+        return Preamble(parts, size, skills=skills, identity=identity)
     remembered = tuple(part for part in segments if part[0].startswith("memory"))
     said = tuple(part for part in parts if part not in remembered)
-    return Preamble(said, size, remembered, skills)
+    return Preamble(said, size, remembered, skills, identity)
 
 
 def _format_skill(skill: PinnedSkill) -> str:
@@ -225,6 +235,12 @@ def build_prompt(
             turn += 1
         text = "\n".join(text for _, text in preamble.remembered)
         prompt.insert(turn + 1, {"role": "user", "content": f"{RUNTIME_MARK}\n{text}"})
+    if preamble.identity:
+        block = f"{RUNTIME_MARK}\n{preamble.identity.block}"
+        prompt[1:1] = [
+            {"role": "user", "content": block},
+            {"role": "assistant", "content": preamble.identity.answer},
+        ]
     return prompt
 
 

@@ -48,7 +48,14 @@ from functions.agent.safety.hp import HpAccount
 from functions.agent.safety.round_reaction import react
 from functions.agent.safety.status import NoticeReader, write_notice
 from functions.agent.sanitize import is_visible
-from functions.agent.session.document import ASLEEP, NOTE_STEP, SAFE_STOP, Document, Turn
+from functions.agent.session.document import (
+    ASLEEP,
+    NEXT_LEG,
+    NOTE_STEP,
+    SAFE_STOP,
+    Document,
+    Turn,
+)
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import describe_request, explain_error, fill_usage
 from functions.agent.tool_calls import (
@@ -94,7 +101,8 @@ class RoundContext:
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
     turn ends. `behaviour` is the one of the agent's own work. `approved_call` is made
     before the first request, once. `hp` bound work of the agent's own. `chain` is the budget of the
-    chain of events that the turn belongs to, and `posts` is what it may still post.
+    chain of events that the turn belongs to, and `posts` is what it may still post. With
+    `goes_in_legs` another turn goes on where this one has no room for another step.
     """
 
     app: App
@@ -114,6 +122,7 @@ class RoundContext:
     hp: HpAccount | None = None
     chain: ChainBudget | None = None
     posts: PostAllowance | None = None
+    goes_in_legs: bool = False
 
     @property
     def rounds_most(self) -> int:
@@ -180,6 +189,8 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         rounds = _turn_of(opened).rounds
         # a turn is never compacted; in a full window there is still room for an answer
         is_full = rounds > 0 and context.is_window_full(opened.document)
+        if context.goes_in_legs and (is_full or rounds >= ROUNDS):
+            return _with_turn(opened, replace(_turn_of(opened), ended=NEXT_LEG)), SILENT
         if rounds >= context.rounds_most:
             opened = _note_limit(opened, "requests", SLEEP)
         is_over = rounds >= context.rounds_most or _turn_of(opened).has_reached("hops")
@@ -343,6 +354,8 @@ def _take_mail(opened: SessionHandle, context: RoundContext) -> SessionHandle:
     mailbox.remove(left)
     if opened.document.taken:
         opened = opened.with_document(replace(opened.document, taken=()))
+    if opened.document.reads_mail and not mails:
+        opened = opened.with_document(replace(opened.document, reads_mail=False))
     return opened
 
 
@@ -605,6 +618,7 @@ def _record_results(
     now = app.clock.now()
     messages: list[Message] = []
     entries: list[Entry] = []
+    taken: list[str] = []
     posts = opened.document.posts
     before = len(posts)
     for result, fact in zip(reaction.answers, reaction.facts, strict=True):
@@ -650,6 +664,7 @@ def _record_results(
         if result.note:
             turn = turn.add_step(NOTE_STEP, text=result.note)
         entries += [describe_call(result), *result.entries]
+        taken += result.taken
         first = turn.posted + len(posts) - before
         if name == NEXT_TOOL and result.error == "ELIMIT" and not turn.ended:
             turn = turn.add_step("limit", limit="hops", end=SLEEP)
@@ -668,6 +683,7 @@ def _record_results(
         safety = context.breakers.stop(safety, reaction.reason)
     turn = replace(turn, posted=turn.posted + len(posts) - before)
     document = replace(opened.document, turn=turn, safety=safety, posts=posts)
+    document = replace(document, taken=(*document.taken, *taken))
     opened = opened.with_document(document.note(entries, turn.event, now))
     return _put_posts(_save_checkpoint(opened, context, *messages), context.put)
 

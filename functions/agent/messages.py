@@ -247,7 +247,7 @@ class CallResult:
     are what it made happen, and `place` names it within its turn, `SEQ:POSITION`. `entries` are for
     the ledger, beside that of the call. `ending` says that the turn ends with it. `proposal` is the
     id of the one that it waits for. `skill` is the one whose text it has, as NAME@VERSION. `note`
-    is for the turn's run.
+    is for the turn's run. `taken` are the mails that the content has, by their items.
     """
 
     call: ToolCall
@@ -267,6 +267,7 @@ class CallResult:
     proposal: str = ""
     skill: str = ""
     note: str = ""
+    taken: tuple[str, ...] = ()
 
 
 def user_message(

@@ -28,6 +28,8 @@ PLACE_CHARACTERS: Final = 256
 """The characters of each name that says where a post goes."""
 DATA_BYTES: Final = 16 * 1024
 """The bytes of a post's `data` as JSON. What every queue takes leaves room for it and the text."""
+LOOK: Final = "look"
+"""The field of a task's data by which a teammate looks for work that it may do."""
 CHAIN, CHAIN_HOPS = "chain", "chain-hops"
 """The limits of a chain of events: the tokens of all its turns, and how often one agent sets off
 another.
@@ -84,7 +86,7 @@ class Ending:
 class ServiceAnswer:
     """The answer of a service that makes something happen: its result, what it posts, and what the
     ledger has of it beside the call. The turn ends after the round where it has an `ending`. The
-    turn's run keeps the `note`.
+    turn's run keeps the `note`. `taken` are the mails that the result has, by their items.
     """
 
     result: Json
@@ -92,6 +94,7 @@ class ServiceAnswer:
     entries: tuple[Entry, ...] = ()
     ending: Ending | None = None
     note: str = ""
+    taken: tuple[str, ...] = ()
 
 
 class NoteAllowance:
@@ -179,8 +182,10 @@ class PostAllowance:
 
 
 def sets_off_other(post: Post, agent: str) -> bool:
-    """Return whether a post of an agent sets off another one; what is only said does not."""
-    return post.kind != "say" and post.agent != agent
+    """Return whether a post of an agent sets off another one. What is only said does not, and no
+    call to look for work: whoever has nothing to do looks, and who set it off has no say in it.
+    """
+    return post.kind != "say" and post.agent != agent and post.data.get(LOOK) is not True
 
 
 def name_receiver(post: Post) -> str:
@@ -228,3 +233,25 @@ def make_post_id(kind: Kind, cause: str, place: str) -> str:
     if len(cause) > NAME_CHARACTERS:
         cause = sha256(cause.encode(errors="replace")).hexdigest()[:32]
     return f"{kind}:{cause}:{place}"
+
+
+def report_home(
+    event: Event, text: str, now: float, *, place: str = "end", first: int = 0
+) -> tuple[Event, ...]:
+    """Return the event that says in a chat what came of the agent's own work.
+
+    `event` names the chat in `data`: `home`, and `home_agent` where it is not the root agent's.
+    Work that belongs to no chat is not reported. `place` and `first` are as in `stamp_posts`.
+    """
+    home = event.data.get("home")
+    if not isinstance(home, str) or not home:
+        return ()
+    agent = str(event.data.get("home_agent") or event.agent.partition(".")[0])
+    data: dict[str, Json] = {}
+    if event.data.get("from"):
+        data["from"] = event.data["from"]
+    try:
+        post = Post("say", agent, home, text[:TEXT_LIMIT], data=data)
+    except ToolError:  # no service names such a chat, and the turn has to end all the same
+        return ()
+    return stamp_posts([post], event, place, now, first)

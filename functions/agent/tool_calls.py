@@ -399,6 +399,7 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
             entries=answer.entries,
             ending=answer.ending,
             note=answer.note,
+            taken=answer.taken,
         )
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
     if not ran.files:

@@ -20,7 +20,7 @@ from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.behaviours import chain
 from functions.agent.behaviours.behaviour import parse_behaviour
 from functions.agent.behaviours.briefing import make_briefing
-from functions.agent.behaviours.built_in import ON_WAKEUP
+from functions.agent.behaviours.built_in import ON_TASK, ON_WAKEUP
 from functions.agent.behaviours.pins import find_pins
 from functions.agent.commands import groups, pairing, table
 from functions.agent.commands.command import CommandCall
@@ -67,8 +67,8 @@ from functions.agent.posts import (
     NOTES_MOST,
     POSTS_MOST,
     NoteAllowance,
-    Post,
     PostAllowance,
+    report_home,
     stamp_posts,
 )
 from functions.agent.runs import event_chain
@@ -109,6 +109,12 @@ from functions.agent.session.memory_progress import adopt_progress
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import SECONDS, SideRequests
 from functions.agent.skills.search import FindSkills, find_no_skills
+from functions.agent.team import briefing as team_briefing
+from functions.agent.team import leg as legs
+from functions.agent.team import work
+from functions.agent.team.board import Board
+from functions.agent.team.member import Member, list_member_keys, read_member
+from functions.agent.team.work import end_leg
 from functions.agent.tool_calls import (
     FindRemembered,
     ToolCallContext,
@@ -117,11 +123,11 @@ from functions.agent.tool_calls import (
     interrupt_call,
 )
 from functions.agent.workspace.edit_notice import EditsReader, list_record_keys, tell_edits
-from functions.events import BACKGROUND_KINDS, TEXT_LIMIT, Button, Event, order_of
+from functions.events import BACKGROUND_KINDS, Button, Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
 from functions.texts.en import Texts
 from functions.time.time_zone import DEFAULT
-from sigil.errors import Conflict, ToolError, one_line
+from sigil.errors import Conflict, one_line
 from sigil.json_fields import as_string
 from sigil.protocol import Json, KeptFile
 from sigil.storage.kv import ABSENT, Item, Key, keys
@@ -198,7 +204,7 @@ class TurnContext:
     were when the turn began, and `approval` is what an owner has approved for it. `hp` bound it
     where nobody typed or approved what it does. `chain` is the budget of the chain of events that
     it belongs to. `workspaces` are the records of the agent's files and of the chat's, as they were
-    read.
+    read. `member` is what changes of a teammate.
     """
 
     app: App
@@ -214,6 +220,7 @@ class TurnContext:
     approval: Proposal | None = None
     hp: HpAccount | None = None
     workspaces: Sequence[Item | None] = ()
+    member: Member | None = None
 
     def make_gate(self, event: Event) -> Gate:
         """Return the gate for what is done for the turn's event."""
@@ -247,6 +254,7 @@ class TurnRecords:
     hp: HpAccount | None
     chain: ChainBudget
     workspaces: Sequence[Item | None]
+    member: Member | None = None
 
 
 def read_turn_records(
@@ -283,6 +291,7 @@ def read_turn_records(
         [keys.hp(app.name)] if _is_bounded(event, app) else [],
         event_chain.list_keys(event, app.root),
         list_record_keys(event, app.name) if event.kind != "say" else [],
+        list_member_keys(app.name, own_work=event.is_own_work) if app.is_teammate else [],
     )
     items = iter(get_many(app.kv, [key for group in groups for key in group]))
     (
@@ -301,6 +310,7 @@ def read_turn_records(
         account,
         chained,
         workspaces,
+        members,
     ) = ([next(items) for _ in group] for group in groups)
     if bound:
         known = parse_binding(binding[0])
@@ -339,6 +349,7 @@ def read_turn_records(
         hp=hp.read_account(account[0], app.hp, app.clock.now()) if account else None,
         chain=_open_chain(event, app, (chained[0] or ABSENT) if chained else None),
         workspaces=workspaces,
+        member=read_member(members[0], app.short_name) if members and members[0] else None,
     )
 
 
@@ -421,6 +432,7 @@ def run_turn(
         approval,
         records.hp,
         records.workspaces,
+        records.member,
     )
     return _begin_turn(opened, event, records.prompt, context)
 
@@ -489,6 +501,12 @@ def _begin_turn(
     closed = _answer_without_turn(opened, turn, context)
     if closed:
         return closed
+    if work.is_quiet_mail(event):
+        opened = opened.with_document(replace(opened.document, reads_mail=True))
+        return close_turn(opened, app, turn, "", in_history=False)
+    settled = work.settle_order(event, app, context.member, turn)
+    if settled:
+        return _close_settled(opened, turn, settled, app)
 
     # may the session go on? A pause of the agent's own work belongs to the work that it ended
     by_person = event.kind == "message" and context.role != "guest"
@@ -507,7 +525,9 @@ def _begin_turn(
         if count:
             turn = turn.add_step(missed_messages.KIND, count=count)
 
-    mailbox = None if "proposal" in event.data else _open_mailbox(event, app)
+    mailbox = None
+    if "proposal" not in event.data:
+        mailbox = _open_mailbox(event, app, opened.document)
     if "proposal" in event.data and context.approval is None:
         # it was approved and done already, or somebody has decided anew
         return close_turn(opened, app, turn, "", in_history=False)
@@ -524,6 +544,9 @@ def _begin_turn(
         stopped = context.hp.find_stop(turn.began, _estimate_first_cost(opened, prompt, context))
         if stopped:
             return _sleep(opened, turn, context, stopped)
+    settled = work.settle_look(event, app, context.member, turn)
+    if settled:
+        return _close_settled(opened, turn, settled, app)
 
     if unopened.is_all(event):
         return _answer_unopened(_with_safety(opened, begun), turn, context)
@@ -546,7 +569,9 @@ def _begin_turn(
         opened.key, app, opened.document, breakers, until, tries=1, event=event, chain_spent=spent
     )
     kept = room * KEPT_SHARE
+    leg = legs.read_leg(event)
     is_new = event.is_posted or (event.kind == "wakeup" and not chain.count_hops(event))
+    is_new |= leg.number == 1
     if is_new and not opened.document.handed_on:  # the behaviour that goes on needs what it found
         kept = min(kept, LIGHT_TOKENS)
     document = note_enough_unheard(evict(side, kept, context.watch))
@@ -567,8 +592,13 @@ def _begin_turn(
     if mailbox or event.is_posted or context.approval:
         turn = replace(turn, first=document.next_seq)
     if event.is_own_work:
+        if leg.number == 1 and leg.task:
+            claimed = team_briefing.CLAIMED.format(number=leg.task)
+            opening = replace(user_message(event, context.role), content=event.text)
+            document = document.add(opening, Message("assistant", claimed, at=turn.began))
         turn, briefing = _brief(turn, document, room, context)
         document = document.add(briefing)
+        work.begin_work(event, app, context.member)
     reader = EditsReader(app.name, event, context.role, turn.began, app.people)
     document = tell_edits(document, context.workspaces, reader)
     gathered: tuple[GatheredMessage, ...] = ()
@@ -586,7 +616,7 @@ def _begin_turn(
         document = document.add(approvals.make_approved_message(approval, turn.began))
         acts = ", ".join(approval.acts)
         turn = turn.add_step(approvals.STEP, id=approval.id, acts=acts)
-    else:
+    elif not (app.is_teammate and leg.number):
         document, gathered = gathering.add_messages(
             document, events, context.role, heard, room, zone=app.find_zone(document)
         )
@@ -595,6 +625,16 @@ def _begin_turn(
         context.watch(TurnStep("note", "gather", f"{len(gathered)} more messages are answered"))
     opened = _save_open_turn(opened, replace(document, turn=turn), context)
     return _run_and_close(opened, preamble, context)
+
+
+def _close_settled(
+    opened: SessionHandle, turn: Turn, settled: work.Settled, app: App
+) -> SessionHandle:
+    """Close the turn of an event of a team that takes no request to the model."""
+    turn = turn.add_step(work.STEP, why=settled.why)
+    document = opened.document
+    opened = opened.with_document(replace(document, posts=document.posts + settled.posts))
+    return close_turn(opened, app, turn, "", in_history=False)
 
 
 def _estimate_first_cost(
@@ -616,7 +656,8 @@ def _sleep(opened: SessionHandle, turn: Turn, context: TurnContext, why: str) ->
     app = context.app
     event = turn.event
     now = app.clock.now()
-    if event.kind not in ("wakeup", "mail") or event.is_posted:
+    is_lost = event.kind not in ("wakeup", "mail") or event.is_posted
+    if is_lost and not legs.is_look(event):
         reason = f"the agent has too few HP for work of its own: {why}"
         give_up(app.kv, event, reason, now, notify_sender=False)
     account = context.hp
@@ -642,10 +683,13 @@ def _brief(
     """
     app = context.app
     event = turn.event
-    wanted = str(event.data.get(chain.NAME) or ON_WAKEUP)
-    behaviour = app.find_behaviour(wanted) or parse_behaviour(ON_WAKEUP, "")
+    usual = ON_TASK if app.is_teammate else ON_WAKEUP
+    wanted = str(event.data.get(chain.NAME) or usual)
+    behaviour = app.find_behaviour(wanted) or parse_behaviour(usual, "")
     caller = app.make_caller(event.session)
-    offers, left_out = find_pins(behaviour.pins, app.registry, caller, room * PINS_SHARE)
+    record = app.record
+    pins = (*behaviour.pins, *(record.bundle if record and app.is_teammate else ()))
+    offers, left_out = find_pins(pins, app.registry, caller, room * PINS_SHARE)
     facts: dict[str, Json] = {"name": behaviour.name, "pins": len(offers)}
     hop = chain.count_hops(event)
     if hop:
@@ -657,17 +701,24 @@ def _brief(
     model = str(event.data.get(chain.MODEL) or behaviour.model)
     turn = replace(turn, behaviour=behaviour.name, model=model).add_step("behaviour", **facts)
     stamp = app.make_stamp(document)
-    return turn, make_briefing(behaviour, offers, stamp, event.kind, turn.began)
+    briefing = make_briefing(behaviour, offers, stamp, event.kind, turn.began)
+    leg = legs.read_leg(event)
+    if record and app.is_teammate:
+        task = Board(app.kv, app.root, app.clock.now).find(leg.task) if leg.task else None
+        more = team_briefing.describe_assignment(leg, record.prompt, record.gist, task)
+        briefing = replace(briefing, content="\n".join(filter(None, (briefing.content, more))))
+    return turn, briefing
 
 
-def _open_mailbox(event: Event, app: App) -> Mailbox | None:
-    """Return the mailbox that a turn reads: work of the agent's own does, and one set off by mail.
+def _open_mailbox(event: Event, app: App, document: Document) -> Mailbox | None:
+    """Return the mailbox that a turn reads: work of the agent's own does, one set off by mail, and
+    the next one of a chat that was told of mail for it.
 
-    None for the turn of a person's message, and for work of a hook, which reads what came over it.
+    None for all others, and for work of a hook, which reads what came over it.
     """
     if event.hook:
         return None
-    if event.is_own_work or event.kind == "mail":
+    if event.is_own_work or event.kind == "mail" or document.reads_mail:
         return Mailbox(app.kv, scope_of(event))
     return None
 
@@ -1055,8 +1106,9 @@ def _make_round_context(
         reader=replace(reader, guest=False),
         put=worker.put,
         behaviour=behaviour,
-        mailbox=None if context.approval else _open_mailbox(event, app),
+        mailbox=None if context.approval else _open_mailbox(event, app, document),
         approved_call=approvals.make_approved_call(context.approval) if context.approval else None,
+        goes_in_legs=event.is_own_work and legs.read_leg(event).number > 0,
         hp=context.hp,
         chain=context.chain,
         posts=posts,
@@ -1320,8 +1372,8 @@ def close_turn(
     # before the document says that the event was handled: whoever crashes in between does it again
     posts += note_run(app.kv, turn, document.safety.reason, said=bool(text), now=now)
     notice = _pay_hp(turn, app, texts, now, zone=app.find_zone(document))
-    if text and event.is_own_work:
-        posts += report_home(event, text, now)
+    if event.is_own_work:
+        posts += end_leg(turn, app, document, text)
     elif text:
         reply = Outgoing(
             event.id,
@@ -1419,28 +1471,6 @@ def note_lost_request(opened: SessionHandle, app: App) -> SessionHandle:
     turn = turn.add_step("request", n=turn.next_request, at=turn.since, finish=LOST, model=model)
     document = replace(document, turn=turn)
     return opened.with_document(document.note([lost], turn.event, app.clock.now()))
-
-
-def report_home(
-    event: Event, text: str, now: float, *, place: str = "end", first: int = 0
-) -> tuple[Event, ...]:
-    """Return the event that says in a chat what came of the agent's own work.
-
-    `event` names the chat in `data`: `home`, and `home_agent` where it is not the root agent's.
-    Work that belongs to no chat is not reported. `place` and `first` are as in `stamp_posts`.
-    """
-    home = event.data.get("home")
-    if not isinstance(home, str) or not home:
-        return ()
-    agent = str(event.data.get("home_agent") or event.agent.partition(".")[0])
-    data: dict[str, Json] = {}
-    if event.data.get("from"):
-        data["from"] = event.data["from"]
-    try:
-        post = Post("say", agent, home, text[:TEXT_LIMIT], data=data)
-    except ToolError:  # no service names such a chat, and the turn has to end all the same
-        return ()
-    return stamp_posts([post], event, place, now, first)
 
 
 def take_over_replies(opened: SessionHandle, app: App) -> SessionHandle:

@@ -169,6 +169,26 @@ class German(Texts):
     owners_only = "Das kann nur mein Besitzer."
     not_here = "In einer Gruppe kann das nur mein Besitzer."
     send_alone = "Sende es allein, oder mit `here` für diesen Chat."
+    # --- ein Team ---
+    task_done = "#{id} von {owner} erledigt: {text}"
+    task_done_by_nobody = "#{id} erledigt: {text}"
+    task_stuck = "#{id} kommt nicht voran: {text}"
+    task_dropped = "#{id} wurde verworfen: {text}"
+    task_files = "Dateien: {files}"
+    team_said = "{name}: {text}"
+    team_stuck = "{name} kommt nicht voran: {why}"
+    team_too_long = "es brauchte mehr Schritte, als eine Arbeit brauchen darf"
+    team_has_shut_down = "{name} hat sich beendet."
+    team_plan = "{name} bittet um die Freigabe eines Plans (request_id={id}):\n{text}"
+    team_none = "Es gibt keine Teammitglieder."
+    team_head = "Team: {name}"
+    team_spawn_hint = (
+        "Bitte um eines, etwa: Starte alice als Programmiererin, die sich selbst Arbeit sucht."
+    )
+    team_stopping = "{names} hört sofort auf."
+    team_unknown = "Es gibt kein Teammitglied {name}."
+    team_how = "`/team stop NAME` oder `/team stop all` beendet die Arbeit."
+    inbox_none = "Keine neue Post."
     agent_now = "In diesem Chat antwortet {name}."
     agent_how = "Mit `/agent NAME` antworten auch: {names}."
     agent_none = (

@@ -20,6 +20,7 @@ from tests.capabilities.conftest import FOLDER, Library
 
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
 INSIDE = {
+    "broadcast",
     "cancel-wakeup",
     "diff-file",
     "edit-file",
@@ -28,20 +29,35 @@ INSIDE = {
     "kb-search",
     "kb-update",
     "list-files",
+    "list-teammates",
     "list-wakeups",
+    "plan-approval",
     "read-file",
+    "read-inbox",
     "read-policy",
     "recall",
     "remember",
     "request-payment",
     "schedule-wakeup",
     "search-history",
+    "send-message",
+    "shutdown-request",
+    "spawn-teammate",
     "write-file",
 }
 """What runs inside an agent alone: no sandbox runs it, so no golden test does either."""
-PINNED = {"next-behavior", "note-work", "propose-change", "read-skill", "sleep", "tell"}
+PINNED = {
+    "idle",
+    "next-behavior",
+    "note-work",
+    "propose-change",
+    "read-skill",
+    "shutdown-response",
+    "sleep",
+    "tell",
+}
 """Services that nobody finds alone: a behaviour pins them, or a skill brings one."""
-BUNDLES = {"files", "knowledge", "schedule"}
+BUNDLES = {"files", "knowledge", "schedule", "team"}
 RUN = [name for name in NAMES if name not in INSIDE | BUNDLES]
 EIGHT = {
     "calculate",
@@ -61,7 +77,7 @@ KEYED = {"web-search"}
 CHANCE = {"random-values"}
 ONCE = {"cancel-wakeup"}
 """What a crash may have done already, so that it is not simply run again."""
-BARE = {"list-wakeups", "read-policy", *BUNDLES}
+BARE = {"list-teammates", "list-wakeups", "read-inbox", "read-policy", *BUNDLES}
 """What has no input."""
 NARROW = r"GET [a-z.-]+/v1/"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

@@ -14,8 +14,12 @@ from sigil.storage.kv.memory import MemoryKV
 from tests.capabilities.conftest import FOLDER, Library
 
 OF_BUNDLES = {
+    "broadcast": "tell all teammates | 通知所有人 | sag allen Bescheid",
     "files": ("workspace", "my files", "文件夹", "meine Dateien", "mes fichiers"),
     "knowledge": ("our documents", "employee handbook", "资料库", "员工手册"),
+    "list-teammates": "who is on my team | 队里有谁 | wer ist im Team",
+    "plan-approval": "approve the plan of the teammate | 批准计划",
+    "read-inbox": "messages of teammates | 收件箱 | Nachrichten vom Team",
     "schedule": ("scheduler", "日程安排", "Terminplaner", "planificateur"),
 }
 BUNDLES = {query for queries in OF_BUNDLES.values() for query in queries}
@@ -72,10 +76,14 @@ ASKED = {
     "schedule": " | ".join(OF_BUNDLES["schedule"]),
     "schedule-wakeup": "remind me | set an alarm | 提醒我 | 设闹钟 | erinnere mich | mets un rappel",
     "search-history": "聊天记录 | 之前说过什么 | what did we talk about last week | search earlier messages",
+    "send-message": "message a teammate | 给队友发消息",
     "shape-area": "圆的面积 | volume of a sphere",
+    "shutdown-request": "dismiss a teammate | 让队友下班 | Team auflösen",
     "slugify": "生成slug",
     "sort-list": "列表去重 | 排序 | remove duplicate lines",
+    "spawn-teammate": "spawn a teammate | 派一个队友 | Teammitglied starten",
     "statistics": "平均数 | standard deviation",
+    "team": "work in parallel | 团队 | teammates",
     "template-render": "模板渲染 | mail merge",
     "text-diff": "差异对比 | diff two texts",
     "text-replace": "把所有逗号替换成分号 | find and replace",

@@ -72,7 +72,8 @@ class AgentRecord(Stored):
     budget; 0 is no limit of its own. `session_tokens` and `ticks` are those of the settings where
     they are None.
 
-    `role` says in a few words what it is, `prompt` what it is for. `behaviour` is how it goes about
+    `role` says in a few words what it is, `prompt` what it is for, and `gist`
+    what was said before that in the chat that asked. `behaviour` is how it goes about
     its work, where the event names none. It reaches the capabilities of its `bundle` and no others,
     all where that is empty. `task` bounds each of its tasks. `files` is the part of its parent's
     workspace that it uses, such as `drafts/`; empty where it has a workspace of its own. `home` is
@@ -95,6 +96,7 @@ class AgentRecord(Stored):
     ticks: Limit | None = later(None)
     role: Name = later("")
     prompt: Annotated[str, Meta(max_length=PROMPT_CHARACTERS)] = later("")
+    gist: Annotated[str, Meta(max_length=PROMPT_CHARACTERS)] = later("")
     behaviour: Name = later("")
     bundle: Annotated[tuple[Name, ...], Meta(max_length=BUNDLE_MOST)] = later(())
     task: TaskLimits | None = later(None)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from functions.agent.behaviours.built_in import BUILT_IN, NOTING, ON_SELF_IMPROVE
+from functions.agent.behaviours.built_in import BUILT_IN, NOTING, ON_SELF_IMPROVE, ON_TASK
 from sigil.errors import UsageError, one_line
 from sigil.protocol import is_full_name, is_name
 
@@ -26,6 +26,18 @@ PINNED_AT_FIRST: Final = ("sleep", "next-behavior", "tell")
 """What a behaviour pins that does not say what it pins; one of `NOTING` pins `NOTE` as well, and
 `on_self_improve` `PROPOSE`.
 """
+PINNED_IN_TEAMS: Final = (
+    "idle",
+    "shutdown-response",
+    "board",
+    "send-message",
+    "broadcast",
+    "read-inbox",
+    "plan-approval",
+    "write-file",
+    "read-file",
+)
+"""What `on_task` pins that does not say what it pins."""
 NOTE: Final = "note-work"
 PROPOSE: Final = "propose-change"
 REQUESTS_MOST: Final = 8
@@ -110,6 +122,8 @@ def parse_behaviour(name: str, text: str) -> Behaviour:
         pinned.append(NOTE)
     if name == ON_SELF_IMPROVE:
         pinned.append(PROPOSE)
+    if name == ON_TASK:
+        pinned = [*PINNED_IN_TEAMS]
     return Behaviour(
         name,
         prompt,

@@ -9,6 +9,7 @@ ON_WAKEUP: Final = "on_wakeup"
 ON_MESSAGE: Final = "on_msg"
 ON_SELF_IMPROVE: Final = "on_self_improve"
 ON_COMPACT_MEMORY: Final = "on_compact_memory"
+ON_TASK: Final = "on_task"
 
 BUILT_IN: Final[Mapping[str, str]] = {
     ON_WAKEUP: """\
@@ -36,6 +37,14 @@ Look through what you remember, and put it in order.
 - What was said twice, is over or contradicts something newer: correct or forget it. What is still
   open stays.
 - Say nothing about it. Note what you changed with cap_note_work, and end with cap_sleep.""",
+    ON_TASK: """\
+You work by yourself, as a member of a team. Nobody answers a question now.
+- Do the task below, or else what you were spawned for, with the tools that you have or find.
+- When it is done, answer with what came of it: that is the report, which is said in the chat that
+  wanted it, and it ends the task. Name the files that you wrote. Say plainly what you could not do.
+- When there is nothing to do, call cap_idle. You will be given the next free task by yourself.
+- Mail of the others stands between <inbox> and its end. Answer with cap_send_message only where
+  somebody needs it.""",
 }
 """What the model reads of each, by its name."""
 NOTING: Final = frozenset((ON_SELF_IMPROVE, ON_COMPACT_MEMORY))

@@ -1,6 +1,6 @@
 """Pins are the tools that a behaviour's work begins with, without a search.
 
-Five services are there for pins alone: they stand in no registry, so no search finds them, and
+Seven services are there for pins alone: they stand in no registry, so no search finds them, and
 they do nothing in a chat.
 """
 
@@ -19,6 +19,8 @@ from sigil.strict_json import canonical
 SLEEP: Final = "sleep"
 NEXT_BEHAVIOR: Final = "next-behavior"
 TELL: Final = "tell"
+IDLE: Final = "idle"
+SHUTDOWN_RESPONSE: Final = "shutdown-response"
 SELF: Final = "self"
 """The document in which an agent says who it is."""
 TELL_CHARACTERS: Final = 8_000
@@ -86,6 +88,23 @@ PINNED_ONLY: Final[Mapping[str, Offer]] = {
                 },
             },
             ("text",),
+        ),
+        _offer_service(
+            IDLE,
+            "Signal that you have no more work. Enters idle polling phase.",
+            {},
+            (),
+        ),
+        _offer_service(
+            SHUTDOWN_RESPONSE,
+            "Answer a shutdown_request of your inbox: approve it and shut down, or say why you must"
+            " go on.",
+            {
+                "request_id": {"type": "string", "minLength": 8, "maxLength": 8},
+                "approve": {"type": "boolean"},
+                "reason": {"type": "string", "maxLength": NOTE_CHARACTERS},
+            },
+            ("request_id", "approve"),
         ),
         _offer_service(
             NOTE,

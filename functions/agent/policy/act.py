@@ -30,7 +30,7 @@ ACTS: Final[Mapping[str, str]] = {
     "deploy": "make or change a capability, by its name",
 }
 """Every kind of act, and what it is."""
-UNASKED: Final = frozenset({"spawn", "subagent", "behaviour", "publish"})
+UNASKED: Final = frozenset({"subagent", "behaviour", "publish"})
 """The acts that an agent has no way to do in this version, so that nothing asks about them."""
 EVERYBODY: Final = "everybody"
 OWN_WORK, GROUPS, AGENTS = "own-work", "groups", "agents"

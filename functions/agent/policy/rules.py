@@ -45,6 +45,7 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "allow owner,member write *",
         "allow owner,member deploy *",
         "ask owner,member self *",
+        "allow owner,member spawn *",
     ),
     "careful": (
         "allow everybody call *",
@@ -61,6 +62,7 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "ask owner,member deploy *",
         "deny own-work deploy *",
         "ask owner,member self *",
+        "ask owner,member spawn *",
     ),
     "talk": (),
 }

@@ -11,7 +11,7 @@ from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
 from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE
 from functions.agent.policy.act import Act
 from functions.agent.posts import Post, ServiceAnswer, sets_off_other
-from functions.agent.services import files, growth, knowledge, schedules
+from functions.agent.services import files, growth, knowledge, schedules, team
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.own_work import go_on_with, note_work, sleep, tell
 from functions.agent.services.policy import (
@@ -54,6 +54,7 @@ SERVICES: Final[Mapping[str, Service]] = {
     SEARCH: knowledge.search,
     INGEST: knowledge.ingest,
     UPDATE: knowledge.update,
+    **team.SERVICES,
 }
 CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {
     PAYMENT: check_payment,
@@ -83,6 +84,7 @@ ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str | None]]]] = {
     SLEEP: ("schedule", _name_sleep),
     PAYMENT: ("spend", name_payee),
     PROPOSE: ("self", growth.name_target),
+    team.SPAWN: ("spawn", team.name_teammate),
     files.WRITE: ("write", files.name_path),
     files.EDIT: ("write", files.name_path),
     files.READ: ("read", files.name_path),

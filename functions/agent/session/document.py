@@ -45,6 +45,10 @@ LAST_UPDATE: Final = 10**20 - 1
 """The number of no update is larger."""
 ASLEEP: Final = "!sleep"
 """The end of a turn after which no behaviour goes on. No behaviour has this name."""
+NEXT_LEG: Final = "!leg"
+"""The end of a turn after which another one goes on with the same piece of work."""
+IDLE: Final = "!idle"
+"""The end of a turn whose teammate has nothing more to do."""
 SAFE_STOP: Final = "safe_stop"
 """How a limit ends work that it cuts short; work that can still answer sleeps."""
 LOST: Final = "lost"
@@ -118,7 +122,7 @@ class Turn(Stored):
     @property
     def is_handed_on(self) -> bool:
         """Return whether another behaviour goes on where it ended."""
-        return self.ended not in ("", ASLEEP)
+        return bool(self.ended) and self.ended not in (ASLEEP, NEXT_LEG, IDLE)
 
     @property
     def held_back(self) -> str:
@@ -247,7 +251,7 @@ class Document(Stored):
     end. `ledger` is the end of its chain in the ledger, and `runs` are the ids of its last runs.
     `handed_on`: another behaviour goes on where its last turn ended, perhaps behind others that
     wait. `edits_told`: it was told of what people changed in its workspace until then (seconds
-    since 1970).
+    since 1970). `reads_mail`: there is mail for it that its next turn reads.
     """
 
     messages: tuple[Message, ...] = ()
@@ -277,6 +281,7 @@ class Document(Stored):
     runs: tuple[str, ...] = later(())
     handed_on: bool = later(False)
     edits_told: Number = later(0.0)
+    reads_mail: bool = later(False)
 
     @property
     def chosen_model(self) -> str:

@@ -418,6 +418,16 @@ def _milliseconds(at: float) -> str:
     return f"{min(max(round(at * 1000), 0), 10**15 - 1):015d}"
 
 
+def team_member(root: str, name: str) -> Key:
+    """What changes of a teammate of the root's, by its short name: if it is at work or idle."""
+    return Key(f"member#{escape(root)}", escape(name))
+
+
+def team_request(root: str, id: str) -> Key:
+    """A request between members of the root's team: to shut down, or to approve a plan."""
+    return Key(f"team-request#{escape(root)}", escape(id))
+
+
 def proposal(root: str, id: str) -> Key:
     """A thing that the root or an agent below it wants to do, and that an owner decides on."""
     return Key(f"proposal#{escape(root)}", escape(id))
@@ -770,7 +780,8 @@ IMPERSONAL = frozenset(
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
-    " proposals-open proposal-unsettled board-counter spend hp skills skill-head skill-file".split()
+    " proposals-open proposal-unsettled board-counter spend hp skills skill-head skill-file"
+    " member team-request".split()
 )
 """The first parts of all others: policy, skills, capabilities and what is known of them, and the
 audit.
@@ -797,12 +808,12 @@ AGENT_ITEMS = (
     )
 )
 """The first parts of the partitions of several agents whose sort keys name one of them."""
-AGENT_CONTENT = frozenset("agent binding dead hook proposal proposal-unsettled".split())
+AGENT_CONTENT = frozenset("agent binding dead hook member proposal proposal-unsettled".split())
 """Those whose items tell whose they are by what is in them, or by their name below the root."""
 NOT_OF_AGENTS = PERSON_PARTITIONS | frozenset(
     "usage chain ledger spend audit audit-tip trace first-owner window tries token token-use"
     " stocked web-requests daily artifact doctor weather backup restoring token-file file-due"
-    " board board-done board-counter".split()
+    " board board-done board-counter team-request".split()
 )
 """All others: they stay when an agent is purged. Those that name it are the books of the root: its
 ledger, what its work counted for the budget, payments and deploys.

@@ -8,6 +8,7 @@ from functions.agent.behaviours.behaviour import (
     FRONT_CHARACTERS,
     NOTE,
     PINNED_AT_FIRST,
+    PINNED_IN_TEAMS,
     Behaviour,
     BehaviourLimits,
     parse_behaviour,
@@ -55,6 +56,8 @@ def test_a_built_in_one_needs_no_prompt() -> None:
         pins = (*PINNED_AT_FIRST, NOTE) if name in NOTING else PINNED_AT_FIRST
         if name == "on_self_improve":
             pins = (*pins, "propose-change")
+        if name == "on_task":
+            pins = PINNED_IN_TEAMS
         assert parse_behaviour(name, "") == Behaviour(name, prompt, pins)
         changed = parse_behaviour(name, '+++\nmodel = "small"\n+++')
         assert changed == Behaviour(name, prompt, pins, model="small")

@@ -1,0 +1,273 @@
+"""The services of a team: spawn teammates, write to them, shut them down, approve their plans.
+
+Their names and answers are those that people know from the seed of all such teams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from functions.agent.agents.record import is_name, join_name
+from functions.agent.behaviours.pins import IDLE, SHUTDOWN_RESPONSE
+from functions.agent.identity import NO_ROLE, clean_role
+from functions.agent.mailbox import Mail, Mailbox, format_mails
+from functions.agent.posts import Ending, Post, ServiceAnswer
+from functions.agent.sanitize import clean_text
+from functions.agent.services.call_context import Arguments, CallContext, read_flag, read_text
+from functions.agent.session.document import IDLE as IDLE_END
+from functions.agent.team.gist import make_gist
+from functions.agent.team.leg import OWN_MAIN
+from functions.agent.team.member import Members, require_teammate
+from functions.agent.team.report import LEAD, say_home
+from functions.agent.team.request import (
+    TeamRequest,
+    answer_request,
+    keep_request,
+    make_request_id,
+)
+from functions.agent.team.roster import format_roster
+from functions.agent.team.shutdown import request_shutdown
+from functions.agent.team.spawning import Order, spawn
+from functions.agent.team.work import mail_lead
+from functions.texts.languages import load_texts
+from sigil.errors import Refused, ToolError, UsageError, one_line
+from sigil.protocol import Json
+from sigil.storage.kv import keys
+
+SPAWN, LIST, SEND, READ = "spawn-teammate", "list-teammates", "send-message", "read-inbox"
+BROADCAST, STOP, PLAN = "broadcast", "shutdown-request", "plan-approval"
+MESSAGE: Final = "message"
+TYPES: Final = (
+    MESSAGE,
+    "broadcast",
+    "shutdown_request",
+    "shutdown_response",
+    "plan_approval",
+    "plan_approval_response",
+)
+"""What somebody may mean by a message."""
+CONTENT_CHARACTERS: Final = 8_000
+SHOWN_CHARACTERS: Final = 40
+
+
+def name_teammate(arguments: Mapping[str, Json]) -> str:
+    """Return the teammate that a call is about, as rules name it."""
+    return one_line(str(arguments.get("name") or ""), SHOWN_CHARACTERS) or "*"
+
+
+def spawn_teammate(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """Start a teammate, which works beside the chat and finds its own work after that."""
+    app = context.app
+    _require_lead(context)
+    bundle = arguments.get("bundle") or []
+    if not isinstance(bundle, list) or not all(isinstance(each, str) for each in bundle):
+        raise UsageError("EINVAL", "bundle is a list of names of capabilities")
+    order = Order(
+        name=read_text(arguments, "name"),
+        role=clean_role(read_text(arguments, "role")) or NO_ROLE,
+        prompt=context.gate.redact(read_text(arguments, "prompt")),
+        gist=context.gate.redact(make_gist(app, context.session, context.home, context.by)),
+        bundle=tuple(map(str, bundle)),
+        model=read_text(arguments, "model"),
+        home=context.home,
+        by=context.by,
+        call=context.call,
+        stay=read_flag(arguments, "stay"),
+        recall=read_flag(arguments, "recall"),
+    )
+    context.posts.take(1, to=join_name(app.root, order.name))
+    post = spawn(app, order)
+    return ServiceAnswer(f"Spawned '{order.name}' (role: {order.role})", (post,))
+
+
+def list_teammates(context: CallContext, arguments: Arguments) -> Json:
+    """Return who is on the team and what they do."""
+    app = context.app
+    return format_roster(app, app.clock.now(), load_texts("en"))
+
+
+def send_message(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """Put a message into the mailbox of a teammate or of the lead."""
+    to = read_text(arguments, "to")
+    kind = read_text(arguments, "msg_type") or MESSAGE
+    if kind not in TYPES:
+        raise UsageError(
+            "EINVAL",
+            f"Error: Invalid type '{one_line(kind, SHOWN_CHARACTERS)}'",
+            suggestion=f"one of {', '.join(TYPES)}",
+        )
+    content = _read_content(context, arguments)
+    posts = _deliver(context, to, content, kind)
+    return ServiceAnswer(f"Sent {kind} to {to}", posts)
+
+
+def broadcast(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """Put a message into the mailboxes of all teammates that are awake, and of the lead."""
+    app = context.app
+    own = app.short_name if app.is_teammate else LEAD
+    now = app.clock.now()
+    names = [
+        name
+        for name, member in Members(app.kv, app.root).scan()
+        if name != own and member.find_status(now, app.team_idle) != "shutdown"
+    ]
+    if app.is_teammate:
+        names.append(LEAD)
+    content = _read_content(context, arguments)
+    posts: list[Post] = []
+    for name in names:
+        posts += _deliver(context, name, content, "broadcast")
+    return ServiceAnswer(f"Broadcast to {len(names)} teammates", tuple(posts))
+
+
+def read_inbox(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """Return the mail that has come since the last step; it is not shown again."""
+    app = context.app
+    scope = keys.escape(app.name) if context.work else context.session
+    taken = app.sessions.open(context.session).document.taken
+    mails, _ = Mailbox(app.kv, scope).read(taken)
+    if not mails:
+        return ServiceAnswer("No new mail. What comes is shown to you before your next step.")
+    message = format_mails([mail for _, mail in mails], app.clock.now())
+    return ServiceAnswer(message.content, taken=tuple(name for name, _ in mails))
+
+
+def shutdown_request(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """Shut a teammate down: at once, or with `graceful` after it was asked."""
+    _require_lead(context)
+    name = read_text(arguments, "teammate")
+    context.posts.take(2, to=join_name(context.app.root, name))
+    made = request_shutdown(
+        context.app,
+        name,
+        by=LEAD,
+        home=context.home,
+        call=context.call,
+        graceful=read_flag(arguments, "graceful"),
+    )
+    return ServiceAnswer(f"Shutdown request {made.id} sent to '{name}'", made.posts)
+
+
+def shutdown_response(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """Answer a request to shut down; whoever approves it ends its work here."""
+    app = context.app
+    name = app.short_name
+    id = read_text(arguments, "request_id")
+    approve = read_flag(arguments, "approve")
+    reason = clean_text(read_text(arguments, "reason"))
+
+    def require(request: TeamRequest) -> None:
+        if request.kind != "shutdown" or request.to != name:
+            raise Refused("EPERM", "Error: that is no request to shut you down")
+
+    request = answer_request(app.kv, app.root, id, require, approve=approve, answer=reason)
+    said = f"request_id={id} approve={str(approve).lower()} {reason}".strip()
+    now = app.clock.now()
+    mail = Mail(f"{id}:answer", name, said, now, "shutdown_response", context.by)
+    context.posts.take(2)
+    posts = mail_lead(app, request.home, mail)
+    if approve:
+        return ServiceAnswer("Shutdown approved", posts, ending=Ending(IDLE_END))
+    return ServiceAnswer("Shutdown rejected", posts)
+
+
+def plan_approval(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """Submit a plan to the lead, or let the lead answer one."""
+    app = context.app
+    now = app.clock.now()
+    if app.is_teammate:
+        name = app.short_name
+        plan = clean_text(read_text(arguments, "plan"))
+        if not plan:
+            raise UsageError("EINVAL", "plan: there is no plan to approve")
+        id = make_request_id(context.call)
+        home = context.home or (app.record.home if app.record else "")
+        request = TeamRequest("plan", name, LEAD, now, plan, home=home)
+        keep_request(app.kv, app.root, id, request)
+        text = f"request_id={id}: {plan}"
+        posts = mail_lead(app, home, Mail(context.call, name, text, now, "plan_approval"))
+        texts = load_texts("en")
+        posts += say_home(app.root, home, texts.team_plan.format(name=name, id=id, text=plan), name)
+        context.posts.take(len(posts))
+        return ServiceAnswer(f"Plan submitted (request_id={id}). Waiting for approval.", posts)
+    _require_lead(context)
+    id = read_text(arguments, "request_id")
+    approve = read_flag(arguments, "approve")
+    feedback = clean_text(read_text(arguments, "feedback"))
+
+    def require(found: TeamRequest) -> None:
+        if found.kind != "plan":
+            raise Refused("EPERM", "Error: that is no plan")
+
+    answered = answer_request(app.kv, app.root, id, require, approve=approve, answer=feedback)
+    is_approved = answered.state == "approved"
+    text = f"request_id={id} approve={str(is_approved).lower()} {feedback}".strip()
+    posts = _deliver(context, answered.sender, text, "plan_approval_response")
+    word = "approved" if is_approved else "rejected"
+    return ServiceAnswer(f"Plan {word} for '{answered.sender}'", posts)
+
+
+def idle(context: CallContext, arguments: Arguments) -> ServiceAnswer:
+    """End a teammate's piece of work, so that it looks for another one."""
+    if not (context.app.is_teammate and context.work):
+        return ServiceAnswer("Lead does not idle.")
+    return ServiceAnswer("Entering idle phase. Will poll for new tasks.", ending=Ending(IDLE_END))
+
+
+def _deliver(context: CallContext, to: str, content: str, kind: str) -> tuple[Post, ...]:
+    """Put a message into a mailbox, and return what wakes whoever reads it."""
+    app = context.app
+    sender = app.short_name if app.is_teammate else LEAD
+    now = app.clock.now()
+    mail = Mail(f"{context.call}:{to}", sender, content, now, kind, context.by)
+    if to in (LEAD, app.root) and app.is_teammate:
+        home = context.home or (app.record.home if app.record else "")
+        context.gate.require("mail", app.root)
+        context.posts.take(1)
+        return mail_lead(app, home, mail)
+    if not is_name(to) or to == sender:
+        require_teammate(None, one_line(to, SHOWN_CHARACTERS))
+    member = require_teammate(Members(app.kv, app.root).read(to), to)
+    if member.find_status(now, app.team_idle) == "shutdown":
+        raise ToolError(
+            "ENOENT",
+            f"Error: '{to}' has shut down, and reads nothing",
+            suggestion="spawn it again with spawn-teammate",
+        )
+    full = join_name(app.root, to)
+    context.gate.require("mail", full)
+    context.posts.take(1, to=full)
+    Mailbox(app.kv, keys.escape(full)).deliver(mail)
+    return (Post("mail", full, OWN_MAIN, data={"home": context.home, "from": to}),)
+
+
+def _read_content(context: CallContext, arguments: Arguments) -> str:
+    content = clean_text(read_text(arguments, "content"))[:CONTENT_CHARACTERS]
+    if not content:
+        raise UsageError("EINVAL", "content: there is nothing to send")
+    return context.gate.redact(content)
+
+
+def _require_lead(context: CallContext) -> None:
+    """Raise `Refused` EPERM unless the root's own chat asks, which leads the team."""
+    if not context.app.is_root:
+        raise Refused(
+            "EPERM",
+            "Error: only the lead of a team does this",
+            suggestion="write to the lead with send-message",
+        )
+
+
+SERVICES: Final = {
+    SPAWN: spawn_teammate,
+    LIST: list_teammates,
+    SEND: send_message,
+    READ: read_inbox,
+    BROADCAST: broadcast,
+    STOP: shutdown_request,
+    SHUTDOWN_RESPONSE: shutdown_response,
+    PLAN: plan_approval,
+    IDLE: idle,
+}
+"""The services, by their names."""

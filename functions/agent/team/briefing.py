@@ -1,0 +1,56 @@
+"""The briefing of a leg says what the piece of work is and how far it has come.
+
+Each leg has one, so whatever a compaction took away, the next request has what a teammate needs.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from functions.agent.sanitize import clean_text, delimit_text
+from functions.agent.team.leg import LEGS_MOST, Leg
+from functions.agent.team.task import Task
+
+ASSIGNMENT: Final = "ASSIGNMENT"
+"""The name of the delimiters around what a teammate was spawned for."""
+TASK: Final = "TASK"
+PROGRESS: Final = "PROGRESS"
+GIST: Final = "CHAT"
+"""The name of the delimiters around what was said in the chat that the work comes from."""
+CLAIMED: Final = "Claimed task #{number}. Working on it."
+TEXT_CHARACTERS: Final = 8_000
+COMMENTS_MOST: Final = 5
+
+
+def describe_claim(task: Task) -> str:
+    """Return the words by which a task that a teammate has claimed enters its history; nothing in
+    the task can close them.
+    """
+    text = task.subject
+    if task.description:
+        text = f"{text}\n{task.description}"
+    text = clean_text(text).replace("<", "&lt;")
+    return f"<auto-claimed>Task #{task.id}: {text}</auto-claimed>"
+
+
+def describe_assignment(leg: Leg, prompt: str, gist: str, task: Task | None) -> str:
+    """Return what stands in a leg's briefing below its behaviour."""
+    parts = []
+    if prompt:
+        parts.append(delimit_text(ASSIGNMENT, clean_text(prompt)))
+    if gist:
+        parts.append(delimit_text(GIST, clean_text(gist)))
+    if task:
+        parts.append(delimit_text(TASK, _describe_task(task)))
+    if leg.progress:
+        done = f"This is leg {leg.number} of at most {LEGS_MOST} for it. Before:\n{leg.progress}"
+        parts.append(delimit_text(PROGRESS, clean_text(done)))
+    return "\n".join(parts)
+
+
+def _describe_task(task: Task) -> str:
+    lines = [f"Task #{task.id}: {task.subject}"]
+    if task.description:
+        lines.append(task.description)
+    lines += [f"{comment.by}: {comment.text}" for comment in task.comments[-COMMENTS_MOST:]]
+    return clean_text("\n".join(lines))[:TEXT_CHARACTERS]

@@ -1,0 +1,103 @@
+"""A piece of work that is longer than a turn is done in legs: each is a turn of its own, and begins
+with a briefing of what the work is and how far it has come.
+
+The event of a leg carries what the next one needs. A piece of work that takes too many legs is
+stuck.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from functions.agent.behaviours.chain import read_count
+from functions.agent.messages import Message
+from functions.agent.posts import LOOK, Post
+from functions.agent.sanitize import clean_text
+from functions.agent.session.document import Turn
+from functions.events import OWN, Event
+from sigil.errors import one_line
+from sigil.protocol import Json, capability_of
+
+OWN_MAIN: Final = f"{OWN}:main"
+"""The session in which a teammate works."""
+LEG: Final = "leg"
+"""The field with the number of the leg, from 1."""
+TASK: Final = "board_task"
+"""The field with the number of the task of the board."""
+GENERATION: Final = "generation"
+"""The field with which one of a name an event is for."""
+PROGRESS: Final = "progress"
+"""The field with what was done so far, a line for each leg."""
+SHUTDOWN: Final = "shutdown"
+"""The field with the request to shut down that an event carries out."""
+LEGS_MOST: Final = 9
+PROGRESS_CHARACTERS: Final = 2_000
+SAID_CHARACTERS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One leg of a piece of work: its `number`, the `task` of the board that it works on (0 for
+    none), and what was done in the legs before.
+    """
+
+    number: int = 0
+    task: int = 0
+    progress: str = ""
+
+    @property
+    def is_last(self) -> bool:
+        """Return whether no other leg may follow."""
+        return self.number >= LEGS_MOST
+
+
+def read_leg(event: Event) -> Leg:
+    """Return which leg an event begins; its number is 0 for an event that begins none."""
+    progress = event.data.get(PROGRESS)
+    return Leg(
+        read_count(event, LEG),
+        read_count(event, TASK),
+        progress if isinstance(progress, str) else "",
+    )
+
+
+def is_look(event: Event) -> bool:
+    """Return whether an event only lets a teammate look for work."""
+    return event.kind == "task" and event.data.get(LOOK) is True
+
+
+def make_look(agent: str, *, generation: int = 0) -> Post:
+    """Return the post by which a teammate looks for work."""
+    data: dict[str, Json] = {LOOK: True}
+    if generation:
+        data[GENERATION] = generation
+    return Post("task", agent, OWN_MAIN, task=LOOK, data=data)
+
+
+def make_next_leg(turn: Turn, messages: tuple[Message, ...]) -> Post:
+    """Return the post of the leg that follows a turn's, whose history are these `messages`."""
+    event = turn.event
+    leg = read_leg(event)
+    line = f"leg {leg.number}: {describe_progress(turn, messages)}"
+    progress = f"{leg.progress}\n{line}".strip()[-PROGRESS_CHARACTERS:]
+    data: Mapping[str, Json] = {**event.data, LEG: leg.number + 1, PROGRESS: progress}
+    return Post("task", event.agent, event.session, event.text, turn.task, data)
+
+
+def describe_progress(turn: Turn, messages: tuple[Message, ...]) -> str:
+    """Return in one line what a turn has done: which tools it called how often, and what it said
+    last.
+    """
+    names = Counter(capability_of(name) or name for name in turn.tools)
+    called = ", ".join(
+        name if count == 1 else f"{name} {count} times" for name, count in names.items()
+    )
+    own = (each for each in reversed(messages) if each.seq >= turn.first)
+    said = next((each.content for each in own if each.role == "assistant" and each.content), "")
+    parts = [f"called {called}" if called else "called nothing"]
+    if said:
+        parts.append(f"said: {one_line(clean_text(said), SAID_CHARACTERS)}")
+    return "; ".join(parts)

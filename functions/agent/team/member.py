@@ -1,0 +1,125 @@
+"""A member of a team is at work, idle or shut down.
+
+What changes of a teammate is an item of its own beside its record, so that the agent is not made
+anew whenever it begins or ends something. An idle teammate costs nothing: it shuts down by being
+read, `idle_seconds` after it became idle, and no event has to come for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal, TypeVar
+
+from msgspec import Meta
+
+from sigil.errors import UsageError
+from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.update import scan_all, update
+from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps
+
+Status = Literal["working", "idle", "shutdown"]
+TROUBLE_CHARACTERS: Final = 300
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Member(Stored):
+    """What changes of a teammate.
+
+    `since` is when it came to its `status` (seconds since 1970). `generation` counts how often one
+    of this name was spawned: what was meant for an earlier one does not concern it. `task` is the
+    number of the task of the board that it works on, 0 for none. One that `stay`s is idle for as
+    long as it takes, and one with `recall` comes back when there is work for it. `trouble` says why
+    its last piece of work came to nothing. `call` is the call that spawned it. `stopping` is the
+    request to shut down that it obeys before anything else. `role` is the one of its record, by
+    which it may take tasks.
+    """
+
+    status: Status
+    since: Annotated[float, Meta(ge=0, lt=1e11)]
+    generation: int = 1
+    task: int = 0
+    stay: bool = False
+    recall: bool = False
+    trouble: str = ""
+    call: str = ""
+    stopping: str = ""
+    role: str = ""
+
+    def find_status(self, now: float, idle_seconds: float) -> Status:
+        """Return its status at a time. One that is idle shuts down after `idle_seconds`, with 0
+        never.
+        """
+        waits = self.stay or idle_seconds <= 0
+        if self.status == "idle" and not waits and now > self.since + idle_seconds:
+            return "shutdown"
+        return self.status
+
+
+_MEMBER: Final = Shape[Member](Member, required=("status", "since"))
+
+
+class Members:
+    """The members of the team of one root."""
+
+    def __init__(self, kv: KV, root: str) -> None:
+        self._kv = kv
+        self._root = root
+
+    def read(self, name: str) -> Member | None:
+        """Return what changes of a teammate; None where nobody of this name was spawned."""
+        item = self._kv.get(keys.team_member(self._root, name))
+        return read_member(item, name) if item else None
+
+    def scan(self) -> Iterator[tuple[str, Member]]:
+        """Yield the names of all teammates and what changes of them, but for what is damaged."""
+        for sort, item in scan_all(self._kv, keys.team_member(self._root, "").partition):
+            try:
+                yield keys.unescape(sort), _MEMBER.read(item.value)
+            except (ValueError, NewerFormat):
+                continue
+
+    def change(self, name: str, decide: Callable[[Member | None], tuple[Member | None, _T]]) -> _T:
+        """Change a teammate by compare-and-set; `decide` returns what becomes of it, None for no
+        change, and the answer.
+        """
+        key = keys.team_member(self._root, name)
+
+        def decide_value(value: bytes | None) -> tuple[bytes | None, _T]:
+            found = read_member(Item(value, ""), name) if value is not None else None
+            changed, answer = decide(found)
+            return (dumps(changed) if changed else None), answer
+
+        return update(self._kv, key, decide_value)
+
+    def remove(self, name: str) -> None:
+        """Forget what changes of a teammate."""
+        self._kv.delete(keys.team_member(self._root, name))
+
+
+def list_member_keys(agent: str, *, own_work: bool) -> list[Key]:
+    """Return the key of what changes of an agent below a root; none for its chats or for a root."""
+    root = keys.root_of(agent)
+    if agent == root or not own_work:
+        return []
+    return [keys.team_member(root, agent.removeprefix(f"{root}."))]
+
+
+def read_member(item: Item, name: str) -> Member:
+    """Return the member in an item; `BackendError` EDAMAGED when it cannot be read."""
+    try:
+        return _MEMBER.read(item.value)
+    except ValueError:
+        raise damaged(f"what is known of the teammate {name} cannot be read", source=name) from None
+
+
+def require_teammate(found: Member | None, name: str) -> Member:
+    """Return a member; `UsageError` ENOENT when there is none of this name."""
+    if found is None:
+        raise UsageError(
+            "ENOENT",
+            f"Error: there is no teammate '{name}'",
+            suggestion="list-teammates names them; spawn-teammate starts one",
+        )
+    return found

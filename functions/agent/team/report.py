@@ -1,0 +1,54 @@
+"""A report says in the chat that asked for a piece of work what came of it, without a model."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from functions.agent.posts import Post
+from functions.agent.team.task import Task
+from functions.texts.en import Texts
+from sigil.errors import ToolError
+from sigil.protocol import Json
+from sigil.storage.kv import keys
+
+SHOWN_CHARACTERS: Final = 3_000
+LEAD: Final = "lead"
+"""The name by which a team calls its root."""
+
+
+def report_task(task: Task, root: str, texts: Texts) -> tuple[Post, ...]:
+    """Return the line in which a task's chat hears that it is done, stuck or dropped, with its
+    files; nothing for a task of no chat, and for one that is still open.
+    """
+    patterns = {
+        "completed": texts.task_done if task.owner else texts.task_done_by_nobody,
+        "stuck": texts.task_stuck,
+        "dropped": texts.task_dropped,
+    }
+    pattern = patterns.get(task.status, "")
+    if not pattern:
+        return ()
+    said = task.report if task.status == "completed" else task.why or task.report
+    text = pattern.format(
+        id=task.id,
+        subject=task.subject,
+        owner=task.owner,
+        text=said[:SHOWN_CHARACTERS] or task.subject,
+    )
+    if task.files:
+        text = f"{text}\n{texts.task_files.format(files=', '.join(task.files))}"
+    return say_home(root, task.home, text, task.owner or f"task #{task.id}")
+
+
+def say_home(root: str, home: str, text: str, origin: str) -> tuple[Post, ...]:
+    """Return the post that says a text in a chat of the root; nothing where there is no chat.
+
+    `origin` is who or what it came from.
+    """
+    if not home or not text:
+        return ()
+    data: dict[str, Json] = {"from": origin}
+    try:
+        return (Post("say", keys.root_of(root), home, text, data=data),)
+    except ToolError:  # no service names such a chat, and a turn has to end all the same
+        return ()

@@ -1,0 +1,152 @@
+"""Spawning a teammate writes its record and what changes of it, and sets it to work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from functions.agent.agents.lifecycle import require_room
+from functions.agent.agents.record import (
+    PROMPT_CHARACTERS,
+    RECORD,
+    AgentRecord,
+    join_name,
+    make_record,
+    require_name,
+)
+from functions.agent.app import App
+from functions.agent.posts import Post
+from functions.agent.team.leg import GENERATION, LEG, OWN_MAIN
+from functions.agent.team.member import Member, Members
+from sigil.errors import ToolError, UsageError
+from sigil.protocol import Json, is_full_name
+from sigil.protocol import is_name as is_capability
+from sigil.storage.kv import keys
+from sigil.storage.kv.update import update
+from sigil.storage.stored import dumps
+
+BUNDLE_MOST: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A teammate that somebody wants: its name, role and prompt, the gist of the chat, and the
+    capabilities that it begins with.
+
+    `model` is another one of the same endpoint, empty for that of the settings. `home` is the chat
+    that hears of its work, `by` the person on whose behalf it works, and `call` what spawns it, the
+    same when it is done again. For `stay` and `recall` see `Member`.
+    """
+
+    name: str
+    role: str
+    prompt: str
+    gist: str = ""
+    bundle: tuple[str, ...] = ()
+    model: str = ""
+    home: str = ""
+    by: str = ""
+    call: str = ""
+    stay: bool = False
+    recall: bool = False
+
+
+def spawn(app: App, order: Order) -> Post:
+    """Start a teammate of the app's root, and return the post that sets it to work.
+
+    `ToolError` EBUSY for one that is at work, `UsageError` for a name that none can have or that
+    belongs to another kind of agent. The same call again finds what it has written.
+    """
+    root = app.root
+    name = order.name
+    _require_order(root, order)
+    now = app.clock.now()
+    require_room(app.kv, root, name, app.agents_most)
+
+    def take(member: Member | None) -> tuple[Member | None, Member]:
+        if member and member.call == order.call:
+            return None, member
+        if member and member.find_status(now, app.team_idle) == "working":
+            raise ToolError(
+                "EEXIST",
+                f"Error: '{name}' is currently working",
+                suggestion="wait until it is idle, or end its work with shutdown-request",
+            )
+        made = Member(
+            "working",
+            now,
+            (member.generation if member else 0) + 1,
+            stay=order.stay,
+            recall=order.recall,
+            call=order.call,
+            role=order.role,
+        )
+        return made, made
+
+    _require_free(app, name)
+    member = Members(app.kv, app.root).change(name, take)
+    _write_record(app, order, member, now)
+    data: dict[str, Json] = {
+        LEG: 1,
+        GENERATION: member.generation,
+        "home": order.home,
+        "from": name,
+    }
+    task = f"spawn:{name}:{member.generation}"
+    return Post("task", join_name(root, name), OWN_MAIN, order.prompt, task, data)
+
+
+def _require_order(root: str, order: Order) -> None:
+    require_name(root, order.name)
+    if order.name == "lead":
+        raise UsageError("EINVAL", "lead is the name of whoever leads the team")
+    if not order.prompt:
+        raise UsageError("EINVAL", "prompt: say what the teammate is to do")
+    if len(order.prompt) > PROMPT_CHARACTERS:
+        raise ToolError("ETOOBIG", f"a prompt has at most {PROMPT_CHARACTERS:,} characters")
+    if len(order.bundle) > BUNDLE_MOST:
+        raise UsageError("EINVAL", f"bundle: at most {BUNDLE_MOST} capabilities")
+    for each in order.bundle:
+        if not (is_capability(each) or is_full_name(each)):
+            raise UsageError("EINVAL", f"bundle: {each!r} is no name of a capability")
+
+
+def _require_free(app: App, name: str) -> None:
+    """Raise `UsageError` EEXIST when the name is that of an agent that is no teammate."""
+    item = app.kv.get(keys.agent_record(app.root, name))
+    if item is not None and RECORD.read(item.value).kind != "teammate":
+        raise UsageError(
+            "EEXIST",
+            f"Error: '{name}' is an agent of its own, and no teammate",
+            suggestion="take another name",
+        )
+
+
+def _write_record(app: App, order: Order, member: Member, now: float) -> None:
+    fields: dict[str, object] = {
+        "kind": "teammate",
+        "state": "enabled",
+        "since": now,
+        "by": order.by[:80],
+        "model": order.model,
+        "role": order.role,
+        "prompt": order.prompt,
+        "gist": order.gist[:PROMPT_CHARACTERS],
+        "bundle": order.bundle,
+        "home": order.home,
+        "generation": member.generation,
+        "changed": now,
+        "temporary": True,
+    }
+    wanted = make_record(fields)
+
+    def decide(value: bytes | None) -> tuple[bytes | None, AgentRecord]:
+        if value is None:
+            return dumps(wanted), wanted
+        known = RECORD.read(value)
+        if known.generation == wanted.generation and known.state == "enabled":
+            return None, known
+        kept = replace(wanted, tokens=known.tokens, ticks=known.ticks)
+        return dumps(kept), kept
+
+    update(app.kv, keys.agent_record(app.root, order.name), decide)

@@ -1,0 +1,134 @@
+"""Work wakes whoever may do it: nobody looks again and again whether there is any.
+
+Whoever adds, ends or releases a task writes that first, and looks for idle teammates then. A
+teammate that becomes idle writes that first, and looks for work then. So one of the two always sees
+the other. The minute's tick does the same once more, for what a crash has lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from functions.agent.agents.record import join_name
+from functions.agent.posts import Post, make_post_id
+from functions.agent.team.board import Board
+from functions.agent.team.leg import make_look
+from functions.agent.team.member import Member, Members
+from functions.events import Event, Sender, order_of
+from sigil.storage.kv import KV
+
+NOBODY_AWAKE: Final = "nobody is awake: spawn one"
+"""What whoever adds work is told when nobody does it until a teammate is spawned."""
+SETTLED_SECONDS: Final = 30.0
+"""A task is released so many seconds after its owner was last seen to work on something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waking:
+    """What wakes the teammates that may do the work there is: their `posts`, and whether anybody of
+    the team is at work or idle at all.
+    """
+
+    posts: tuple[Post, ...] = ()
+    is_anybody_awake: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The short names of those who are woken."""
+        return [post.agent.rpartition(".")[2] for post in self.posts]
+
+
+def wake_members(kv: KV, root: str, now: float, idle_seconds: float, *, but: str = "") -> Waking:
+    """Return the posts for as many idle teammates as there are tasks that they may take, and bring
+    back those that wait to be recalled, where nobody else can take one.
+
+    `but` is the short name of a teammate that looks for itself.
+    """
+    members = Members(kv, root)
+    found = list(members.scan())
+    awake = {name: each.find_status(now, idle_seconds) for name, each in found}
+    candidates = [
+        (name, each)
+        for name, each in found
+        if name != but and (awake[name] == "idle" or (awake[name] == "shutdown" and each.recall))
+    ]
+    # who is idle goes first, and of those who has waited longest
+    candidates.sort(key=lambda pair: (awake[pair[0]] != "idle", pair[1].since, pair[0]))
+    is_anybody_awake = any(status != "shutdown" for status in awake.values())
+    posts: list[Post] = []
+    if candidates:
+        board = Board(kv, root, lambda: now)
+        taken: set[int] = set()
+        for name, member in candidates:
+            open_to = [
+                head for head in board.list_claimable(name, member.role) if head.id not in taken
+            ]
+            if not open_to:
+                continue
+            taken.add(open_to[0].id)
+            if awake[name] == "shutdown" and not _recall(members, name, now):
+                continue
+            is_anybody_awake = True
+            posts.append(make_look(join_name(root, name), generation=member.generation))
+    return Waking(tuple(posts), is_anybody_awake)
+
+
+def make_look_events(posts: tuple[Post, ...], by: str, now: float, cause: str) -> list[Event]:
+    """Return the events of posts that no turn makes; `cause` names what makes them, such as a
+    command, and the same one makes the same events. `by` is the person on whose behalf it is.
+    """
+    return [
+        Event(
+            id=make_post_id(post.kind, cause, f"look:{number}"),
+            kind=post.kind,
+            agent=post.agent,
+            session=post.session,
+            sender=Sender("runtime:team"),
+            text=post.text,
+            at=now,
+            order=order_of(now, number),
+            private=True,
+            by=by,
+            task=post.task,
+            data=post.data,
+        )
+        for number, post in enumerate(posts)
+    ]
+
+
+def tick_team(kv: KV, put: Callable[[Event], None], root: str, now: float, idle: float) -> int:
+    """Release the tasks whose owner works on nothing, and wake whoever may do what there is; return
+    how many were woken.
+    """
+    found = dict(Members(kv, root).scan())
+    if not found:
+        return 0
+    board = Board(kv, root, lambda: now)
+    heads = board.list_heads()
+    if not heads:
+        return 0
+    for head in heads:
+        member = found.get(head.owner)
+        if head.status != "in_progress" or member is None:
+            continue
+        if member.status == "working" and member.task == head.id:
+            continue
+        if head.claim and now - max(member.since, head.claim.at) > SETTLED_SECONDS:
+            board.release(head.id, "its owner works on nothing", claim=head.claim.number)
+    waking = wake_members(kv, root, now, idle)
+    for event in make_look_events(waking.posts, "", now, f"tick:{root}:{int(now // 60)}"):
+        put(event)
+    return len(waking.posts)
+
+
+def _recall(members: Members, name: str, now: float) -> bool:
+    """Bring a teammate back that has shut down, and return whether it did."""
+
+    def decide(member: Member | None) -> tuple[Member | None, bool]:
+        if member is None or not member.recall:
+            return None, False
+        return replace(member, status="idle", since=now, task=0), True
+
+    return members.change(name, decide)

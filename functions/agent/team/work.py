@@ -1,0 +1,322 @@
+"""The work of a teammate: it is at work until it has nothing more to do, is idle then, and looks
+for what there is.
+
+What it looks at are mail first and then the task board. Each end of a leg comes here, however the
+turn ended, so that no task is left behind by whoever had it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from functions.agent.app import App
+from functions.agent.language import choose_texts_for
+from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.posts import Post, report_home, stamp_posts
+from functions.agent.sanitize import clean_text
+from functions.agent.session.document import IDLE, NEXT_LEG, Document, Turn
+from functions.agent.team.board import Board, Claimer
+from functions.agent.team.briefing import describe_claim
+from functions.agent.team.leg import (
+    GENERATION,
+    LEG,
+    OWN_MAIN,
+    SHUTDOWN,
+    TASK,
+    is_look,
+    make_look,
+    make_next_leg,
+    read_leg,
+)
+from functions.agent.team.member import TROUBLE_CHARACTERS, Member, Members
+from functions.agent.team.report import report_task, say_home
+from functions.agent.team.request import answer_request, find_request
+from functions.agent.team.task import Task
+from functions.agent.team.waking import wake_members
+from functions.events import Event, Sender, order_of
+from functions.texts.en import Texts
+from sigil.errors import Refused, UsageError, one_line
+from sigil.protocol import Json
+from sigil.storage.kv import keys
+
+STEP: Final = "team"
+"""The step of a turn that only settles something of the team, without a request to the model."""
+QUIET: Final = "quiet"
+"""The field of a mail's data by which it waits for the next turn of its chat."""
+CLAIM: Final = "claim"
+"""The field with the number of the claim of the task."""
+STUCK: Final = "stuck"
+"""How a limit of a piece of work ends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An event that needs no request to the model: why, and what it sets off."""
+
+    why: str
+    posts: tuple[Event, ...] = ()
+
+
+def settle_order(event: Event, app: App, member: Member | None, turn: Turn) -> Settled | None:
+    """Return what becomes of an event for a teammate that shuts down, has shut down, or is another
+    one by now; None for all others.
+    """
+    if not app.is_teammate or not event.is_own_work or event.kind not in ("task", "mail"):
+        return None
+    if member is None:
+        return Settled("nobody of this name was spawned")
+    wanted = event.data.get(GENERATION)
+    if isinstance(wanted, int) and wanted != member.generation:
+        return Settled("it was for an earlier one of this name")
+    request = event.data.get(SHUTDOWN)
+    if member.stopping or isinstance(request, str):
+        return _shut_down(event, app, member.stopping or str(request), turn)
+    if member.find_status(event.at, app.team_idle) == "shutdown":
+        return Settled("it has shut down")
+    return None
+
+
+def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Settled | None:
+    """Return what becomes of an event by which a teammate looks for work; None for all others.
+
+    Mail comes first, then the board. What it finds is another event, so that its turn is one for
+    whoever wanted the work.
+    """
+    if member is None or not app.is_teammate or not is_look(event):
+        return None
+    now = app.clock.now()
+    board = Board(app.kv, app.root, app.clock.now)
+    name = app.short_name
+    own = [
+        head for head in board.list_heads() if head.status == "in_progress" and head.owner == name
+    ]
+    if not own:
+        if member.status == "working":
+            return Settled("it is at work")
+        mails, _ = Mailbox(app.kv, keys.escape(app.name)).read()
+        if mails:
+            post = Post("mail", app.name, OWN_MAIN)
+            return Settled("it has mail", stamp_posts([post], event, "look", now, turn.posted))
+    claimer = Claimer(
+        member=name,
+        role=member.role,
+        generation=member.generation,
+        source="auto",
+        key=event.id,
+    )
+    task = board.find(own[0].id) if own else board.claim_next(claimer)
+    if task is None or task.claim is None:
+        return Settled("there is no work for it")
+    _set_working(app, member, task.id)
+    return Settled(f"it has claimed task #{task.id}", (make_first_leg(task, member, app, event),))
+
+
+def make_first_leg(task: Task, member: Member, app: App, cause: Event) -> Event:
+    """Return the event with which a teammate begins to work on a task that it has claimed.
+
+    Its id is that of the claim, so whoever puts it again puts the same one. It is on behalf of
+    whoever wanted the task.
+    """
+    assert task.claim is not None, "it works on what it has claimed"
+    now = app.clock.now()
+    data: dict[str, Json] = {
+        LEG: 1,
+        TASK: task.id,
+        CLAIM: task.claim.number,
+        GENERATION: member.generation,
+        "home": task.home or (app.record.home if app.record else ""),
+        "from": app.short_name,
+    }
+    return Event(
+        id=f"task:{app.name}:{task.id}:{task.claim.number}",
+        kind="task",
+        agent=app.name,
+        session=OWN_MAIN,
+        sender=Sender(f"agent:{app.name}"),
+        text=describe_claim(task),
+        at=now,
+        order=order_of(now, 0),
+        private=True,
+        language=cause.language,
+        cause=cause.id,
+        root=cause.root or cause.id,
+        hops=cause.hops,
+        by=task.by or cause.behalf,
+        task=f"task:{task.id}:{task.claim.number}",
+        data=data,
+    )
+
+
+def begin_work(event: Event, app: App, member: Member | None) -> None:
+    """Write down that a teammate is at work on what an event brings."""
+    if member is not None and app.is_teammate and event.is_own_work:
+        task = read_leg(event).task
+        if member.status != "working" or member.task != task:
+            _set_working(app, member, task)
+
+
+def end_leg(turn: Turn, app: App, document: Document, text: str) -> tuple[Event, ...]:
+    """Return what the end of a turn of the agent's own work sets off: the next leg, the report, and
+    the look for other work. `text` is what it has to say.
+
+    Done again after a crash, it finds what it has written and sets off the same.
+    """
+    event = turn.event
+    now = app.clock.now()
+    if turn.count_steps(STEP) or is_look(event):
+        return ()
+    if turn.ended == NEXT_LEG and not read_leg(event).is_last:
+        post = make_next_leg(turn, document.messages)
+        return stamp_posts([post], event, LEG, now, turn.posted)
+    if not app.is_teammate:
+        if turn.ended == NEXT_LEG and not text:
+            text = choose_texts_for(event, document).own_reasons["loop"]
+        return report_home(event, text, now) if text else ()
+    return _end_work(turn, app, document, text)
+
+
+def _end_work(turn: Turn, app: App, document: Document, text: str) -> tuple[Event, ...]:
+    event = turn.event
+    now = app.clock.now()
+    name = app.short_name
+    texts = choose_texts_for(event, document)
+    outcome = _find_outcome(turn, document)
+    number = read_leg(event).task
+    home = str(event.data.get("home") or (app.record.home if app.record else ""))
+    posts: list[Post] = []
+    if number:
+        posts += _end_task(turn, app, outcome, text, texts)
+    elif outcome == "stuck":
+        why = texts.team_too_long
+        posts += say_home(app.root, home, texts.team_stuck.format(name=name, why=why), name)
+    elif text:
+        posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
+    trouble = "" if outcome in ("done", "idle") else one_line(text or outcome, TROUBLE_CHARACTERS)
+
+    def become_idle(member: Member | None) -> tuple[Member | None, int]:
+        wanted = event.data.get(GENERATION)
+        if member is None or member.status == "shutdown":
+            return None, 0
+        if isinstance(wanted, int) and wanted != member.generation:
+            return None, 0
+        idle = replace(member, status="idle", since=now, task=0, trouble=trouble)
+        return idle, member.generation
+
+    generation = Members(app.kv, app.root).change(name, become_idle)
+    if number:
+        posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
+    if generation and outcome in ("done", "idle", "stuck", "failed"):
+        posts.append(make_look(app.name, generation=generation))
+    return stamp_posts(posts, event, "end", now, turn.posted)
+
+
+def _end_task(turn: Turn, app: App, outcome: str, text: str, texts: Texts) -> tuple[Post, ...]:
+    """Bring a task to the end that its leg had, and return what its chat hears of it."""
+    event = turn.event
+    board = Board(app.kv, app.root, app.clock.now)
+    name = app.short_name
+    number = read_leg(event).task
+    is_closed = outcome == "closed"
+    claim = event.data.get(CLAIM)
+    claim = claim if isinstance(claim, int) else 0
+    task = board.find(number)
+    if task is None or task.claim is None or task.claim.number != claim or task.owner != name:
+        # it was ended by a call, or taken away from it
+        return ()
+    try:
+        if outcome == "done":
+            changed = board.complete(number, text, owner=name)
+        elif outcome == "stuck":
+            why = texts.team_too_long
+            changed = board.mark_stuck(number, why, report=text, claim=claim, owner=name)
+        else:
+            why = one_line(text, TROUBLE_CHARACTERS) or f"{name} went on without it"
+            # a stop and a halt are no fault of the task
+            failed = not (turn.count_steps("stop") or is_closed)
+            changed = board.release(number, why, claim=claim, failed=failed)
+    except (UsageError, Refused):  # somebody else was faster
+        return ()
+    return report_task(changed.task, app.root, texts)
+
+
+def _find_outcome(turn: Turn, document: Document) -> str:
+    """Return how a turn ended: `done`, `idle`, `stuck`, `failed` by the model, `closed` because the
+    session may not go on, or `ended` by a limit or a person.
+    """
+    stuck = any(step.get("kind") == "limit" and step.get("end") == STUCK for step in turn.trace)
+    if not turn.count_steps("request"):
+        return "closed"
+    if document.safety.reason == "loop" or stuck or turn.ended == NEXT_LEG:
+        return "stuck"
+    if turn.ended == IDLE:
+        return "idle"
+    if document.safety.reason:
+        return "closed"
+    if turn.count_steps("stop") or turn.is_cut_short:
+        return "ended"
+    if turn.failed:
+        return "failed"
+    return "done" if turn.answered else "ended"
+
+
+def _set_working(app: App, member: Member, task: int) -> None:
+    now = app.clock.now()
+
+    def decide(found: Member | None) -> tuple[Member | None, None]:
+        if found is None or found.generation != member.generation:
+            return None, None
+        return replace(found, status="working", since=now, task=task, trouble=""), None
+
+    Members(app.kv, app.root).change(app.short_name, decide)
+
+
+def _shut_down(event: Event, app: App, id: str, turn: Turn) -> Settled:
+    """Shut a teammate down, as a request says, unless it has rejected that: its tasks are released,
+    and its team hears of it.
+    """
+    name = app.short_name
+    request = find_request(app.kv, app.root, id)
+    if request and request.state == "rejected":
+        return Settled("it goes on")
+    now = app.clock.now()
+    board = Board(app.kv, app.root, app.clock.now)
+    for head in board.list_heads():
+        if head.owner == name and head.claim:
+            board.release(head.id, f"{name} was shut down", claim=head.claim.number)
+
+    def decide(member: Member | None) -> tuple[Member | None, bool]:
+        if member is None or member.status == "shutdown":
+            return None, False
+        return replace(member, status="shutdown", since=now, task=0, stopping=""), True
+
+    Members(app.kv, app.root).change(name, decide)
+    posts: list[Post] = []
+    if request:
+        answer_request(app.kv, app.root, id, lambda _: None, approve=True)
+        texts = choose_texts_for(event)
+        posts += mail_lead(
+            app,
+            request.home,
+            Mail(f"{id}:response", name, f"request_id={id} approve=true", now, "shutdown_response"),
+        )
+        posts += say_home(app.root, request.home, texts.team_has_shut_down.format(name=name), name)
+    posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
+    return Settled("it shuts down", stamp_posts(posts, event, SHUTDOWN, now, turn.posted))
+
+
+def mail_lead(app: App, home: str, mail: Mail) -> tuple[Post, ...]:
+    """Put a mail into the mailbox of the chat that leads a team, and return what tells the chat
+    that there is one: it is shown when the chat's next request is made.
+    """
+    if not home:
+        return ()
+    Mailbox(app.kv, keys.session_of(app.root, home)).deliver(
+        replace(mail, text=clean_text(mail.text))
+    )
+    return (Post("mail", app.root, home, data={QUIET: True}),)
+
+
+def is_quiet_mail(event: Event) -> bool:
+    """Return whether an event only says that there is mail for the next turn of a chat."""
+    return event.kind == "mail" and not event.is_own_work and event.data.get(QUIET) is True

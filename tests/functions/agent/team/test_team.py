@@ -1,0 +1,321 @@
+"""Teammates find their own work, and what comes of it is said where it was wanted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from functions import worker
+from functions.wiring import AgentRuntime
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import call, offered, results, say
+from tests.fakes.server import json_answer
+from tests.functions.agent.team.crew import (
+    Body,
+    Crew,
+    TeamModel,
+    contents,
+    count_identities,
+    spawning,
+)
+from tests.functions.chats import Chats
+from tests.functions.people import platform
+
+
+@pytest.fixture
+def model() -> Iterator[TeamModel]:
+    with TeamModel() as server:
+        yield server
+
+
+@pytest.fixture
+def open_crew(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: TeamModel
+) -> Callable[..., Crew]:
+    def make(**settings: Any) -> Crew:
+        made = runtime(**{"llm_url": model.url, "library": "builtin", **platform(bot), **settings})
+        return Crew(Chats(made, bot), model)
+
+    return make
+
+
+@pytest.fixture
+def crew(open_crew: Callable[..., Crew]) -> Crew:
+    return open_crew()
+
+
+def report(body: Body) -> dict[str, Any]:
+    """Do at once whatever it is, and report it."""
+    return say(f"did: {contents(body)[-1].partition('Task #')[2].splitlines()[0]}")
+
+
+def test_teammates_claim_the_tasks_of_the_board_until_none_is_left(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("parse", "print", "test <b>")
+    model.then(*spawning("alice", "bob"))
+    model.plans = {
+        "alice": lambda body: report(body) if "Task #" in contents(body)[-1] else say("[SILENT]"),
+        "bob": lambda body: report(body) if "Task #" in contents(body)[-1] else say("[SILENT]"),
+    }
+    said = crew.write("spawn alice and bob, and watch them auto-claim")
+    assert said[0] == "They work."
+    assert results(model.of("")[2])[-2:] == [
+        '{"ok":"Spawned \'alice\' (role: coder)"}',
+        '{"ok":"Spawned \'bob\' (role: coder)"}',
+    ]
+    assert sorted(said[1:]) == [
+        "#1 done by alice: did: 1: parse",
+        "#2 done by bob: did: 2: print",
+        "#3 done by alice: did: 3: test <b>",
+    ]
+    claimed = [
+        text for body in model.of("alice") for text in contents(body) if "<auto-claimed>" in text
+    ]
+    assert claimed[-1].endswith("<auto-claimed>Task #3: test &lt;b></auto-claimed>")
+    assert "Claimed task #3. Working on it." in contents(model.of("alice")[-1])
+    assert all(count_identities(body) == 1 for body in model.of("alice") + model.of("bob"))
+    assert contents(model.of("bob")[0])[1:3] == [
+        "[runtime]\n<identity>You are 'bob', role: coder, team: main. Continue your work.</identity>",
+        "I am bob. Continuing.",
+    ]
+    line = (
+        "You are 'bob', role: coder, team: main, at the workspace of main.bob. Use idle tool when"
+    )
+    assert line in contents(model.of("bob")[0])[0]
+    assert crew.board.list_open() == []
+    assert [crew.member(name).status for name in ("alice", "bob")] == ["idle", "idle"]
+
+
+def search(number: int) -> dict[str, Any]:
+    return call(("sigil_query", {"query": f"nothing like {number}"}))
+
+
+def spawned(crew: Crew, *names: str, **more: Any) -> None:
+    """Let the lead spawn teammates that have nothing to do, and idle."""
+    for name in names:
+        crew.model.plans.setdefault(name, lambda _: say("[SILENT]"))
+    crew.model.then(*spawning(*names, **more))
+    crew.write(f"spawn {' and '.join(names)}")
+
+
+def ask(crew: Crew, *calls: tuple[str, Any], text: str = "go on") -> str:
+    """Let the lead make calls, and return the result of the last one."""
+    crew.model.then(call(("sigil_query", {"query": "teammate"})), call(*calls), say("well"))
+    before = len(crew.model.of(""))
+    crew.write(text)
+    return results(crew.model.of("")[before + 2])[-1]
+
+
+def test_work_of_many_steps_goes_on_in_legs_and_says_who_it_is_whatever_was_compacted(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("a long one", description="with all its parts")
+    steps = iter(range(45))
+    silent = iter([True])
+
+    def work_long(body: Body) -> dict[str, Any]:
+        if next(silent, False):
+            return say("[SILENT]")
+        number = next(steps, None)
+        return say("all done") if number is None else search(number)
+
+    model.plans["alice"] = work_long
+    model.then(*spawning("alice", prompt="Care for the parser."))
+    assert crew.write("spawn alice")[1:] == ["#1 done by alice: all done"]
+
+    asked = model.of("alice")[1:]
+    assert len(asked) == 46
+    assert all("tools" in body for body in asked)  # no leg spends a request on last words
+    assert [count_identities(body) for body in asked] == [1] * 46
+    for body in asked:
+        texts = "\n".join(contents(body))
+        assert "Care for the parser." in texts
+        assert "Task #1: a long one\nwith all its parts" in texts
+    assert "This is leg 8 of at most 9" in "\n".join(contents(asked[-1]))
+    assert len(asked[-1]["messages"]) < 41
+
+
+def test_work_that_never_ends_is_stuck_at_the_fiftieth_request_and_the_next_task_is_taken(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("endless", "short")
+    model.plans["alice"] = lambda body: (
+        say("[SILENT]")
+        if "<<TASK>>" not in "\n".join(contents(body))
+        else (say("quick") if "Task #2" in contents(body)[-1] else search(len(model.bodies)))
+    )
+    model.then(*spawning("alice"))
+    said = crew.write("spawn alice")
+    assert said[1:] == [
+        "#1 is stuck: it took more steps than one piece of work may take",
+        "#2 done by alice: quick",
+    ]
+    assert len(model.of("alice")) == 1 + 50 + 1
+    (task,) = crew.board.list_open()
+    assert (task.status, task.owner) == ("stuck", "alice")
+    assert crew.member("alice").status == "idle"
+
+
+def test_who_works_is_not_spawned_again_and_who_has_shut_down_is(
+    crew: Crew, model: TeamModel
+) -> None:
+    spawned(crew, "alice")
+    order = {"name": "alice", "role": "coder", "prompt": "Again."}
+    answers: list[str] = []
+
+    def spawn_meanwhile(body: Body) -> dict[str, Any]:
+        answers.append("asked")
+        return say("[SILENT]")
+
+    model.plans["alice"] = spawn_meanwhile
+    ask(crew, ("cap_spawn_teammate", order), ("cap_spawn_teammate", order))
+    said = sorted(results(model.of("")[-1])[-2:])
+    assert said[1] == '{"ok":"Spawned \'alice\' (role: coder)"}'
+    assert "Error: 'alice' is currently working" in said[0]
+    assert answers == ["asked"]
+    assert crew.member("alice").generation == 2
+
+
+def test_mail_is_read_before_the_board_and_shown_once(crew: Crew, model: TeamModel) -> None:
+    spawned(crew, "alice", "bob")
+    seen: list[str] = []
+
+    def answer_mail(body: Body) -> dict[str, Any]:
+        seen.append(contents(body)[-1])
+        if "cap_send_message" in offered(body) and len(seen) == 1:
+            return call(("cap_send_message", {"to": "lead", "content": "which <parser>?"}))
+        return say("[SILENT]")
+
+    model.plans["alice"] = answer_mail
+    crew.add("later")
+    model.plans["bob"] = lambda _: say("[SILENT]")
+    sent = ask(crew, ("cap_send_message", {"to": "alice", "content": "how far are you?"}))
+    assert sent == '{"ok":"Sent message to alice"}'
+    assert '"from":"lead"' in seen[0]
+    assert "how far are you?" in seen[0]
+    assert any("Task #1: later" in text for text in seen[1:])
+    assert sum("how far are you?" in text for text in contents(model.of("alice")[-1])) <= 1
+
+    # the lead reads the answer with its next message, once
+    model.then(say("I see"), say("nothing new"))
+    crew.write("and?")
+    inbox = [text for text in contents(model.of("")[-1]) if "<inbox>" in text][-1]
+    assert '"from":"alice"' in inbox
+    assert "which \\u003cparser>?" in inbox
+    crew.write("anything else?")
+    shown = [text for text in contents(model.of("")[-1]) if "u003cparser" in text]
+    assert len(shown) == 1
+
+
+def test_a_broadcast_reaches_all_but_its_sender_and_bad_mail_says_what_is_wrong(
+    crew: Crew, model: TeamModel
+) -> None:
+    spawned(crew, "alice", "bob")
+    assert ask(crew, ("cap_broadcast", {"content": "we stop at five"})) == (
+        '{"ok":"Broadcast to 2 teammates"}'
+    )
+    for name in ("alice", "bob"):
+        assert "we stop at five" in "\n".join(contents(model.of(name)[-1]))
+    wrong = {"to": "alice", "content": "x", "msg_type": "gossip"}
+    assert "Error: Invalid type 'gossip'" in ask(crew, ("cap_send_message", wrong))
+    unknown = {"to": "carol", "content": "x"}
+    assert "Error: there is no teammate 'carol'" in ask(crew, ("cap_send_message", unknown))
+
+
+def test_a_plan_is_said_in_the_chat_and_its_approval_wakes_who_submitted_it(
+    crew: Crew, model: TeamModel
+) -> None:
+    steps = iter([call(("cap_plan_approval", {"plan": "parser first"})), say("[SILENT]")])
+    seen: list[str] = []
+
+    def plan(body: Body) -> dict[str, Any]:
+        seen.extend(results(body)[-1:] or contents(body)[-1:])
+        return next(steps, say("[SILENT]"))
+
+    model.plans["alice"] = plan
+    model.then(*spawning("alice"))
+    said = crew.write("spawn alice")[-1]
+    id = said.partition("request_id=")[2][:8]
+    assert said == f"alice asks for approval of a plan (request_id={id}):\nparser first"
+    assert seen[1] == f'{{"ok":"Plan submitted (request_id={id}). Waiting for approval."}}'
+    approval = {"request_id": id, "approve": True, "feedback": "but test it"}
+    assert ask(crew, ("cap_plan_approval", approval)) == '{"ok":"Plan approved for \'alice\'"}'
+    told = "\n".join(contents(model.of("alice")[-1]))
+    assert f"request_id={id} approve=true but test it" in told
+    assert "Unknown request_id" in ask(
+        crew, ("cap_plan_approval", approval | {"request_id": "0" * 8})
+    )
+
+
+def test_a_shutdown_ends_a_turn_at_its_next_step_and_puts_its_task_back(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("parse")
+    order = ("cap_shutdown_request", {"teammate": "alice"})
+
+    def be_stopped(body: Body) -> dict[str, Any]:
+        if "<<TASK>>" not in "\n".join(contents(body)):
+            return say("[SILENT]")
+        # while it works, somebody shuts it down
+        model.then(call(("sigil_query", {"query": "dismiss a teammate"})), call(order), say("gone"))
+        crew.chats.write(900, "dismiss alice")
+        chats = crew.runtime.queue.take(0.0)
+        assert chats is not None
+        worker.process(chats, crew.runtime)
+        return search(1)
+
+    model.plans["alice"] = be_stopped
+    model.then(*spawning("alice"))
+    said = crew.write("spawn alice")
+    assert len(model.of("alice")) == 2
+    assert said[-1] == "alice has shut down."
+    (task,) = crew.board.list_open()
+    assert (task.status, task.owner, task.attempts) == ("pending", "", 0)
+    assert crew.member("alice").status == "shutdown"
+    answer = results(model.of("")[-1])[-1]
+    assert answer.startswith('{"ok":"Shutdown request ')
+    assert answer.endswith("sent to 'alice'\"}")
+    assert "has shut down, and reads nothing" in ask(
+        crew, ("cap_send_message", {"to": "alice", "content": "x"})
+    )
+
+
+def test_who_is_asked_gracefully_may_reject_it_and_goes_on(crew: Crew, model: TeamModel) -> None:
+    spawned(crew, "alice")
+
+    def reject(body: Body) -> dict[str, Any]:
+        found = re.findall(r"request_id=([0-9a-f]{8}): finish", "\n".join(contents(body)))
+        if not found or results(body)[-1:] == ['{"ok":"Shutdown rejected"}']:
+            return say("[SILENT]")
+        answer = {"request_id": found[-1], "approve": False, "reason": "the tests run"}
+        return call(("cap_shutdown_response", answer))
+
+    model.plans["alice"] = reject
+    ask(crew, ("cap_shutdown_request", {"teammate": "alice", "graceful": True}))
+    assert crew.member("alice").status == "idle"
+    model.then(say("I see"))
+    crew.write("well?")
+    assert "approve=false the tests run" in "\n".join(contents(model.of("")[-1]))
+    model.plans["alice"] = lambda _: say("[SILENT]")
+    ask(crew, ("cap_shutdown_request", {"teammate": "alice", "graceful": True}))
+    assert crew.member("alice").status == "shutdown"
+
+
+def test_a_model_that_fails_puts_the_task_back_and_after_the_third_time_it_is_stuck(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("parse")
+    refused = json_answer({"error": {"message": "no such key"}}, 401)
+    model.plans["alice"] = lambda body: (
+        refused if "<<TASK>>" in "\n".join(contents(body)) else say("[SILENT]")
+    )
+    model.then(*spawning("alice"))
+    said = crew.write("spawn alice")
+    assert said[-1].startswith("#1 is stuck: ")
+    (task,) = crew.board.list_open()
+    assert (task.status, task.attempts) == ("stuck", 3)
+    assert crew.member("alice").trouble
