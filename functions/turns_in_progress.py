@@ -14,7 +14,7 @@ from typing import Final
 
 from functions.agent.agents.bindings import parse_binding
 from functions.agent.agents.record import join_name
-from functions.agent.model.offline_signature import NAME as OFFLINE
+from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.runs.progress import Progress, find_progress
 from functions.agent.runs.tree import list_agents, scan_all_runs
 from functions.agent.safety.stop_mark import StopMark, write_mark

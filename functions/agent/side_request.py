@@ -17,7 +17,7 @@ from functions.agent.ledger.journal import RequestJournal
 from functions.agent.messages import Usage
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
-from functions.agent.model.offline_signature import NAME as OFFLINE
+from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.posts import CHAIN
 from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.safety.breakers import Breakers, make_breakers

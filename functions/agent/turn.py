@@ -57,8 +57,8 @@ from functions.agent.messages import (
     user_message,
 )
 from functions.agent.model import outage
-from functions.agent.model.offline_signature import NAME as OFFLINE
-from functions.agent.model.offline_signature import sign_text
+from functions.agent.offline_signature import NAME as OFFLINE
+from functions.agent.offline_signature import sign_text
 from functions.agent.policy.document import list_policy_keys, read_policies
 from functions.agent.policy.gate import Gate
 from functions.agent.policy.proposals import Proposal, find_work

@@ -23,7 +23,7 @@ from functions.agent.commands import table
 from functions.agent.commands.control import handle_control
 from functions.agent.language import choose_texts_for, choose_texts_of
 from functions.agent.messages import RUNTIME_ORIGIN
-from functions.agent.model.offline_signature import NAME as OFFLINE
+from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
 from functions.agent.toolset import in_scope
 from functions.channels.unread_replies import MOST

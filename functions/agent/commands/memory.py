@@ -25,7 +25,7 @@ from functions.agent.eviction import archive_messages
 from functions.agent.memory.thing import Thing, is_id
 from functions.agent.memory.things import sort_key
 from functions.agent.messages import Message, origin_of
-from functions.agent.model.offline_signature import sign_text
+from functions.agent.offline_signature import sign_text
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import HISTORY, Excerpt, search_history
 from functions.agent.services.things import format_time

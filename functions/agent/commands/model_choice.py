@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
-from functions.agent.model.offline_signature import NAME as OFFLINE
+from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.side_request import PROBE, PROBE_SYSTEM, SideRequests, explain_error
 
 AUTOMATIC: Final = "auto"

@@ -12,7 +12,7 @@ from functions.agent.commands.command import Command, CommandCall, CommandResult
 from functions.agent.commands.document_versions import SHOWN, format_versions, roll_back
 from functions.agent.memory.documents import CAPS, FIRST_SOUL
 from functions.agent.model.base import ModelReply
-from functions.agent.model.offline_signature import sign_text
+from functions.agent.offline_signature import sign_text
 from functions.agent.sanitize import clean_text, delimit_text, is_visible, strip_code_fence
 from functions.agent.side_request import SideRequests, explain_error
 from functions.texts.en import Texts

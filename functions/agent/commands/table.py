@@ -45,7 +45,7 @@ from functions.agent.commands.command import (
     always,
 )
 from functions.agent.language import choose_texts_for
-from functions.agent.model.offline_signature import NAME as OFFLINE
+from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.safety.breakers import make_breakers
 from functions.agent.safety.status import REASONS, NoticeReader, write_notice
 from functions.agent.sanitize import clean_text

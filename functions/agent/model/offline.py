@@ -41,8 +41,8 @@ from functions.agent.model import (
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline_answers import answer_question, describe_result
 from functions.agent.model.offline_library import LIBRARY_TOOLS, Request, read_request
-from functions.agent.model.offline_signature import NAME
 from functions.agent.model.offline_talk import answer_talk
+from functions.agent.offline_signature import NAME
 from functions.agent.prompt import FunctionCall, FunctionDefinition, PromptMessage, ToolDefinition
 from functions.agent.toolset import DEPLOY, QUERY, is_capability
 from functions.texts.en import TEXTS as ENGLISH

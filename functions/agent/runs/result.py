@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from functions.agent.model.offline_signature import NAME as OFFLINE
+from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.runs.run import RUNNING, WAITING, Run, Step, find_state
 from sigil.json_fields import as_number
 from sigil.protocol import Json
