@@ -237,6 +237,7 @@ class DetailRow(InterfaceRow, UsageRow):
     pending: list[str]
     pins: list[PinRow]
     lang: str
+    output_schema: NotRequired[dict[str, object]]
     tests: list[dict[str, object]]
     on_degraded: Literal["wait", "rollback"]
     session: str

@@ -29,7 +29,7 @@ from sigil.storage.setting_secrets import reveal
 
 if TYPE_CHECKING:
     from sigil.registry import LocalRegistry
-    from sigil.rows import DetailRow
+    from sigil.rows import ChangedVersionRow, DetailRow
     from sigil.sandbox.pool import Sandbox
     from sigil.search.dense import Encoder
 
@@ -360,6 +360,12 @@ class LazyRegistry:
 
     def read_file(self, id: str, caller: Caller) -> bytes:
         return self._opener().read_file(id, caller)
+
+    def rollback(self, name: str, caller: Caller, version: int | None = None) -> ChangedVersionRow:
+        return self._opener().rollback(name, caller, version)
+
+    def remove(self, name: str, caller: Caller) -> None:
+        self._opener().remove(name, caller)
 
     def close(self) -> None:
         self._opener.close()

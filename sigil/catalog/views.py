@@ -77,6 +77,7 @@ def detail_row(
         "idempotent": manifest["idempotent"],
         "permissions": manifest["permissions"],
         "limits": manifest["limits"],
+        "output_schema": manifest["output"] or {},
         "tests": manifest["tests"],
         "on_degraded": record.manifest.on_degraded,
         "session": record.session,
@@ -88,6 +89,8 @@ def detail_row(
     }
     if not record.manifest.members:
         del row["members"]
+    if record.manifest.output is None:
+        del row["output_schema"]
     return row
 
 
