@@ -21,6 +21,7 @@ from functions.agent.agent_directory import AbsentAgent, AgentDirectory
 from functions.agent.agents.record import is_name, join_name, read_agent, scan_agents
 from functions.agent.app import App
 from functions.agent.commands import control, status
+from functions.agent.growth.undoing import roll_back
 from functions.agent.management import (
     agents,
     files,
@@ -122,7 +123,7 @@ class FileRequest:
 
 AnswerFile = Callable[[FileRequest], Response]
 Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
-"""Approves or denies a proposal by its id, and returns it with the event that follows."""
+"""Approves, denies or rolls back a proposal by its id, and returns it with what follows."""
 
 
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
@@ -276,6 +277,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     add_reading_route("/proposals", _list_proposals)
     add_deciding_route("/proposals/{id}/approve", approvals.approve)
     add_deciding_route("/proposals/{id}/deny", approvals.deny)
+    add_deciding_route("/proposals/{id}/rollback", roll_back)
     add_reading_route("/files/{agent}", _list_files)
     add_file_route("GET", _send_file)
     add_file_route("PUT", _write_file)
@@ -634,7 +636,7 @@ def _list_proposals(deps: AdminDeps, request: Request) -> object:
     found = proposals.list_open()
     if request.query_params.get("all") == "1":
         found = sorted(proposals.scan(), key=lambda each: (each.at, each.id))
-    return {"items": [{**row(each), "state": each.state_at(now)} for each in found]}
+    return {"items": [approvals.make_row(each, now) for each in found]}
 
 
 def _decide_proposal(deps: AdminDeps, id: str, decide: Decide) -> object:
@@ -643,7 +645,7 @@ def _decide_proposal(deps: AdminDeps, id: str, decide: Decide) -> object:
         deps.queue.put(event)
     approvals.settle(deps.app, proposal)
     ledger.note_decision(deps.app, proposal)
-    return {**row(proposal), "state": proposal.state_at(deps.app.clock.now())}
+    return approvals.make_row(proposal, deps.app.clock.now())
 
 
 def _read_agent(deps: AdminDeps, request: Request) -> tuple[str, dict[str, str]]:

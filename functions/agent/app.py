@@ -25,6 +25,7 @@ from functions.agent.behaviours.behaviour import (
     PREFIX,
     Behaviour,
     is_behaviour_name,
+    limit_trial,
     parse_behaviour,
 )
 from functions.agent.behaviours.built_in import BUILT_IN, ON_MESSAGE
@@ -332,14 +333,17 @@ class App:
     def find_behaviour(self, name: str) -> Behaviour | None:
         """Return one of its behaviours; None when there is none of this name that can be read.
 
-        A built-in one stands in where somebody's own cannot be read.
+        A built-in one stands in where somebody's own cannot be read. One that the agent has written
+        itself is on trial.
         """
         if not is_behaviour_name(name):
             return None
         written = self.documents.read(self.documents.agent, f"{PREFIX}{name}")
-        for text in (written.text, ""):
-            with suppress(UsageError):
-                return parse_behaviour(name, text)
+        with suppress(UsageError):
+            behaviour = parse_behaviour(name, written.text)
+            return limit_trial(behaviour) if written.by == self.name else behaviour
+        with suppress(UsageError):
+            return parse_behaviour(name, "")
         return None
 
     def require_behaviour(self, name: str) -> Behaviour:

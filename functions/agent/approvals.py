@@ -10,10 +10,9 @@ import orjson
 
 from functions.agent.access.roles import Role
 from functions.agent.app import App
-from functions.agent.behaviours.behaviour import PROPOSE
-from functions.agent.behaviours.pins import SELF
+from functions.agent.growth.change import Change, find_change
+from functions.agent.growth.parts import open_part
 from functions.agent.language import choose_texts_for
-from functions.agent.memory.documents import Documents
 from functions.agent.messages import RUNTIME_ORIGIN, Message, ToolCall
 from functions.agent.policy.act import Act
 from functions.agent.policy.gate import Asked
@@ -34,13 +33,15 @@ from functions.events import PRESSED, Button, Event, Sender
 from functions.texts.en import Texts
 from functions.texts.languages import load_texts
 from functions.time.time_zone import format_clock
-from sigil.errors import BackendError, UsageError, one_line
+from sigil.errors import Conflict, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import keys
+from sigil.storage.stored import row
 
 TOLD_MOST: Final = 3
 """So many owners are told of a proposal in their private chats."""
 SHOWN_CHARACTERS: Final = 3_000
+DIFFERENCE_CHARACTERS: Final = 100_000
 STEP: Final = "approved"
 ASKS: Final = "asks"
 """The name in the `data` of what is said to an owner of the proposal that it is about."""
@@ -56,7 +57,11 @@ def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: As
 
     An owner who asks in their own chat reads of it there.
     """
-    proposal, is_new = app.proposals.propose(make_proposal(event, app.name, acts, call))
+    wanted = make_proposal(event, app.name, acts, call)
+    change = find_change(wanted)
+    if change:
+        wanted = replace(wanted, before=_read_base(app, change))
+    proposal, is_new = app.proposals.propose(wanted)
     if not is_new or (role == "owner" and event.private):
         return Asked(proposal)
     posts = []
@@ -66,6 +71,14 @@ def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: As
         data: dict[str, Json] = {"from": "approval", ASKS: proposal.id}
         posts.append(Post("say", app.root, owner, text, data=data))
     return Asked(proposal, tuple(posts))
+
+
+def _read_base(app: App, change: Change) -> str:
+    """Return the text that a change was made from, which is the newest."""
+    current = open_part(app, change.target).read()
+    if current.version != change.base:
+        raise Conflict(f"{change.target} was changed meanwhile")
+    return current.text
 
 
 def _list_owners(app: App) -> list[str]:
@@ -138,19 +151,29 @@ def make_buttons(ids: Iterable[str], texts: Texts) -> tuple[Button, ...]:
 
 def mention_approval(trace: Sequence[Mapping[str, Json]], text: str, texts: Texts) -> str:
     """Return a turn's text below the line that says what was approved, if something was."""
-    for row in trace:
-        if row.get("kind") == STEP:
-            said = texts.proposal_approved.format(id=row.get("id"), acts=row.get("acts"))
+    for step in trace:
+        if step.get("kind") == STEP:
+            said = texts.proposal_approved.format(id=step.get("id"), acts=step.get("acts"))
             return "\n\n".join(filter(None, (said, text)))
     return text
 
 
 def end_approval(app: App, turn: Turn) -> None:
-    """Write down what became of the proposal that a turn let go on."""
+    """Write down what became of the proposal that a turn let go on.
+
+    A change that was refused when it was to be applied has changed nothing.
+    """
     proposal = find_approval(app, turn.event)
-    if proposal:
-        made = any(row.get("kind") == "call" for row in turn.trace)
-        app.proposals.end(proposal, "applied" if made else "lapsed")
+    if proposal is None:
+        return
+    id = make_approved_call(proposal).id
+    made = [row for row in turn.trace if row.get("kind") == "call" and row.get("id") == id]
+    errors = [row.get("error") for row in made]
+    is_refused = bool(find_change(proposal)) and any(errors)
+    app.proposals.end(proposal, "lapsed" if is_refused or not made else "applied")
+    if is_refused and errors == ["EAPPROVAL"]:
+        # it was proposed anew, and that waits in the same chat
+        app.proposals.settle(proposal.id)
 
 
 def approve(app: App, id: str, by: str, message: str = "") -> tuple[Proposal, Event]:
@@ -208,12 +231,10 @@ def describe_proposal(
     and until when it waits. It says how many characters of the arguments it leaves out above
     `most`, so that nobody approves what they could not see without knowing it.
     """
-    difference = describe_difference(proposal, app, most)
+    difference = describe_difference(proposal, most)
     shown = proposal.arguments
     if difference:
-        # the difference says all of the text
-        parsed = orjson.loads(shown)
-        shown = orjson.dumps({name: parsed[name] for name in parsed if name != "text"}).decode()
+        shown = describe_change(proposal)
     whole = escape_unseen(shown).replace("`", "ˋ")
     arguments = one_line(whole, most)
     left_out = len(whole) - len(arguments)
@@ -233,31 +254,35 @@ def describe_proposal(
     return f"{described} {texts.proposal_more.format(count=left_out, id=proposal.id)}"
 
 
-def describe_difference(proposal: Proposal, app: App, most: int) -> str:
-    """Return what a proposed change of a document does to the version that it was made from.
+def make_row(proposal: Proposal, now: float) -> dict[str, object]:
+    """Return a proposal as programs see it, with the difference that a change makes, all of it."""
+    difference = describe_difference(proposal, DIFFERENCE_CHARACTERS)
+    shown = {"difference": difference} if difference else {}
+    return {**row(proposal), "state": proposal.state_at(now), **shown}
 
-    It is empty for any other call, and where not all of it would be shown, or that version cannot
-    be read: the arguments are shown then.
+
+def describe_change(proposal: Proposal) -> str:
+    """Return the arguments of a change without its text, all of which its difference says."""
+    parsed = orjson.loads(proposal.arguments)
+    return orjson.dumps({name: parsed[name] for name in parsed if name != "text"}).decode()
+
+
+def describe_difference(proposal: Proposal, most: int = SHOWN_CHARACTERS) -> str:
+    """Return what a proposed change does to the version that it was made from.
+
+    It is empty for any other call, and where not all of it would be shown: the arguments are shown
+    then.
     """
-    offer = proposal.offer
-    if offer is None or (offer.kind, offer.name) != ("host", PROPOSE):
+    change = find_change(proposal)
+    before = proposal.before
+    if change is None or before is None:
         return ""
-    arguments = orjson.loads(proposal.arguments)
-    documents = Documents(app.kv, proposal.agent, app.clock.now)
-    try:
-        before = documents.read_version(documents.agent, SELF, arguments["base"]).text
-    except UsageError:
-        if arguments["base"]:
-            return ""
-        before = ""
-    except BackendError:
-        return ""
-    lines = [*before.splitlines(), *arguments["text"].splitlines()]
-    if "\n".join(lines) != f"{before}\n{arguments['text']}".strip("\n") or any(
+    lines = [*before.splitlines(), *change.text.splitlines()]
+    if "\n".join(lines) != f"{before}\n{change.text}".strip("\n") or any(
         len(line) > LINE_CHARACTERS for line in lines
     ):
         return ""
-    names = (f"version {arguments['base']}", "proposed")
-    difference = compare_texts(before, arguments["text"], *names)
+    names = (f"version {change.base}", "proposed")
+    difference = compare_texts(before, change.text, *names)
     text = "\n".join(map(escape_unseen, difference.lines)).replace("`", "ˋ")
     return "" if difference.left_out or len(text) > most else text

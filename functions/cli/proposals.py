@@ -1,4 +1,4 @@
-"""`uncaged proposals`, `approve` and `deny`: what waits for an owner."""
+"""`uncaged proposals`, `approve` and `deny`: what waits for an owner, and what to take back."""
 
 from __future__ import annotations
 
@@ -9,25 +9,31 @@ import typer
 from functions.cli.local_agent import BY, Json, open_agent, print_result
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
+from sigil.errors import UsageError
 
 if TYPE_CHECKING:
     from functions.agent.policy.proposals import Proposal
 
+cli = typer.Typer(rich_markup_mode=None)
 Id = Annotated[str, typer.Argument(help="The id that `uncaged proposals` shows.", metavar="ID")]
 
 
+@cli.callback(invoke_without_command=True)
 def proposals(
+    context: typer.Context,
     everything: Annotated[
         bool, typer.Option("--all", help="Those of the last month too that were decided.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """List what waits for an owner's approval.
+    """List what waits for an owner's approval, look at it, or take a change back.
 
     Example: uncaged proposals
     """
-    from functions.agent.sanitize import escape_unseen
+    from functions.agent.approvals import make_row
 
+    if context.invoked_subcommand:
+        return
     with open_agent(switch=True) as (app, _):
         now = app.clock.now()
         found = app.proposals.list_open()
@@ -35,16 +41,56 @@ def proposals(
             found = sorted(app.proposals.scan(), key=lambda each: (each.at, each.id))
     printer = Printer(json=json)
     if json:
-        printer.document([_make_row(each, now) for each in found])
+        printer.document([make_row(each, now) for each in found])
     elif not found:
         printer.note("nothing waits for an approval")
     else:
         for each in found:
-            state = each.state_at(now)
-            until = f"until {format_time(each.until)}" if state == "open" else state
-            acts = ", ".join(each.acts)
-            arguments = escape_unseen(each.arguments)
-            printer.line(f"{each.id}  {until}  {acts}  {arguments}  {each.session}  {each.by}")
+            printer.line(_describe(each, now))
+
+
+@cli.command()
+def show(id: Id, json: Json = False) -> None:
+    """Show a proposal, of a change with the difference that it makes.
+
+    Example: uncaged proposals show 3f2a9c
+    """
+    from functions.agent.approvals import make_row
+
+    with open_agent(switch=True) as (app, _):
+        proposal = app.proposals.find(id)
+        now = app.clock.now()
+    if proposal is None:
+        raise UsageError(
+            "ENOENT", f"there is no proposal {id}", suggestion="`uncaged proposals --all` lists all"
+        )
+    made = make_row(proposal, now)
+    if json:
+        Printer(json=True).document(made)
+        return
+    printer = Printer()
+    printer.line(_describe(proposal, now))
+    if "difference" in made:
+        printer.text(str(made["difference"]))
+
+
+@cli.command()
+def rollback(id: Id, json: Json = False) -> None:
+    """Bring back what was there before a change was applied, and say so in its chat.
+
+    Example: uncaged proposals rollback 3f2a9c
+    """
+    from functions.agent.growth.undoing import roll_back
+    from functions.agent.management.ledger import note_decision
+    from functions.wiring import open_ingress_queue
+
+    with open_agent(switch=True) as (app, settings):
+        proposal, event = roll_back(app, id, BY)
+        if event:
+            open_ingress_queue(settings).put(event)
+        note_decision(app, proposal)
+        now = app.clock.now()
+    _print_decision(proposal, now, f"rolled back: {', '.join(proposal.acts)}", json=json)
 
 
 def approve(id: Id, json: Json = False) -> None:
@@ -62,7 +108,7 @@ def approve(id: Id, json: Json = False) -> None:
         note_decision(app, proposal)
         now = app.clock.now()
     text = f"approved: {', '.join(proposal.acts)}; it goes on in {proposal.session}"
-    print_result(_make_row(proposal, now), text, json)
+    _print_decision(proposal, now, text, json=json)
 
 
 def deny(id: Id, json: Json = False) -> None:
@@ -81,10 +127,27 @@ def deny(id: Id, json: Json = False) -> None:
         approvals.settle(app, proposal)
         note_decision(app, proposal)
         now = app.clock.now()
-    print_result(_make_row(proposal, now), f"denied: {', '.join(proposal.acts)}", json)
+    _print_decision(proposal, now, f"denied: {', '.join(proposal.acts)}", json=json)
 
 
-def _make_row(proposal: Proposal, now: float) -> dict[str, object]:
-    from sigil.storage.stored import row
+def _describe(proposal: Proposal, now: float) -> str:
+    """Return the line of a proposal; the text of a change stands in its difference."""
+    from functions.agent.approvals import (
+        DIFFERENCE_CHARACTERS,
+        describe_change,
+        describe_difference,
+    )
+    from functions.agent.sanitize import escape_unseen
 
-    return {**row(proposal), "state": proposal.state_at(now)}
+    state = proposal.state_at(now)
+    until = f"until {format_time(proposal.until)}" if state == "open" else state
+    has_difference = describe_difference(proposal, DIFFERENCE_CHARACTERS)
+    shown = describe_change(proposal) if has_difference else proposal.arguments
+    fields = (proposal.id, until, ", ".join(proposal.acts), escape_unseen(shown))
+    return "  ".join((*fields, proposal.session, proposal.by))
+
+
+def _print_decision(proposal: Proposal, now: float, text: str, *, json: bool) -> None:
+    from functions.agent.approvals import make_row
+
+    print_result(make_row(proposal, now), text, json)

@@ -115,7 +115,7 @@ class German(Texts):
         "soul": "zeigt, wer ich bin; Besitzer ändern es mit Worten",
         "policy": "zeigt und ändert, was ich tun darf",
         "skills": "zeigt meine Skills, die Regeln für bestimmte Aufgaben; auch zum Anheften",
-        "proposals": "zeigt, was auf deine Zustimmung wartet",
+        "proposals": "zeigt, was auf deine Zustimmung wartet; nimmt Änderungen zurück",
         "approve": "lässt einen Vorschlag zu",
         "deny": "lehnt einen Vorschlag ab",
         "mem": "nimmt ins Gedächtnis auf, was hier gesagt wurde, und deine Worte dazu",
@@ -149,7 +149,7 @@ class German(Texts):
         "soul": "[Worte | history | rollback N]",
         "policy": "[REGEL | drop N | preset NAME | history | rollback N]",
         "skills": "[NAME | pin NAME | unpin NAME | remove NAME | rollback NAME N]",
-        "proposals": "[ID]",
+        "proposals": "[ID | rollback ID]",
         "approve": "ID",
         "deny": "ID",
         "mem": "[Worte | history | rollback N]",
@@ -236,10 +236,17 @@ class German(Texts):
         "Vorschlag {id} wurde genehmigt, konnte aber nicht ausgeführt werden: {acts}. Bitte noch"
         " einmal darum, wenn es noch gewünscht ist."
     )
+    proposal_rolled_back = (
+        "Vorschlag {id} wurde zurückgenommen: {acts}. Alles ist wieder wie davor, als eigene"
+        " Fassung."
+    )
     proposal_more = "(Es sind noch {count:,} Zeichen mehr; `/proposals {id}` zeigt sie.)"
     proposals_none = "Nichts wartet auf deine Zustimmung."
     proposal_line = "- {id}: {acts}, mit `{arguments}`, für {by} in {session}, bis {time}"
-    proposals_how = "`/approve ID` lässt es zu, `/deny ID` nicht."
+    proposals_how = (
+        "`/approve ID` lässt es zu, `/deny ID` nicht. `/proposals rollback ID` nimmt eine Änderung"
+        " zurück, die schon gemacht ist."
+    )
     proposal_runs = "Genehmigt: {acts}. In {session} geht es jetzt weiter."
     proposal_dropped = "Abgelehnt: {acts}. Es wird nicht getan."
     proposal_refused = "Nichts wurde geändert: {why}."

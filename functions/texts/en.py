@@ -93,7 +93,7 @@ class Texts:
         "soul": "shows who I am; owners change it with words",
         "policy": "shows what I may do, and changes it",
         "skills": "shows my skills, the rules that I follow for certain tasks; pins or removes one",
-        "proposals": "shows what waits for your approval",
+        "proposals": "shows what waits for your approval; takes an applied change back",
         "approve": "lets a proposal happen",
         "deny": "lets a proposal not happen",
         "mem": "takes what was said here into memory, and your words with it",
@@ -175,10 +175,16 @@ class Texts:
         "Proposal {id} was approved, but could not be done: {acts}. Ask for it again if it is still"
         " wanted."
     )
+    proposal_rolled_back = (
+        "Proposal {id} was rolled back: {acts}. It is as it was before, as a version of its own."
+    )
     proposal_more = "(There are {count:,} more characters, which `/proposals {id}` shows.)"
     proposals_none = "Nothing waits for your approval."
     proposal_line = "- {id}: {acts}, with `{arguments}`, for {by} in {session}, until {time}"
-    proposals_how = "`/approve ID` lets it happen, `/deny ID` does not."
+    proposals_how = (
+        "`/approve ID` lets it happen, `/deny ID` does not. `/proposals rollback ID` takes back a"
+        " change that was applied."
+    )
     proposal_runs = "Approved: {acts}. It goes on in {session} now."
     proposal_dropped = "Denied: {acts}. It is not done."
     proposal_refused = "Nothing was changed: {why}."

@@ -73,7 +73,7 @@ class Chinese(Texts):
         "soul": "看看我的灵魂；主人写一句话就能改",
         "policy": "查看和修改我可以做什么",
         "skills": "显示我的技能，也就是做某类事情的规则；可以固定或删除",
-        "proposals": "显示等你批准的事",
+        "proposals": "显示等你批准的事，撤回已生效的改动",
         "approve": "同意一个提案",
         "deny": "拒绝一个提案",
         "mem": "把这里说过的记下来，你附上的话也一起记",
@@ -107,7 +107,7 @@ class Chinese(Texts):
         "soul": "[一句话 | history | rollback N]",
         "policy": "[规则 | drop N | preset 名称 | history | rollback N]",
         "skills": "[NAME | pin NAME | unpin NAME | remove NAME | rollback NAME N]",
-        "proposals": "[ID]",
+        "proposals": "[ID | rollback ID]",
         "approve": "ID",
         "deny": "ID",
         "mem": "[要记的话 | history | rollback N]",
@@ -181,10 +181,13 @@ class Chinese(Texts):
     proposal_denied = "我的主人拒绝了提案 {id}：{acts}。这件事不做了。"
     proposal_lapsed = "一天之内没有人决定提案 {id}：{acts}。这件事不做了。"
     proposal_undone = "提案 {id} 已批准，但没能执行：{acts}。如果还需要，请再提一次。"
+    proposal_rolled_back = "提案 {id} 已撤回：{acts}。内容已恢复原样，并记为一个新版本。"
     proposal_more = "（还有 {count:,} 个字符，`/proposals {id}` 会全部显示。）"
     proposals_none = "没有等你批准的事。"
     proposal_line = "- {id}：{acts}，参数是 `{arguments}`，为 {by}，在 {session}，到 {time} 为止"
-    proposals_how = "`/approve ID` 表示同意，`/deny ID` 表示不同意。"
+    proposals_how = (
+        "`/approve ID` 表示同意，`/deny ID` 表示不同意。`/proposals rollback ID` 撤回已生效的改动。"
+    )
     proposal_runs = "已批准：{acts}。现在在 {session} 继续。"
     proposal_dropped = "已拒绝：{acts}。这件事不做了。"
     proposal_refused = "没有任何变化：{why}。"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.agent.behaviours.built_in import BUILT_IN, NOTING, ON_SELF_IMPROVE, ON_TASK
@@ -24,7 +24,7 @@ FRONT_CHARACTERS: Final = 2_000
 PINS_MOST: Final = 16
 PINNED_AT_FIRST: Final = ("sleep", "next-behavior", "tell")
 """What a behaviour pins that does not say what it pins; one of `NOTING` pins `NOTE` as well, and
-`on_self_improve` `PROPOSE`.
+`on_self_improve` what it looks at its own work with, and proposes a change.
 """
 PINNED_IN_TEAMS: Final = (
     "idle",
@@ -40,6 +40,8 @@ PINNED_IN_TEAMS: Final = (
 """What `on_task` pins that does not say what it pins."""
 NOTE: Final = "note-work"
 PROPOSE: Final = "propose-change"
+READ_CURRENT: Final = "read-current"
+REVIEW: Final = "review-runs"
 REQUESTS_MOST: Final = 8
 HOPS_MOST: Final = 3
 SECONDS_LEAST: Final = 5
@@ -69,6 +71,8 @@ class BehaviourLimits:
 
 NO_LIMITS: Final = BehaviourLimits()
 """The limits of a behaviour that sets none."""
+TRIAL_LIMITS: Final = BehaviourLimits(requests=4, hops=1, seconds=60)
+"""The most that a behaviour may which the agent has written itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,17 @@ class Behaviour:
     limits: BehaviourLimits = NO_LIMITS
     model: str = ""
     next: str = ""
+
+
+def limit_trial(behaviour: Behaviour) -> Behaviour:
+    """Return a behaviour that the agent has written itself, within the limits of a trial."""
+    limits = behaviour.limits
+    stricter = BehaviourLimits(
+        min(limits.requests, TRIAL_LIMITS.requests),
+        min(limits.hops, TRIAL_LIMITS.hops),
+        min(limits.seconds or TRIAL_LIMITS.seconds, TRIAL_LIMITS.seconds),
+    )
+    return replace(behaviour, limits=stricter)
 
 
 def is_behaviour_name(name: str) -> bool:
@@ -121,7 +136,7 @@ def parse_behaviour(name: str, text: str) -> Behaviour:
     if name in NOTING:
         pinned.append(NOTE)
     if name == ON_SELF_IMPROVE:
-        pinned.append(PROPOSE)
+        pinned += [REVIEW, READ_CURRENT, PROPOSE]
     if name == ON_TASK:
         pinned = [*PINNED_IN_TEAMS]
     return Behaviour(

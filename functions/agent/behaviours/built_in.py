@@ -25,10 +25,12 @@ Answer the newest message. When it asks for something, do it and say what came o
 not clear, ask one question.""",
     ON_SELF_IMPROVE: """\
 Look at how your own work went lately, and find one thing to do better.
-- Search the history for failures, corrections and what people had to say twice.
+- cap_review_runs says what failed how often. Take what comes again and again, and search the
+  history for it, for corrections, and for what people had to say twice.
 - Where a rule of thumb follows from it, remember it with its source.
-- Where it concerns who you are or how you always work, propose it with cap_propose_change: the
-  whole document SELF with that one change. An owner decides. Change nothing else.
+- Where a part of you should be another one (how you always work: self; a skill, a schedule, a
+  capability), read it with cap_read_current, and propose the whole text with that one change by
+  cap_propose_change. An owner reads the difference and decides. Change nothing else.
 - Tell a person only what they have to decide. Note what you changed, and why, with cap_note_work.
 - When you found nothing, end with cap_sleep.""",
     ON_COMPACT_MEMORY: """\
@@ -36,6 +38,8 @@ Look through what you remember, and put it in order.
 - Recall what belongs to the people and projects that you last worked for.
 - What was said twice, is over or contradicts something newer: correct or forget it. What is still
   open stays.
+- What you remember of a task agrees with how the task stands now. Look where it is kept: your
+  schedules, your files, the list of tasks if there is one. What is done is done in memory too.
 - Say nothing about it. Note what you changed with cap_note_work, and end with cap_sleep.""",
     ON_TASK: """\
 You work by yourself, as a member of a team. Nobody answers a question now.

@@ -11,7 +11,13 @@ from hashlib import sha256
 from typing import Final
 
 from functions.agent import tokens
-from functions.agent.behaviours.behaviour import NAME_CHARACTERS, NOTE, PROPOSE
+from functions.agent.behaviours.behaviour import (
+    NAME_CHARACTERS,
+    NOTE,
+    PROPOSE,
+    READ_CURRENT,
+    REVIEW,
+)
 from sigil.errors import BackendError, UsageError
 from sigil.protocol import Caller, Hit, Json, Offer, Registry
 from sigil.strict_json import canonical
@@ -25,6 +31,13 @@ SELF: Final = "self"
 """The document in which an agent says who it is."""
 TELL_CHARACTERS: Final = 8_000
 NOTE_CHARACTERS: Final = 400
+CHANGE_CHARACTERS: Final = 12_000
+REVIEW_DAYS_MOST: Final = 30
+_TARGET: Final[Mapping[str, Json]] = {
+    "type": "string",
+    "maxLength": 80,
+    "description": "self, behaviour/NAME, skill/NAME, schedule/ID or capability/NAME",
+}
 
 
 def _offer_service(
@@ -122,21 +135,21 @@ PINNED_ONLY: Final[Mapping[str, Offer]] = {
         ),
         _offer_service(
             PROPOSE,
-            "Propose another text for the document in which you say who you are. An owner reads"
-            " what would change, and decides.",
+            "Propose another text for a part of yourself: who you are, a behaviour, a skill, a"
+            " schedule or a capability. An owner reads what would change, and decides.",
             {
-                "target": {"type": "string", "enum": [SELF]},
+                "target": _TARGET,
                 "base": {
                     "type": "integer",
                     "minimum": 0,
-                    "description": "The version that the text was made from, 0 when there is none;"
-                    " the error for a wrong one names the right one",
+                    "description": "The version that the text was made from, 0 when there is none:"
+                    " read-current says it",
                 },
                 "text": {
                     "type": "string",
-                    "minLength": 1,
-                    "maxLength": 8_000,
-                    "description": "The whole document as it should be",
+                    "maxLength": CHANGE_CHARACTERS,
+                    "description": "The whole text as it should be, with what stays; empty takes a"
+                    " behaviour or a skill away",
                 },
                 **{
                     name: {"type": "string", "minLength": 1, "maxLength": 200}
@@ -144,6 +157,27 @@ PINNED_ONLY: Final[Mapping[str, Offer]] = {
                 },
             },
             ("target", "base", "text", "goal", "risk", "benefit"),
+        ),
+        _offer_service(
+            READ_CURRENT,
+            "Read a part of yourself as it is now, with its version, before you propose a change of"
+            " it. Without a target: what there is.",
+            {"target": _TARGET},
+            (),
+        ),
+        _offer_service(
+            REVIEW,
+            "Look at your own runs of the last days: what failed, which calls failed how often, and"
+            " what you noted.",
+            {
+                "days": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": REVIEW_DAYS_MOST,
+                    "description": "7 when it is left out",
+                }
+            },
+            (),
         ),
     )
 }

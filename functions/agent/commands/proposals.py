@@ -13,17 +13,27 @@ from functions.agent.approvals import (
     settle,
 )
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
+from functions.agent.growth.undoing import roll_back
 from functions.agent.ledger.entry import Entry
-from functions.agent.policy.proposals import ARGUMENTS_CHARACTERS, Proposal, describe_decision
+from functions.agent.policy.proposals import (
+    ARGUMENTS_CHARACTERS,
+    Proposal,
+    describe_decision,
+    make_rollback_text,
+)
 from functions.agent.sanitize import ESCAPED_CHARACTERS
 from sigil.errors import SigilError
 
 SHOWN_MOST: Final = 20
+ROLLBACK: Final = "rollback"
 
 
 def run_proposals(call: CommandCall) -> CommandResult:
-    """Show the proposals that wait, or one of them."""
+    """Show the proposals that wait, or one of them, or roll one back that was applied."""
     texts = call.texts
+    verb, _, id = call.text.lower().partition(" ")
+    if verb == ROLLBACK:
+        return _roll_back(call, id.strip())
     app = call.app
     zone = app.find_zone(call.document)
     found = app.proposals.list_open()
@@ -84,6 +94,19 @@ def _refuse(call: CommandCall, problem: SigilError) -> CommandResult:
     return call.reply(call.texts.proposal_refused.format(why=why))
 
 
+def _roll_back(call: CommandCall, id: str) -> CommandResult:
+    """Bring back what was there before a proposal was applied, and say so in its chat."""
+    try:
+        proposal, event = roll_back(call.app, id, call.event.sender.id, call.event.id)
+    except SigilError as problem:
+        return _refuse(call, problem)
+    document = call.document
+    if event and event.session != call.event.session:
+        document = replace(document, posts=(*document.posts, event))
+    said = make_rollback_text(proposal, call.texts)
+    return CommandResult(said, document, entries=_list_entries(call, proposal))
+
+
 def _list_entries(call: CommandCall, proposal: Proposal) -> tuple[Entry, ...]:
     """Return the ledger's entry of a decision, none where it was decided before.
 
@@ -94,7 +117,9 @@ def _list_entries(call: CommandCall, proposal: Proposal) -> tuple[Entry, ...]:
 
 
 COMMANDS: Final[Commands] = {
-    "proposals": Command(run_proposals, "[ID]", changes_agent=always, for_owners=True),
+    "proposals": Command(
+        run_proposals, "[ID | rollback ID]", changes_agent=always, for_owners=True
+    ),
     "approve": Command(run_approve, "ID", changes_agent=always, for_owners=True),
     "deny": Command(run_deny, "ID", changes_agent=always, for_owners=True),
 }

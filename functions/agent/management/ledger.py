@@ -110,7 +110,11 @@ def note_decision(app: App, proposal: Proposal) -> None:
     if proposal.decided_in:
         return
     event = f"machine:proposal:{proposal.id}:{proposal.round}"
-    add_entries(app, [describe_decision(proposal)], proposal.decided_by, event)
+    by = proposal.decided_by
+    if proposal.rolled_back_at:
+        event += ":rollback"
+        by = proposal.rolled_back_by
+    add_entries(app, [describe_decision(proposal)], by, event)
 
 
 def verify(app: App, agent: str) -> LedgerCheck:

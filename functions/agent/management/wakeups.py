@@ -19,6 +19,7 @@ from functions.agent.schedules.schedule import (
     Run,
     Schedule,
     Schedules,
+    is_schedule_id,
     make_event,
 )
 from functions.agent.schedules.time_field import read_time
@@ -59,7 +60,6 @@ FIELDS: Final = frozenset(
 HOW: Final = ("behaviour", "model")
 """The fields that say how a schedule that works is gone about."""
 CHANGES: Final = frozenset(("paused", "name", *HOW))
-_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 _LIMIT: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 _MODEL: Final = re.compile(r"[!-~]{1,100}", re.ASCII)
 _HTTP_CHAT: Final = re.compile(r"http:admin:[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -80,7 +80,7 @@ def read_page(query: Mapping[str, str]) -> WakeupPage:
     after = query.get("after", "")
     if not _LIMIT.fullmatch(limit) or not 1 <= int(limit) <= PAGE:
         raise _refuse(f"limit is a number from 1 to {PAGE}")
-    if after and not _ID.fullmatch(after):
+    if after and not is_schedule_id(after):
         raise _refuse("after is the id of a schedule, such as `next` of the page before")
     return WakeupPage(query.get("session", ""), after, int(limit))
 
@@ -142,7 +142,7 @@ def make_schedule(app: App, fields: Mapping[str, Json]) -> tuple[Schedule, bool]
 
 def find_schedule(schedules: Schedules, id: str) -> Schedule:
     """Return a schedule that is not over; `UsageError` ENOENT when there is none with this id."""
-    found = schedules.find(id) if _ID.fullmatch(id) else None
+    found = schedules.find(id) if is_schedule_id(id) else None
     if found is None or found.is_over or found.collects:
         raise UsageError("ENOENT", "there is no such schedule", source="schedule")
     return found

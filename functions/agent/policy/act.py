@@ -25,12 +25,14 @@ ACTS: Final[Mapping[str, str]] = {
     " `knowledge` base, or that of the `team`",
     "self": "change a document that says who it is, by the document's name",
     "behaviour": "change one of its behaviours, by its name",
-    "publish": "let other chats or agents use a capability, by its name",
+    "skill": "change one of its skills, by its name",
+    "reschedule": "change what is scheduled already, by its id",
+    "publish": "let all chats use a capability that it makes or changes, by its name",
     "spend": "pay somebody, by the payee's name",
     "deploy": "make or change a capability, by its name",
 }
 """Every kind of act, and what it is."""
-UNASKED: Final = frozenset({"subagent", "behaviour", "publish"})
+UNASKED: Final = frozenset({"subagent"})
 """The acts that an agent has no way to do in this version, so that nothing asks about them."""
 EVERYBODY: Final = "everybody"
 OWN_WORK, GROUPS, AGENTS = "own-work", "groups", "agents"

@@ -26,7 +26,7 @@ from sigil.json_fields import as_mapping
 from sigil.protocol import Json, Offer
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import scan_all, update
-from sigil.storage.stored import Shape, Stored, damaged, dumps
+from sigil.storage.stored import Shape, Stored, damaged, dumps, later
 
 OPEN_MOST: Final = 5
 """An agent has so many proposals at once that nobody has decided on."""
@@ -45,6 +45,8 @@ WORK: Final = "work"
 """The name in the `data` of a proposal of the piece of work that asked."""
 _ID: Final = re.compile(rf"[0-9a-f]{{{ID_DIGITS},{LONG_ID_DIGITS}}}")
 State = Literal["open", "approved", "denied", "lapsed", "applied"]
+ROLLED_BACK: Final = "rolled-back"
+"""What people read as the state of a proposal that was applied and then rolled back."""
 Time = Annotated[float, Meta(ge=0, lt=1e12)]
 
 
@@ -59,6 +61,9 @@ class Proposal(Stored):
     message that decided, empty where it was no message. `round` counts how often it was made.
     `own_work` and `private` are those of the turn, `data` says to which chat its outcome goes,
     `language` is that of the person's app.
+
+    A proposal to change a part of the agent has the text `before`, and once it was applied the
+    `version` after. `rolled_back_by` brought back what was there before, at `rolled_back_at`.
     """
 
     id: str
@@ -81,9 +86,15 @@ class Proposal(Stored):
     private: bool = True
     language: str = ""
     data: Mapping[str, Json] = field(default_factory=dict)
+    before: str | None = later(None)
+    version: Annotated[int, Meta(ge=0, lt=10**9)] = later(0)
+    rolled_back_by: str = later("")
+    rolled_back_at: Time = later(0.0)
 
-    def state_at(self, now: float) -> State:
+    def state_at(self, now: float) -> str:
         """Return its state at a time: nobody writes down that it lapses."""
+        if self.rolled_back_at:
+            return ROLLED_BACK
         return "lapsed" if self.state == "open" and now >= self.until else self.state
 
     def names(self, path: str) -> bool:
@@ -258,6 +269,36 @@ class Proposals:
 
         update(self._kv, keys.proposal(self._root, proposal.id), choose, KEPT_SECONDS)
 
+    def note_version(self, proposal: Proposal, version: int) -> None:
+        """Write down which version of a part of the agent an approved proposal has made."""
+        self._change(proposal, lambda known: replace(known, version=version))
+
+    def note_rollback(self, proposal: Proposal, by: str, message: str = "") -> Proposal:
+        """Write down who has rolled back what a proposal changed, in a message where one has this
+        id, and return it; doing it again changes nothing.
+        """
+        now = self._now()
+
+        def note(known: Proposal) -> Proposal:
+            if known.rolled_back_at:
+                return known
+            who = one_line(by, 80)
+            return replace(known, rolled_back_by=who, rolled_back_at=now, decided_in=message)
+
+        return self._change(proposal, note)
+
+    def _change(self, proposal: Proposal, change: Callable[[Proposal], Proposal]) -> Proposal:
+        """Change a proposal as it is stored, unless another round of it is there by now."""
+
+        def choose(value: bytes | None) -> tuple[bytes | None, Proposal]:
+            known = PROPOSAL.read(value) if value else None
+            if known is None or known.round != proposal.round:
+                return None, proposal
+            changed = change(known)
+            return (None if changed == known else dumps(changed)), changed
+
+        return update(self._kv, keys.proposal(self._root, proposal.id), choose, KEPT_SECONDS)
+
     def _choose_id(self, wanted: Proposal) -> str:
         """Return the id of a proposal: a part of its digest, a longer one where another has it."""
         short = self.find(wanted.digest[:ID_DIGITS])
@@ -377,20 +418,31 @@ def make_approval(proposal: Proposal) -> Event:
 
 def describe_decision(proposal: Proposal) -> Entry:
     """Return the ledger's entry of what was decided on a proposal."""
-    facts = {"proposal": proposal.id, "state": proposal.state, "acts": list(proposal.acts)}
+    state = ROLLED_BACK if proposal.rolled_back_at else proposal.state
+    facts = {"proposal": proposal.id, "state": state, "acts": list(proposal.acts)}
     return Entry("proposal", facts, names=list_chats(proposal.acts))
 
 
+def make_rollback_text(proposal: Proposal, texts: Texts) -> str:
+    """Return what people read of a change that was rolled back."""
+    acts = ", ".join(proposal.acts)
+    return texts.proposal_rolled_back.format(id=proposal.id, acts=acts)
+
+
 def make_notice(proposal: Proposal, texts: Texts) -> Event | None:
-    """Return the event that says in the chat of a proposal why it is not done, the same one each
-    time; None where no chat belongs to it.
+    """Return the event that says in the chat of a proposal why it is not done, or not any more,
+    the same one each time; None where no chat belongs to it.
     """
     word = "lapse"
     pattern = texts.proposal_undone if proposal.decided_by else texts.proposal_lapsed
-    if proposal.state == "denied":
+    at = proposal.decided_at
+    if proposal.rolled_back_at:
+        word = "rollback"
+        pattern = texts.proposal_rolled_back
+        at = proposal.rolled_back_at
+    elif proposal.state == "denied":
         word = "denial"
         pattern = texts.proposal_denied
-    at = proposal.decided_at
     home = proposal.data.get("home") if proposal.session.startswith("own:") else proposal.session
     if not isinstance(home, str) or not home:
         return None
@@ -414,7 +466,7 @@ def _may_be_made_again(known: Proposal, now: float) -> bool:
     state = known.state_at(now)
     if state == "denied":
         return now - known.decided_at >= DENIED_SECONDS
-    return state in ("lapsed", "applied")
+    return state in ("lapsed", "applied", ROLLED_BACK)
 
 
 def _read(value: bytes) -> Proposal:

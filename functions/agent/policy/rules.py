@@ -46,6 +46,9 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "allow owner,member deploy *",
         "ask owner,member self *",
         "allow owner,member spawn *",
+        "ask owner,member skill *",
+        "ask owner,member reschedule *",
+        "ask owner,member publish *",
     ),
     "careful": (
         "allow everybody call *",
@@ -63,6 +66,9 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "deny own-work deploy *",
         "ask owner,member self *",
         "ask owner,member spawn *",
+        "ask owner,member skill *",
+        "ask owner,member reschedule *",
+        "ask owner,member publish *",
     ),
     "talk": (),
 }

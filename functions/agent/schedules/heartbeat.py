@@ -17,8 +17,10 @@ from math import inf
 from typing import Final
 
 from functions.agent.access.roles import owns_chat
+from functions.agent.behaviours.built_in import ON_SELF_IMPROVE
 from functions.agent.memory.documents import CAPS
 from functions.agent.messages import HEARTBEAT_TEXT
+from functions.agent.runs.failures import has_failed_since
 from functions.agent.schedules.schedule import (
     DELAY_MOST,
     HEARTBEAT,
@@ -120,7 +122,12 @@ def look(
     every = schedule.when.every
     # what is said in another chat is about the files of that chat
     uses_files = not schedule.session or owns_chat(schedule.by, schedule.session)
-    news = find_news(kv, agent, schedule.known, versions, uses_files=uses_files)
+    if schedule.behaviour == ON_SELF_IMPROVE:
+        # whatever else is new is no reason to look for what to do better
+        has_failed = has_failed_since(kv, agent, schedule.started or schedule.since)
+        news: Sequence[str] = ["runs of yours have failed"] if has_failed else []
+    else:
+        news = find_news(kv, agent, schedule.known, versions, uses_files=uses_files)
     if not news:
         delay = min(2 * max(schedule.delay, every), DELAY_MOST)
         later = replace(schedule, delay=delay, asleep=0.0, due=now + delay)

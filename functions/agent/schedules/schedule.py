@@ -8,6 +8,7 @@ old one, deletes none that counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -56,6 +57,9 @@ SENDER: Final = "runtime:scheduler"
 BY_HAND: Final = "paused"
 NOBODY: Final = "nobody may"
 FAILED: Final = "failures"
+WELL: Final = "nothing failed"
+"""Why a run was left out that looks for what to do better."""
+_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 Count = Annotated[int, Meta(ge=0, lt=10**15)]
 Time = Annotated[float, Meta(ge=0, lt=1e12)]
 
@@ -74,6 +78,18 @@ class Run(Stored):
     outcome: str
     reason: str = ""
     tokens: Count = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words(Stored):
+    """What a schedule says: when it is, what for and how; its fields are those of `Schedule`."""
+
+    when: When
+    text: str
+    say: str
+    name: str
+    behaviour: str
+    model: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +112,9 @@ class Schedule(Stored):
 
     `snoozed` is the id of the reminder that it says once more. `done` is when somebody said that
     what it reminds of is done (seconds since 1970).
+
+    `edits` counts how often what it says was changed, and `earlier` is what it said before the
+    agent changed it last.
 
     `runs` counts how often it came about, `skipped` how often a run was still on, `missed` how
     often nobody was there; `failures` counts the runs that failed in a row. `running` is the event
@@ -130,6 +149,25 @@ class Schedule(Stored):
     known: Mapping[str, str] = later(default_factory=dict, hash=False)
     behaviour: str = later("")
     done: Time = later(0.0)
+    edits: Count = later(0)
+    earlier: Words | None = later(None)
+
+    @property
+    def version(self) -> int:
+        """Return the number of what it says now: 1 as it was made, one more with each change."""
+        return self.edits + 1
+
+    @property
+    def words(self) -> Words:
+        """Return what it says."""
+        return Words(
+            when=self.when,
+            text=self.text,
+            say=self.say,
+            name=self.name,
+            behaviour=self.behaviour,
+            model=self.model,
+        )
 
     @property
     def is_over(self) -> bool:
@@ -190,6 +228,11 @@ def make_id(when: When, text: str, say: str, session: str) -> str:
     """Return the id of a schedule: the same one is made once, however often it is asked for."""
     parts = [orjson.loads(dumps(when)), text, say, session]
     return sha256(orjson.dumps(parts)).hexdigest()[:12]
+
+
+def is_schedule_id(text: str) -> bool:
+    """Return whether a schedule can have this id."""
+    return _ID.fullmatch(text) is not None
 
 
 def make_event(schedule: Schedule, agent: str, name: str, now: float, note: str = "") -> Event:
@@ -298,8 +341,10 @@ class Schedules:
         )
         if schedule.is_over:
             raise UsageError("EINVAL", "that time is over", source="schedule")
+        wanted = schedule
 
         def store() -> tuple[Schedule, bool]:
+            schedule = wanted
             item, binding = get_many(
                 self._kv,
                 [
@@ -308,6 +353,12 @@ class Schedules:
                 ],
             )
             found = _read(item) if item else None
+            while found and found.edits and not _is_same(found, schedule):
+                # it was changed since, and does not say this any more
+                id = sha256(schedule.id.encode()).hexdigest()[: len(schedule.id)]
+                schedule = replace(schedule, id=id)
+                item = self._kv.get(keys.wakeup(self.agent, id))
+                found = _read(item) if item else None
             if found and (not found.is_over or (found.runs and found.when.kind == "at")):
                 # the turn that made it may have crashed, and what was said is not said again
                 return found, False
@@ -345,6 +396,7 @@ class Schedules:
                 made = replace(schedule, number=number)
             if found:
                 made = replace(made, running=found.running, started=found.started, last=found.last)
+                made = replace(made, edits=found.edits + (made.words != found.words))
             self.write(item, made, moved=True)
             if found and found.due not in (0.0, made.due):
                 self._kv.delete(self.key_of_due(found))
@@ -493,6 +545,46 @@ class Schedules:
 
         return None if self._is_gone(id) else self._change(id, change)
 
+    def edit(self, id: str, words: Words, base: int, now: float) -> Schedule:
+        """Let a schedule say something else, whose version was `base`; what became of it so far
+        stays.
+
+        `UsageError` for words that cannot be, and when it was changed since.
+        """
+
+        def change(known: Schedule) -> Schedule:
+            if known.version != base:
+                raise UsageError("EINVAL", f"it is at version {known.version}", source="schedule")
+            edited = _say(known, words, now)
+            _require_sensible(edited)
+            if edited.is_over:
+                raise UsageError("EINVAL", "that time is over", source="schedule")
+            return replace(edited, earlier=known.words)
+
+        return self._edit(id, change)
+
+    def undo_edit(self, id: str, version: int, now: float) -> Schedule:
+        """Let a schedule of this version say what it said before its last `edit`.
+
+        `UsageError` when it was changed since.
+        """
+
+        def change(known: Schedule) -> Schedule:
+            if known.version != version or known.earlier is None:
+                raise UsageError("EINVAL", f"it is at version {known.version}", source="schedule")
+            return replace(_say(known, known.earlier, now), earlier=None)
+
+        return self._edit(id, change)
+
+    def _edit(self, id: str, change: Callable[[Schedule], Schedule]) -> Schedule:
+        before = self.find(id)
+        changed = None if before is None or before.is_over else self._change(id, change)
+        if before is None or changed is None:
+            raise UsageError("ENOENT", "there is no such schedule", source="schedule")
+        if before.due != changed.due:
+            self._kv.delete(self.key_of_due(before))
+        return changed
+
     def note_done(self, id: str, now: float) -> None:
         """Write down that what a reminder says is done."""
         self._change(id, lambda known: replace(known, done=now))
@@ -532,6 +624,8 @@ class Schedules:
                 return None
             known = _read(item)
             changed = change(known)
+            if changed.words != known.words:
+                changed = replace(changed, edits=known.edits + 1)
             if changed != known:
                 resumed = bool(known.paused) and not changed.paused
                 self.write(item, changed, moved=resumed or changed.due != known.due)
@@ -567,6 +661,28 @@ def _read(item: Item) -> Schedule:
         return SCHEDULE.read(item.value)
     except ValueError:
         raise damaged("the record of a schedule cannot be read", source="schedule") from None
+
+
+def _say(schedule: Schedule, words: Words, now: float) -> Schedule:
+    """Return a schedule that says something else from now on."""
+    said = replace(
+        schedule,
+        when=words.when,
+        text=words.text,
+        say=words.say,
+        name=words.name,
+        behaviour=words.behaviour,
+        model=words.model,
+    )
+    return said if words.when == schedule.when else replace(said, due=said.find_next(now))
+
+
+def _is_same(schedule: Schedule, other: Schedule) -> bool:
+    """Return whether two schedules are one that somebody asks for twice."""
+    first, second = (
+        make_id(each.when, each.text, each.say, each.session) for each in (schedule, other)
+    )
+    return first == second
 
 
 def _require_sensible(schedule: Schedule) -> None:

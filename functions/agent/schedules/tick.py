@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
+from functions.agent.behaviours.built_in import ON_SELF_IMPROVE
 from functions.agent.schedules.schedule import (
     HEARTBEAT,
     SCHEDULE,
+    WELL,
     Run,
     Schedule,
     Schedules,
@@ -243,6 +245,8 @@ class _Waker:
             from functions.agent.schedules.heartbeat import look
 
             changed, events = look(self.kv, schedule, agent, self.now, versions=versions)
+        elif schedule.behaviour == ON_SELF_IMPROVE and not self._has_failed(schedule, agent):
+            changed, events = _leave_out(schedule, agent, self.now), []
         else:
             changed, events = _decide(schedule, agent, self.now, self.late_most)
         for event in events:
@@ -252,6 +256,20 @@ class _Waker:
         settled = changed.due > self.now + SETTLED_SECONDS
         schedules.write(item, changed, moved=True, settled=settled)
         return len(events)
+
+    def _has_failed(self, schedule: Schedule, agent: str) -> bool:
+        """Return whether a run of the agent has failed since this schedule ran last."""
+        # it knows sessions, which a tick mostly does without
+        from functions.agent.runs.failures import has_failed_since
+
+        return has_failed_since(self.kv, agent, schedule.started or schedule.since)
+
+
+def _leave_out(schedule: Schedule, agent: str, now: float) -> Schedule:
+    """Return what becomes of a schedule that looks for what to do better, where nothing failed."""
+    event = make_event(schedule, agent, f"{round(schedule.due * 1000)}", now)
+    run = Run(event.id, schedule.due, now, "skipped", WELL)
+    return replace(schedule, due=schedule.find_next(max(now, schedule.due)), last=run)
 
 
 def _decide(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from functions.agent.behaviours.behaviour import NOTE, PROPOSE
+from functions.agent.behaviours.behaviour import NOTE, PROPOSE, READ_CURRENT, REVIEW
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
 from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE
 from functions.agent.policy.act import Act
@@ -22,6 +22,7 @@ from functions.agent.services.policy import (
     read_policy,
     request_payment,
 )
+from functions.agent.services.review_runs import review_runs
 from functions.agent.services.search_history import NAME, search_history
 from functions.agent.services.skills import read_skill
 from functions.agent.services.things import forget, recall, remember
@@ -43,6 +44,8 @@ SERVICES: Final[Mapping[str, Service]] = {
     TELL: tell,
     NOTE: note_work,
     PROPOSE: growth.propose_change,
+    READ_CURRENT: growth.read_current,
+    REVIEW: review_runs,
     PAYMENT: request_payment,
     READ: read_policy,
     READ_SKILL: read_skill,
@@ -65,6 +68,14 @@ CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {
 """What a service refuses before an owner is asked about a call of it."""
 
 
+NameActs = Callable[[Arguments], Sequence[Act]]
+
+
+def _name_one(kind: str, name_target: Callable[[Arguments], str]) -> NameActs:
+    """Return what names the one act of this kind that a call is."""
+    return lambda arguments: (Act(kind, name_target(arguments)),)
+
+
 def _name_memory(arguments: Arguments) -> str:
     return "shared" if read_flag(arguments, "shared") else "chat"
 
@@ -73,35 +84,33 @@ def _name_nothing(arguments: Arguments) -> str:
     return ""
 
 
-def _name_sleep(arguments: Arguments) -> str | None:
-    """Return no target where a run only ends; a time for the next look schedules it."""
-    return "" if arguments.get("until") else None
+def _name_sleep(arguments: Arguments) -> Sequence[Act]:
+    """Return no act where a run only ends; a time for the next look schedules it."""
+    return (Act("schedule"),) if arguments.get("until") else ()
 
 
-ACTS: Final[Mapping[str, tuple[str, Callable[[Arguments], str | None]]]] = {
-    "remember": ("ingest", _name_memory),
-    schedules.SCHEDULE: ("schedule", _name_nothing),
-    SLEEP: ("schedule", _name_sleep),
-    PAYMENT: ("spend", name_payee),
-    PROPOSE: ("self", growth.name_target),
-    team.SPAWN: ("spawn", team.name_teammate),
-    files.WRITE: ("write", files.name_path),
-    files.EDIT: ("write", files.name_path),
-    files.READ: ("read", files.name_path),
-    files.DIFF: ("read", files.name_path),
-    INGEST: ("ingest", knowledge.name_scope),
-    UPDATE: ("ingest", knowledge.name_scope),
+ACTS: Final[Mapping[str, NameActs]] = {
+    "remember": _name_one("ingest", _name_memory),
+    schedules.SCHEDULE: _name_one("schedule", _name_nothing),
+    SLEEP: _name_sleep,
+    PAYMENT: _name_one("spend", name_payee),
+    PROPOSE: growth.name_acts,
+    team.SPAWN: _name_one("spawn", team.name_teammate),
+    files.WRITE: _name_one("write", files.name_path),
+    files.EDIT: _name_one("write", files.name_path),
+    files.READ: _name_one("read", files.name_path),
+    files.DIFF: _name_one("read", files.name_path),
+    INGEST: _name_one("ingest", knowledge.name_scope),
+    UPDATE: _name_one("ingest", knowledge.name_scope),
 }
-"""The kind of act that a call of a service is, beside `call`, and what names its target; None where
-the call is no such act.
-"""
+"""What names the acts that a call of a service is, beside `call`."""
 
 
 def _read_beside(arguments: Arguments) -> tuple[Act, ...]:
     return (Act("read", files.name_path(arguments)),)
 
 
-ACTS_BESIDE: Final[Mapping[str, Callable[[Arguments], tuple[Act, ...]]]] = {
+ACTS_BESIDE: Final[Mapping[str, NameActs]] = {
     files.EDIT: _read_beside,
     INGEST: knowledge.list_acts_on_file,
     UPDATE: knowledge.list_acts_on_file,
@@ -117,12 +126,7 @@ def list_acts(
     """
     if offer.name in CHECKS:
         CHECKS[offer.name](replace(context, call=f"{context.call}:{place}"), arguments)
-    acts: list[Act] = []
-    if offer.name in ACTS:
-        kind, name_target = ACTS[offer.name]
-        target = name_target(arguments)
-        if target is not None:
-            acts.append(Act(kind, target))
+    acts = [*ACTS[offer.name](arguments)] if offer.name in ACTS else []
     if offer.name in ACTS_BESIDE:
         acts += ACTS_BESIDE[offer.name](arguments)
     return tuple(acts)

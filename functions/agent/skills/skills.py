@@ -120,22 +120,28 @@ class Skills:
         body = files.pop(FILE, None)
         return SkillPackage(self.read_file(doc, FILE) if body is None else body, files)
 
-    def write(self, package: SkillPackage, *, by: str, why: str = "") -> Doc:
+    def write(
+        self, package: SkillPackage, *, by: str, why: str = "", expect: int | None = None
+    ) -> Doc:
         """Write the next version of a skill and return it; the same again writes nothing.
 
+        `expect` is the version that it was made from: `Conflict` when somebody wrote since.
         `UsageError` for one that cannot be kept, or for which there is no room.
         """
         skill = package.parse()
         self.require_room({skill.name: package})
-        doc = self._write_document(package, skill.name, by=by, why=why)
+        doc = self._write_document(package, skill.name, by=by, why=why, expect=expect)
         self._note_version(doc)
         return doc
 
-    def remove(self, name: str, *, by: str) -> Doc:
-        """Remove a skill; its versions stay, and one of them can be brought back."""
+    def remove(self, name: str, *, by: str, why: str = "removed", expect: int | None = None) -> Doc:
+        """Remove a skill; its versions stay, and one of them can be brought back.
+
+        `Conflict` when somebody wrote it since the version `expect`.
+        """
         self.read(name)
         versions = self._versions(name)
-        doc = versions.write(self.scope, f"{PREFIX}{name}", "", by=by, why="removed")
+        doc = versions.write(self.scope, f"{PREFIX}{name}", "", by=by, why=why, expect=expect)
         self._note_version(doc)
         return doc
 
@@ -208,7 +214,9 @@ class Skills:
             message = f"{name} is pinned, and this version is too long for that"
             raise UsageError("EQUOTA", message, suggestion=hint)
 
-    def _write_document(self, package: SkillPackage, name: str, *, by: str, why: str) -> Doc:
+    def _write_document(
+        self, package: SkillPackage, name: str, *, by: str, why: str, expect: int | None
+    ) -> Doc:
         """Write the files, then the version that names them."""
         text = package.text
         written = dict(package.files)
@@ -223,7 +231,13 @@ class Skills:
                 self._kv.put(keys.skill_file(self.scope, digest), body, expect=ABSENT)
         versions = self._versions(name)
         return versions.write(
-            self.scope, f"{PREFIX}{name}", text, by=by, why=why, files=tuple(files)
+            self.scope,
+            f"{PREFIX}{name}",
+            text,
+            by=by,
+            why=why,
+            expect=expect,
+            files=tuple(files),
         )
 
     def _note_version(self, doc: Doc) -> None:

@@ -160,7 +160,14 @@ def test_no_search_finds_what_is_pinned_only_and_no_chat_can_call_it(
     searches = call(
         *(
             ("sigil_query", {"query": words})
-            for words in ("sleep", "next-behavior", "tell", "note-work", "propose-change")
+            for words in (
+                "sleep",
+                "next-behavior",
+                "tell",
+                "note-work",
+                "propose-change",
+                "review-runs",
+            )
         )
     )
     model.then(searches, SLEEP, say("no"), say("no"))
@@ -168,7 +175,7 @@ def test_no_search_finds_what_is_pinned_only_and_no_chat_can_call_it(
     chats.work_off()
     assert len(chats.list_texts()) == 1
     pinned = {f"cap_{name}" for name in ("sleep", "tell", "next_behavior", "note_work")}
-    pinned.add("cap_propose_change")
+    pinned |= {"cap_propose_change", "cap_read_current", "cap_review_runs"}
     assert not pinned & {*tools_of(model.bodies[2])}
     assert "ENOTOOL" in results(model.bodies[2])[-1]
 

@@ -56,7 +56,7 @@ def test_rules_on_acts_that_nothing_asks_about_are_named_once(run: Run, tmp_path
     file = tmp_path / "policy.toml"
     rules = [*map("deny guest {} x".format, sorted(UNASKED)), "allow owner self *"]
     file.write_text(f"format = 1\nrules = {json.dumps(rules)}\n")
-    warning = "rules on behaviour, publish, spawn, subagent have no effect in this version"
+    warning = "rules on subagent have no effect in this version"
     for command in (["set", str(file)], ["show"]):
         assert run(*command)[1].count(warning) == 1
     file.write_text(RULE)

@@ -138,7 +138,7 @@ def test_a_schedule_is_gone_about_as_somebody_chose(
     assert "every hour, on_self_improve, small; has not run" in run("list")[1]
     model.then(call(("cap_next_behavior", {"name": "on_wakeup"})), say("A letter has come."))
     tree = run("--wakeup", "1")[1]
-    assert "behaviour on_self_improve, 5 pins" in tree
+    assert "behaviour on_self_improve, 7 pins" in tree
     assert "goes on with on_wakeup" in tree
     first, second = model.bodies[1:]
     assert (first["model"], second["model"]) == ("small", "small")

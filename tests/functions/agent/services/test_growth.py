@@ -13,6 +13,7 @@ from functions.agent import approvals
 from functions.agent.approvals import describe_difference
 from functions.agent.behaviours.pins import PINNED_ONLY
 from functions.agent.policy.proposals import Proposal
+from functions.agent.policy.settlement import GRACE_SECONDS, settle_proposals
 from functions.agent.runs.run import load_run
 from functions.texts.languages import load_texts
 from functions.wiring import AgentRuntime
@@ -44,6 +45,15 @@ def chats(
     made.app.documents.write("main", "self", BEFORE, by="terminal:local")
     timed = replace(made.app, clock=replace(made.app.clock, now=clock))
     return Chats(replace(made, app=timed), bot)
+
+
+FIXED = (
+    *("policy", "role", "soul", "user", "tools", "agents", "memory", "self/x", "behaviour/../role"),
+    *("behaviour/on_wakeup", "skill/..", "schedule/1", "capability/main/x", "capability/", ""),
+)
+"""What no change is about: who the agent has to be, what it may do, what is not its own. A stable
+agent does not change its behaviours either.
+"""
 
 
 def propose(chats: Chats, model: ScriptedModel, number: int = 1, **fields: Any) -> Any:
@@ -87,8 +97,11 @@ def test_an_owner_reads_the_difference_and_approves_and_the_next_prompt_has_it(
     chats.work_off()
     assert "Ask for the city before the weather." in str(model.bodies[-1]["messages"])
 
-    chats.runtime.app.documents.roll_back("main", "self", 1, by="terminal:local")
-    assert read_self(chats)[:2] == (3, BEFORE)
+    chats.write(4, f"/proposals rollback {id}")
+    chats.work_off()
+    why = f"rolled back proposal {id}"
+    assert read_self(chats) == (3, BEFORE, f"telegram:{OWNER}", why)
+    assert chats.list_texts()[-1].startswith(f"Proposal {id} was rolled back: self self.")
 
 
 def test_what_was_written_meanwhile_is_kept_and_the_change_is_proposed_anew(
@@ -102,8 +115,35 @@ def test_what_was_written_meanwhile_is_kept_and_the_change_is_proposed_anew(
     chats.work_off()
     assert "with base 2" in str(model.bodies[-2]["messages"])
     assert read_self(chats)[:2] == (2, "Mine.")
-    difference = describe_difference(find_open(chats), chats.runtime.app, 3_000)
+    difference = describe_difference(find_open(chats))
     assert difference.splitlines()[-2:] == [" Mine.", "+Ask first."]
+
+
+def test_what_was_changed_elsewhere_meanwhile_is_proposed_anew_with_both_changes(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    propose(chats, model)
+    first = find_open(chats)
+    app = chats.runtime.app
+    theirs = BEFORE.replace("Help.", "Help everybody.")
+    app.documents.write("main", "self", theirs, by="terminal:local")
+    chats.write(2, f"/approve {first.id}")
+    model.then(say("It waits again."))
+    chats.work_off()
+    assert read_self(chats)[:2] == (2, theirs)
+    assert app.proposals.find(first.id).state == "lapsed"  # type: ignore[union-attr]
+    second = find_open(chats)
+    assert f"proposal {second.id}" in str(results(model.bodies[-1])[-1])
+    assert describe_difference(second).splitlines()[0] == "--- version 2"
+    assert "-Help" not in describe_difference(second)
+    settle_proposals(app.kv, chats.runtime.queue.put, "main", app.clock.now() + GRACE_SECONDS)
+    chats.work_off()
+    assert not any("could not be done" in text for text in chats.list_texts())
+    chats.write(3, f"/approve {second.id}")
+    model.then(say("done"))
+    chats.work_off()
+    both = f"{theirs}\nAsk for the city before the weather."
+    assert read_self(chats) == (3, both, "main", "fewer wrong cities")
 
 
 def test_an_approved_change_is_written_once_however_often_its_event_comes(
@@ -121,13 +161,12 @@ def test_an_approved_change_is_written_once_however_often_its_event_comes(
     assert app.proposals.find(proposal.id).state == "applied"  # type: ignore[union-attr]
 
 
-def test_nothing_but_self_is_changed_and_nothing_without_an_owner(
+def test_what_is_fixed_is_not_changed_and_nothing_without_an_owner(
     chats: Chats, model: ScriptedModel
 ) -> None:
     app = chats.runtime.app
     refused = [
-        ({"target": "policy"}, "EPERM"),
-        ({"target": "behaviour/on_wakeup"}, "EPERM"),
+        *(({"target": target}, "EPERM") for target in FIXED),
         ({"base": 0}, "EINVAL"),
         ({"base": 2}, "EINVAL"),
         ({"goal": " "}, "EINVAL"),
@@ -169,12 +208,14 @@ def test_the_policy_lets_an_agent_change_itself_or_never(
 def test_a_difference_that_does_not_say_everything_is_not_shown(chats: Chats) -> None:
     app = chats.runtime.app
     offer = PINNED_ONLY["propose-change"]
-    made = replace(make_wanted(), agent="main", tool="cap_propose_change", offer=offer)
+    made = replace(
+        make_wanted(), agent="main", tool="cap_propose_change", offer=offer, before=BEFORE
+    )
     shown = []
     for text in (AFTER, "x" * 5_000, "y\n" * 300, f"{BEFORE}\u2028more"):
         arguments = orjson.dumps({**CHANGE, "text": text}).decode()
         proposal = replace(made, arguments=arguments)
-        shown.append(describe_difference(proposal, app, 3_000))
+        shown.append(describe_difference(proposal))
         said = approvals.describe_proposal(
             proposal, "{arguments}", app, "UTC", texts=load_texts("en"), most=20_000
         )
