@@ -39,6 +39,7 @@ from functions.agent.runs.progress import find_progress
 from functions.agent.workspace.file import FileConflict
 from functions.agent.workspace.files import FILE_BYTES
 from functions.agent.workspace.path import parse_path
+from functions.agent.workspace.scope import FileScopes, find_scopes_of_agent, scan_scopes
 from functions.agent_data import AgentData
 from functions.alerts import Notifier, halt_alert, send_alert
 from functions.events import Event
@@ -565,30 +566,31 @@ def _list_files(deps: AdminDeps, request: Request) -> object:
     prefix = query.pop("prefix", "")
     if query:
         raise UsageError("EINVAL", "ask by prefix", source="files")
-    opened = _open_files(deps, request)
-    return {"agent": request.path_params["agent"], **files.list_files(opened.files, prefix)}
+    heads = scan_scopes(_find_scopes(deps, request), deps.app.open_workspace)
+    return {"agent": request.path_params["agent"], **files.list_files(heads, prefix)}
 
 
 def _answer_file(deps: AdminDeps, request: Request, body: bytes, answer: AnswerFile) -> Response:
     """Answer a request about one file; a condition that does not hold is 412."""
     query = dict(request.query_params)
     path = parse_path(str(request.path_params["path"]))
-    asked = FileRequest(_open_files(deps, request), path, query, request.headers, body)
+    opened = deps.app.open_workspace(_find_scopes(deps, request).choose(path))
+    editor = FileEditor(deps.app.kv, opened, BY)
+    asked = FileRequest(editor, path, query, request.headers, body)
     try:
         return answer(asked)
     except FileConflict as conflict:
         raise files.fail_condition(conflict) from None
 
 
-def _open_files(deps: AdminDeps, request: Request) -> FileEditor:
-    """Return the files of the agent that the path names, whatever its state."""
+def _find_scopes(deps: AdminDeps, request: Request) -> FileScopes:
+    """Return the scopes of the files of the agent that the path names, whatever its state."""
     app = deps.app
     name = str(request.path_params["agent"])
-    full_name = app.name
-    if name != app.name:
-        read_agent(app.kv, app.name, name)
-        full_name = join_name(app.name, name)
-    return FileEditor(app.kv, app.open_workspace(keys.escape(full_name)), BY)
+    if name == app.name:
+        return find_scopes_of_agent(name)
+    read_agent(app.kv, app.name, name)
+    return find_scopes_of_agent(join_name(app.name, name))
 
 
 def _send_file(asked: FileRequest) -> Response:

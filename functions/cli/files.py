@@ -15,7 +15,9 @@ from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
+    from functions.agent.app import App
     from functions.agent.management.files import FileEditor
+    from functions.agent.workspace.scope import FileScopes
 
 cli = typer.Typer(
     no_args_is_help=True,
@@ -48,13 +50,15 @@ def list_files(
     Example: uncaged agent files list notes/
     """
     from functions.agent.management import files
+    from functions.agent.workspace.scope import scan_scopes
     from sigil.cli.times import format_time
 
-    with _open_files(session, whose) as opened:
-        heads = list(opened.files.scan(prefix))
-        if json:
-            Printer(json=True).document(files.list_files(opened.files, prefix))
-            return
+    with open_agent(switch=True, name=whose, session=session) as (app, _):
+        heads = scan_scopes(_find_scopes(app, session), app.open_workspace)
+    if json:
+        Printer(json=True).document(files.list_files(heads, prefix))
+        return
+    heads = [head for head in heads if head.path.startswith(prefix)]
     if not heads:
         Printer().note("there is no such file" if prefix else "there is no file yet")
         return
@@ -80,7 +84,7 @@ def show(
     from functions.agent.management.files import describe_version
     from functions.agent.workspace.path import parse_path
 
-    with _open_files(session, whose) as opened:
+    with _open_files(session, whose, path) as opened:
         content = opened.files.read(parse_path(path), version)
     if json:
         row = {**describe_version(content.version), "text": content.text}
@@ -106,7 +110,7 @@ def diff(
     from functions.agent.management.files import compare_versions
     from functions.agent.workspace.path import parse_path
 
-    with _open_files(session, whose) as opened:
+    with _open_files(session, whose, path) as opened:
         row = compare_versions(opened.files, parse_path(path), old, new)
     if json:
         Printer(json=True).document(row)
@@ -135,7 +139,7 @@ def put(
     from functions.agent.management.files import describe_version
 
     body = _read_bytes(file)
-    with _open_files(session, whose) as opened:
+    with _open_files(session, whose, path) as opened:
         made = opened.write(path, body, base=base)
     text = f"{made.path} is at version {made.version} ({made.size:,} bytes)"
     print_result(describe_version(made), text, json)
@@ -162,7 +166,7 @@ def get(
     from functions.agent.workspace.path import parse_path
     from sigil.storage.files import write_whole
 
-    with _open_files(session, whose) as opened:
+    with _open_files(session, whose, path) as opened:
         content = opened.files.read(parse_path(path), version)
     if file.is_symlink() or file.is_dir() or (file.exists() and not replace):
         raise UsageError(
@@ -185,7 +189,7 @@ def history(
     from functions.agent.workspace.path import parse_path
     from sigil.cli.times import format_time
 
-    with _open_files(session, whose) as opened:
+    with _open_files(session, whose, path) as opened:
         versions = opened.files.list_versions(parse_path(path))
         if not versions:
             opened.files.require(path)
@@ -215,7 +219,7 @@ def rollback(
     """
     from functions.agent.management.files import describe_version
 
-    with _open_files(session, whose) as opened:
+    with _open_files(session, whose, path) as opened:
         made = opened.roll_back(path, version)
     print_result(describe_version(made), f"{made.path} is at version {made.version}", json)
 
@@ -237,7 +241,7 @@ def remove(
     """
     from functions.agent.workspace.path import parse_path
 
-    with _open_files(session, whose) as opened:
+    with _open_files(session, whose, path) as opened:
         plain = parse_path(path)
         if for_good:
             gone = opened.files.destroy(plain)
@@ -251,14 +255,20 @@ def remove(
 
 
 @contextmanager
-def _open_files(session: str | None, whose: str | None) -> Iterator[FileEditor]:
-    """Open the files of an agent, or those of one chat with it."""
+def _open_files(session: str | None, whose: str | None, path: str) -> Iterator[FileEditor]:
+    """Open the files among which a path of an agent, or of one chat with it, is looked for."""
     from functions.agent.management.files import FileEditor
-    from sigil.storage.kv import keys
 
     with open_agent(switch=True, name=whose, session=session) as (app, _):
-        scope = session_key(app, session) or keys.escape(app.name)
+        scope = _find_scopes(app, session).choose(path)
         yield FileEditor(app.kv, app.open_workspace(scope), BY)
+
+
+def _find_scopes(app: App, session: str | None) -> FileScopes:
+    from functions.agent.workspace.scope import find_scopes_of_agent, find_scopes_of_chat
+
+    key = session_key(app, session)
+    return find_scopes_of_chat(key) if key else find_scopes_of_agent(app.name)
 
 
 def _read_bytes(file: str) -> bytes:

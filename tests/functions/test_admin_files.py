@@ -126,6 +126,11 @@ def test_each_agent_has_files_of_its_own(client: httpx.Client) -> None:
     assert client.get("/files/alice/a").status_code == 404
     client.put("/files/alice/a", content=b"of alice")
     assert client.get("/files/main/a").content == b"of the root"
+    client.put("/files/alice/team/a", content=b"of all")
+    assert client.get("/files/main/team/a").content == b"of all"
+    listed = client.get("/files/main", params={"prefix": "team/"}).json()
+    assert [item["path"] for item in listed["items"]] == ["team/a"]
+    assert listed["files"] == 2
     for nobody in ("bob", "main.alice", "..", "main%23telegram:1"):
         assert client.get(f"/files/{nobody}/a").status_code in (400, 404)
 

@@ -9,8 +9,8 @@ from functions.agent.commands.command import Command, CommandCall, CommandResult
 from functions.agent.policy.gate import Gate
 from functions.agent.sanitize import clean_text
 from functions.agent.workspace.files import Workspace
-from functions.agent.workspace.path import RECEIVED, parse_path
-from functions.agent.workspace.scope import FileScopes, find_scopes
+from functions.agent.workspace.path import parse_path
+from functions.agent.workspace.scope import FileScopes, find_scopes, scan_scopes
 from functions.time.time_zone import to_local
 from sigil.errors import BackendError, Refused, UsageError
 
@@ -61,16 +61,11 @@ def _answer(call: CommandCall, gate: Gate) -> str:
 def _list(call: CommandCall, gate: Gate) -> str:
     """Return a line for each file that may be read, with what people sent into the chat."""
     texts = call.texts
-    heads = []
-    for scope, is_received in _find_scopes(call).list_with_received():
-        for head in call.app.open_workspace(scope).scan():
-            if not is_received or head.path.startswith(f"{RECEIVED}/"):
-                heads.append(head)
+    heads = scan_scopes(_find_scopes(call), call.app.open_workspace)
     shown = [head for head in heads if not gate.denies("read", head.path)]
     if not shown:
         _require_readable(call, gate, "*")
         return texts.files_none
-    shown.sort(key=lambda head: head.path)
     lines = [
         texts.files_line.format(
             path=head.path,

@@ -24,9 +24,9 @@ from functions.agent.skills.package import SkillPackage
 from functions.agent.skills.skill import FILE
 from functions.agent.workspace.files import FILE_BYTES, FILES_MOST, TOTAL_BYTES, Writer
 from functions.agent.workspace.path import RECEIVED, fold_path, parse_path, require_writable
+from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.storage.files import read_bounded
-from sigil.storage.kv import keys
 from sigil.strict_json import canonical, read_object
 
 BEHAVIOURS: Final = "behaviors"
@@ -185,10 +185,14 @@ def _pack_skill(app: App, name: str, doc: Doc) -> dict[str, bytes]:
 
 def _list_files(app: App) -> Iterator[list[Commit]]:
     """Yield the versions of each file that there is, the oldest first."""
-    workspace = app.open_workspace(keys.escape(app.name))
-    for head in list(workspace.scan()):
+    scopes = find_scopes_of_agent(app.name)
+    for head in scan_scopes(scopes, app.open_workspace):
+        scope = scopes.choose(head.path)
         if fold_path(head.path).partition("/")[0] == RECEIVED:
             continue  # what people sent belongs to their chat
+        if scope == scopes.team and not app.is_root:
+            continue  # what the team shares goes with its root
+        workspace = app.open_workspace(scope)
         place = f"{FILES}/{head.path}"
         history: list[Commit] = []
         for version in reversed(workspace.list_versions(head.path)):
@@ -355,8 +359,9 @@ def list_changes(app: App, tree: AgentTree) -> list[str]:
         known = catalog.find(name)
         if known is None or not known.pinned:
             changes.append(f"{DESCRIPTION}: pin {name}")
-    workspace = app.open_workspace(keys.escape(app.name))
+    scopes = find_scopes_of_agent(app.name)
     for path, body in tree.files.items():
+        workspace = app.open_workspace(scopes.choose(path))
         head = workspace.find(path)
         if head is None or workspace.read(path).body != body:
             changes.append(f"{FILES}/{path}")
@@ -374,10 +379,11 @@ def write_tree(app: App, tree: AgentTree, by: str, why: str) -> None:
         app.skills.write(package, by=by, why=why)
     for name in tree.pinned:
         app.skills.pin(name)
-    workspace = app.open_workspace(keys.escape(app.name))
-    editor = FileEditor(app.kv, workspace, by)
+    scopes = find_scopes_of_agent(app.name)
     for path, body in tree.files.items():
+        workspace = app.open_workspace(scopes.choose(path))
         if workspace.find(path) is None:
             workspace.write(path, body, Writer(by), why=why)
         else:
-            editor.write(path, body, why=why)  # the agent is told of files that it knew otherwise
+            # the agent is told of files that it knew otherwise
+            FileEditor(app.kv, workspace, by).write(path, body, why=why)

@@ -5,7 +5,7 @@ of which the agent is told.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from mimetypes import guess_type
 from typing import Final
 
@@ -60,20 +60,12 @@ class FileEditor:
         return made
 
 
-def list_files(files: Workspace, prefix: str) -> dict[str, object]:
-    """Return the files whose path begins with a prefix, with what the workspace has in all."""
-    items: list[dict[str, object]] = []
-    count = 0
-    size = 0
-    for head in files.scan():
-        count += 1
-        size += head.size
-        if head.path.startswith(prefix):
-            items.append(describe_head(head))
+def list_files(heads: Sequence[FileHead], prefix: str) -> dict[str, object]:
+    """Return those of the files whose path begins with a prefix, with what there is in all."""
     return {
-        "items": items,
-        "files": count,
-        "bytes": size,
+        "items": [describe_head(head) for head in heads if head.path.startswith(prefix)],
+        "files": len(heads),
+        "bytes": sum(head.size for head in heads),
         "most": {"files": FILES_MOST, "bytes": TOTAL_BYTES},
     }
 

@@ -14,10 +14,15 @@ from functions.agent.services.call_context import (
     read_number,
     read_text,
 )
-from functions.agent.workspace.file import FileConflict, FileContent, FileHead, FileVersion
+from functions.agent.workspace.file import FileConflict, FileContent, FileVersion
 from functions.agent.workspace.files import VERSIONS_MOST, Workspace, Writer
-from functions.agent.workspace.path import RECEIVED, parse_path, require_writable
-from functions.agent.workspace.scope import FileScopes, find_scopes, find_scopes_of_work
+from functions.agent.workspace.path import parse_path, require_writable
+from functions.agent.workspace.scope import (
+    FileScopes,
+    find_scopes,
+    find_scopes_of_work,
+    scan_scopes,
+)
 from functions.time.time_zone import to_local
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
@@ -116,15 +121,10 @@ def read_whole_text(context: CallContext, path: str) -> str:
 def list_files(context: CallContext, arguments: Arguments) -> Json:
     """Return the files that may be read, by path, with what people sent into the chat."""
     prefix = read_text(arguments, "prefix")
-    heads: list[FileHead] = []
-    for scope, is_received in _find_scopes(context).list_with_received():
-        for head in context.app.open_workspace(scope).scan(prefix):
-            if not is_received or head.path.startswith(f"{RECEIVED}/"):
-                heads.append(head)
+    heads = scan_scopes(_find_scopes(context), context.app.open_workspace, prefix)
     shown = [head for head in heads if not context.gate.denies("read", head.path)]
     if not shown:
         context.gate.require("read", "*")
-    shown.sort(key=lambda head: head.path)
     items: list[Json] = []
     for head in shown[:LISTED_MOST]:
         written = _format_time(head.at, context.zone)

@@ -21,11 +21,11 @@ NOTICE_SECONDS: Final = 7 * 86_400.0
 
 
 def list_record_keys(event: Event, agent: str) -> list[Key]:
-    """Return the keys of what says which files people changed, for `tell_edits`: of the agent's,
-    and of the chat's, which is the one that work of the agent's own is for.
+    """Return the keys of what says which files people changed, for `tell_edits`: of the agent's, of
+    its team's, and of the chat's, which is the one that work of the agent's own is for.
     """
     chat = as_string(event.data.get("home")) if event.is_own_work else event.session
-    names = [keys.escape(agent)]
+    names = [keys.escape(agent), keys.team_of(keys.root_of(agent))]
     if chat:
         names.append(keys.session_of(agent, chat))
     return [keys.workspace_record(name) for name in names]
@@ -63,8 +63,8 @@ def tell_edits(document: Document, records: Sequence[Item | None], reader: Edits
     found = [list_edits(item, since) for item in records]
     if not any(found):
         return document
-    agent, *chat = found
-    edits: tuple[Edit, ...] = agent if reader.uses_agents_files else sum(chat, ())
+    agent, team, *chat = found
+    edits: tuple[Edit, ...] = agent + team if reader.uses_agents_files else sum(chat, ())
     if not edits:
         return document
     document = document.add(make_note(edits, reader.now))

@@ -22,6 +22,8 @@ STEP_BYTES: Final = 200
 STEPS_MOST: Final = 12
 RECEIVED: Final = "received"
 """The folder of what people sent. Only the runtime writes there."""
+TEAM: Final = "team"
+"""The folder that the root and the agents below it share, where an agent's own files are used."""
 _FORBIDDEN: Final = re.compile(r'[\\%:*?"<>|\x00-\x1f\x7f-\x9f\ue000-\uf8ff\ufffd]')
 """What leads elsewhere once it is decoded, means something else in a pattern, or is in no name on
 some system.

@@ -1,38 +1,65 @@
-"""Which workspace somebody's words and work are about: the agent's own, or that of one chat.
+"""Which workspace somebody's words and work are about: the agent's own, its team's, or a chat's.
 
 The agent's own is its owners': they use it in their private chats, and what the agent does by
-itself for them uses it as well. Every other chat has files of its own, as it has a memory of its
-own, so nobody reads in one chat what was written in another. What people sent stands in the chat
-in which they sent it, for everybody.
+itself for them uses it as well. Where it is used, `team/` is the folder that the root and all
+agents below it share. Every other chat has files of its own, as it has a memory of its own, so
+nobody reads in one chat what was written in another; `team/` is a folder like others there. What
+people sent stands in the chat in which they sent it, for everybody.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from functions.agent.access.members import People
 from functions.agent.access.roles import owns_chat
-from functions.agent.workspace.path import RECEIVED, fold_path
+from functions.agent.workspace.file import FileHead
+from functions.agent.workspace.files import Workspace
+from functions.agent.workspace.path import RECEIVED, TEAM, fold_path
 from sigil.errors import Refused
 from sigil.storage.kv import keys
 
 
 @dataclass(frozen=True, slots=True)
 class FileScopes:
-    """The scope of the files that are used, and that of the chat, which has what people sent."""
+    """The scope of the files that are used, that of the chat, which has what people sent, and that
+    of the team. Where the team's are not used, `team` is as `own`.
+    """
 
     own: str
     chat: str
+    team: str
 
     def choose(self, path: str) -> str:
         """Return the scope in which a path is looked for."""
-        return self.chat if fold_path(path).partition("/")[0] == RECEIVED else self.own
+        top = fold_path(path).partition("/")[0]
+        if top == RECEIVED:
+            return self.chat
+        return self.team if top == TEAM else self.own
 
-    def list_with_received(self) -> list[tuple[str, bool]]:
-        """Return each scope, and whether only what people sent counts there."""
-        if self.own == self.chat:
-            return [(self.own, False)]
-        return [(self.own, False), (self.chat, True)]
+
+def scan_scopes(
+    scopes: FileScopes, open_workspace: Callable[[str], Workspace], prefix: str = ""
+) -> list[FileHead]:
+    """Return the files of all scopes whose path begins with a prefix, by path."""
+    heads: list[FileHead] = []
+    for scope in dict.fromkeys((scopes.own, scopes.chat, scopes.team)):
+        for head in open_workspace(scope).scan(prefix):
+            if scopes.choose(head.path) == scope:
+                heads.append(head)
+    return sorted(heads, key=lambda head: head.path)
+
+
+def find_scopes_of_agent(agent: str) -> FileScopes:
+    """Return the scopes of an agent's own files."""
+    own = keys.escape(agent)
+    return FileScopes(own, own, keys.team_of(keys.root_of(agent)))
+
+
+def find_scopes_of_chat(chat: str) -> FileScopes:
+    """Return the scopes of the files of a chat (an S of the keys)."""
+    return FileScopes(chat, chat, chat)
 
 
 def find_scopes(agent: str, chat: str, *, is_owner: bool) -> FileScopes:
@@ -41,18 +68,19 @@ def find_scopes(agent: str, chat: str, *, is_owner: bool) -> FileScopes:
     `is_owner` says that an owner asks, in a private chat.
     """
     of_chat = keys.session_of(agent, chat)
-    return FileScopes(keys.escape(agent) if is_owner else of_chat, of_chat)
+    if not is_owner:
+        return find_scopes_of_chat(of_chat)
+    return replace(find_scopes_of_agent(agent), chat=of_chat)
 
 
 def find_scopes_of_work(agent: str, home: str, by: str, people: People) -> FileScopes:
     """Return the scopes of what the agent does by itself for the person `by`, which belongs to the
     chat `home`, empty for none. `Refused` EPERM where it is nobody's.
     """
-    own = keys.escape(agent)
     is_owner = people.is_owner(by)
     if not home:
         if is_owner:
-            return FileScopes(own, own)
+            return find_scopes_of_agent(agent)
         raise Refused(
             "EPERM",
             "this work belongs to no chat, and to no owner",

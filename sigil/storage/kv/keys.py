@@ -17,6 +17,9 @@ SEEN_TTL = 8 * 86400.0
 (WhatsApp: 7 days).
 """
 
+TEAM = "?team"
+"""How the scope of a team ends."""
+
 
 def escape(part: str) -> str:
     """Return `part` with everything but letters, digits and `-_.~:@+=` percent-encoded; a lone
@@ -42,7 +45,7 @@ def root_of(agent: str) -> str:
 
 def belongs_to(root: str, whom: str) -> bool:
     """Return whether a session (S) or an agent (an `escape`d name) is a root's or is below it."""
-    return root_of(whom.partition("#")[0]) == escape(root)
+    return root_of(whom.partition("#")[0].removesuffix(TEAM)) == escape(root)
 
 
 def join_session(session: str, agent: str) -> str:
@@ -240,7 +243,7 @@ def team_of(root: str) -> str:
 
     No escaped part holds a `?`, so no agent can be named like one.
     """
-    return f"{escape(root)}?team"
+    return f"{escape(root)}{TEAM}"
 
 
 def knowledge_document(scope: str, id: str) -> Key:

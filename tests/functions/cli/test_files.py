@@ -114,6 +114,31 @@ def test_chats_and_agents_have_files_of_their_own(run: Run) -> None:
         run("list", "--agent", "alice")
 
 
+def test_the_root_and_the_agents_below_it_share_a_folder(run: Run, tmp_path: Path) -> None:
+    def do(*words: str) -> None:
+        assert CliRunner().invoke(cli, ["agent", *words]).exit_code == 0
+
+    do("add", "alice")
+    run("put", "team/plan.md", "-", given="of main")
+    run("put", "team/plan.md", "-", "--agent", "alice", given="of alice")
+    run("put", "own.md", "-", "--agent", "alice", given="x")
+    assert run("show", "team/plan.md").stdout == "of alice\n"
+    assert "-of main\n+of alice" in run("diff", "team/plan.md").stdout
+    rows = json.loads(run("list", "--json").stdout)["items"]
+    assert [row["path"] for row in rows] == ["team/plan.md"]
+    with pytest.raises(UsageError, match="there is no file"):
+        run("show", "team/plan.md", "--session", "telegram:42")
+
+    do("export", "root")
+    do("export", "below", "--agent", "alice")
+    assert (tmp_path / "root/workspace/team/plan.md").read_text() == "of alice"
+    below = [path.name for path in (tmp_path / "below/workspace").rglob("*")]
+    assert below == ["own.md"]
+    (tmp_path / "root/workspace/team/plan.md").write_text("by hand")
+    do("import", "root")
+    assert run("show", "team/plan.md", "--agent", "alice").stdout == "by hand\n"
+
+
 @pytest.mark.parametrize("path", ["../x", "/x", "a%2fb", "nul.txt", "received/x"])
 def test_a_path_that_is_none_is_refused(run: Run, path: str) -> None:
     with pytest.raises(UsageError) as refused:

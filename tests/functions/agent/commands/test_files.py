@@ -117,6 +117,8 @@ def test_what_a_person_changed_is_told_once_with_the_next_turn(
     people.write("todo.md", b"- call Eve\n")
     people.write("old.md", b"x")
     people.remove("old.md")
+    team = agent.app.open_workspace(keys.team_of("main"))
+    FileEditor(agent.app.kv, team, "http:admin").write("team/goals.md", b"x")
     files.write("own.md", b"of the agent itself", ADA)
     model.then(say("ok"), say("ok"), say("ok"))
 
@@ -124,6 +126,7 @@ def test_what_a_person_changed_is_told_once_with_the_next_turn(
     told = last_request()
     assert "- todo.md: written, now version 2, by http:admin" in told
     assert "- old.md: removed, now version 2, by http:admin" in told
+    assert "- team/goals.md: written, now version 1, by http:admin" in told
     assert "own.md" not in told
     assert told.index("todo.md") < told.index("hello")
 
@@ -131,6 +134,11 @@ def test_what_a_person_changed_is_told_once_with_the_next_turn(
     assert last_request().count("now version 2, by http:admin") == 2  # it is in the history, once
     ask(agent, "hello", **MEMBER)
     assert "todo.md" not in last_request()
+    assert "goals.md" not in last_request()
+    assert "team/goals.md" in ask(agent, "/files")
+    assert ask(agent, "/files team/goals.md") == "```\nx\n```"
+    assert "goals" not in ask(agent, "/files", **MEMBER)
+    assert "x\n" not in ask(agent, "/files team/goals.md", **MEMBER)
 
 
 def test_a_chat_is_told_of_its_own_files(agent: AgentRuntime, model: ScriptedModel) -> None:

@@ -357,6 +357,31 @@ def test_work_of_its_own_uses_the_files_of_whom_it_is_for(chat: Chat) -> None:
             find("", who)
 
 
+def test_the_team_shares_a_folder_that_other_chats_do_not_reach(chat: Chat) -> None:
+    people = chat.home.app.people
+    team = keys.team_of("main")
+    for agent, home, by in (
+        ("main", "telegram:1", "telegram:1"),
+        ("main.alice", "", "telegram:1"),
+        ("main.bob", "telegram:1", "telegram:1"),
+    ):
+        scopes = find_scopes_of_work(agent, home, by, people)
+        assert scopes.choose("team/plan.md") == scopes.choose("TEAM/plan.md") == team
+        assert scopes.choose("teams/plan.md") == scopes.own == agent
+    member = find_scopes_of_work("main.alice", "telegram:42", "telegram:42", people)
+    assert member.choose("team/plan.md") == keys.session_of("main.alice", "telegram:42")
+
+    plan = {"path": "team/plan.md"}
+    chat.gets("write-file", {**plan, "content": "of us all"}, **OWNER)
+    head = chat.home.app.open_workspace(team).require("team/plan.md")
+    assert (head.by, head.version) == ("telegram:1", 1)
+    (listed,) = chat.gets("list-files", {}, **OWNER)["items"]
+    assert listed["path"] == "team/plan.md"
+    assert chat.fails("read-file", plan, **MEMBER)["code"] == "ENOENT"
+    chat.gets("write-file", {**plan, "content": "a member's own"}, **MEMBER)
+    assert chat.gets("read-file", plan, **OWNER)["text"] == "of us all"
+
+
 def test_bytes_that_are_no_text_are_not_read(caller: Caller) -> None:
     caller.files.write("a", b"\xff\xfe\x00", Writer("terminal:local"))
     with pytest.raises(UsageError, match="is no text: it has 3 bytes"):
