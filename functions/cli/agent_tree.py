@@ -10,7 +10,15 @@ from typing import Annotated
 
 import typer
 
-from functions.cli.local_agent import BY, Json, Whose, open_agent, print_result, require_model
+from functions.cli.local_agent import (
+    BY,
+    Json,
+    Whose,
+    make_opener,
+    open_agent,
+    print_result,
+    require_model,
+)
 from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 
@@ -25,8 +33,9 @@ def export_agent(
 ) -> None:
     """Write the agent into a folder, as a git repository with a commit for each write.
 
-    It has the documents, behaviours, skills and files of the agent, and nothing of single chats.
-    Secrets of the settings are replaced by their names. Git need not be installed.
+    It has the documents, behaviours, skills and files of the agent, what all its chats remember,
+    and the agents below it, and nothing of single chats. Secrets of the settings are replaced by
+    their names. Git need not be installed.
 
     Example: uncaged agent export my-agent
     """
@@ -41,12 +50,14 @@ def export_agent(
             f"{folder} is there already",
             suggestion="name another folder, or an empty one",
         )
-    with open_agent(name=whose) as (app, _):
+    with open_agent(name=whose) as (app, settings):
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
             try:
-                commits = write_repository(made, list_commits(app, app.redact))
+                commits = write_repository(
+                    made, list_commits(app, app.redact, make_opener(app, settings))
+                )
                 os.replace(made, folder)  # so there is all of it, or nothing
             except BaseException:
                 shutil.rmtree(made, ignore_errors=True)
@@ -77,15 +88,21 @@ def import_agent(
     from functions.agent.management.agent_tree import list_changes, read_tree, write_tree
 
     tree = read_tree(folder)
-    with open_agent(name=whose) as (app, _):
-        changes = list_changes(app, tree)
-        for name, text in tree.documents.items():
-            if name.startswith(PREFIX) and text:
-                behaviour = parse_behaviour(name.removeprefix(PREFIX), text)
-                if behaviour.model and not dry_run:
-                    require_model(app, behaviour.model)
+    with open_agent(name=whose) as (app, settings):
+        if tree.below and not app.is_root:
+            raise UsageError("EINVAL", "no agent is below one that is below the root")
+        opener = make_opener(app, settings)
+        changes = list_changes(app, tree, opener)
+        models = {inner.record.model for inner in tree.below.values()}
+        for each in (tree, *tree.below.values()):
+            for name, text in each.documents.items():
+                if name.startswith(PREFIX) and text:
+                    models.add(parse_behaviour(name.removeprefix(PREFIX), text).model)
+        for model in sorted(filter(None, models)):
+            if not dry_run:
+                require_model(app, model)
         if not dry_run:
-            write_tree(app, tree, BY, f"imported from {folder}")
+            write_tree(app, tree, BY, f"imported from {folder}", opener)
         agent = app.name
     printer = Printer(json=json)
     if json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +13,7 @@ from sigil.cli.printing import Printer
 from sigil.errors import BackendError, UsageError, one_line
 
 if TYPE_CHECKING:
+    from functions.agent.agents.record import AgentRecord
     from functions.agent.app import App
     from functions.settings import Settings
     from sigil.wiring import Stores
@@ -78,6 +79,22 @@ def _open_child(root: App, name: str, settings: Settings, stores: Stores, *, swi
     if switch:
         record = replace(record, guide="", context="")
     return AgentMaker(settings, stores).make_agent(root, join_name(root.name, name), record)
+
+
+def make_opener(root: App, settings: Settings) -> Callable[[str, AgentRecord], App]:
+    """Return what opens an agent below the root by its short name and its record, also one that is
+    not stored yet.
+    """
+    from functions.agent.agents.record import join_name
+    from functions.wiring import AgentMaker
+    from sigil.wiring import open_stores
+
+    maker = AgentMaker(settings, open_stores(settings))
+
+    def open_below(name: str, record: AgentRecord) -> App:
+        return maker.make_agent(root, join_name(root.root, name), record)
+
+    return open_below
 
 
 def session_key(app: App, session: str | None) -> str:

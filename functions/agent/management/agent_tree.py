@@ -8,17 +8,34 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from functions.agent.agents.record import (
+    AgentRecord,
+    add_agent,
+    is_name,
+    make_record,
+    scan_agents,
+)
 from functions.agent.app import App
 from functions.agent.behaviours.behaviour import PREFIX, is_behaviour_document
 from functions.agent.management.files import FileEditor
 from functions.agent.management.git_repository import Commit
+from functions.agent.management.things_file import FILE_BYTES as THINGS_BYTES
+from functions.agent.management.things_file import (
+    KeptThing,
+    list_missing,
+    list_things,
+    read_lines,
+    write_lines,
+    write_missing,
+)
 from functions.agent.memory.documents import CAPS, Doc, check_document_text
+from functions.agent.memory.things import Things
 from functions.agent.skills.folder import read_skills
 from functions.agent.skills.package import SkillPackage
 from functions.agent.skills.skill import FILE
@@ -26,12 +43,15 @@ from functions.agent.workspace.files import FILE_BYTES, FILES_MOST, TOTAL_BYTES,
 from functions.agent.workspace.path import RECEIVED, fold_path, parse_path, require_writable
 from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
 from sigil.errors import BackendError, UsageError, one_line
+from sigil.protocol import Json
 from sigil.storage.files import read_bounded
 from sigil.strict_json import canonical, read_object
 
 BEHAVIOURS: Final = "behaviors"
 SKILLS: Final = "environment/skills"
 FILES: Final = "workspace"
+THINGS: Final = "memory/things.jsonl"
+BELOW: Final = "sub-agents"
 DESCRIPTION: Final = "workspace.json"
 FORMAT: Final = 1
 DOCUMENTS: Final = {
@@ -40,7 +60,11 @@ DOCUMENTS: Final = {
     "memory": "memory/memory.md",
 }
 """The file of each document."""
-DEPTH_MOST: Final = 16
+RECORD_FIELDS: Final = ("kind", "model", "tokens", "session_tokens", "ticks")
+"""What a tree says of an agent below the root. Who may talk to it, and which code it runs, is said
+where it is imported.
+"""
+DEPTH_MOST: Final = 18
 ENTRIES_MOST: Final = 30_000
 _README: Final = b"""\
 # The tree of an agent
@@ -51,10 +75,12 @@ _README: Final = b"""\
 |---|---|
 | `role.md`, `self.md`, `agents.md`, `soul.md`, `user.md` | documents of the system message |
 | `memory/memory.md`, `environment/tools/tools.md` | two more of them |
+| `memory/things.jsonl` | what all its chats remember, a thing a line |
 | `behaviors/` | how the agent goes about its own work |
 | `environment/skills/` | rules for certain tasks, as `SKILL.md` |
 | `workspace/` | the files that it works with |
-| `workspace.json` | the format, and which skills are pinned |
+| `sub-agents/NAME/` | the same of each agent below it |
+| `workspace.json` | the format, which skills are pinned, and the limits of an agent below |
 """
 _PULL_REQUEST: Final = b"""\
 ## What changes
@@ -83,31 +109,98 @@ _LEFT_ALONE: Final = frozenset((".git", ".github", "README.md"))
 """What an import does not read: it is the repository's, not the agent's."""
 
 
+OpenAgent = Callable[[str, AgentRecord], App]
+"""Opens an agent below the root by its short name and record, also one that is not stored yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentTree:
-    """What was read of a tree, and checked; `other` are files that belong to nothing."""
+    """What was read of a tree, and checked; `other` are files that belong to nothing.
+
+    `below` are the trees of the agents below it, by their short names, and `record` is what is
+    described of an agent that is below another one.
+    """
 
     documents: dict[str, str]
+    things: tuple[KeptThing, ...]
     skills: dict[str, SkillPackage]
     pinned: tuple[str, ...]
     files: dict[str, bytes]
     other: tuple[str, ...]
+    record: AgentRecord
+    below: dict[str, AgentTree] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether it has nothing of an agent."""
+        return not (self.documents or self.things or self.skills or self.files or self.below)
 
 
-def list_commits(app: App, redact: Callable[[str], str]) -> Iterator[Commit]:
+def list_commits(
+    app: App, redact: Callable[[str], str], open_agent: OpenAgent | None = None
+) -> Iterator[Commit]:
     """Yield what was written of an agent, one commit a write, the oldest first.
 
-    `redact` takes the secrets of the settings out of each text.
+    `redact` takes the secrets of the settings out of each text. With `open_agent` the agents below
+    the root come along, but for archived ones.
     """
-    histories = chain(_list_documents(app), _list_skills(app), _list_files(app))
+    histories = [*_list_histories(app)]
+    described = {DESCRIPTION: _describe(app, {})}
+    if app.is_root and open_agent:
+        for name, record in scan_agents(app.kv, app.root):
+            if record is None or record.state == "archived":
+                continue
+            child = open_agent(name, record)
+            prefix = f"{BELOW}/{name}/"
+            fields: dict[str, Json] = {
+                "kind": record.kind,
+                "model": record.model,
+                "tokens": record.tokens,
+                "session_tokens": record.session_tokens,
+                "ticks": record.ticks,
+            }
+            kept = {key: value for key, value in fields.items() if value not in (None, "")}
+            described[f"{prefix}{DESCRIPTION}"] = _describe(child, kept)
+            histories += [_move(history, prefix) for history in _list_histories(child)]
     commits = sorted(chain(*map(_put_in_order, histories)), key=lambda commit: commit.at)
-    pinned = [skill.name for skill in app.skills.read_catalog().skills if skill.pinned]
-    described = canonical({"format": FORMAT, "pinned": list(pinned)}) + b"\n"
     first = commits[0].at if commits else 0.0
-    yield Commit(first, "uncaged", "Describe the tree", {**_TEMPLATES, DESCRIPTION: described})
+    yield Commit(first, "uncaged", "Describe the tree", {**_TEMPLATES, **described})
     for commit in commits:
         files = {path: _redact_body(body, redact) for path, body in commit.files.items()}
         yield replace(commit, message=redact(commit.message), files=files)
+
+
+def _describe(app: App, record: dict[str, Json]) -> bytes:
+    pinned = [skill.name for skill in app.skills.read_catalog().skills if skill.pinned]
+    described: dict[str, Json] = {"format": FORMAT, "pinned": list(pinned)}
+    if record:
+        described["agent"] = record
+    return canonical(described) + b"\n"
+
+
+def _list_histories(app: App) -> Iterator[list[Commit]]:
+    """Yield the commits of each thing that an agent has, the oldest first."""
+    yield from _list_documents(app)
+    yield from _list_skills(app)
+    yield from _list_files(app)
+    things = _open_things(app)
+    found = list_things(things)
+    if found:
+        body = write_lines(found, things.list_uses())
+        at = max(thing.at for thing in found)
+        yield [Commit(at, "uncaged", "Write what all chats remember", {THINGS: body})]
+
+
+def _move(history: list[Commit], prefix: str) -> list[Commit]:
+    """Return the commits of an agent below the root with the paths that they have in its tree."""
+    return [
+        replace(commit, files={f"{prefix}{path}": body for path, body in commit.files.items()})
+        for commit in history
+    ]
+
+
+def _open_things(app: App) -> Things:
+    return Things(app.kv, app.documents.agent, app.helpers.terms)
 
 
 def _put_in_order(history: list[Commit]) -> Iterator[Commit]:
@@ -218,10 +311,17 @@ def read_tree(folder: Path) -> AgentTree:
     try:
         paths = list(_walk(folder, "", 0))
         _refuse_twins(paths)
-        return _sort_out(folder, paths)
+        tree = _sort_out(folder, "", paths)
     except OSError as problem:
         why = problem.strerror or str(problem)
         raise UsageError("EINVAL", f"{folder} cannot be read: {why}") from None
+    if tree.is_empty:
+        raise UsageError(
+            "ENOENT",
+            f"{folder} holds no tree of an agent",
+            suggestion="`uncaged agent export FOLDER` writes one",
+        )
+    return tree
 
 
 def _walk(folder: Path, prefix: str, depth: int) -> Iterator[str]:
@@ -263,13 +363,17 @@ def _refuse_twins(paths: list[str]) -> None:
             )
 
 
-def _sort_out(folder: Path, paths: list[str]) -> AgentTree:
-    """Return what the files of a tree are, each read and checked."""
+def _sort_out(folder: Path, place: str, paths: list[str]) -> AgentTree:
+    """Return what the files of a tree are, each read and checked. `place` is where it is in the
+    tree of the agent above it, empty for the whole tree.
+    """
     names = {path: name for name, path in DOCUMENTS.items()}
     documents: dict[str, str] = {}
     files: dict[str, bytes] = {}
     other: list[str] = []
     skills: set[str] = set()
+    below: dict[str, list[str]] = {}
+    things: tuple[KeptThing, ...] = ()
     for path in paths:
         top, _, rest = path.partition("/")
         behaviour = PREFIX + rest.removesuffix(".md")
@@ -282,26 +386,33 @@ def _sort_out(folder: Path, paths: list[str]) -> AgentTree:
             files[rest] = read_bounded(folder / path, FILE_BYTES)
         elif path.startswith(f"{SKILLS}/") and path.count("/") > SKILLS.count("/") + 1:
             skills.add(path.removeprefix(f"{SKILLS}/").partition("/")[0])
+        elif path == THINGS:
+            things = read_lines(read_bounded(folder / path, THINGS_BYTES), f"{place}{path}")
+        elif top == BELOW and not place and is_name(rest.partition("/")[0]) and "/" in rest:
+            name, _, inner = rest.partition("/")
+            below.setdefault(name, []).append(inner)
         elif path != DESCRIPTION:
-            other.append(path)
+            other.append(f"{place}{path}")
     if len(files) > FILES_MOST or sum(map(len, files.values())) > TOTAL_BYTES:
         raise UsageError(
             "ETOOBIG",
-            f"{FILES}/ has {len(files):,} files",
+            f"{place}{FILES}/ has {len(files):,} files",
             suggestion=f"at most {FILES_MOST:,}, of {TOTAL_BYTES >> 20} MB together",
         )
     packages = _read_skills(folder, skills)
-    pinned = _read_pinned(folder) if DESCRIPTION in paths else ()
+    described = _read_description(folder) if DESCRIPTION in paths else {}
+    pinned = _read_pinned(described)
     missing = [name for name in pinned if name not in packages]
     if missing:
         raise UsageError("EINVAL", f"{DESCRIPTION} pins {missing[0]}, which is not there")
-    if not (documents or packages or files):
-        raise UsageError(
-            "ENOENT",
-            f"{folder} holds no tree of an agent",
-            suggestion="`uncaged agent export FOLDER` writes one",
-        )
-    return AgentTree(documents, packages, pinned, files, tuple(other))
+    trees = {
+        name: _sort_out(folder / BELOW / name, f"{BELOW}/{name}/", inner)
+        for name, inner in below.items()
+    }
+    for tree in trees.values():
+        other += tree.other
+    record = _read_record(described)
+    return AgentTree(documents, things, packages, pinned, files, tuple(other), record, trees)
 
 
 def _read_document(folder: Path, path: str, name: str) -> str:
@@ -329,7 +440,7 @@ def _read_skills(folder: Path, names: set[str]) -> dict[str, SkillPackage]:
     return packages
 
 
-def _read_pinned(folder: Path) -> tuple[str, ...]:
+def _read_description(folder: Path) -> dict[str, Json]:
     described = read_object(read_bounded(folder / DESCRIPTION, FILE_BYTES), source=DESCRIPTION)
     if described.get("format") != FORMAT:
         raise UsageError(
@@ -337,19 +448,34 @@ def _read_pinned(folder: Path) -> tuple[str, ...]:
             f"{DESCRIPTION} is of another format than {FORMAT}",
             suggestion="import it with a newer release",
         )
+    return described
+
+
+def _read_pinned(described: Mapping[str, Json]) -> tuple[str, ...]:
     pinned = described.get("pinned", [])
     if not isinstance(pinned, list):
         raise UsageError("EINVAL", f"{DESCRIPTION} has no list of what is pinned")
     return tuple(str(name) for name in pinned)
 
 
-def list_changes(app: App, tree: AgentTree) -> list[str]:
+def _read_record(described: Mapping[str, Json]) -> AgentRecord:
+    """Return the record of an agent below the root, as far as a tree may say what it is."""
+    fields = described.get("agent", {})
+    known = fields if isinstance(fields, dict) else {}
+    kept = {key: known[key] for key in RECORD_FIELDS if key in known}
+    return make_record({"kind": "agent", "state": "enabled", "since": 0, "by": "", **kept})
+
+
+def list_changes(app: App, tree: AgentTree, open_agent: OpenAgent) -> list[str]:
     """Return the paths of what an import of this tree would write, in its order."""
     changes: list[str] = []
     for name, text in tree.documents.items():
         doc = app.documents.read(app.documents.agent, name)
         if doc.text != text or (not doc.version and not text):
             changes.append(_place_document(name))
+    missing = list_missing(_open_things(app), tree.things)
+    if missing:
+        changes.append(f"{THINGS}: {len(missing):,} of {len(tree.things):,}")
     catalog = app.skills.read_catalog()
     for name, package in tree.skills.items():
         known = catalog.find(name)
@@ -365,10 +491,16 @@ def list_changes(app: App, tree: AgentTree) -> list[str]:
         head = workspace.find(path)
         if head is None or workspace.read(path).body != body:
             changes.append(f"{FILES}/{path}")
+    known_agents = dict(scan_agents(app.kv, app.root)) if tree.below else {}
+    for name, inner in tree.below.items():
+        if name not in known_agents:
+            changes.append(f"{BELOW}/{name}/{DESCRIPTION}: a new agent")
+        child = open_agent(name, known_agents.get(name) or inner.record)
+        changes += [f"{BELOW}/{name}/{change}" for change in list_changes(child, inner, open_agent)]
     return changes
 
 
-def write_tree(app: App, tree: AgentTree, by: str, why: str) -> None:
+def write_tree(app: App, tree: AgentTree, by: str, why: str, open_agent: OpenAgent) -> None:
     """Write a tree into an agent. What stands there already is written no second time, so an
     import that was ended in the middle is completed by the next one.
     """
@@ -387,3 +519,11 @@ def write_tree(app: App, tree: AgentTree, by: str, why: str) -> None:
         else:
             # the agent is told of files that it knew otherwise
             FileEditor(app.kv, workspace, by).write(path, body, why=why)
+    write_missing(_open_things(app), tree.things)
+    known_agents = dict(scan_agents(app.kv, app.root)) if tree.below else {}
+    for name, inner in tree.below.items():
+        record = known_agents.get(name)
+        if name not in known_agents:
+            record = replace(inner.record, since=app.clock.now(), by=by)
+            add_agent(app.kv, app.root, name, record)
+        write_tree(open_agent(name, record or inner.record), inner, by, why, open_agent)

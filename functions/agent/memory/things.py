@@ -310,6 +310,23 @@ class Things:
             with suppress(Conflict):
                 update(self._kv, keys.thing_totals(self._scope), decide)
 
+    def list_uses(self) -> tuple[ThingUse, ...]:
+        """Return which things were recalled, the most used first."""
+        return self._read_count().used
+
+    def add_uses(self, uses: Iterable[ThingUse]) -> None:
+        """Note the recalls of things of which none are known here."""
+        found = tuple(uses)
+
+        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            count = self._decode_count(value)
+            known = {use.id for use in count.used}
+            used = (*count.used, *(use for use in found if use.id not in known))[:USED]
+            return dumps(replace(count, used=used)), None
+
+        if found:
+            update(self._kv, keys.thing_totals(self._scope), decide)
+
     @staticmethod
     def read_item(id: str, item: Item | None) -> Thing | None:
         """Return the stored thing; None when there is none, or it is damaged."""

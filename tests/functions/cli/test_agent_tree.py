@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from functions.agent.memory.thing import Kind, Thing
+from functions.agent.memory.things import Things
 from functions.agent.skills.package import SkillPackage
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
@@ -72,6 +74,25 @@ def fill_agent(run: Run, place: Path) -> None:
         ("z.bin", "\x01\r\n"),
     ):
         run("agent", "files", "put", path, "-", at="one", given=text)
+    fill_agent_below(run)
+
+
+def fill_agent_below(run: Run) -> None:
+    """Make an agent below the root, and write something of every kind."""
+    alice = ("--agent", "alice")
+    run("agent", "add", "alice", "--tokens", "5000", "--access", "open", at="one")
+    run("agent", "doc", "write", "role", "-", *alice, at="one", given="You are a coder.")
+    run("agent", "files", "put", "a.md", "-", *alice, at="one", given="x\n")
+    run("skill", "add", "house-style", *alice, at="one")
+    run("agent", "add", "gone", at="one")
+    run("agent", "archive", "gone", at="one")
+
+
+def remember(runtime: AgentRuntime, at: float, *texts: str, kind: Kind = "kv") -> None:
+    """Let all chats of an agent remember something that a person said."""
+    app = runtime.app
+    things = Things(app.kv, app.documents.agent, app.helpers.terms)
+    things.save(Thing(kind, texts, "user", 1.0, at, by="telegram:1"))
 
 
 def ask_git(folder: Path, *arguments: str) -> str:
@@ -91,6 +112,12 @@ def test_an_agent_reads_the_same_elsewhere(
 ) -> None:
     fill_agent(run, tmp_path)
     one = runtime(llm_url=model.url, data=str(tmp_path / "one"), stamp="")
+    for number in range(14):
+        remember(one, 1_750_000_000.0 + number, f"shelf {number}", f"jam {number}")
+    remember(one, 1_700_000_000.0, "Ada", "likes", "Äpfel", kind="fact")
+    first = Thing("kv", ("shelf 0", "jam 0"), "user", 1.0, 0.0)
+    for _ in range(3):
+        Things(one.app.kv, "main", one.app.helpers.terms).count_uses([first.id], 1_760_000_000.0)
     tell(one, "hello")  # the agent is told what people changed, once
     tell(one, "/new")
     run("agent", "export", "tree", at="one")
@@ -106,6 +133,15 @@ def test_an_agent_reads_the_same_elsewhere(
     assert here.body == there.body
     assert b"Write short sentences." in here.body
     assert "苹果" in model.bodies[0]["messages"][0]["content"]
+    for line in (b"shelf 0: jam 0", b"Ada likes", b"shelf 13: jam 13"):
+        assert line in here.body
+    listed = json.loads(run("agent", "list", "--json", at="two").stdout)
+    (alice,) = listed
+    assert (alice["name"], alice["tokens"]) == ("alice", 5000)
+    assert not alice["access"], "who may talk to it is said where it is imported"
+    below = ("--agent", "alice")
+    assert run("agent", "files", "show", "a.md", *below, at="two").stdout == "x\n"
+    assert "house-style" in run("skill", "list", *below, at="two").stdout
 
     again = run("agent", "import", "tree", at="two")
     assert again.stderr == "nothing to write: all of it is there already\n"
@@ -146,7 +182,7 @@ def test_the_export_is_a_repository_with_a_commit_for_each_write(run: Run, tmp_p
     ask_git(tree, "fsck", "--strict")
     assert ask_git(tree, "status", "--porcelain") == ""
     subjects = ask_git(tree, "log", "--reverse", "--format=%s").splitlines()
-    assert len(subjects) == row["commits"] == 15
+    assert len(subjects) == row["commits"] == 18
     assert subjects[:3] == [
         "Describe the tree",
         "Write soul, version 1",
@@ -181,7 +217,14 @@ def test_an_import_that_was_killed_is_completed_by_the_next(
         patched.setattr(Workspace, "write", die)
         assert CliRunner().invoke(cli, ["agent", "import", "tree"]).exit_code != 0
     rest = json.loads(run("agent", "import", "tree", "--json", at="two").stdout)
-    assert rest["written"] == ["workspace/notes/plan.md", "workspace/z.bin"]
+    assert rest["written"] == [
+        "workspace/notes/plan.md",
+        "workspace/z.bin",
+        "sub-agents/alice/workspace.json: a new agent",
+        "sub-agents/alice/role.md",
+        "sub-agents/alice/environment/skills/house-style",
+        "sub-agents/alice/workspace/a.md",
+    ]
     history = json.loads(run("agent", "doc", "history", "soul", "--json", at="two").stdout)
     assert [version["version"] for version in history] == [1]
 
@@ -238,6 +281,20 @@ def test_a_tree_that_no_agent_can_have_is_refused_whole(run: Run, tmp_path: Path
     def invisible(tree: Path) -> None:
         (tree / "soul.md").write_text("Be\u200bcalm.")
 
+    def forged(tree: Path) -> None:
+        row = '{"kind":"kv","key":"a","value":"b","updated_at":1,"source":"","confidence":1'
+        (tree / "memory" / "things.jsonl").write_text(row + ',"by":"","mark":""}\n')
+
+    def garbled(tree: Path) -> None:
+        (tree / "memory" / "things.jsonl").write_text('{"kind": "spell"}\n')
+
+    def below(tree: Path) -> None:
+        (tree / "sub-agents/alice/workspace/nul.txt").write_text("x")
+
+    def unfit(tree: Path) -> None:
+        text = '{"format": 1, "agent": {"tokens": -1}}'
+        (tree / "sub-agents/alice/workspace.json").write_text(text)
+
     def long(tree: Path) -> None:
         (tree / "self.md").write_text("x" * 8_001)
 
@@ -253,6 +310,10 @@ def test_a_tree_that_no_agent_can_have_is_refused_whole(run: Run, tmp_path: Path
         (newer, "of another format"),
         (invisible, "invisible character"),
         (long, "has 8,001 characters"),
+        (forged, "line 1 of memory/things.jsonl is nothing to remember: source has to say"),
+        (garbled, "line 1 of memory/things.jsonl is nothing to remember"),
+        (below, "reserved"),
+        (unfit, "tokens"),
     )
     for spoil, message in table:
         tree = tmp_path / spoil.__name__
@@ -265,5 +326,9 @@ def test_a_tree_that_no_agent_can_have_is_refused_whole(run: Run, tmp_path: Path
     with pytest.raises(UsageError, match="is there already"):
         run("agent", "export", "tree", at="one")
     (tmp_path / "tree" / "notes.txt").write_text("mine")
+    described = {"format": 1, "agent": {"guide": "os:system", "access": "open", "tokens": 7}}
+    (tmp_path / "tree/sub-agents/alice/workspace.json").write_text(json.dumps(described))
     left = json.loads(run("agent", "import", "tree", "--json", at="two").stdout)["left"]
     assert left == ["notes.txt"]
+    (alice,) = json.loads(run("agent", "list", "--json", at="two").stdout)
+    assert (alice["tokens"], alice["guide"], alice["access"]) == (7, "", None)
