@@ -14,9 +14,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from functions.agent.agents.lifecycle import create_agent
 from functions.agent.agents.record import (
     AgentRecord,
-    add_agent,
     is_name,
     make_record,
     scan_agents,
@@ -45,6 +45,7 @@ from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.files import read_bounded
+from sigil.storage.stored import dumps
 from sigil.strict_json import canonical, read_object
 
 BEHAVIOURS: Final = "behaviors"
@@ -60,7 +61,19 @@ DOCUMENTS: Final = {
     "memory": "memory/memory.md",
 }
 """The file of each document."""
-RECORD_FIELDS: Final = ("kind", "model", "tokens", "session_tokens", "ticks")
+RECORD_FIELDS: Final = (
+    "kind",
+    "model",
+    "tokens",
+    "session_tokens",
+    "ticks",
+    "role",
+    "prompt",
+    "behaviour",
+    "bundle",
+    "task",
+    "files",
+)
 """What a tree says of an agent below the root. Who may talk to it, and which code it runs, is said
 where it is imported.
 """
@@ -148,18 +161,12 @@ def list_commits(
     described = {DESCRIPTION: _describe(app, {})}
     if app.is_root and open_agent:
         for name, record in scan_agents(app.kv, app.root):
-            if record is None or record.state == "archived":
+            if record is None or not record.is_live:
                 continue
             child = open_agent(name, record)
             prefix = f"{BELOW}/{name}/"
-            fields: dict[str, Json] = {
-                "kind": record.kind,
-                "model": record.model,
-                "tokens": record.tokens,
-                "session_tokens": record.session_tokens,
-                "ticks": record.ticks,
-            }
-            kept = {key: value for key, value in fields.items() if value not in (None, "")}
+            fields = read_object(dumps(record))
+            kept = {key: fields[key] for key in RECORD_FIELDS if fields.get(key)}
             described[f"{prefix}{DESCRIPTION}"] = _describe(child, kept)
             histories += [_move(history, prefix) for history in _list_histories(child)]
     commits = sorted(chain(*map(_put_in_order, histories)), key=lambda commit: commit.at)
@@ -525,5 +532,5 @@ def write_tree(app: App, tree: AgentTree, by: str, why: str, open_agent: OpenAge
         record = known_agents.get(name)
         if name not in known_agents:
             record = replace(inner.record, since=app.clock.now(), by=by)
-            add_agent(app.kv, app.root, name, record)
+            create_agent(app.kv, app.root, name, record, most=app.agents_most)
         write_tree(open_agent(name, record or inner.record), inner, by, why, open_agent)

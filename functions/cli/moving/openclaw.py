@@ -71,5 +71,5 @@ def leave_state(collector: Collector, root: SourceFolder) -> None:
         if name in _LEFT_OF_STATE:
             collector.leave(name, *_LEFT_OF_STATE[name])
         elif name.startswith("workspace-"):
-            hint = f"`uncaged agent add`, then import {one_line(name, 80)} with `--agent`"
+            hint = f"`uncaged agent create`, then import {one_line(name, 80)} with `--agent`"
             collector.leave(name, "is the workspace of another agent", hint)

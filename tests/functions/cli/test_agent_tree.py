@@ -80,11 +80,12 @@ def fill_agent(run: Run, place: Path) -> None:
 def fill_agent_below(run: Run) -> None:
     """Make an agent below the root, and write something of every kind."""
     alice = ("--agent", "alice")
-    run("agent", "add", "alice", "--tokens", "5000", "--access", "open", at="one")
+    limits = ("--tokens", "5000", "--access", "open", "--heartbeat", "off")
+    run("agent", "create", "alice", *limits, "--prompt", "Look at the tests.", at="one")
     run("agent", "doc", "write", "role", "-", *alice, at="one", given="You are a coder.")
     run("agent", "files", "put", "a.md", "-", *alice, at="one", given="x\n")
     run("skill", "add", "house-style", *alice, at="one")
-    run("agent", "add", "gone", at="one")
+    run("agent", "create", "gone", at="one")
     run("agent", "archive", "gone", at="one")
 
 
@@ -138,6 +139,7 @@ def test_an_agent_reads_the_same_elsewhere(
     listed = json.loads(run("agent", "list", "--json", at="two").stdout)
     (alice,) = listed
     assert (alice["name"], alice["tokens"]) == ("alice", 5000)
+    assert alice["prompt"] == "Look at the tests."
     assert not alice["access"], "who may talk to it is said where it is imported"
     below = ("--agent", "alice")
     assert run("agent", "files", "show", "a.md", *below, at="two").stdout == "x\n"

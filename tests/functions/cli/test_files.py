@@ -118,7 +118,7 @@ def test_the_root_and_the_agents_below_it_share_a_folder(run: Run, tmp_path: Pat
     def do(*words: str) -> None:
         assert CliRunner().invoke(cli, ["agent", *words]).exit_code == 0
 
-    do("add", "alice")
+    do("create", "alice")
     run("put", "team/plan.md", "-", given="of main")
     run("put", "team/plan.md", "-", "--agent", "alice", given="of alice")
     run("put", "own.md", "-", "--agent", "alice", given="x")
