@@ -54,6 +54,8 @@ READ: Final = 24
 CLOSE: Final = 0.25
 """A thing that scores less than this part of the best one is no answer."""
 RACES: Final = 20
+MANY: Final = 100
+"""So many events are written with one change of the index."""
 ABOUT: Final = "@"
 """The term that leads to the things about something begins like this; no word is spelt so."""
 FAINT: Final = 0.3
@@ -222,6 +224,45 @@ class Things:
                         self.drop(other.id)
             return SavedThing(after, before, new=item is None, surer=surer)
         raise Conflict("this thing is being written by others")
+
+    def add_events(self, events: Sequence[Thing]) -> None:
+        """Write many events, the oldest first; those that are there already stay as they are.
+
+        `Refused` EQUOTA before anything is written when there is no room for all of them.
+        """
+        count = self._read_count()
+        size = sum(event.size for event in events)
+        if count.count + len(events) > THINGS_MOST or count.characters + size > CHARACTERS_MOST:
+            raise make_quota_error(count)
+        for start in range(0, len(events), MANY):
+            part = {event.id: event for event in events[start : start + MANY]}
+            places = [keys.thing(self._scope, id) for id in part]
+            stored = get_many(self._kv, places)
+            new = [part[key.sort] for key, item in zip(places, stored, strict=True) if item is None]
+            # as in `save`, the index comes first
+            self._index.add_many({int(each.id, 16): self._list_index_terms(each) for each in new})
+            for event in new:
+                check_source(event.source)
+                with suppress(Conflict):
+                    key = keys.thing(self._scope, event.id)
+                    self._kv.put(key, encode_thing(event), expect=ABSENT)
+            self._count_events(new)
+
+    def _count_events(self, events: Sequence[Thing]) -> None:
+        def decide(value: bytes | None) -> tuple[bytes, None]:
+            count = self._decode_count(value)
+            newest = tuple(event.id for event in reversed(events))
+            after = replace(
+                count,
+                count=count.count + len(events),
+                characters=count.characters + sum(event.size for event in events),
+                recent=(*newest, *count.recent)[:RECENT],
+            )
+            return dumps(after), None
+
+        if events:
+            with suppress(Conflict):
+                update(self._kv, keys.thing_totals(self._scope), decide)
 
     def _find_surer_value(self, thing: Thing) -> Thing | None:
         """Return the value under a thing's key that it contradicts and may not replace."""
@@ -529,11 +570,7 @@ class Things:
         too_many = new and count.count >= THINGS_MOST
         too_long = growth > 0 and count.characters + growth > CHARACTERS_MOST
         if too_many or too_long:
-            message = (
-                f"{count.count:,} things with {count.characters:,} characters are remembered here,"
-                " and there is no room for more"
-            )
-            raise Refused("EQUOTA", message, suggestion="forget what is not needed any more")
+            raise make_quota_error(count)
 
     def _add_to_count(self, things: int, characters: int, id: str) -> None:
         """Add to the count. After too many lost races it stays as it is: it is an estimate."""
@@ -557,6 +594,15 @@ class Things:
 
         with suppress(Conflict):
             update(self._kv, keys.thing_totals(self._scope), decide)
+
+
+def make_quota_error(count: ThingsCount) -> Refused:
+    """Return the error of a scope without room."""
+    message = (
+        f"{count.count:,} things with {count.characters:,} characters are remembered here,"
+        " and there is no room for more"
+    )
+    return Refused("EQUOTA", message, suggestion="forget what is not needed any more")
 
 
 def sort_key(found: Recalled) -> tuple[float, bool, float]:

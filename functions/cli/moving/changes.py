@@ -77,10 +77,8 @@ class Adoption:
                 package = self._foreign.skills[change.name][0]
                 self._app.skills.write(package, by=BY, why=self._why)
         known = self._read_known()
-        for note in self._foreign.notes:
-            thing = self._make_thing(note)
-            if thing.id not in known:
-                self._things.save(thing)
+        events = {thing.id: thing for thing in map(self._make_thing, self._foreign.notes)}
+        self._things.add_events([event for id, event in events.items() if id not in known])
 
     def _choose_scope(self, document: str) -> str:
         return self._scope if document in OF_CHATS else self._app.documents.agent

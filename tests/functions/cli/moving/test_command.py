@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from functions.agent.memory.things import Things
 from functions.cli.app import cli
+from functions.cli.local_agent import open_agent
 from functions.wiring import AgentRuntime
 from sigil.cli.app import app as sigil_cli
 from sigil.errors import SigilError, UsageError
@@ -402,3 +404,22 @@ def test_servers_are_added_when_they_shall_be(
 
 def list_servers(found: dict[str, Any]) -> dict[str, str]:
     return {row["name"]: row["state"] for row in found["mcp"]}
+
+
+def test_a_long_history_is_written_and_found(run: Run, tmp_path: Path) -> None:
+    entries = [
+        f"[2026-01-{1 + n % 28:02d} 10:{n % 60:02d}] delivery {n} of barge{n}" for n in range(250)
+    ]
+    source = write_files(tmp_path / "n", {"memory/HISTORY.md": "\n\n".join(entries)})
+    found = take(run, "nanobot", source)
+    assert [change["detail"] for change in found["changes"]] == ["250 of 250"]
+    events = json.loads(run("agent", "memory", "--json").stdout)
+    assert len(events) == 250
+    with open_agent() as (app, _):
+        things = Things(app.kv, app.documents.agent, app.helpers.terms)
+        assert things.find("barge137", 3)[0].thing.texts[1] == entries[137]
+        assert things.list_newest(1)[0].texts[1] in entries[27::28]
+    # one that was ended in the middle is completed
+    run("agent", "memory", "forget", events[7]["id"])
+    found = take(run, "nanobot", source)
+    assert [change["detail"] for change in found["changes"]] == ["1 of 250"]
