@@ -69,7 +69,7 @@ class Collector:
 
     def leave(self, what: str, why: str, hint: str = "") -> None:
         """Note that something does not come along."""
-        self._left.append(LeftOut(one_line(what, 200), why, hint))
+        self._left.append(LeftOut(show_name(what), show_name(why), show_name(hint)))
 
     def add_document(self, name: str, text: str | None, place: str) -> None:
         """Take a document; a memory that is too long for one becomes notes."""
@@ -97,7 +97,8 @@ class Collector:
         parts = [text]
         if len(text) > TEXT_CHARACTERS:
             parts = [chunk.text.strip() for chunk in split_text(text)]
-        self._notes.extend(Note(type, part, at, place) for part in parts if part)
+        shown = show_name(place)
+        self._notes.extend(Note(type, part, at, shown) for part in parts if part)
 
     def add_skills(self, folder: SourceFolder, path: str) -> None:
         """Take the skills of a folder; one that is there already stays."""
@@ -126,7 +127,7 @@ class Collector:
         if name in self._skills:
             self.leave(place, f"has the same name as {self._skills[name][1]}, which is taken")
             return
-        self._skills[name] = (package, place)
+        self._skills[name] = (package, show_name(place))
 
     def add_servers(self, entries: Json, place: str) -> None:
         """Take the MCP servers of the settings, by name."""
@@ -177,3 +178,8 @@ class Collector:
             return self._hide(body.decode(), place, named=False).encode()
         except UnicodeDecodeError:
             return body
+
+
+def show_name(text: str) -> str:
+    """Return a text with names from a disk as one line, without bytes that are no UTF-8."""
+    return one_line(text.encode(errors="replace").decode(), 500)

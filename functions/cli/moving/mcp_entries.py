@@ -106,6 +106,8 @@ def _parse_entry(
             for key, value in _read_texts(entry.get("headers")).items()
         }
         return McpServer(name, place, url=url, headers=headers, only=only)
+    if not all(word.isprintable() for word in (*command, *only)):
+        return "has characters in its command that nobody sees", by_hand
     if not command[0]:
         return "has neither an address nor a command", by_hand
     if any(entry.get(key) for key in _PLACES):

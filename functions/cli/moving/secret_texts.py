@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from sigil.errors import UsageError
 from sigil.protocol import Json
 
 HIDDEN: Final = "{{secret}}"
+SECRETS_MOST: Final = 1_000
 LEAST: Final = 8
 """A shorter value is not looked for in texts: it would be found in any."""
 _NAME: Final = re.compile(
@@ -38,7 +40,7 @@ _SHAPE: Final = re.compile(
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,}"
     r"|\b[0-9]{8,10}:[\w-]{35}\b"  # a Telegram bot
     r"|\beyJ[\w-]{10,2000}\.[\w-]{10,2000}\.[\w-]{10,}"  # a signed web token
-    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----.{0,8000}?-----END [A-Z ]{0,20}PRIVATE KEY-----"
+    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----.{0,4000}?-----END [A-Z ]{0,20}PRIVATE KEY-----"
     r"|(?<=[Bb]earer )[\w.~+/-]{16,}=*"
     r"|(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,100}(?=@)",  # user and password in an address
     re.ASCII | re.DOTALL,
@@ -62,6 +64,8 @@ class SecretTexts:
         """Note every secret of these settings, by the path of its field."""
         for path, value in _find_secrets(config, "", inside=False):
             self.places.append(path)
+            if len(self.places) > SECRETS_MOST:
+                raise UsageError("ETOOBIG", f"the settings have more than {SECRETS_MOST:,} secrets")
             # `${NAME}` only says where the secret is
             if len(value) >= LEAST and not value.startswith("$"):
                 self._values.update((value, value.removeprefix("Bearer ")))

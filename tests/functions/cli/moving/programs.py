@@ -59,6 +59,7 @@ NANOBOT_CONFIG: Final[dict[str, Any]] = {
                 "headers": {"Authorization": f"Bearer {GITHUB_TOKEN}"},
                 "toolTimeout": 30,
             },
+            "unseen": {"command": "run\x00", "args": []},
             "leaky": {"command": "leaky", "args": ["--api-key", "k"]},
             "old": {"type": "sse", "url": "https://old.example.com/sse"},
             "hosted": {"url": "https://hosted.example.com/mcp?key=abc"},

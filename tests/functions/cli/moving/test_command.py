@@ -145,7 +145,12 @@ def test_mcp_servers_are_named_with_the_commands_that_add_them(run: Run, tmp_pat
     assert found["mcp"][0]["secrets"] == ["GITHUB_TOKEN"]
     assert {row["state"] for row in found["mcp"]} == {"not added"}
     left = list_left(found)
-    for name, why in (("leaky", "argument"), ("old", "SSE"), ("hosted", "contain a secret")):
+    for name, why in (
+        ("unseen", "nobody sees"),
+        ("leaky", "argument"),
+        ("old", "SSE"),
+        ("hosted", "contain a secret"),
+    ):
         assert why in left[f"the MCP server {name}"]
 
     found = take(run, "openclaw", write_openclaw(tmp_path / "openclaw"), "--dry-run")
@@ -336,6 +341,26 @@ def test_a_hostile_folder_is_refused_before_anything_is_written(run: Run, tmp_pa
         assert message in problem.value.message, file
     assert json.loads(run("agent", "doc", "list", "--json").stdout) == []
     assert json.loads(run("agent", "memory", "--json").stdout) == []
+
+
+def test_names_that_are_no_text_do_no_harm(run: Run, tmp_path: Path) -> None:
+    source = write_nanobot(tmp_path / "nanobot")
+    odd = os.fsdecode(b"\xff\x1b[2J\n")
+    write_files(
+        source / "workspace",
+        {
+            odd: "x",
+            f"memory/{odd}.md": "The key is under the mat.",
+            f"skills/{odd}/SKILL.md": WEATHER_SKILL.replace("weather", "odd"),
+            f"skills/{odd}2/SKILL.md": "no front matter",
+        },
+    )
+    found = take(run, "nanobot", source)
+    assert list_states(found)["odd"] == "new"
+    assert "\\u001b" not in json.dumps(found)
+    text = run("import", "nanobot", str(source), "--dry-run").output
+    assert "\x1b" not in text
+    assert "?" in text
 
 
 def test_a_skill_that_cannot_be_kept_is_left_out_alone(run: Run, tmp_path: Path) -> None:
