@@ -223,7 +223,8 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         )
         turn = _turn_of(opened)
         may_verify = not last and turn.rounds < context.rounds_most
-        if may_verify and verification.needs_verification(turn, reply):
+        history = opened.document.messages
+        if may_verify and verification.needs_verification(turn, reply, history):
             opened = _request_verification(opened, context, message)
             continue
         if last or not reply.calls:

@@ -4,17 +4,21 @@ Whether a text asks about the failure, in whatever language it is written, decid
 nothing. A text that is nothing but a question is taken for one about the failure unless it offers
 more. One that says something first may claim what is not so: it has to admit the failure, or to
 name it in its question. When in doubt it does not ask: then the answer is verified, which costs a
-request, where a claim that is believed costs a person's trust.
+request, where a claim that is believed costs a person's trust. A time that may be two is no failure
+to tell of: the call brought a question, and whoever passes it on has done what it asks for.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+import orjson
+
+from functions.agent.messages import Message
 from functions.agent.model.base import ModelReply
 from functions.agent.safety.failure_codes import CODES, describe_code
 from functions.agent.session.document import Turn
@@ -23,6 +27,8 @@ from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 from sigil.protocol import Json, capability_of
 
+ASKS: Final = "EASK"
+"""The code of a call that brought a question to the person."""
 _SENTENCE = re.compile(r".+?(?:[.!?;…]++(?=[\s\"'”’»)\]*_`~]|$)|[。！？…؟۔।॥։።፧;\n]+|$)", re.DOTALL)
 _CLAUSES = re.compile(r"[,，、،:：;；](?=\s|[^\x00-\x7f])|\s[-–—]\s|—")
 _CHARACTERS = 2_000
@@ -65,11 +71,11 @@ _ADMISSIONS: Final = tuple(
 """Phrases that tell a person that something has failed."""
 
 
-def needs_verification(turn: Turn, reply: ModelReply) -> bool:
+def needs_verification(turn: Turn, reply: ModelReply, messages: Sequence[Message]) -> bool:
     """Return whether a reply claims to be an answer though the turn's last call failed.
 
-    False once the turn has verified an answer. A reply that was refused, or cut off by a filter,
-    claims nothing.
+    `messages` are the history before the reply. False once the turn has verified an answer. A reply
+    that was refused, or cut off by a filter, claims nothing.
     """
     if reply.finish not in ("stop", "length") or reply.calls or not reply.text:
         return False
@@ -77,6 +83,10 @@ def needs_verification(turn: Turn, reply: ModelReply) -> bool:
     if not rows or any(row["kind"] == "verify" for row in rows):
         return False
     last = rows[-1]
+    if last["error"] == ASKS:
+        question = _find_error(messages)
+        passed_on = bool(question) and question in reply.text
+        return not (passed_on or _find_last_question(reply.text))
     if not last.get("fingerprint"):
         return False
     names = (_tool_name(last), str(last["name"]), str(last["error"]))
@@ -112,7 +122,7 @@ def find_outcome(turn: Turn) -> str:
         return "unchanged"
     first = before[-1]
     last = after[-1]
-    if not last.get("fingerprint"):
+    if not last.get("fingerprint") and last["error"] != ASKS:
         return "mended"
     same = all(first.get(field) == last.get(field) for field in ("fingerprint", "error"))
     return "unchanged" if same else "changed"
@@ -129,20 +139,39 @@ def asks_about_failure(text: str, names: Iterable[str]) -> bool:
 
     `names` are the tool that failed and its error's code.
     """
-    parts = _SENTENCE.findall(text[-_CHARACTERS:])
-    sentences = [part.strip() for part in parts if any(map(str.isalnum, part))]
-    if not sentences or not _is_question(sentences[-1]):
+    question = _find_last_question(text)
+    if not question:
         return False
-    question = sentences[-1].casefold()
-    if any(offer in question for offer in _POLITE_OFFERS):
-        return False
-    only_a_question = len(sentences) == 1 and len(text) <= _CHARACTERS
+    only_a_question = len(_split_sentences(text)) == 1 and len(text) <= _CHARACTERS
     if only_a_question and not _CLAUSES.search(question.rstrip(";")):
         return True
     whole = text.casefold()
     if any(admission in whole for admission in _ADMISSIONS):
         return True
     return any(name.casefold() in question for name in names if name)
+
+
+def _find_error(messages: Sequence[Message]) -> str:
+    """Return what the last call of a history said that failed."""
+    result = next((each.content for each in reversed(messages) if each.role == "tool"), "{}")
+    try:
+        return str(orjson.loads(result.partition("\n")[0])["error"]["message"])
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        return ""
+
+
+def _split_sentences(text: str) -> list[str]:
+    parts = _SENTENCE.findall(text[-_CHARACTERS:])
+    return [part.strip() for part in parts if any(map(str.isalnum, part))]
+
+
+def _find_last_question(text: str) -> str:
+    """Return the question that a text ends with, in lower case; empty for none but a polite one."""
+    sentences = _split_sentences(text)
+    if not sentences or not _is_question(sentences[-1]):
+        return ""
+    question = sentences[-1].casefold()
+    return "" if any(offer in question for offer in _POLITE_OFFERS) else question
 
 
 def _is_question(sentence: str) -> bool:

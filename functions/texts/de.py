@@ -792,6 +792,7 @@ class German(Texts):
     code_meanings: ClassVar[Mapping[str, str]] = {
         "EPERM": "es wurde nicht erlaubt, oder eine Regel verbietet es",
         "EAPPROVAL": "ein Besitzer muss erst zustimmen",
+        "EASK": "erst muss gesagt sein, was gemeint ist",
         "EAUTH": "ein Token fehlt oder ist falsch",
         "EACCES": "die andere Seite lässt es nicht herein",
         "ENOENT": "das Gesuchte gibt es nicht",

@@ -650,6 +650,7 @@ class Chinese(Texts):
     code_meanings: ClassVar[Mapping[str, str]] = {
         "EPERM": "没有得到许可，或规则不允许",
         "EAPPROVAL": "要先由主人批准",
+        "EASK": "要先由用户说清楚",
         "EAUTH": "缺少令牌，或令牌不对",
         "EACCES": "对方拒绝访问",
         "ENOENT": "要找的东西不存在",

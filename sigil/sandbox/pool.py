@@ -65,6 +65,8 @@ _GUEST_CODE = re.compile(r"E[A-Z0-9]{2,15}", re.ASCII)
 _RUNTIME_CODES = frozenset(
     (
         "ENOTRESIDENT",
+        "EAPPROVAL",
+        "EASK",
         "ENOTOOL",
         "EDAMAGED",
         "EINTERRUPTED",

@@ -380,7 +380,7 @@ def _plan_schedules(
         most = re.search(r"\d+", last.error.get("message", ""))
         if code == "EQUOTA" and most and wish.kind == "schedule":
             return texts.remind_full.format(most=most[0])
-        is_question = code == "EINVAL" and wish.kind == "schedule"
+        is_question = code in ("EASK", "EINVAL") and wish.kind == "schedule"
         return last.error.get("message", "") if is_question else _format_answer(last, texts)
     if last and last.name == tool_of(offline_schedules.SCHEDULE):
         return offline_schedules.describe_schedule(last.ok, texts)

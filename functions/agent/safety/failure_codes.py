@@ -29,6 +29,7 @@ class Code:
 CODES: Final = {
     "EPERM": Code("Permission Denied", "it was not granted, or policy says no"),
     "EAPPROVAL": Code("Waits For Approval", "an owner has to approve it first", counts=False),
+    "EASK": Code("Asks Back", "the person has to say first what is meant", counts=False),
     "EAUTH": Code("Not Authenticated", "a token is missing or wrong"),
     "EACCES": Code("Access Denied", "the other side does not let it in"),
     "ENOENT": Code("Not Found", "what was asked for does not exist"),

@@ -20,8 +20,8 @@ ONLY_A_TIME: Final = "send only the time, as in: every weekday at 8; what is to 
 def read_time(words: str, now: float, zone: str, texts: Texts, until: str = "") -> When:
     """Return the time that a field holds, and the end that another one gives it.
 
-    `UsageError` EINVAL for no time, one that may be two, and words that say more; where a person
-    can tell which one is meant, the message is the question to them.
+    `UsageError` EASK for no time, and one that may be two: the message is the question to the
+    person. EINVAL for words that say more.
     """
     if ISO_TIME.fullmatch(words):
         return When(kind="at", at=_read_moment(words, now, zone, texts), zone=zone)
@@ -37,7 +37,7 @@ def _read_words(words: str, now: float, zone: str, texts: Texts) -> When:
     try:
         when, rest = parse_when(words, now, zone, texts)
     except Question as question:
-        raise UsageError("EINVAL", question.message, source="schedule", suggestion=ASK) from None
+        raise UsageError("EASK", question.message, source="schedule", suggestion=ASK) from None
     if rest:
         raise UsageError(
             "EINVAL",
@@ -63,8 +63,8 @@ def _read_moment(words: str, now: float, zone: str, texts: Texts) -> float:
     at = read_moment(words, zone)
     if at is None:
         message = texts.when_no_such_date.format(words=words)
-        raise UsageError("EINVAL", message, source="schedule", suggestion=ASK)
+        raise UsageError("EASK", message, source="schedule", suggestion=ASK)
     if at <= now:
         message = texts.when_past.format(words=words)
-        raise UsageError("EINVAL", message, source="schedule", suggestion=ASK)
+        raise UsageError("EASK", message, source="schedule", suggestion=ASK)
     return at

@@ -159,7 +159,7 @@ def _require_room_for_guest(context: CallContext, *, works: bool) -> None:
 
 
 def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
-    """Return the times that the arguments ask for; `UsageError` EINVAL where they are not plain."""
+    """Return the times that the arguments ask for; `UsageError` where they are not plain."""
     zone = home.zone
     named = read_text(arguments, "zone")
     if named:

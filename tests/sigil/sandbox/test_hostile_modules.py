@@ -86,6 +86,8 @@ OUTPUTS = (
 )
 FAILURES = {
     '{"code": "EINVAL", "message": "no such format"}': "EINVAL: no such format",
+    '{"code": "EASK", "message": "which?"}': "EGUEST: which?",
+    '{"code": "EAPPROVAL", "message": "wait"}': "EGUEST: wait",
     '{"code": "E", "message": "too short a code"}': "EGUEST: too short a code",
     '{"code": "EINVAL\\n", "message": "a line too many"}': "EGUEST: a line too many",
     '{"code": "ÉINVAL", "message": "x"}': "EGUEST: x",

@@ -192,7 +192,7 @@ def test_what_cannot_be_is_a_question_and_nothing_is_stored(
     caller: Caller, arguments: dict[str, Any], why: str
 ) -> None:
     said = caller.why_not(**{"say": "x", **arguments})
-    assert said.startswith("EINVAL: ")
+    assert said.startswith(("EASK: ", "EINVAL: "))
     assert why in said
     assert caller.numbers() == []
 
@@ -200,7 +200,28 @@ def test_what_cannot_be_is_a_question_and_nothing_is_stored(
 def test_a_question_goes_to_the_person(caller: Caller) -> None:
     with pytest.raises(UsageError) as caught:
         caller.add(when="tomorrow at 5", say="x")
+    assert caught.value.code == "EASK"
     assert "ask the person" in caught.value.suggestion
+
+
+def test_whoever_passes_a_question_on_is_neither_verified_nor_blamed(chat: Chat) -> None:
+    asked = call(("cap_schedule_wakeup", {"when": "tomorrow at 5", "say": "tea"}))
+    chat.model.then(call(("sigil_query", {"query": "schedule-wakeup"})))
+    for question in (
+        "In the morning, or in the afternoon, at 17:00?",
+        "I can do that. Do you mean Tuesday, 24 November 2026 05:00 or Tuesday, 24 November 2026 17:00?",
+        "5 in the morning?",
+        "One thing first: at which time?",
+        "明天早上五点，还是下午五点？",
+    ):
+        chat.model.then(asked, say(question))
+        (reply,) = tell(chat.home, "tea tomorrow at 5", sender="telegram:42")
+        assert reply.split("\n\n(I do not know")[0] == question
+    requests = len(chat.model.bodies)
+    chat.model.then(asked, say("I set it."), say("I really did."))
+    (reply,) = tell(chat.home, "tea tomorrow at 5", sender="telegram:42")
+    assert len(chat.model.bodies) == requests + 3
+    assert "schedule-wakeup" in reply.split("I really did.")[1]
 
 
 def test_a_call_that_runs_again_makes_one_schedule(caller: Caller, wall: Wall) -> None:
