@@ -118,10 +118,12 @@ class Gate:
         return tuple(offer for offer in offers if not self.denies("call", offer.name))
 
     def require(self, kind: str, target: str = "") -> None:
-        """Raise `PolicyRefusal` EPERM unless an act is allowed, which nobody is asked about."""
+        """Raise `PolicyRefusal` EPERM unless an act is allowed, or approved for this turn."""
         decision = self.decide(kind, target)
-        if decision.effect != "allow":
-            raise deny_act(decision, Act(kind, target))
+        act = Act(kind, normalize_target(kind, target))
+        is_approved = self.approved is not None and str(act) in self.approved.acts
+        if decision.effect == "deny" or (decision.effect == "ask" and not is_approved):
+            raise deny_act(decision, act)
 
     def require_undenied(self, kind: str, target: str = "") -> None:
         """Raise `PolicyRefusal` EPERM for an act that is denied.

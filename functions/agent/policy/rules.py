@@ -328,7 +328,11 @@ def parse_rule(text: str, line: int = 0) -> Rule:
 
 
 def normalize_target(kind: str, target: str) -> str:
-    """Return a target as rules and acts are compared: hosts and payees in small letters."""
+    """Return a target as rules and acts are compared: hosts and payees in small letters, agents by
+    their own name, without that of the root before it.
+    """
+    if kind == "mail":
+        return target.rpartition(".")[2]
     return target.strip().lower() if kind in ("net", "spend") else target
 
 

@@ -115,7 +115,7 @@ def name_scope(arguments: Arguments) -> str:
     return TARGETS[_read_own_scope(arguments)]
 
 
-def list_acts_on_file(arguments: Arguments) -> tuple[Act, ...]:
+def list_acts_on_file(context: CallContext, arguments: Arguments) -> tuple[Act, ...]:
     """Return what is done with the file that a call names: it is read, and a page by the capability
     for pages.
     """

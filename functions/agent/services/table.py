@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.behaviours.behaviour import NOTE, PROPOSE, READ_CURRENT, REVIEW
-from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP, TELL
+from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SHUTDOWN_RESPONSE, SLEEP, TELL
 from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE
 from functions.agent.policy.act import Act
 from functions.agent.posts import Post, ServiceAnswer, sets_off_other
@@ -106,14 +106,18 @@ ACTS: Final[Mapping[str, NameActs]] = {
 """What names the acts that a call of a service is, beside `call`."""
 
 
-def _read_beside(arguments: Arguments) -> tuple[Act, ...]:
+def _list_read(context: CallContext, arguments: Arguments) -> tuple[Act, ...]:
     return (Act("read", files.name_path(arguments)),)
 
 
-ACTS_BESIDE: Final[Mapping[str, NameActs]] = {
-    files.EDIT: _read_beside,
+ACTS_BESIDE: Final[Mapping[str, Callable[[CallContext, Arguments], Sequence[Act]]]] = {
+    files.EDIT: _list_read,
     INGEST: knowledge.list_acts_on_file,
     UPDATE: knowledge.list_acts_on_file,
+    team.SEND: team.list_mails,
+    team.BROADCAST: team.list_broadcast,
+    team.PLAN: team.list_mails_to_lead,
+    SHUTDOWN_RESPONSE: team.list_mails_to_lead,
 }
 """What a call of a service does beside the act that it is."""
 
@@ -128,7 +132,7 @@ def list_acts(
         CHECKS[offer.name](replace(context, call=f"{context.call}:{place}"), arguments)
     acts = [*ACTS[offer.name](arguments)] if offer.name in ACTS else []
     if offer.name in ACTS_BESIDE:
-        acts += ACTS_BESIDE[offer.name](arguments)
+        acts += ACTS_BESIDE[offer.name](context, arguments)
     return tuple(acts)
 
 

@@ -12,6 +12,7 @@ from functions.agent.agents.record import is_name, join_name
 from functions.agent.behaviours.pins import IDLE, SHUTDOWN_RESPONSE
 from functions.agent.identity import NO_ROLE, clean_role
 from functions.agent.mailbox import Mail, Mailbox, format_mails
+from functions.agent.policy.act import Act
 from functions.agent.posts import Ending, Post, ServiceAnswer
 from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import Arguments, CallContext, read_flag, read_text
@@ -81,6 +82,23 @@ def spawn_teammate(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     return ServiceAnswer(f"Spawned '{order.name}' (role: {order.role})", (post,))
 
 
+def list_mails(context: CallContext, arguments: Arguments) -> tuple[Act, ...]:
+    """Return whom a message goes to, as an act that the policy decides on."""
+    to = one_line(read_text(arguments, "to"), SHOWN_CHARACTERS)
+    return (Act("mail", context.app.root if to == LEAD else to),)
+
+
+def list_broadcast(context: CallContext, arguments: Arguments) -> tuple[Act, ...]:
+    """Return whom a broadcast goes to."""
+    names = _list_others_awake(context)
+    return tuple(Act("mail", context.app.root if name == LEAD else name) for name in names)
+
+
+def list_mails_to_lead(context: CallContext, arguments: Arguments) -> tuple[Act, ...]:
+    """Return that a teammate writes to its lead; the lead's own calls write to nobody yet."""
+    return (Act("mail", context.app.root),) if context.app.is_teammate else ()
+
+
 def list_teammates(context: CallContext, arguments: Arguments) -> Json:
     """Return who is on the team and what they do."""
     app = context.app
@@ -104,16 +122,7 @@ def send_message(context: CallContext, arguments: Arguments) -> ServiceAnswer:
 
 def broadcast(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     """Put a message into the mailboxes of all teammates that are awake, and of the lead."""
-    app = context.app
-    own = app.short_name if app.is_teammate else LEAD
-    now = app.clock.now()
-    names = [
-        name
-        for name, member in Members(app.kv, app.root).scan()
-        if name != own and member.find_status(now, app.team_idle) != "shutdown"
-    ]
-    if app.is_teammate:
-        names.append(LEAD)
+    names = _list_others_awake(context)
     content = _read_content(context, arguments)
     posts: list[Post] = []
     for name in names:
@@ -155,7 +164,8 @@ def shutdown_response(context: CallContext, arguments: Arguments) -> ServiceAnsw
     name = app.short_name
     id = read_text(arguments, "request_id")
     approve = read_flag(arguments, "approve")
-    reason = clean_text(read_text(arguments, "reason"))
+    reason = context.gate.redact(clean_text(read_text(arguments, "reason")))
+    context.gate.require("mail", app.root)
 
     def require(request: TeamRequest) -> None:
         if request.kind != "shutdown" or request.to != name:
@@ -178,11 +188,14 @@ def plan_approval(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     now = app.clock.now()
     if app.is_teammate:
         name = app.short_name
-        plan = clean_text(read_text(arguments, "plan"))
+        plan = context.gate.redact(clean_text(read_text(arguments, "plan")))
         if not plan:
             raise UsageError("EINVAL", "plan: there is no plan to approve")
         id = make_request_id(context.call)
         home = context.home or (app.record.home if app.record else "")
+        context.gate.require("mail", app.root)
+        if home:
+            context.gate.require("say", home)
         request = TeamRequest("plan", name, LEAD, now, plan, home=home)
         keep_request(app.kv, app.root, id, request)
         text = f"request_id={id}: {plan}"
@@ -194,11 +207,12 @@ def plan_approval(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     _require_lead(context)
     id = read_text(arguments, "request_id")
     approve = read_flag(arguments, "approve")
-    feedback = clean_text(read_text(arguments, "feedback"))
+    feedback = context.gate.redact(clean_text(read_text(arguments, "feedback")))
 
     def require(found: TeamRequest) -> None:
         if found.kind != "plan":
             raise Refused("EPERM", "Error: that is no plan")
+        context.gate.require("mail", found.sender)
 
     answered = answer_request(app.kv, app.root, id, require, approve=approve, answer=feedback)
     is_approved = answered.state == "approved"
@@ -240,6 +254,19 @@ def _deliver(context: CallContext, to: str, content: str, kind: str) -> tuple[Po
     context.posts.take(1, to=full)
     Mailbox(app.kv, keys.escape(full)).deliver(mail)
     return (Post("mail", full, OWN_MAIN, data={"home": context.home, "from": to}),)
+
+
+def _list_others_awake(context: CallContext) -> list[str]:
+    """Return who is awake on the team beside the agent itself, with the lead."""
+    app = context.app
+    own = app.short_name if app.is_teammate else LEAD
+    now = app.clock.now()
+    names = [
+        name
+        for name, member in Members(app.kv, app.root).scan()
+        if name != own and member.find_status(now, app.team_idle) != "shutdown"
+    ]
+    return [*names, LEAD] if app.is_teammate else names
 
 
 def _read_content(context: CallContext, arguments: Arguments) -> str:

@@ -226,6 +226,47 @@ def test_a_broadcast_reaches_all_but_its_sender_and_bad_mail_says_what_is_wrong(
     assert "Error: there is no teammate 'carol'" in ask(crew, ("cap_send_message", unknown))
 
 
+def test_mail_in_a_team_passes_the_gate_by_whichever_call_it_goes(
+    crew: Crew, model: TeamModel
+) -> None:
+    app = crew.runtime.app
+
+    def set_rule(rule: str) -> None:
+        text = f"format = 1\nredact = ['4[0-9]{{3}}']\nrules = [{rule!r}]"
+        app.policy_versions.write("main", "policy", text, by="terminal:local")
+
+    spawned(crew, "alice", "bob")
+    before = len(model.of("alice"))
+    greeting = ("cap_send_message", {"to": "alice", "content": "hello 4111"})
+    # whoever writes a rule names an agent as everybody calls it, or in full
+    for rule in ("deny owner mail alice", "deny owner mail main.alice"):
+        set_rule(rule)
+        for each in (greeting, ("cap_broadcast", {"content": "hello"})):
+            assert "does not allow `mail alice`" in ask(crew, each)
+    assert len(model.of("alice")) == before
+
+    set_rule("ask owner mail alice")
+    assert '"code":"EAPPROVAL"' in ask(crew, greeting)
+    (proposal,) = app.proposals.list_open()
+    model.then(say("sent"))
+    crew.write(f"/approve {proposal.id}")
+    assert "hello [redacted]" in "\n".join(contents(model.of("alice")[-1]))
+
+    set_rule("deny agents mail *")
+    steps = iter([call(("cap_plan_approval", {"plan": "parser first"})), say("[SILENT]")])
+    seen: list[str] = []
+
+    def plan(body: Body) -> dict[str, Any]:
+        seen.extend(results(body)[-1:])
+        return next(steps, say("[SILENT]"))
+
+    model.plans["bob"] = plan
+    ask(crew, ("cap_send_message", {"to": "bob", "content": "your plan?"}))
+    assert "does not allow `mail main`" in seen[-1]
+    crew.write("any plan?")
+    assert "parser first" not in "\n".join(contents(model.of("")[-1]))
+
+
 def test_a_plan_is_said_in_the_chat_and_its_approval_wakes_who_submitted_it(
     crew: Crew, model: TeamModel
 ) -> None:
