@@ -30,6 +30,7 @@ from functions.agent.management import (
     runs,
     sessions,
     skills,
+    team,
     wakeups,
 )
 from functions.agent.management.files import FileEditor
@@ -131,7 +132,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
     /status?session= or ?agent=, those of schedules under /wakeups, of documents under /kb, of
     skills under /skills and of files under /files/{agent}, GET /runs and /runs/{id}, POST
-    /runs/{id}/stop, and GET /sessions and /ledger.
+    /runs/{id}/stop, and GET /sessions, /ledger and /team.
 
     `open_deps` is called by each request.
     """
@@ -274,6 +275,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     add_reading_route("/runs/{id:path}", _show_run)
     add_reading_route("/sessions", _list_sessions)
     add_reading_route("/ledger", _list_entries)
+    add_reading_route("/team", _show_team)
     add_reading_route("/policy/{agent}", _show_policy)
     add_reading_route("/proposals", _list_proposals)
     add_deciding_route("/proposals/{id}/approve", approvals.approve)
@@ -549,6 +551,12 @@ def _stop_run(deps: AdminDeps, id: str) -> dict[str, object]:
 def _list_entries(deps: AdminDeps, request: Request) -> object:
     agent, query = _read_agent(deps, request)
     return ledger.list_entries(deps.app, agent, query)
+
+
+def _show_team(deps: AdminDeps, request: Request) -> object:
+    """Return who is on the team, and who works, idles or has shut down."""
+    _read_agent(deps, request)
+    return team.describe_team(deps.app)
 
 
 def _show_policy(deps: AdminDeps, request: Request) -> object:

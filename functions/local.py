@@ -130,6 +130,7 @@ class QueueWorkers:
                     runtime.stores,
                     runtime.queue,
                     settings.agent,
+                    team_idle=settings.team_idle,
                     late_most=settings.catch_up_seconds,
                 )
                 wait = min(max(ticked.due - time.time(), LOOK_SECONDS), wait)

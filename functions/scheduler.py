@@ -56,20 +56,24 @@ def tick(
     late_most: float = LATE_MOST,
     zone: str = DEFAULT,
     hands: int = 1,
+    team_idle: float = 60.0,
 ) -> Tick:
     """Remove expired items, files and capabilities, and enqueue what is due of `agent`, a root, and
     its children, unless it was due more than `late_most` seconds ago.
 
     Roots may share a store, but not always a queue. `zone` is the time zone of what was spent in a
-    day. So many `hands` enqueue at once.
+    day. So many `hands` enqueue at once. A teammate that was idle for `team_idle` seconds has shut
+    down.
     """
     woken = wake(stores, queue, agent, clock, late_most=late_most, hands=hands)
     gone = sweep(stores.kv, clock, stores.artifacts)
     if gone:
         log.note("swept", **gone)
+    looks = look_after_team(stores.kv, queue, agent, clock(), team_idle)
     again = settle_proposals(stores.kv, queue, agent, clock())
     if again:
         log.note("proposals settled", count=again)
+    again += looks
     if _begin_day(stores.kv, f"consolidations:{agent}", clock()):
         found = restore_wakeups(stores.kv, agent, clock())
         if found:
@@ -130,6 +134,16 @@ def settle_proposals(kv: KV, queue: Queue, agent: str, now: float) -> int:
     from functions.agent.policy import settlement
 
     return settlement.settle_proposals(kv, queue.put, agent, now)
+
+
+def look_after_team(kv: KV, queue: Queue, agent: str, now: float, team_idle: float) -> int:
+    """Wake teammates for tasks of which a crash has told nobody, and return how many were woken."""
+    if not kv.scan(keys.team_member(agent, "").partition, limit=1):
+        return 0
+    # mostly there is no team, and the tick then needs nothing of it
+    from functions.agent.team.waking import tick_team
+
+    return tick_team(kv, queue.put, agent, now, team_idle)
 
 
 def sweep_files(stores: Stores, agent: str, clock: Callable[[], float]) -> int:
@@ -210,5 +224,6 @@ def handler(event: object, context: object) -> dict[str, int]:
         late_most=settings.catch_up_seconds,
         zone=settings.timezone,
         hands=HANDS,
+        team_idle=settings.team_idle,
     )
     return {"swept": done.swept, "queued": done.queued}

@@ -25,6 +25,7 @@ from functions.cli import (
     policy,
     proposals,
     skill,
+    team,
     wake,
 )
 from functions.cli.local_agent import Json, Whose
@@ -71,6 +72,7 @@ cli = typer.Typer(
 cli.add_typer(inbox.cli, name="inbox", rich_help_panel=CARE)
 cli.add_typer(wake.cli, name="wake", rich_help_panel=CARE)
 cli.add_typer(hook.cli, name="hook", rich_help_panel=CARE)
+cli.add_typer(team.cli, name="team", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
 cli.add_typer(agent.cli, name="agent", rich_help_panel=CARE)
 cli.add_typer(kb.cli, name="kb", rich_help_panel=CARE)

@@ -125,6 +125,8 @@ class German(Texts):
         "stop": "beendet, was ich gerade tue",
         "halt": "hält mich in jedem Chat an, oder nur hier",
         "agent": "zeigt, welcher Agent in diesem Chat antwortet, oder wechselt ihn",
+        "team": "zeigt das Team, wer arbeitet und wer nichts zu tun hat, oder beendet die Arbeit",
+        "inbox": "zeigt, was Teammitglieder an diesen Chat geschrieben haben",
         "unlock": "lässt mich weitermachen, nachdem ich angehalten wurde",
     }
     arguments: ClassVar[Mapping[str, str]] = {
@@ -157,6 +159,7 @@ class German(Texts):
         "kb": "FRAGE",
         "forget": "ID",
         "agent": "[NAME | enable]",
+        "team": "[stop NAME | stop all]",
         "halt": "[here]",
         "unlock": "[here]",
     }

@@ -103,6 +103,8 @@ class Texts:
         "stop": "stops what I am doing",
         "halt": "halts me in every chat, or only here",
         "agent": "shows which agent answers in this chat, or lets another one answer",
+        "team": "shows the team, who works and who is idle, or ends their work",
+        "inbox": "shows what teammates wrote to this chat",
         "unlock": "lets me go on after a halt",
     }
     arguments: ClassVar[Mapping[str, str]] = {}

@@ -83,6 +83,8 @@ class Chinese(Texts):
         "stop": "停下我正在做的事",
         "halt": "让我在所有聊天里停下，或只在这里",
         "agent": "显示这个聊天由哪个智能体回答，或换一个来回答",
+        "team": "显示团队：谁在干活、谁闲着，或结束他们的工作",
+        "inbox": "显示队友写给这个聊天的邮件",
         "unlock": "停下之后，让我继续",
     }
     arguments: ClassVar[Mapping[str, str]] = {
@@ -115,6 +117,7 @@ class Chinese(Texts):
         "kb": "问题",
         "forget": "编号",
         "agent": "[名称 | enable]",
+        "team": "[stop 名称 | stop all]",
         "halt": "[here]",
         "unlock": "[here]",
     }

@@ -33,6 +33,7 @@ from functions.agent.commands import (
     soul,
     spent,
     status,
+    team,
     time_zone,
     wakeups,
 )
@@ -322,6 +323,7 @@ COMMANDS: Final[Commands] = {
     "pair": pairing.COMMANDS["pair"],
     **model_choice.COMMANDS,
     **agents.COMMANDS,
+    **team.COMMANDS,
     **hooks.COMMANDS,
     "halt": Command(run_control, arguments="[here]", for_owners=True),
     "unlock": Command(run_control, arguments="[here]", for_owners=True),

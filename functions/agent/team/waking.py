@@ -75,7 +75,7 @@ def wake_members(kv: KV, root: str, now: float, idle_seconds: float, *, but: str
     return Waking(tuple(posts), is_anybody_awake)
 
 
-def make_look_events(posts: tuple[Post, ...], by: str, now: float, cause: str) -> list[Event]:
+def make_events(posts: tuple[Post, ...], by: str, now: float, cause: str) -> list[Event]:
     """Return the events of posts that no turn makes; `cause` names what makes them, such as a
     command, and the same one makes the same events. `by` is the person on whose behalf it is.
     """
@@ -118,7 +118,7 @@ def tick_team(kv: KV, put: Callable[[Event], None], root: str, now: float, idle:
         if head.claim and now - max(member.since, head.claim.at) > SETTLED_SECONDS:
             board.release(head.id, "its owner works on nothing", claim=head.claim.number)
     waking = wake_members(kv, root, now, idle)
-    for event in make_look_events(waking.posts, "", now, f"tick:{root}:{int(now // 60)}"):
+    for event in make_events(waking.posts, "", now, f"tick:{root}:{int(now // 60)}"):
         put(event)
     return len(waking.posts)
 

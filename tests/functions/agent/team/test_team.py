@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from functions import worker
+from functions.agent.team.board import Claimer
+from functions.agent.team.member import Members
+from functions.agent.team.waking import make_events, tick_team, wake_members
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import call, offered, results, say
 from tests.fakes.server import json_answer
 from tests.functions.agent.team.crew import (
+    HOME,
     Body,
     Crew,
     TeamModel,
@@ -22,7 +27,7 @@ from tests.functions.agent.team.crew import (
     spawning,
 )
 from tests.functions.chats import Chats
-from tests.functions.people import platform
+from tests.functions.people import GUEST, platform
 
 
 @pytest.fixture
@@ -360,3 +365,95 @@ def test_a_model_that_fails_puts_the_task_back_and_after_the_third_time_it_is_st
     (task,) = crew.board.list_open()
     assert (task.status, task.attempts) == ("stuck", 3)
     assert crew.member("alice").trouble
+
+
+def test_work_wakes_who_is_idle_until_a_minute_is_over_and_who_is_recalled_after_it(
+    crew: Crew, model: TeamModel
+) -> None:
+    spawned(crew, "alice")
+    kv = crew.runtime.stores.kv
+    since = crew.member("alice").since
+    crew.add("late")
+
+    def wake(now: float) -> list[str]:
+        return wake_members(kv, "main", now, 60.0).names
+
+    assert wake(since + 59) == ["alice"]
+    assert not wake_members(kv, "main", since + 61, 60.0).is_anybody_awake
+    assert wake(since + 61) == []
+    assert wake_members(kv, "main", since + 61, 0.0).names == ["alice"]
+
+    # the look that was sent in time counts, though it comes later
+    look = make_events(wake_members(kv, "main", since + 59, 60.0).posts, HOME, since + 59, "x")
+    late = make_events(wake_members(kv, "main", since + 59, 60.0).posts, HOME, since + 61, "y")
+    model.plans["alice"] = report
+    crew.runtime.queue.put(late[0])
+    crew.chats.work_off()
+    assert [task.status for task in crew.board.list_open()] == ["pending"]
+    crew.runtime.queue.put(look[0])
+    crew.chats.work_off()
+    assert crew.chats.list_texts()[-1] == "#1 done by alice: did: 1: late"
+
+    Members(kv, "main").change("alice", lambda m: (m and replace(m, recall=True), None))
+    crew.add("much later")
+    after = crew.member("alice").since + 600
+    assert wake(after) == ["alice"]
+    assert crew.member("alice").since == after
+
+
+def test_the_tick_wakes_who_was_not_told_and_releases_what_nobody_works_on(
+    crew: Crew, model: TeamModel
+) -> None:
+    spawned(crew, "alice", "bob")
+    kv = crew.runtime.stores.kv
+    queue = crew.runtime.queue
+    crew.add("lost", "taken")
+    crew.board.claim(2, Claimer(member="bob", generation=1, key="k"))
+    now = crew.runtime.app.clock.now()
+    model.plans["alice"] = model.plans["bob"] = report
+    assert tick_team(kv, queue.put, "main", now + 1, 600.0) == 1
+    crew.chats.work_off()
+    assert crew.chats.list_texts()[-1] == "#1 done by alice: did: 1: lost"
+    assert tick_team(kv, queue.put, "main", now + 40, 600.0) == 1
+    crew.chats.work_off()
+    assert crew.chats.list_texts()[-1].startswith("#2 done by ")
+    assert crew.board.list_open() == []
+
+
+def test_the_commands_of_a_chat_show_the_team_its_mail_and_end_it(
+    crew: Crew, model: TeamModel
+) -> None:
+    assert crew.write("/team")[0].startswith("No teammates.")
+    steps = iter([call(("cap_send_message", {"to": "lead", "content": "done soon"}))])
+    model.plans["alice"] = lambda _: next(steps, say("[SILENT]"))
+    spawned(crew, "alice", "bob")
+    assert crew.write("/team") == ["Team: main\nalice (coder): idle\nbob (coder): idle"]
+    assert crew.write("/inbox") == ["alice (message): done soon"]
+    assert crew.write("/team stop carol") == ["There is no teammate carol."]
+    assert crew.write("/team stop all") == [
+        "alice, bob will shut down at once.",
+        "alice has shut down.",
+        "bob has shut down.",
+    ]
+    assert "bob (coder): shutdown" in crew.write("/team")[0]
+    asked = len(model.bodies)
+    crew.write("/inbox")
+    assert len(model.bodies) == asked
+
+
+def test_what_a_teammate_is_told_of_the_chat_is_what_was_said_last(
+    crew: Crew, model: TeamModel
+) -> None:
+    model.then(say("Noted."))
+    crew.write("the parser has to read nested lists")
+    spawned(crew, "alice")
+    told = "\n".join(contents(model.of("alice")[0]))
+    assert "person: the parser has to read nested lists\nyou: Noted." in told
+
+
+def test_guests_spawn_nobody(crew: Crew, model: TeamModel) -> None:
+    model.then(*spawning("alice"))
+    crew.chats.write(7, "spawn alice", GUEST)
+    crew.chats.work_off()
+    assert "EPERM" in results(model.of("")[-1])[-1]
+    assert Members(crew.runtime.stores.kv, "main").read("alice") is None

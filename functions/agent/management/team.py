@@ -1,0 +1,101 @@
+"""The team as people manage it beside the chats: at the machine, and over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from functions.agent.agents.record import join_name, read_agent
+from functions.agent.app import App
+from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.posts import Post
+from functions.agent.team.leg import OWN_MAIN
+from functions.agent.team.member import Members, require_teammate
+from functions.agent.team.report import LEAD
+from functions.agent.team.roster import list_team
+from functions.agent.team.shutdown import request_shutdown
+from functions.agent.team.spawning import Order, spawn
+from functions.agent.team.template import Template
+from functions.agent.team.waking import make_events
+from functions.events import Event
+from sigil.errors import UsageError, one_line
+from sigil.protocol import Json
+from sigil.storage.kv import keys
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """What somebody arranged for a team: what is said about it, and the events to put."""
+
+    text: str
+    events: tuple[Event, ...] = ()
+
+
+def describe_team(app: App) -> dict[str, Json]:
+    """Return the team as a row of the API."""
+    team = list_team(app.kv, app.root, app.clock.now(), app.team_idle)
+    items: list[Json] = [each.describe() for each in team]
+    return {"team": app.root, "items": items}
+
+
+def spawn_by_hand(
+    app: App, name: str, template: Template, *, home: str, by: str, call: str
+) -> Arranged:
+    """Start a teammate as a template describes it. What it does is said in the chat `home`."""
+    order = Order(
+        name=name,
+        role=template.role,
+        prompt=template.prompt,
+        bundle=template.bundle,
+        model=template.model,
+        home=home,
+        by=by,
+        call=call,
+        stay=template.stay,
+        recall=template.recall,
+    )
+    post = spawn(app, order)
+    return _arrange(app, f"Spawned '{name}' (role: {template.role})", (post,), by, call)
+
+
+def stop_by_hand(app: App, name: str, *, by: str, call: str, graceful: bool = False) -> Arranged:
+    """Shut a teammate down."""
+    record = read_agent(app.kv, app.root, name)
+    made = request_shutdown(app, name, by=LEAD, home=record.home, call=call, graceful=graceful)
+    text = f"Shutdown request {made.id} sent to '{name}'"
+    return _arrange(app, text, made.posts, by, call)
+
+
+def mail_by_hand(app: App, name: str, text: str, *, by: str, call: str) -> Arranged:
+    """Write to a teammate."""
+    now = app.clock.now()
+    member = require_teammate(Members(app.kv, app.root).read(name), one_line(name, 40))
+    if member.find_status(now, app.team_idle) == "shutdown":
+        raise UsageError(
+            "EINVAL",
+            f"Error: '{name}' has shut down, and reads nothing",
+            suggestion=f"`uncaged team spawn {name}` starts it again",
+        )
+    full = join_name(app.root, name)
+    Mailbox(app.kv, keys.escape(full)).deliver(Mail(call, LEAD, text, now, by=by))
+    record = read_agent(app.kv, app.root, name)
+    post = Post("mail", full, OWN_MAIN, data={"home": record.home, "from": name})
+    return _arrange(app, f"Sent message to {name}", (post,), by, call)
+
+
+def save_template(app: App, name: str) -> Template:
+    """Return the template of a teammate, from which others can be spawned elsewhere."""
+    record = read_agent(app.kv, app.root, name)
+    member = require_teammate(Members(app.kv, app.root).read(name), one_line(name, 40))
+    return Template(
+        record.prompt,
+        record.role,
+        record.bundle,
+        record.model,
+        stay=member.stay,
+        recall=member.recall,
+    )
+
+
+def _arrange(app: App, text: str, posts: tuple[Post, ...], by: str, call: str) -> Arranged:
+    events = make_events(posts, by, app.clock.now(), call)
+    return Arranged(text, tuple(events))
