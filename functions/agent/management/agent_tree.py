@@ -164,11 +164,10 @@ def list_commits(
             if record is None or not record.is_live:
                 continue
             child = open_agent(name, record)
-            prefix = f"{BELOW}/{name}/"
             fields = read_object(dumps(record))
             kept = {key: fields[key] for key in RECORD_FIELDS if fields.get(key)}
-            described[f"{prefix}{DESCRIPTION}"] = _describe(child, kept)
-            histories += [_move(history, prefix) for history in _list_histories(child)]
+            described[f"{BELOW}/{name}/{DESCRIPTION}"] = _describe(child, kept)
+            histories += [_move(history, name) for history in _list_histories(child)]
     commits = sorted(chain(*map(_put_in_order, histories)), key=lambda commit: commit.at)
     first = commits[0].at if commits else 0.0
     yield Commit(first, "uncaged", "Describe the tree", {**_TEMPLATES, **described})
@@ -198,12 +197,13 @@ def _list_histories(app: App) -> Iterator[list[Commit]]:
         yield [Commit(at, "uncaged", "Write what all chats remember", {THINGS: body})]
 
 
-def _move(history: list[Commit], prefix: str) -> list[Commit]:
-    """Return the commits of an agent below the root with the paths that they have in its tree."""
-    return [
-        replace(commit, files={f"{prefix}{path}": body for path, body in commit.files.items()})
-        for commit in history
-    ]
+def _move(history: list[Commit], name: str) -> list[Commit]:
+    """Return the commits of an agent below the root as they are in its tree."""
+    moved = []
+    for commit in history:
+        files = {f"{BELOW}/{name}/{path}": body for path, body in commit.files.items()}
+        moved.append(replace(commit, message=f"{name}: {commit.message}", files=files))
+    return moved
 
 
 def _open_things(app: App) -> Things:

@@ -190,6 +190,7 @@ def test_the_export_is_a_repository_with_a_commit_for_each_write(run: Run, tmp_p
         "Write soul, version 1",
         "Write soul, version 2",
     ]
+    assert "alice: Write role, version 1" in subjects
     assert ask_git(tree, "log", "-1", "--format=%an") == "terminal:local\n"
     first = ask_git(tree, "log", "--grep=soul, version 1", "--format=%H").strip()
     assert ask_git(tree, "show", f"{first}:soul.md") == "# Soul\nWild.\n"
