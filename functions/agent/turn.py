@@ -1373,7 +1373,7 @@ def close_turn(
     posts += note_run(app.kv, turn, document.safety.reason, said=bool(text), now=now)
     notice = _pay_hp(turn, app, texts, now, zone=app.find_zone(document))
     if event.is_own_work:
-        posts += end_leg(turn, app, document, text)
+        posts += end_leg(turn, app, document, text, now)
     elif text:
         reply = Outgoing(
             event.id,

@@ -156,14 +156,14 @@ def begin_work(event: Event, app: App, member: Member | None) -> None:
             _set_working(app, member, task)
 
 
-def end_leg(turn: Turn, app: App, document: Document, text: str) -> tuple[Event, ...]:
+def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> tuple[Event, ...]:
     """Return what the end of a turn of the agent's own work sets off: the next leg, the report, and
-    the look for other work. `text` is what it has to say.
+    the look for other work. `text` is what it has to say, `now` when the turn ends: what else is
+    said of its end comes behind it.
 
     Done again after a crash, it finds what it has written and sets off the same.
     """
     event = turn.event
-    now = app.clock.now()
     if turn.count_steps(STEP) or is_look(event):
         return ()
     if turn.ended == NEXT_LEG and not read_leg(event).is_last:
@@ -173,12 +173,11 @@ def end_leg(turn: Turn, app: App, document: Document, text: str) -> tuple[Event,
         if turn.ended == NEXT_LEG and not text:
             text = choose_texts_for(event, document).own_reasons["loop"]
         return report_home(event, text, now) if text else ()
-    return _end_work(turn, app, document, text)
+    return _end_work(turn, app, document, text, now)
 
 
-def _end_work(turn: Turn, app: App, document: Document, text: str) -> tuple[Event, ...]:
+def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -> tuple[Event, ...]:
     event = turn.event
-    now = app.clock.now()
     name = app.short_name
     texts = choose_texts_for(event, document)
     outcome = _find_outcome(turn, document)
