@@ -191,6 +191,10 @@ class German(Texts):
     team_stopping = "{names} hört sofort auf."
     team_unknown = "Es gibt kein Teammitglied {name}."
     team_how = "`/team stop NAME` oder `/team stop all` beendet die Arbeit."
+    offline_team = (
+        "Teammitglieder arbeiten mit einem Sprachmodell, und es ist keines verbunden:"
+        " `uncaged setup` verbindet eines. Bitte dann noch einmal. `/team` zeigt, wer da ist."
+    )
     inbox_none = "Keine neue Post."
     agent_now = "In diesem Chat antwortet {name}."
     agent_how = "Mit `/agent NAME` antworten auch: {names}."

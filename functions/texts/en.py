@@ -136,6 +136,10 @@ class Texts:
     team_stopping = "{names} will shut down at once."
     team_unknown = "There is no teammate {name}."
     team_how = "`/team stop NAME` or `/team stop all` ends their work."
+    offline_team = (
+        "Teammates work with a language model, and none is connected: `uncaged setup` connects one."
+        " Then ask again. `/team` shows who is there."
+    )
     inbox_none = "No new mail."
     agent_now = "In this chat {name} answers."
     agent_how = "These could, with `/agent NAME`: {names}."

@@ -147,6 +147,9 @@ class Chinese(Texts):
     team_stopping = "{names} 马上关机。"
     team_unknown = "没有队友 {name}。"
     team_how = "用 `/team stop 名称` 或 `/team stop all` 结束他们的工作。"
+    offline_team = (
+        "队友要靠语言模型干活，而现在没有接上模型：运行 `uncaged setup` 接上一个，再说一遍。"
+    )
     inbox_none = "没有新邮件。"
     agent_now = "这个聊天由 {name} 回答。"
     agent_how = "用 `/agent 名称` 可以换成：{names}。"

@@ -93,6 +93,13 @@ _TALK = (
         _WHAT_I_DO,
     ),
 )
+_TEAM = re.compile(
+    r"(?:.*\s)?(?:spawn|hire)\s.+|(?:.*\s)?(?:start|bring in|get) (?:a |an |two |some )?"
+    r"(?:\w+ )?(?:teammates?|helpers?|coworkers?)\b.*|.*(?:派|找|叫|开|生成)[^，。]{0,6}队友.*"
+    r"|.*teammitglied.* (?:starten|holen).*|(?:starte|hol) .*teammitglied.*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What asks for teammates, who need a language model."""
 _SMALL_TALK = tuple((re.compile(pattern, re.IGNORECASE), topic) for pattern, topic in _TALK)
 _ENDS = " \t\r\n.,;:!?~。，；：！？～👋🙏😀🙂😊👍❤️"
 _OPENING = re.compile(
@@ -125,6 +132,8 @@ def answer_talk(words: str, now: datetime | None, zone: str, texts: Texts) -> st
     plain = words.strip(_ENDS)
     if not plain:
         return texts.offline_what_i_do
+    if _TEAM.fullmatch(plain):
+        return texts.offline_team
     for candidate in (plain, strip_opening(plain)):
         for pattern, topic in _SMALL_TALK:
             if pattern.fullmatch(candidate):

@@ -13,6 +13,7 @@ from datetime import datetime
 import pytest
 
 from functions.agent.model.offline_library import Request, read_request
+from functions.agent.model.offline_talk import answer_talk
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.languages import list_codes, load_texts
 from functions.wiring import AgentRuntime
@@ -373,3 +374,17 @@ def test_no_text_keeps_it_busy_or_ends_it(runtime: Callable[..., AgentRuntime], 
     (reply,) = tell(home, said)
     assert reply
     assert time.process_time() - begun < within(5.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Spawn a coder teammate and let it find work from the task board itself", "en"),
+        ("Create 3 tasks on the board, then spawn alice and bob. Watch them auto-claim.", "en"),
+        ("派一个队友来写代码", "zh"),
+    ],
+)
+def test_whoever_asks_for_teammates_hears_that_they_need_a_model(text: str, language: str) -> None:
+    texts = load_texts(language)
+    assert answer_talk(text, None, "UTC", texts) == texts.offline_team
+    assert answer_talk("what does spawning mean", None, "UTC", texts) != texts.offline_team

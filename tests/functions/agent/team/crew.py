@@ -52,15 +52,16 @@ class TeamModel(ScriptedModel):
         body = request.json()
         name = name_of(body)
         plan = self.plans.get(name)
+        completion = 20 if name and plan else 10
         if not name or plan is None:
             answered = super().answer(request)
         else:
             made = plan(body)
             if isinstance(made, Answer):
                 return made
-            usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 20}
+            usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": completion}
             answered = json_answer({"usage": usage, **made})
-        self.used[name] = self.used.get(name, 0) + len(request.body) // 4 + 20
+        self.used[name] = self.used.get(name, 0) + len(request.body) // 4 + completion
         return answered
 
     def of(self, name: str) -> list[Body]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,10 +11,15 @@ from typing import Any
 import pytest
 
 from functions import worker
+from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.posts import Post
+from functions.agent.runs.event_chain import find_largest
+from functions.agent.safety.hp import load_account
 from functions.agent.team.board import Claimer
 from functions.agent.team.member import Members
 from functions.agent.team.waking import make_events, tick_team, wake_members
 from functions.wiring import AgentRuntime
+from sigil.errors import BackendError
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import call, offered, results, say
 from tests.fakes.server import json_answer
@@ -457,3 +463,94 @@ def test_guests_spawn_nobody(crew: Crew, model: TeamModel) -> None:
     crew.chats.work_off()
     assert "EPERM" in results(model.of("")[-1])[-1]
     assert Members(crew.runtime.stores.kv, "main").read("alice") is None
+
+
+def test_what_a_team_uses_is_counted_to_the_token_and_stays_within_all_budgets(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("one", "two", "three", "four", "five", "six")
+    model.then(*spawning("alice", "bob"))
+    model.plans = {
+        name: lambda body: (
+            say("[SILENT]")
+            if "<<TASK>>" not in "\n".join(contents(body))
+            else (say("well done") if len(results(body)) % 4 == 3 else search(len(model.bodies)))
+        )
+        for name in ("alice", "bob")
+    }
+    said = crew.write("spawn alice and bob")
+    assert len(said) == 7
+    kv = crew.runtime.stores.kv
+    (found,) = find_largest(kv, "main", 0.0, 5)
+    spent = sum(model.used.values())
+    assert found[1].tokens == spent
+    assert spent < crew.runtime.settings.chain_tokens / 2
+    assert spent < crew.runtime.settings.tokens_per_day
+    for name in ("alice", "bob"):
+        account = load_account(kv, f"main.{name}", crew.runtime.app.hp, time.time())
+        assert account.report(time.time()).hp > crew.runtime.settings.hp_floor
+
+
+def test_a_crash_after_a_claim_begins_the_work_once(crew: Crew, model: TeamModel) -> None:
+    spawned(crew, "alice")
+    kv = crew.runtime.stores.kv
+    crew.add("parse", "print")
+    now = crew.runtime.app.clock.now()
+    (first,) = make_events(wake_members(kv, "main", now, 60.0).posts, HOME, now, "first")
+    # whoever looked before it claimed, and was killed before it put the leg
+    crew.board.claim(1, Claimer(member="alice", generation=1, source="auto", key=first.id))
+    model.plans["alice"] = report
+    crew.runtime.queue.put(first)
+    crew.runtime.queue.put(replace(first, id="another", order=first.order + "1"))
+    crew.chats.work_off()
+    done = [text for text in crew.chats.list_texts() if text.startswith("#")]
+    assert done == ["#1 done by alice: did: 1: parse", "#2 done by alice: did: 2: print"]
+
+
+def test_a_thousand_mails_of_ten_senders_come_in_order_once_whatever_fails_between(
+    crew: Crew, model: TeamModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawned(crew, "alice")
+    kv = crew.runtime.stores.kv
+    mailbox = Mailbox(kv, "main.alice")
+    now = time.time()
+    for number in range(1000):
+        sender, count = number % 10, number // 10
+        mailbox.deliver(
+            Mail(f"{number:04d}", f"s{sender}", f"mail {sender}-{count:03d}.", now + number / 1000)
+        )
+    removing = Mailbox.remove
+    removals = iter(range(10_000))
+
+    def fail_often(box: Mailbox, names: Any) -> None:
+        if next(removals) % 2 == 0:
+            raise BackendError("EUNAVAILABLE", "killed between the history and the mailbox")
+        removing(box, names)
+
+    monkeypatch.setattr(Mailbox, "remove", fail_often)
+    shown: list[str] = []
+
+    def read_all(body: Body) -> dict[str, Any]:
+        inboxes = [text for text in contents(body) if "<inbox>" in text]
+        found = re.findall(r"mail \d-\d{3}\.", "\n".join(inboxes))
+        assert len(found) == len(set(found))  # none is twice in a request
+        shown.extend(each for each in found if each not in shown)
+        return say("[SILENT]")
+
+    model.plans["alice"] = read_all
+    asked = len(model.of("alice"))
+    post = Post("mail", "main.alice", "own:main")
+    for attempt in range(20):
+        (event,) = make_events((post,), HOME, now + 2, f"wake-{attempt}")
+        while True:
+            try:
+                worker.handle_event(event, crew.runtime)
+                break
+            except BackendError:  # killed: the queue hands the event out again
+                continue
+    assert len(shown) == 1000
+    for sender in range(10):
+        own = [each for each in shown if each.startswith(f"mail {sender}-")]
+        assert own == sorted(own)
+    assert len(model.of("alice")) - asked <= 40
+    assert mailbox.read()[0] == []
