@@ -270,7 +270,8 @@ class _CapabilityPart:
         return text
 
     def is_made(self, current: PartVersion, change: Change, by: str) -> bool:
-        return current.version > change.base and says_same(current.text, change.text, self.name)
+        # a text that was there before is the version that it was then
+        return current.version != change.base and says_same(current.text, change.text, self.name)
 
     def write(self, change: Change, by: str) -> int:
         current = self.read()

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
+from functions import worker
+from functions.agent import approvals
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.app import App
 from functions.agent.approvals import describe_difference
 from functions.agent.growth.parts import open_part
 from functions.agent.growth.undoing import roll_back
 from functions.agent.policy.document import write_policy
+from functions.agent.posts import ServiceAnswer
 from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.when import When
+from functions.agent.services.growth import propose_change
+from functions.agent.services.table import SERVICES
 from functions.agent.skills.package import SkillPackage
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
@@ -30,6 +36,7 @@ from tests.functions.people import platform
 WHY = {"goal": "fewer failures", "risk": "none", "benefit": "time"}
 SKILL = "---\nname: weather\ndescription: How the weather is told\n---\nSay the city."
 EXPERIMENTAL = 'format = 1\nrules = ["ask owner,member behaviour *"]'
+WRITES_MOST = 40
 OWNER_CALLER = Caller("main", owner=True)
 DOUBLE = {
     "name": "double",
@@ -298,3 +305,58 @@ def test_what_was_changed_after_it_was_applied_is_not_lost_by_a_rollback(
     assert read(chats, target)[1] == theirs
     for number, id in enumerate(("ffffff", ""), 4):
         assert "Nothing was changed" in refuse(chats, f"/proposals rollback {id}", number)
+
+
+class Crash(BaseException):
+    """The end of a process."""
+
+
+@pytest.mark.parametrize("kind", ["skill", "schedule", "capability"])
+def test_a_crash_at_any_write_of_an_approved_change_applies_it_once(
+    chats: Chats, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    make, (old, new), _ = CHANGES[kind]
+    app = chats.runtime.app
+    target = make(app)
+    store = type(app.kv)
+    put = store.put
+    is_applying = False
+    writes = crash_at = 0
+
+    def put_or_crash(*given: Any, **named: Any) -> Any:
+        nonlocal writes
+        writes += is_applying
+        if is_applying and writes == crash_at:
+            raise Crash
+        return put(*given, **named)
+
+    def apply(*given: Any) -> ServiceAnswer:
+        nonlocal is_applying
+        is_applying = True
+        try:
+            return propose_change(*given)
+        finally:
+            is_applying = False
+
+    monkeypatch.setattr(store, "put", put_or_crash)
+    monkeypatch.setitem(SERVICES, "propose-change", apply)  # type: ignore[arg-type]
+    for crash_at in range(1, WRITES_MOST):
+        base, before = read(chats, target)
+        after = before.replace(old, new) if old in before else before.replace(new, old)
+        assert "EAPPROVAL" in propose(chats, model, target, base, after)
+        (waiting,) = app.proposals.list_open()
+        event = approvals.approve(app, waiting.id, BY)[1]
+        writes = 0
+        for _ in range(3):  # it goes on where it died, and then it comes once more
+            with suppress(Crash):
+                worker.handle_event(event, chats.runtime)
+        version, text = read(chats, target)
+        assert (version != base, text) == (True, after), crash_at
+        found = app.proposals.find(waiting.id)
+        assert found
+        assert (found.state, found.version) == ("applied", version), crash_at
+        if kind != "capability":
+            assert version == base + 1
+        if writes < crash_at:
+            return
+    raise AssertionError("it writes more often than that")
