@@ -18,8 +18,8 @@ SHOWN_MOST: Final = 20
 ENDED_BADLY: Final = ("failed", "given-up", "stopped")
 TOLD: Final = "told"
 """Why a run was stopped that a person told to stop."""
-NO_FAILURE: Final = ("EAPPROVAL", "ESTOPPED")
-"""The codes of calls that wait for an owner, or that never began."""
+NO_FAILURE: Final = ("EAPPROVAL", "EASK", "ESTOPPED")
+"""The codes of calls that wait for an owner, or for an answer, or that never began."""
 
 
 def has_failed_since(kv: KV, agent: str, since: float) -> bool:
