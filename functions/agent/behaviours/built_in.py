@@ -45,7 +45,8 @@ Look through what you remember, and put it in order.
 You work by yourself, as a member of a team. Nobody answers a question now.
 - Do the task below, or else what you were spawned for, with the tools that you have or find.
 - When it is done, answer with what came of it: that is the report, which is said in the chat that
-  wanted it, and it ends the task. Name the files that you wrote. Say plainly what you could not do.
+  wanted it, and it ends the task. Say plainly what you could not do.
+- Write files under team/, where the lead and the others read them.
 - When there is nothing to do, call cap_idle. You will be given the next free task by yourself.
 - Mail of the others stands between <inbox> and its end. Answer with cap_send_message only where
   somebody needs it.""",

@@ -8,9 +8,12 @@ stuck.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
+
+import orjson
 
 from functions.agent.behaviours.chain import read_count
 from functions.agent.messages import Message
@@ -19,7 +22,8 @@ from functions.agent.sanitize import clean_text
 from functions.agent.session.document import Turn
 from functions.events import OWN, Event
 from sigil.errors import one_line
-from sigil.protocol import Json, capability_of
+from sigil.json_fields import as_mapping
+from sigil.protocol import Json, capability_of, tool_of
 
 OWN_MAIN: Final = f"{OWN}:main"
 """The session in which a teammate works."""
@@ -36,6 +40,11 @@ SHUTDOWN: Final = "shutdown"
 LEGS_MOST: Final = 9
 PROGRESS_CHARACTERS: Final = 2_000
 SAID_CHARACTERS: Final = 300
+PATH_CHARACTERS: Final = 200
+WRITING: Final = (tool_of("write-file"), tool_of("edit-file"))
+"""The tools that write files."""
+FAILED: Final = '{"error"'
+"""The result of a call that failed begins like this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,25 @@ def make_next_leg(turn: Turn, messages: tuple[Message, ...]) -> Post:
     progress = f"{leg.progress}\n{line}".strip()[-PROGRESS_CHARACTERS:]
     data: Mapping[str, Json] = {**event.data, LEG: leg.number + 1, PROGRESS: progress}
     return Post("task", event.agent, event.session, event.text, turn.task, data)
+
+
+def list_written_files(messages: Sequence[Message]) -> tuple[str, ...]:
+    """Return the paths of the files that a history wrote, in order."""
+    answered = {
+        message.call_id
+        for message in messages
+        if message.role == "tool" and not message.content.startswith(FAILED)
+    }
+    paths: dict[str, None] = {}
+    for message in messages:
+        for call in message.calls:
+            if call.name not in WRITING or call.id not in answered:
+                continue
+            with suppress(orjson.JSONDecodeError):
+                path = as_mapping(orjson.loads(call.arguments)).get("path")
+                if isinstance(path, str):
+                    paths[one_line(clean_text(path), PATH_CHARACTERS)] = None
+    return tuple(paths)
 
 
 def describe_progress(turn: Turn, messages: tuple[Message, ...]) -> str:

@@ -25,6 +25,7 @@ from functions.agent.team.leg import (
     SHUTDOWN,
     TASK,
     is_look,
+    list_written_files,
     make_look,
     make_next_leg,
     read_leg,
@@ -35,7 +36,6 @@ from functions.agent.team.request import answer_request, find_request
 from functions.agent.team.task import Task
 from functions.agent.team.waking import wake_members
 from functions.events import Event, Sender, order_of
-from functions.texts.en import Texts
 from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import keys
@@ -185,7 +185,7 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     home = str(event.data.get("home") or (app.record.home if app.record else ""))
     posts: list[Post] = []
     if number:
-        posts += _end_task(turn, app, outcome, text, texts)
+        posts += _end_task(turn, app, document, outcome, text)
     elif outcome == "stuck":
         why = texts.team_too_long
         posts += say_home(app.root, home, texts.team_stuck.format(name=name, why=why), name)
@@ -210,9 +210,12 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     return stamp_posts(posts, event, "end", now, turn.posted)
 
 
-def _end_task(turn: Turn, app: App, outcome: str, text: str, texts: Texts) -> tuple[Post, ...]:
+def _end_task(
+    turn: Turn, app: App, document: Document, outcome: str, text: str
+) -> tuple[Post, ...]:
     """Bring a task to the end that its leg had, and return what its chat hears of it."""
     event = turn.event
+    texts = choose_texts_for(event, document)
     board = Board(app.kv, app.root, app.clock.now)
     name = app.short_name
     number = read_leg(event).task
@@ -225,7 +228,9 @@ def _end_task(turn: Turn, app: App, outcome: str, text: str, texts: Texts) -> tu
         return ()
     try:
         if outcome == "done":
-            changed = board.complete(number, text, owner=name)
+            since = task.claim.at
+            own = [message for message in document.messages if message.at >= since]
+            changed = board.complete(number, text, files=list_written_files(own), owner=name)
         elif outcome == "stuck":
             why = texts.team_too_long
             changed = board.mark_stuck(number, why, report=text, claim=claim, owner=name)

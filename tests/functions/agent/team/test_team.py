@@ -554,3 +554,17 @@ def test_a_thousand_mails_of_ten_senders_come_in_order_once_whatever_fails_betwe
         assert own == sorted(own)
     assert len(model.of("alice")) - asked <= 40
     assert mailbox.read()[0] == []
+
+
+def test_a_report_names_the_files_that_were_written_for_the_task_and_the_lead_reads_them(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("plan")
+    wrote = ("cap_write_file", {"path": "team/plan.md", "content": "one step\n"})
+    failed = ("cap_write_file", {"path": "../plan.md", "content": "x"})
+    steps = iter([say("[SILENT]"), call(failed), call(wrote), say("it is planned")])
+    model.plans["alice"] = lambda _: next(steps, say("[SILENT]"))
+    model.then(*spawning("alice"))
+    said = crew.write("spawn alice")
+    assert said[1:] == ["#1 done by alice: it is planned\nFiles: team/plan.md"]
+    assert "team/plan.md" in crew.write("/files")[0]
