@@ -1,5 +1,5 @@
 """The owner's door over HTTP: halt, unlock, status, agents, schedules, documents, skills, files,
-sessions, runs and the ledger. All of it needs the admin token.
+the board, sessions, runs and the ledger. All of it needs the admin token.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
 """
@@ -24,6 +24,7 @@ from functions.agent.commands import control, status
 from functions.agent.growth.undoing import roll_back
 from functions.agent.management import (
     agents,
+    board,
     files,
     knowledge,
     ledger,
@@ -37,6 +38,8 @@ from functions.agent.management.files import FileEditor
 from functions.agent.policy.document import describe_policy, open_versions
 from functions.agent.policy.proposals import Proposal
 from functions.agent.runs.progress import find_progress
+from functions.agent.team.board_editor import BoardEditor, Edited
+from functions.agent.team.task import TaskConflict
 from functions.agent.workspace.file import FileConflict
 from functions.agent.workspace.files import FILE_BYTES
 from functions.agent.workspace.path import parse_path
@@ -124,6 +127,29 @@ class FileRequest:
 
 
 AnswerFile = Callable[[FileRequest], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRequest:
+    """A request about the board of the root, and about one task of it, by its number; 0 for none.
+
+    `name` makes its repeats the same request.
+    """
+
+    deps: AdminDeps
+    number: int
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    fields: Mapping[str, Json]
+    name: str
+
+    @property
+    def editor(self) -> BoardEditor:
+        """Return the board as the owner changes it."""
+        return board.open_editor(self.deps.app, BY, self.name)
+
+
+AnswerBoard = Callable[[BoardRequest], Response]
 Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
 """Approves, denies or rolls back a proposal by its id, and returns it with what follows."""
 
@@ -131,8 +157,8 @@ Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
 def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
     /status?session= or ?agent=, those of schedules under /wakeups, of documents under /kb, of
-    skills under /skills and of files under /files/{agent}, GET /runs and /runs/{id}, POST
-    /runs/{id}/stop, and GET /sessions, /ledger and /team.
+    skills under /skills, of files under /files/{agent} and of tasks under /board/{name}, GET /runs
+    and /runs/{id}, POST /runs/{id}/stop, and GET /sessions, /ledger and /team.
 
     `open_deps` is called by each request.
     """
@@ -208,6 +234,20 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
                 return failure_response(problem)
 
         routes.add_route("/files/{agent}/{path:path}", endpoint, methods=[method])
+
+    def add_board_route(method: str, path: str, answer: AnswerBoard) -> None:
+        async def endpoint(request: Request) -> Response:
+            try:
+                deps = await run_in_threadpool(open_deps)
+                require_admin(await admit_request(request, deps.gate), "does this")
+                text = b""
+                if method in ("POST", "PATCH"):
+                    text = await read_checked_body(request, BODY_BYTES)
+                return await run_in_threadpool(_answer_board, deps, request, text, answer)
+            except SigilError as problem:
+                return failure_response(problem)
+
+        routes.add_route(path, endpoint, methods=[method])
 
     def add_deciding_route(path: str, decide: Decide) -> None:
         async def endpoint(request: Request) -> Response:
@@ -289,6 +329,10 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
     add_lifecycle_route("POST", "/agents", _make_agent)
     add_lifecycle_route("GET", "/agents/{name}", _show_agent)
     add_lifecycle_route("POST", "/agents/{name}/{step}", _take_step)
+    add_board_route("GET", "/board/{name}/tasks", _list_tasks)
+    add_board_route("POST", "/board/{name}/tasks", _add_task)
+    add_board_route("GET", "/board/{name}/tasks/{id}", _show_task)
+    add_board_route("PATCH", "/board/{name}/tasks/{id}", _change_task)
     add_route("POST", "/halt", _halt_agent)
     add_route("POST", "/unlock", _unlock_agent)
     add_route("GET", "/status", _report_status)
@@ -637,6 +681,64 @@ def _write_file(asked: FileRequest) -> Response:
 def _remove_file(asked: FileRequest) -> Response:
     made = asked.files.remove(asked.path, base=files.read_condition(asked.headers))
     return json_response({"removed": asked.path, "version": made.version})
+
+
+def _answer_board(deps: AdminDeps, request: Request, text: bytes, answer: AnswerBoard) -> Response:
+    """Answer a request about the board that the path names: that of the root."""
+    name = str(request.path_params["name"])
+    if name != deps.app.name:
+        raise UsageError(
+            "ENOENT",
+            f"there is no board {one_line(name, 40)}",
+            source="http",
+            suggestion=f"the team's board is /board/{deps.app.name}/tasks",
+        )
+    id = request.path_params.get("id")
+    asked = BoardRequest(
+        deps,
+        0 if id is None else board.parse_number(str(id)),
+        dict(request.query_params),
+        request.headers,
+        strict_json.read_object(text, source="http") if text.strip() else {},
+        f"http:{request.headers.get('idempotency-key', '') or uuid.uuid4().hex}",
+    )
+    try:
+        return answer(asked)
+    except TaskConflict as conflict:
+        raise board.fail_condition(conflict) from None
+
+
+def _list_tasks(asked: BoardRequest) -> Response:
+    return json_response(board.list_tasks(asked.deps.app, asked.query))
+
+
+def _add_task(asked: BoardRequest) -> Response:
+    edited = board.add_task(asked.editor, asked.deps.app, asked.fields)
+    return _answer_edited(asked, edited, 201)
+
+
+def _show_task(asked: BoardRequest) -> Response:
+    found, revision = board.show_task(asked.deps.app, asked.number)
+    return json_response(found, 200, {"ETag": f'"{revision}"'})
+
+
+def _change_task(asked: BoardRequest) -> Response:
+    revision = board.read_condition(asked.headers)
+    app = asked.deps.app
+    edited = board.change_task(asked.editor, app, asked.number, asked.fields, revision)
+    return _answer_edited(asked, edited, 200)
+
+
+def _answer_edited(asked: BoardRequest, edited: Edited, status: int) -> Response:
+    """Let a change take effect, and answer with the task as it is then."""
+    deps = asked.deps
+    board.settle(deps.app, deps.queue.put, edited, BY)
+    found, revision = board.show_task(deps.app, edited.task.id)
+    if edited.note:
+        found["note"] = edited.note
+    if edited.unblocked:
+        found["unblocked"] = list(edited.unblocked)
+    return json_response(found, status, {"ETag": f'"{revision}"'})
 
 
 def _list_proposals(deps: AdminDeps, request: Request) -> object:

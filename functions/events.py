@@ -27,7 +27,8 @@ _CONTROL = re.compile(
 )
 """A stop or a halt counts whatever follows it; an unlock only when nothing does but `here`."""
 _INQUIRY = re.compile(
-    r"/(?:status|help|whoami|usage|spent|tools|recall|kb|context|history|files)(?:@[A-Za-z0-9_]+)?(?:\s.*)?",
+    r"/(?:status|help|whoami|usage|spent|tools|recall|kb|context|history|files)(?:@[A-Za-z0-9_]+)?(?:\s.*)?"
+    r"|/tasks(?:@[A-Za-z0-9_]+)?\s*",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
 """The commands that only read. No command that changes a chat may be here: they are answered

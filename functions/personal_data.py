@@ -44,6 +44,8 @@ from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.session.document import Document, encode_document, hash_person
 from functions.agent.session.overflow import find_bodies
 from functions.agent.session.store import ARCHIVE, LAST, SessionHandle
+from functions.agent.team.board import Board
+from functions.agent.team.task import Comment
 from functions.agent.workspace.file import FileContent, read_version
 from functions.agent.workspace.path import RECEIVED
 from functions.events import Event, Sender
@@ -112,12 +114,15 @@ KINDS: Final[Mapping[str, str]] = {
     "wakeup-run": "schedules",
     "hook": "hooks",
     "proposal": "proposals",
+    "board": "tasks",
+    "board-done": "tasks",
     "kb": "knowledge documents",
     "kb-chunk": "knowledge documents",
     "kb-index": "search index",
 }
 """What people read for the kinds of records, by the first part of their partition."""
 MESSAGES: Final = "messages in groups"
+NOTES: Final = "notes on tasks"
 NOBODY: Final = Sender("")
 BODIES: Final = "large bodies"
 Watch = Callable[[str], None]
@@ -358,6 +363,10 @@ class PersonalData:
                 fields = orjson.loads(dumps(document.record))
                 text = base.read_text(document.id)
                 knowledge.append({"id": document.id, **fields, "text": text})
+        notes: list[Json] = [
+            {"task": number, "text": comment.text, "at": comment.at}
+            for number, comment in self._list_notes(person)
+        ]
         return {
             "format": "uncaged-person/1",
             "agent": self._app.name,
@@ -369,6 +378,7 @@ class PersonalData:
             "groups": groups,
             "shared_things": shared,
             "knowledge": knowledge,
+            "task_notes": notes,
             **({"agents": below} if below else {}),
         }
 
@@ -384,6 +394,7 @@ class PersonalData:
             _add(counts, KINDS["history"], len(found.history))
         _add(counts, KINDS["thing"], len(self._list_things(self._app.documents.agent, person)))
         _add(counts, KINDS["kb"], len(self._list_documents(person)))
+        _add(counts, NOTES, len(self._list_notes(person)))
         for each in person.below:
             for kind, count in self._open_below(each.agent).count(each).items():
                 _add(counts, kind, count)
@@ -415,6 +426,8 @@ class PersonalData:
                     changed.append(session)
             groups = tuple(changed)
             self._erase_waiting_quotes(person, removed)
+            if self._app.is_root:
+                _add(removed, NOTES, self._board.remove_comments(person.ids))
             self._drop_things(self._app.documents.agent, person, removed)
             for base, document in self._list_documents(person, erasing=True):
                 base.drop(document.id)
@@ -434,6 +447,15 @@ class PersonalData:
             for kind, count in each.removed.items():
                 _add(removed, kind, count)
         return Erasure(removed, tuple(kept), running)
+
+    @property
+    def _board(self) -> Board:
+        """The board of the root."""
+        return Board(self._kv, self._app.root, self._clock.now)
+
+    def _list_notes(self, person: PersonFound) -> list[tuple[int, Comment]]:
+        """Return what a person said about tasks; the board is the root's."""
+        return self._board.list_comments(person.ids) if self._app.is_root else []
 
     def _session(self, chat: str) -> str:
         return keys.session_of(self._app.name, chat)
@@ -535,6 +557,13 @@ class PersonalData:
             fields = _load(record.item.value)
             if fields.get("by") in person.ids and fields.get("agent") == self._app.name:
                 yield record
+        if self._app.is_root:
+            for key in (keys.task(self._app.root, 0), keys.ended_task(self._app.root, 0)):
+                for record in self._scan(key.partition, ""):
+                    fields = _load(record.item.value)
+                    home = str(fields.get("home", ""))
+                    if fields.get("by") in person.ids or home in person.chats:
+                        yield replace(record, chat=home)
         schedules = Schedules(self._kv, self._app.name)
         for schedule in list(schedules.scan()):
             if _wants(schedule, person.ids, person.chats):

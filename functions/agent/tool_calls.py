@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,7 +35,7 @@ from sigil import builtin_tools
 from sigil.builtin_tools import original_arguments, read_arguments
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence
-from sigil.protocol import Caller, Found, Hit, Json, Offer, Registry, capability_of
+from sigil.protocol import Caller, Found, Hit, Json, Offer, Registry, capability_of, tool_of
 from sigil.strict_json import dumps
 
 RECALL = "recall"
@@ -102,6 +102,12 @@ def find_nothing(query: str) -> Remembered:
     return Remembered()
 
 
+IN_ORDER = frozenset({tool_of("create-task")})
+"""Of these the calls of one round are answered one after the other, so that the numbers that they
+give out are in the order of the calls.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCallContext:
     """The context in which a turn's calls are answered.
@@ -142,10 +148,15 @@ def answer_calls(
     paged-in tools share.
     """
     over = time.monotonic() + context.retry.seconds + GRACE_SECONDS
-    futures = [
-        context.pool.submit(copy_context().run, answer_call, context, call, offers, position)
-        for position, call in enumerate(calls)
-    ]
+    futures: list[Future[CallResult]] = []
+    last: dict[str, Future[CallResult]] = {}
+    for position, call in enumerate(calls):
+        before = last.get(call.name)
+        answer = partial(_answer_after, before, context, call, offers, position)
+        future = context.pool.submit(copy_context().run, answer)
+        futures.append(future)
+        if call.name in IN_ORDER:
+            last[call.name] = future
     results = [
         _wait_for_result(future, call, context.retry.seconds, over)
         for future, call in zip(futures, calls, strict=True)
@@ -155,6 +166,22 @@ def answer_calls(
     room -= taken + sum(len(result.content) + PAIN_CHARACTERS for result in failures)
     share = max(room // max(len(results) - len(failures), 1), RESULT_LEAST)
     return [_shorten_result(result, min(RESULT_CHARACTERS, share)) for result in results]
+
+
+def _answer_after(
+    before: Future[CallResult] | None,
+    context: ToolCallContext,
+    call: ToolCall,
+    offers: Sequence[Offer],
+    position: int,
+) -> CallResult:
+    """Return the result of a call, which is run once another one has ended, if there is one.
+
+    That one was given to the pool before, so it has a thread.
+    """
+    if before:
+        wait([before])
+    return answer_call(context, call, offers, position)
 
 
 def keep_first_ending(results: Sequence[CallResult]) -> list[CallResult]:

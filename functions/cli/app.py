@@ -14,6 +14,7 @@ from functions.cli import (
     agent,
     agent_tree,
     agents,
+    board,
     channel,
     documents,
     files,
@@ -76,6 +77,7 @@ cli.add_typer(team.cli, name="team", rich_help_panel=CARE)
 cli.add_typer(channel.cli, name="channel", rich_help_panel=CARE)
 cli.add_typer(agent.cli, name="agent", rich_help_panel=CARE)
 cli.add_typer(kb.cli, name="kb", rich_help_panel=CARE)
+cli.add_typer(board.cli, name="board", rich_help_panel=CARE)
 cli.add_typer(people.cli, name="people", rich_help_panel=CARE)
 cli.add_typer(policy.cli, name="policy", rich_help_panel=CARE)
 cli.add_typer(skill.cli, name="skill", rich_help_panel=CARE)

@@ -92,6 +92,7 @@ class German(Texts):
         "remind": "erinnert dich zu einer Zeit, etwa morgen um neun Bob anrufen",
         "snooze": "sagt die letzte Erinnerung später noch einmal, etwa in 10 Minuten",
         "done": "hakt die letzte Erinnerung ab, so dass sie nicht noch einmal kommt",
+        "tasks": "zeigt die Aufgaben; fügt eine hinzu, beendet, vergibt oder öffnet sie",
         "wakeups": "zeigt, was ich hier von selbst tue und wann; hält es an oder löscht es",
         "quiet": "zeigt oder setzt die Stunden, in denen ich hier nichts von selbst sage",
         "heartbeat": "zeigt oder setzt, wie oft ich von selbst nachsehe, ob es Neues gibt",
@@ -133,6 +134,7 @@ class German(Texts):
         "start": "[Wort]",
         "language": "[CODE | auto]",
         "timezone": "[STADT | auto]",
+        "tasks": "[N | add TEXT | done N | drop N | assign N NAME | reopen N]",
         "wakeups": "[pause | resume | now | drop N]",
         "hooks": "[drop NAME]",
         "files": "[PFAD | diff PFAD | history PFAD]",
@@ -877,6 +879,30 @@ class German(Texts):
     files_removed = "entfernt"
     files_cut = "… und {count:,} weitere Zeichen."
     files_refused = "Das geht nicht: {why}."
+    tasks_none = "Es stehen keine Aufgaben an. `/tasks add TEXT` fügt eine hinzu."
+    tasks_how = (
+        "`/tasks add TEXT`, `done N`, `drop N`, `assign N NAME` und `reopen N` ändern die Aufgaben;"
+        " `/tasks N` zeigt eine."
+    )
+    tasks_more = "… und {count} weitere."
+    task_unknown = "{why}; `/tasks` zeigt, was es gibt."
+    task_refused = "Das geht nicht: {why}."
+    task_added = "Neu ist #{id}: {subject}"
+    task_is_done = "#{id} ist erledigt: {subject}"
+    task_is_dropped = "#{id} ist gestrichen: {subject}"
+    task_is_open = "#{id} ist wieder offen: {subject}"
+    task_assigned = "#{id} ist für {owner}: {subject}"
+    task_for_anybody = "#{id} kann jeder übernehmen: {subject}"
+    task_assign_how = "Sag, wer es macht: `/tasks assign N NAME`, oder `niemand` für alle."
+    task_unchanged = "Es hat sich nichts geändert:\n{line}"
+    task_frees = "Jetzt geht {tasks}."
+    task_nobody = "Niemand ist wach, der es macht; bitte mich um Unterstützung im Team."
+    task_blocked = "wartet auf {tasks}"
+    task_blocks = "Darauf wartet {tasks}"
+    task_priority = "Priorität {priority}"
+    task_role = "Rolle {role}"
+    task_due = "fällig {time}"
+    task_why = "Grund: {why}"
     wakeups_none = "Hier ist nichts geplant."
     wakeups_how = (
         "`/wakeups pause N`, `resume N`, `now N` und `drop N` ändern eines davon, nach seiner"

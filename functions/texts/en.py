@@ -70,6 +70,7 @@ class Texts:
         "remind": "reminds you at a time, such as tomorrow at nine call Bob",
         "snooze": "says the last reminder again later, such as in 10 minutes",
         "done": "ends the last reminder, so that it is not said again",
+        "tasks": "shows the board of tasks; adds, ends, assigns or reopens one",
         "wakeups": "shows what I do here by myself and when; pauses, resumes or drops it",
         "quiet": "shows or sets the hours in which I say nothing here by myself",
         "heartbeat": "shows or sets how often I look by myself whether something is new",
@@ -752,6 +753,30 @@ class Texts:
     files_removed = "removed"
     files_cut = "… and {count:,} more characters."
     files_refused = "That does not work: {why}."
+    tasks_none = "The board is empty. `/tasks add SUBJECT` puts a task on it."
+    tasks_how = (
+        "`/tasks add SUBJECT`, `done N`, `drop N`, `assign N NAME` and `reopen N` change the board;"
+        " `/tasks N` shows one task."
+    )
+    tasks_more = "… and {count} more."
+    task_unknown = "{why}; `/tasks` shows what there is."
+    task_refused = "That cannot be done: {why}."
+    task_added = "Added #{id}: {subject}"
+    task_is_done = "#{id} is done: {subject}"
+    task_is_dropped = "#{id} is dropped: {subject}"
+    task_is_open = "#{id} can be taken again: {subject}"
+    task_assigned = "#{id} is for {owner}: {subject}"
+    task_for_anybody = "#{id} is for anybody: {subject}"
+    task_assign_how = "Say who does it: `/tasks assign N NAME`, or `nobody` for anybody."
+    task_unchanged = "Nothing changed:\n{line}"
+    task_frees = "Now {tasks} can be done."
+    task_nobody = "Nobody is awake to do it; ask me to spawn a teammate."
+    task_blocked = "blocked by {tasks}"
+    task_blocks = "Blocks {tasks}"
+    task_priority = "priority {priority}"
+    task_role = "role {role}"
+    task_due = "due {time}"
+    task_why = "Reason: {why}"
     wakeups_none = "Nothing is scheduled here."
     wakeups_how = (
         "`/wakeups pause N`, `resume N`, `now N` and `drop N` change one of them, by its number."

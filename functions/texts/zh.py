@@ -50,6 +50,7 @@ class Chinese(Texts):
         "remind": "到时间提醒你，例如 明天上午九点给鲍勃打电话",
         "snooze": "过一会儿再说一次最近的提醒，例如10分钟后",
         "done": "结束最近的提醒，不再说",
+        "tasks": "查看任务看板；添加、完成、分配或重新打开任务",
         "wakeups": "看看我在这里会自己做什么、什么时候做；可以暂停、继续或删除",
         "quiet": "看看或设置我在这里不主动说话的时段",
         "heartbeat": "看看或设置我多久自己查看一次有没有新情况",
@@ -91,6 +92,7 @@ class Chinese(Texts):
         "start": "[任意词]",
         "language": "[语言 | auto]",
         "timezone": "[城市 | auto]",
+        "tasks": "[N | add 内容 | done N | drop N | assign N 名字 | reopen N]",
         "wakeups": "[pause | resume | now | drop N]",
         "hooks": "[drop NAME]",
         "files": "[路径 | diff 路径 | history 路径]",
@@ -731,6 +733,30 @@ class Chinese(Texts):
     files_removed = "已删除"
     files_cut = "……还有 {count:,} 个字符。"
     files_refused = "这样不行：{why}。"
+    tasks_none = "看板上没有任务。`/tasks add 内容` 可以添加一个。"
+    tasks_how = (
+        "`/tasks add 内容`、`done N`、`drop N`、`assign N 名字`、`reopen N` 可以修改看板；"
+        "`/tasks N` 查看一个任务。"
+    )
+    tasks_more = "……还有 {count} 个。"
+    task_unknown = "{why}；`/tasks` 可以查看全部。"
+    task_refused = "做不到：{why}。"
+    task_added = "已添加 #{id}：{subject}"
+    task_is_done = "#{id} 已完成：{subject}"
+    task_is_dropped = "#{id} 已取消：{subject}"
+    task_is_open = "#{id} 又可以做了：{subject}"
+    task_assigned = "#{id} 交给 {owner}：{subject}"
+    task_for_anybody = "#{id} 谁都可以做：{subject}"
+    task_assign_how = "请说明交给谁：`/tasks assign N 名字`，或 `无人` 表示谁都可以。"
+    task_unchanged = "没有变化：\n{line}"
+    task_frees = "现在可以做 {tasks} 了。"
+    task_nobody = "现在没有队友在线；可以让我叫一个来。"
+    task_blocked = "在等 {tasks}"
+    task_blocks = "{tasks} 在等它"
+    task_priority = "优先级 {priority}"
+    task_role = "角色 {role}"
+    task_due = "截止 {time}"
+    task_why = "原因：{why}"
     wakeups_none = "这里没有任何安排。"
     wakeups_how = (
         "`/wakeups pause N`、`resume N`、`now N`、`drop N` 按编号暂停、继续、立刻做、删除。"

@@ -22,6 +22,7 @@ from functions.agent.memory.things import Things
 from functions.agent.messages import ERASED, Message
 from functions.agent.runs.event_chain import ChainRun, EventChain
 from functions.agent.session.document import Document, GatheredMessage, Turn
+from functions.agent.team.board import Board, NewTask
 from functions.agent.turn import run_turn
 from functions.agent.workspace.files import Writer
 from functions.events import Quote
@@ -92,6 +93,12 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
         for base in (app.open_knowledge("agent"), app.open_knowledge("team")):
             base.add(make_draft(title=f"Of {name}", source="test", text=f"secret-{name}-knowledge",
                                 by=who["sender"], time=1.0), may_replace=False)  # fmt: skip
+        board = Board(app.kv, "main", app.clock.now)
+        for subject in ("task", "task-done"):
+            made = board.add(NewTask(subject=f"secret-{name}-{subject}", by=who["sender"]))
+        board.complete(made.id)
+        board.add(NewTask(subject="of the group", by="telegram:9", key="group"))
+        board.comment(3, who["sender"], f"secret-{name}-note")
         home.queue.put(event(f"secret-{name}-waiting", **who))
         home.queue.put(event(f"secret-{name}-waiting-group", **{**GROUP, "sender": who["sender"]}))
         dead_letters.give_up(app.kv, event(f"secret-{name}-dead", **who), "why", 1.0)
@@ -121,7 +128,7 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
 
 SECRETS = (
     "answer private later large memory memory-2 history statement thing waiting dead value name unread knowledge"
-    " chain file file-large"
+    " chain file file-large task task-done note"
 ).split()
 GROUP_SECRETS = ("group", "waiting-group", "heard", "archived", "sent")
 

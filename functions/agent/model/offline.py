@@ -32,6 +32,7 @@ from functions.agent.messages import (
 )
 from functions.agent.model import (
     offline_arguments,
+    offline_board,
     offline_documents,
     offline_files,
     offline_knowledge,
@@ -182,6 +183,11 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
     by_name = {tool["function"]["name"]: tool["function"] for tool in tools}
     queries = {as_string(call.arguments.get("query")) for call in done if call.name == QUERY}
     called = [call for call in done if call.name != QUERY]
+    task = offline_board.find_wish(said.words)
+    if task:
+        planned = _plan_tasks(task, called, by_name, queries, texts)
+        if planned:
+            return planned
     wish = offline_schedules.find_wish(said.words, texts)
     if wish:
         planned = _plan_schedules(wish, called, by_name, queries, texts)
@@ -294,7 +300,8 @@ def _ask_for_input(said: _Said, by_name: Mapping[str, FunctionDefinition]) -> st
 
 
 def _is_own(tool: str) -> bool:
-    known = LIBRARY_TOOLS | offline_files.TOOLS | offline_knowledge.TOOLS | _OF_RUNS
+    library = LIBRARY_TOOLS | offline_board.TOOLS | offline_files.TOOLS
+    known = library | offline_knowledge.TOOLS | _OF_RUNS
     return is_capability(tool) and tool not in known
 
 
@@ -430,6 +437,24 @@ def _plan_files(
     tool = tool_of(wish.service)
     if tool in by_name:
         return tool, wish.arguments
+    return "" if wish.service in queries else (QUERY, {"query": wish.service})
+
+
+def _plan_tasks(
+    wish: offline_board.TaskWish,
+    called: Sequence[AnsweredCall],
+    by_name: Mapping[str, FunctionDefinition],
+    queries: set[str],
+    texts: Texts,
+) -> Plan:
+    """Return the next step of what somebody wants of the board; empty when nothing can do it."""
+    if called:
+        last = called[-1]
+        if last.error:
+            return _format_answer(last, texts)
+        return offline_board.describe_answer(wish, last.ok, texts)
+    if tool_of(wish.service) in by_name:
+        return tool_of(wish.service), wish.arguments
     return "" if wish.service in queries else (QUERY, {"query": wish.service})
 
 

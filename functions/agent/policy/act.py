@@ -29,6 +29,8 @@ ACTS: Final[Mapping[str, str]] = {
     "reschedule": "change what is scheduled already, by its id",
     "publish": "let all chats use a capability that it makes or changes, by its name",
     "spend": "pay somebody, by the payee's name",
+    "task": "put a task on the board, and change those of the same person",
+    "board": "see and change all tasks of the board, also those of other people",
     "deploy": "make or change a capability, by its name",
 }
 """Every kind of act, and what it is."""
@@ -46,7 +48,7 @@ ACTORS: Final[Mapping[str, str]] = {
     AGENTS: "an agent below the root",
 }
 """The words for actors in a policy."""
-NAMELESS: Final = frozenset({"schedule"})
+NAMELESS: Final = frozenset({"schedule", "task", "board"})
 """The acts that have no target."""
 
 

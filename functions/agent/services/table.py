@@ -11,7 +11,7 @@ from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SHUTDOWN_RESPONSE, SL
 from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE
 from functions.agent.policy.act import Act
 from functions.agent.posts import Post, ServiceAnswer, sets_off_other
-from functions.agent.services import files, growth, knowledge, schedules, team
+from functions.agent.services import board, files, growth, knowledge, schedules, team
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.own_work import go_on_with, note_work, sleep, tell
 from functions.agent.services.policy import (
@@ -58,6 +58,11 @@ SERVICES: Final[Mapping[str, Service]] = {
     INGEST: knowledge.ingest,
     UPDATE: knowledge.update,
     **team.SERVICES,
+    board.CREATE: board.create_task,
+    board.UPDATE: board.update_task,
+    board.LIST: board.list_tasks,
+    board.GET: board.get_task,
+    board.CLAIM: board.claim_task,
 }
 CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {
     PAYMENT: check_payment,
@@ -96,6 +101,9 @@ ACTS: Final[Mapping[str, NameActs]] = {
     PAYMENT: _name_one("spend", name_payee),
     PROPOSE: growth.name_acts,
     team.SPAWN: _name_one("spawn", team.name_teammate),
+    board.CREATE: _name_one("task", _name_nothing),
+    board.UPDATE: _name_one("task", _name_nothing),
+    board.CLAIM: _name_one("task", _name_nothing),
     files.WRITE: _name_one("write", files.name_path),
     files.EDIT: _name_one("write", files.name_path),
     files.READ: _name_one("read", files.name_path),

@@ -385,7 +385,13 @@ class Board:
         return self._change(number, change)
 
     def complete(
-        self, number: int, report: str = "", *, files: Sequence[str] = (), owner: str = ""
+        self,
+        number: int,
+        report: str = "",
+        *,
+        files: Sequence[str] = (),
+        owner: str = "",
+        revision: int | None = None,
     ) -> Changed:
         """Write down that a task is done; again changes nothing.
 
@@ -409,9 +415,9 @@ class Board:
             )
             return self._end_run(done, "completed")
 
-        return self._change(number, change)
+        return self._change(number, change, revision)
 
-    def drop(self, number: int, why: str = "") -> Changed:
+    def drop(self, number: int, why: str = "", *, revision: int | None = None) -> Changed:
         """Take a task off the board though it is not done; again changes nothing.
 
         What waited for it does not wait any longer.
@@ -425,7 +431,7 @@ class Board:
             gone = replace(task, status="dropped", why=_cut_reason(why), ended=self._now())
             return self._end_run(gone, "dropped", why)
 
-        return self._change(number, change)
+        return self._change(number, change, revision)
 
     def mark_stuck(
         self, number: int, why: str, *, report: str = "", claim: int = 0, owner: str = ""
@@ -508,8 +514,6 @@ class Board:
             self._require_no_cycle(number, blockers)
 
         def change(task: Task) -> Task:
-            if task.is_ended:
-                raise _ended(task)
             waits = task.blocked_by if edit.blocked_by is None else edit.blocked_by
             wanted = NewTask(
                 subject=task.subject if edit.subject is None else edit.subject,
@@ -520,7 +524,7 @@ class Board:
                 blocked_by=(*waits, *edit.more_blockers),
             )
             made = _make_task(wanted, task.created)
-            return replace(
+            changed = replace(
                 task,
                 subject=made.subject,
                 description=made.description,
@@ -529,6 +533,9 @@ class Board:
                 due=made.due,
                 blocked_by=made.blocked_by,
             )
+            if changed != task and task.is_ended:
+                raise _ended(task)
+            return changed
 
         return self._change(number, change, revision)
 
@@ -536,16 +543,45 @@ class Board:
         """Add what somebody says about an open task; the same call again changes nothing."""
 
         def change(task: Task) -> Task:
-            if task.is_ended:
-                raise _ended(task)
             said = clean_text(text).strip()[:COMMENT_CHARACTERS]
             is_there = key and any(each.key == key for each in task.comments)
             if is_there or not said:
                 return task
+            if task.is_ended:
+                raise _ended(task)
             added = Comment(by=one_line(by, NAME_CHARACTERS), text=said, at=self._now(), key=key)
             return replace(task, comments=(*task.comments, added)[-COMMENTS_MOST:])
 
         return self._change(number, change)
+
+    def list_comments(self, by: Collection[str]) -> list[tuple[int, Comment]]:
+        """Return what these people said about tasks, each with the number of the task."""
+        return [
+            (task.id, comment)
+            for _, task in self._scan_commented(by)
+            for comment in task.comments
+            if comment.by in by
+        ]
+
+    def remove_comments(self, by: Collection[str]) -> int:
+        """Take what these people said about tasks away, and count it."""
+        ended = keys.ended_task(self.root, 0).partition
+        count = 0
+        for key, _ in self._scan_commented(by):
+            ttl = KEPT_SECONDS if key.partition == ended else None
+            count += update(self._kv, key, _make_removal(by), ttl)
+        return count
+
+    def _scan_commented(self, by: Collection[str]) -> list[tuple[Key, Task]]:
+        """Return the tasks, open or ended, that one of these people has commented."""
+        found = []
+        for partition in (self._key(0).partition, keys.ended_task(self.root, 0).partition):
+            for sort, item in scan_all(self._kv, partition):
+                if read_task_head(item.value):
+                    task = read_task(item.value)
+                    if any(comment.by in by for comment in task.comments):
+                        found.append((Key(partition, sort), task))
+        return found
 
     def complete_moves(self) -> int:
         """Move away what has ended and is still on the board after a crash, and count it."""
@@ -649,6 +685,22 @@ class Board:
 
     def _key(self, number: int) -> Key:
         return keys.task(self.root, number)
+
+
+def _make_removal(
+    by: Collection[str],
+) -> Callable[[bytes | None], tuple[bytes | None, int]]:
+    """Return the change of a task that takes the comments of these people away, and counts them."""
+
+    def remove(value: bytes | None) -> tuple[bytes | None, int]:
+        if value is None:
+            return None, 0
+        task = read_task(value)
+        kept = tuple(each for each in task.comments if each.by not in by)
+        changed = replace(task, comments=kept, revision=task.revision + 1)
+        return dumps(changed), len(task.comments) - len(kept)
+
+    return remove
 
 
 def unknown_task(number: int) -> UsageError:

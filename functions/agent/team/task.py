@@ -303,12 +303,7 @@ def describe_task(task: Task, tasks: Sequence[TaskLike]) -> dict[str, Json]:
     return row
 
 
-def format_line(task: Task, open_ids: Collection[int]) -> str:
+def format_line(task: Task) -> str:
     """Return the line of a task in the list of a board."""
-    line = f"{MARKS[task.status]} #{task.id}: {task.subject}"
-    if task.owner:
-        line += f" @{task.owner}"
-    blockers = list_blockers(task, open_ids)
-    if blockers and not task.is_ended:
-        line += f" (blocked by {', '.join(f'#{number}' for number in blockers)})"
-    return line
+    owner = f" @{task.owner}" if task.owner else ""
+    return f"{MARKS[task.status]} #{task.id}: {task.subject}{owner}"

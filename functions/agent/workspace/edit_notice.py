@@ -1,4 +1,6 @@
-"""A turn begins with what people have changed in its workspace since the last one there."""
+"""A turn begins with what people have changed in its workspace and on the board since the last
+one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Final
 from functions.agent.access.members import People
 from functions.agent.access.roles import Role
 from functions.agent.session.document import Document
-from functions.agent.workspace.edits import Edit, list_edits, make_note
+from functions.agent.workspace.edits import Edit, TaskEdit, list_edits, make_note
 from functions.agent.workspace.scope import find_scopes_of_work
 from functions.events import Event
 from sigil.errors import Refused
@@ -57,14 +59,19 @@ class EditsReader:
 
 def tell_edits(document: Document, records: Sequence[Item | None], reader: EditsReader) -> Document:
     """Return a session's document with a message about what people changed in the workspace of the
-    turn, where it was not told yet. `records` were read at `list_record_keys`.
+    turn and on the board, where it was not told yet. `records` were read at `list_record_keys`.
     """
     since = document.edits_told or reader.now - NOTICE_SECONDS
     found = [list_edits(item, since) for item in records]
     if not any(found):
         return document
-    agent, team, *chat = found
-    edits: tuple[Edit, ...] = agent + team if reader.uses_agents_files else sum(chat, ())
+    agent, team, *others = found
+    of_chat: tuple[Edit | TaskEdit, ...] = sum(others, ())
+    edits = of_chat
+    if reader.uses_agents_files:
+        # what the chat asked for is of interest there, whosever files are used
+        of_tasks = tuple(edit for edit in of_chat if isinstance(edit, TaskEdit))
+        edits = agent + team + of_tasks
     if not edits:
         return document
     document = document.add(make_note(edits, reader.now))

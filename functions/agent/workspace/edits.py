@@ -1,20 +1,25 @@
-"""What people changed in a workspace, so that the agent learns of it with its next turn there."""
+"""What people changed in a workspace and on the board, so that the agent learns of it with its
+next turn there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from functions.agent.messages import RUNTIME_MARK, RUNTIME_ORIGIN, Message
+from functions.agent.sanitize import clean_text
 from functions.agent.workspace.file import FileVersion, Time
-from sigil.errors import Conflict
+from sigil.errors import Conflict, one_line
 from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.kv.update import update
-from sigil.storage.stored import Shape, Stored, dumps
+from sigil.storage.stored import Shape, Stored, dumps, later
 
 EDITS_MOST: Final = 20
-"""Of so many files it is told who changed them last."""
+"""Of so many files, and of so many tasks, it is told who changed them last."""
+TASK_CHARACTERS: Final = 200
 Change = Literal["written", "removed"]
 
 
@@ -30,12 +35,26 @@ class Edit(Stored):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskEdit(Stored):
+    """A change of a task of the board by a person: what became of it, by whom, and when (seconds
+    since 1970).
+    """
+
+    task: int
+    subject: str
+    change: str
+    by: str
+    at: Time
+
+
+@dataclass(frozen=True, slots=True)
 class WorkspaceRecord(Stored):
     """The mark that a workspace was begun. `edits` are the last changes of people, each of another
-    file, the newest last.
+    file, and `tasks` those of the board, each of another task, the newest last.
     """
 
     edits: tuple[Edit, ...] = ()
+    tasks: tuple[TaskEdit, ...] = later(())
 
 
 _RECORD: Final = Shape[WorkspaceRecord](WorkspaceRecord)
@@ -60,19 +79,45 @@ def note_edit(kv: KV, scope: str, version: FileVersion) -> None:
     update(kv, keys.workspace_record(scope), decide)
 
 
-def list_edits(item: Item | None, since: float) -> tuple[Edit, ...]:
+def note_task_edit(kv: KV, scope: str, edit: TaskEdit) -> None:
+    """Note that a person has changed a task, for an agent (an `escape`d name) or a chat (an S)."""
+
+    def decide(value: bytes | None) -> tuple[bytes | None, None]:
+        record = _read(value)
+        others = [each for each in record.tasks if each.task != edit.task]
+        return dumps(replace(record, tasks=(*others, edit)[-EDITS_MOST:])), None
+
+    update(kv, keys.workspace_record(scope), decide)
+
+
+def list_edits(item: Item | None, since: float) -> tuple[Edit | TaskEdit, ...]:
     """Return what people changed after a time, from what was just read of a workspace's record."""
     if item is None:
         return ()
-    return tuple(edit for edit in _read(item.value).edits if edit.at > since)
+    record = _read(item.value)
+    changes: list[Edit | TaskEdit] = [*record.edits, *record.tasks]
+    return tuple(edit for edit in changes if edit.at > since)
 
 
-def make_note(edits: tuple[Edit, ...], at: float) -> Message:
+def describe_task_edit(edit: TaskEdit) -> str:
+    """Return the line that tells an agent what a person made of a task."""
+    subject = one_line(clean_text(edit.subject), TASK_CHARACTERS)
+    return f"task #{edit.task} ({subject}): {edit.change}, by {edit.by}"
+
+
+def make_note(edits: Sequence[Edit | TaskEdit], at: float) -> Message:
     """Return the message of a history that says what people changed."""
-    lines = [
-        f"- {each.path}: {each.change}, now version {each.version}, by {each.by}" for each in edits
-    ]
-    head = f"{RUNTIME_MARK} People have changed files of your workspace since you were last here:"
+    lines = []
+    kinds = []
+    for each in edits:
+        if isinstance(each, TaskEdit):
+            lines.append(f"- {describe_task_edit(each)}")
+            kinds.append("tasks of the board")
+        else:
+            lines.append(f"- {each.path}: {each.change}, now version {each.version}, by {each.by}")
+            kinds.append("files of your workspace")
+    changed = " and ".join(dict.fromkeys(kinds))
+    head = f"{RUNTIME_MARK} People have changed {changed} since you were last here:"
     return Message("user", "\n".join([head, *lines]), at=at, origin=RUNTIME_ORIGIN)
 
 

@@ -46,6 +46,7 @@ SERVICES = (
     "request-payment",
     "write-file",
     "read-file",
+    "create-task",
 )
 FETCH = {
     "name": "fetch-hens",
@@ -66,6 +67,7 @@ DOORS = {
     "write": ("cap_write_file", {"path": "hens.md", "content": "7"}),
     "read": ("cap_read_file", {"path": "hens.md"}),
     "net": ("cap_fetch_hens", {}),
+    "task": ("cap_create_task", {"subject": "feed the hens"}),
     "deploy": ("sigil_deploy", {**FETCH, "name": "cluck", "permissions": {}}),
 }
 """The calls that are acts of other kinds beside `call`."""
@@ -77,6 +79,7 @@ QUERIES = (
     "fetch-hens",
     "write-file",
     "read-file",
+    "create-task",
 )
 
 

@@ -1,0 +1,184 @@
+"""/tasks shows the board of tasks, one of them, or adds, ends, assigns and reopens one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.sanitize import clean_text
+from functions.agent.team.board import Board
+from functions.agent.team.board_editor import BoardEditor, Edited
+from functions.agent.team.board_view import BOARD, TASK, BoardView, open_view
+from functions.agent.team.task import (
+    Task,
+    format_line,
+    list_blocked,
+    list_blockers,
+    list_open_ids,
+)
+from functions.agent.team.task_words import parse_task
+from functions.time.time_zone import format_stamp
+from sigil.errors import Conflict, Refused, UsageError, one_line
+
+INDENT: Final = "  "
+LISTED_MOST: Final = 60
+ENDED_MOST: Final = 5
+NUMBER: Final = r"#?(\d{1,8})"
+_SHOW: Final = re.compile(NUMBER, re.ASCII)
+_ADD: Final = re.compile(r"add\s+(.+)", re.IGNORECASE | re.DOTALL)
+_CHANGE: Final = re.compile(
+    rf"(done|drop|assign|reopen)\s+{NUMBER}(?:\s+(.+))?", re.IGNORECASE | re.DOTALL
+)
+NOBODY: Final = frozenset(("nobody", "anybody", "niemand", "alle", "无人", "任何人", "-"))
+"""Words for no owner in particular."""
+
+
+def run_tasks(call: CommandCall) -> CommandResult:
+    """Show the board, or change it."""
+    texts = call.texts
+    try:
+        view = _open_view(call)
+        if not call.text:
+            return call.reply(_list(call, view))
+        shown = _SHOW.fullmatch(call.text)
+        if shown:
+            return call.reply(_show(call, view, view.find(int(shown[1]))))
+        return _change(call, view)
+    except UsageError as problem:
+        if problem.code == "ENOENT":
+            return call.reply(texts.task_unknown.format(why=problem.message))
+        return call.reply(texts.task_refused.format(why=problem.message))
+    except (Refused, Conflict) as problem:
+        return call.reply(texts.task_refused.format(why=problem.message))
+
+
+def _change(call: CommandCall, view: BoardView) -> CommandResult:
+    texts = call.texts
+    denied = call.find_denial(TASK)
+    if denied:
+        return call.reply(denied)
+    editor = BoardEditor(call.app, view, call.event.id)
+    added = _ADD.fullmatch(call.text)
+    if added:
+        now = call.find_time()
+        zone = call.app.find_zone(call.document)
+        wanted = parse_task(added[1], now, zone, texts)
+        made = editor.add(wanted, by=call.event.behalf, home=call.event.session)
+        return _answer(call, made, texts.task_added)
+    asked = _CHANGE.fullmatch(call.text)
+    if not asked:
+        return call.reply(texts.tasks_how)
+    number = int(asked[2])
+    words = (asked[3] or "").strip()
+    match asked[1].lower():
+        case "done":
+            return _answer(call, editor.complete(number, words), texts.task_is_done)
+        case "drop":
+            return _answer(call, editor.drop(number, words), texts.task_is_dropped)
+        case "reopen":
+            return _answer(call, editor.reopen(number), texts.task_is_open)
+    if not words:
+        return call.reply(texts.task_assign_how)
+    owner = words.removeprefix("@")
+    if owner.lower() in NOBODY:
+        owner = ""
+    pattern = texts.task_assigned if owner else texts.task_for_anybody
+    return _answer(call, editor.assign(number, owner), pattern)
+
+
+def _answer(call: CommandCall, edited: Edited, pattern: str) -> CommandResult:
+    """Return the reply to a change, with what the turn posts and what the ledger has of it."""
+    texts = call.texts
+    task = edited.task
+    subject = clean_text(task.subject)
+    lines = [pattern.format(id=task.id, subject=subject, owner=task.owner)]
+    if not edited.is_new:
+        lines = [texts.task_unchanged.format(id=task.id, line=_format(call, task, ()))]
+    if edited.unblocked:
+        free = ", ".join(f"#{number}" for number in edited.unblocked)
+        lines.append(texts.task_frees.format(tasks=free))
+    if edited.note:
+        lines.append(texts.task_nobody)
+    document = call.document
+    if edited.events:
+        document = replace(document, posts=(*document.posts, *edited.events))
+    return CommandResult("\n".join(lines), document, entries=edited.entries)
+
+
+def _list(call: CommandCall, view: BoardView) -> str:
+    """Return a line for each task that is open, and for those that were ended last."""
+    texts = call.texts
+    if call.find_denial(TASK) and call.find_denial(BOARD):
+        return call.find_denial(TASK)
+    found = view.list_open()
+    ended = view.list_ended(ENDED_MOST)[::-1]
+    if not found and not ended:
+        return texts.tasks_none
+    open_ids = list_open_ids(view.board.list_heads() if not view.sees_all else found)
+    lines = [_format(call, task, open_ids) for task in found[:LISTED_MOST]]
+    if len(found) > LISTED_MOST:
+        lines.append(texts.tasks_more.format(count=len(found) - LISTED_MOST))
+    lines += [_format(call, task, ()) for task in ended]
+    return "\n".join([*lines, "", texts.tasks_how])
+
+
+def _format(call: CommandCall, task: Task, open_ids: Collection[int]) -> str:
+    """Return the line of a task, with what else there is to know of it behind it."""
+    texts = call.texts
+    blockers = list_blockers(task, open_ids)
+    notes = []
+    if blockers and not task.is_ended:
+        named = ", ".join(f"#{number}" for number in blockers)
+        notes.append(texts.task_blocked.format(tasks=named))
+    if task.priority and not task.is_ended:
+        notes.append(texts.task_priority.format(priority=task.priority))
+    if task.role and not task.owner:
+        notes.append(texts.task_role.format(role=task.role))
+    if task.due and not task.is_ended:
+        zone = call.app.find_zone(call.document)
+        notes.append(texts.task_due.format(time=format_stamp(task.due, zone)))
+    line = f"{INDENT}{format_line(task)}"
+    return f"{line} ({', '.join(notes)})" if notes else line
+
+
+def _show(call: CommandCall, view: BoardView, task: Task) -> str:
+    """Return all that is known of a task."""
+    texts = call.texts
+    heads = view.board.list_heads()
+    lines = [_format(call, task, list_open_ids(heads))]
+    if task.description:
+        lines += ["", clean_text(task.description)]
+    blocked = list_blocked(task, heads)
+    if blocked:
+        lines += ["", texts.task_blocks.format(tasks=", ".join(f"#{each}" for each in blocked))]
+    if task.why:
+        lines += ["", texts.task_why.format(why=clean_text(task.why))]
+    if task.report:
+        lines += ["", clean_text(task.report)]
+    if task.files:
+        lines += ["", texts.task_files.format(files=", ".join(task.files))]
+    if task.comments:
+        lines += ["", *(f"- {each.by}: {one_line(each.text, 500)}" for each in task.comments)]
+    return "\n".join(lines)
+
+
+def _open_view(call: CommandCall) -> BoardView:
+    """Return the board as the sender sees it here."""
+    app = call.app
+    return open_view(
+        Board(app.kv, app.root, app.clock.now),
+        call.make_gate(),
+        by=call.event.behalf,
+        chat=call.event.session,
+        private=call.event.private,
+    )
+
+
+COMMANDS: Final[Commands] = {
+    "tasks": Command(
+        run_tasks, arguments="[N | add SUBJECT | done N | drop N | assign N NAME | reopen N]"
+    ),
+}

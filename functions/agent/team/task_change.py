@@ -1,0 +1,90 @@
+"""A change of a task sets things off: teammates wake, a chat hears of it, the ledger has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from functions.agent.app import App
+from functions.agent.language import choose_texts_of
+from functions.agent.ledger.entry import Entry
+from functions.agent.posts import Post
+from functions.agent.team.board import Changed
+from functions.agent.team.report import report_task
+from functions.agent.team.task import Task, TaskHead, list_blockers, list_open_ids
+from functions.agent.team.waking import NOBODY_AWAKE, wake_members
+from sigil.protocol import Json
+from sigil.storage.kv import keys
+
+ENDINGS: Final = frozenset(("completed", "dropped", "stuck"))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskNews:
+    """What a change sets off. `report` is said in the chat that asked for the task, `wakes` let
+    teammates look at the board, and `entries` are for the ledger. `note` says that nobody does the
+    work that is there.
+    """
+
+    report: tuple[Post, ...] = ()
+    wakes: tuple[Post, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    note: str = ""
+
+
+def follow_change(app: App, changed: Changed, *, here: str = "", member: str = "") -> TaskNews:
+    """Return what a change of a task sets off; nothing where there was nothing to change.
+
+    `here` is the chat in which it was made, which hears of it anyway, and `member` the teammate
+    that made it, which looks for itself.
+    """
+    if not changed.is_new:
+        return TaskNews()
+    task = changed.task
+    news = TaskNews(entries=describe_change(changed))
+    is_over = task.status in ENDINGS and changed.before.status != task.status
+    if is_over and task.home and task.home != here:
+        chat = app.sessions.open(app.name_chat(task.home)).document
+        news = replace(news, report=report_task(task, app.root, choose_texts_of(chat)))
+    if task.status == "pending" or task.is_ended:
+        waking = wake_members(app.kv, app.root, app.clock.now(), app.team_idle, but=member)
+        is_left = task.status == "pending" and not task.owner and not waking.is_anybody_awake
+        news = replace(news, wakes=waking.posts, note=NOBODY_AWAKE if is_left else "")
+    return news
+
+
+def make_added(task: Task) -> Changed:
+    """Return the change that made a task."""
+    return Changed(replace(task, revision=0), task)
+
+
+def list_unblocked(changed: Changed, heads: Sequence[TaskHead]) -> tuple[int, ...]:
+    """Return the tasks that nothing blocks any more now that one has ended."""
+    if not changed.is_new or not changed.task.is_ended:
+        return ()
+    open_ids = list_open_ids(heads)
+    waited = [head for head in heads if changed.task.id in head.blocked_by]
+    return tuple(head.id for head in waited if not list_blockers(head, open_ids))
+
+
+def describe_change(changed: Changed) -> tuple[Entry, ...]:
+    """Return the ledger's entries of a task that was claimed, put back or ended."""
+    before, task = changed.before, changed.task
+    facts: dict[str, Json] = {"task": task.id}
+    if task.claim and task.claim != before.claim:
+        facts.update(did="claimed", owner=task.owner, source=task.claim.source)
+    elif task.status in ENDINGS and task.status != before.status:
+        facts.update(did=task.status, owner=task.owner)
+    elif before.claim and not task.claim:
+        facts.update(did="released", owner=before.owner, attempts=task.attempts)
+    else:
+        return ()
+    return (Entry("task", facts),)
+
+
+def find_scope(app: App, task: Task) -> str:
+    """Return where a person's change of a task is noted: with the chat that asked for it, or with
+    the agent.
+    """
+    return app.name_chat(task.home) if task.home else keys.escape(app.root)

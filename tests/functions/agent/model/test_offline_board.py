@@ -1,0 +1,65 @@
+"""The board without a language model: what people write, and what is answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from functions.agent.model.offline_board import TaskWish, find_wish
+from functions.wiring import AgentRuntime
+from tests.functions.agent.talk import tell
+
+DIALOGUES: tuple[tuple[tuple[str, str], ...], ...] = (
+    (
+        ("what is on the board?", "^The board is empty"),
+        ("add a task: buy milk", "^Added #1: buy milk"),
+        ("please put bake a cake on my to-do list", "^Added #2: bake a cake"),
+        ("what are my tasks", r"^  \[ \] #1: buy milk\n  \[ \] #2: bake a cake"),
+        ("task 1 is done", "^#1 is done: buy milk"),
+        ("drop task 2", "^#2 is dropped: bake a cake"),
+        ("task 9 is done", "Task 9 not found"),
+        ("show me task 1", r"^  \[x\] #1: buy milk"),
+    ),
+    (
+        ("添加任务：买牛奶", "^已添加 #1：买牛奶"),
+        ("看板上有什么", r"^  \[ \] #1: 买牛奶"),
+        ("任务1完成了", "^#1 已完成：买牛奶"),
+    ),
+    (
+        ("neue Aufgabe: Milch kaufen", "#1: Milch kaufen"),
+        ("welche Aufgaben gibt es?", r"^  \[ \] #1: Milch kaufen"),
+        ("Aufgabe 1 ist erledigt", "^#1 ist erledigt: Milch kaufen"),
+    ),
+)
+
+
+@pytest.mark.parametrize("dialogue", DIALOGUES, ids=("en", "zh", "de"))
+def test_a_board_is_kept_in_plain_words(
+    runtime: Callable[..., AgentRuntime], dialogue: tuple[tuple[str, str], ...]
+) -> None:
+    home = runtime(library="capabilities")
+    for words, answer in dialogue:
+        (reply,) = tell(home, words)
+        assert re.search(answer, reply), (words, reply)
+
+
+@pytest.mark.parametrize(
+    ("words", "wish"),
+    [
+        ("create a task called call Bob", TaskWish("add", "call Bob")),
+        ("todo: water the plants", TaskWish("add", "water the plants")),
+        ("mark #3 as done", TaskWish("done", number=3)),
+        ("3号任务做完了", TaskWish("done", number=3)),
+        ("把买菜加到待办清单", TaskWish("add", "买菜")),
+        ("lösche Aufgabe 4", TaskWish("drop", number=4)),
+        ("I am done with this task", None),
+        ("what is a task board?", None),
+        ("add 3 to 4", None),
+        ("remind me of the task tomorrow", None),
+        ("the task is hard", None),
+    ],
+)
+def test_only_plain_wishes_are_taken_for_one(words: str, wish: TaskWish | None) -> None:
+    assert find_wish(words) == wish

@@ -1,0 +1,104 @@
+"""The board over HTTP: tasks are added, read, changed under a condition, and belong to owners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import httpx
+import pytest
+
+from functions.agent.team.board import Board, NewTask
+from tests.functions.people import Live
+
+Lives = Callable[..., AbstractContextManager[Live]]
+TASKS = "/board/main/tasks"
+
+
+@pytest.fixture
+def agent(live: Lives) -> Iterator[Live]:
+    with live() as made:
+        yield made
+
+
+@pytest.fixture
+def client(agent: Live) -> httpx.Client:
+    return agent.server.client
+
+
+def test_a_task_is_added_changed_and_ended(client: httpx.Client) -> None:
+    fields = {"subject": "dig", "priority": 2, "due": "2030-01-01T12:00:00Z"}
+    made = client.post(TASKS, json=fields)
+    assert (made.status_code, made.headers["etag"]) == (201, '"1"')
+    body = made.json()
+    assert (body["id"], body["status"], body["by"]) == (1, "pending", "http:admin")
+    assert (body["due"], body["note"]) == (1_893_499_200.0, "nobody is awake: spawn one")
+    client.post(TASKS, json={"subject": "build", "blockedBy": [1]})
+    listed = client.get(TASKS).json()["items"]
+    assert [(row["id"], row["blockedBy"], row["blocks"]) for row in listed] == [
+        (1, [], [2]),
+        (2, [1], []),
+    ]
+    changed = client.patch(f"{TASKS}/1", json={"subject": "dig deep", "owner": "alice"})
+    assert (changed.json()["subject"], changed.json()["owner"]) == ("dig deep", "alice")
+    done = client.patch(f"{TASKS}/1", json={"status": "completed", "report": "a hole"}).json()
+    assert (done["status"], done["report"], done["unblocked"]) == ("completed", "a hole", [2])
+    assert [row["id"] for row in client.get(TASKS).json()["items"]] == [2]
+    ended = client.get(f"{TASKS}?status=ended").json()["items"]
+    assert [row["id"] for row in ended] == [1]
+    assert client.patch(f"{TASKS}/1", json={"status": "pending"}).json()["status"] == "pending"
+
+
+def test_a_condition_that_does_not_hold_changes_nothing(client: httpx.Client) -> None:
+    tag = client.post(TASKS, json={"subject": "dig"}).headers["etag"]
+    condition = {"if-match": tag}
+    first = client.patch(f"{TASKS}/1", json={"subject": "newer"}, headers=condition)
+    second = client.patch(f"{TASKS}/1", json={"status": "dropped"}, headers=condition)
+    assert (first.status_code, second.status_code) == (200, 412)
+    read = client.get(f"{TASKS}/1")
+    assert (read.json()["subject"], read.json()["status"]) == ("newer", "pending")
+    assert read.headers["etag"] == first.headers["etag"]
+
+
+def test_the_same_request_makes_one_task(client: httpx.Client) -> None:
+    key = {"idempotency-key": "abc"}
+    rows = [client.post(TASKS, json={"subject": "dig"}, headers=key).json() for _ in range(2)]
+    assert [row["id"] for row in rows] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "status"),
+    [
+        (TASKS, {"subject": ""}, 400),
+        (TASKS, {"subject": "x", "colour": "red"}, 400),
+        (TASKS, {"subject": "x", "priority": 7}, 400),
+        (TASKS, {"subject": "x", "blockedBy": ["1"]}, 400),
+        (TASKS, {"subject": "x", "blockedBy": [9]}, 404),
+        (TASKS, {"subject": "x", "due": "soon or so"}, 400),
+        ("/board/other/tasks", {"subject": "x"}, 404),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    client: httpx.Client, path: str, fields: dict[str, Any], status: int
+) -> None:
+    assert client.post(path, json=fields).status_code == status
+    assert client.get(TASKS).json()["items"] == []
+
+
+def test_a_task_that_is_not_there_cannot_be_changed(client: httpx.Client) -> None:
+    assert client.patch(f"{TASKS}/4", json={"status": "completed"}).status_code == 404
+    assert client.get(f"{TASKS}/..").status_code in (404, 405)
+    assert client.get(f"{TASKS}/x").status_code == 404
+    client.post(TASKS, json={"subject": "dig"})
+    assert client.patch(f"{TASKS}/1", json={"status": "in_progress"}).status_code == 400
+    assert client.patch(f"{TASKS}/1", json={}).status_code == 400
+    assert client.patch(f"{TASKS}/1", json={"blockedBy": [1]}).json()["error"]["code"] == ("ECYCLE")
+
+
+def test_the_board_is_its_owners(agent: Live, client: httpx.Client) -> None:
+    app = agent.server.runtime.app
+    Board(app.kv, "main", app.clock.now).add(NewTask(subject="secret"))
+    refused = client.get(TASKS, headers={"authorization": "Bearer wrong"})
+    assert refused.status_code == 401
+    assert "secret" not in refused.text
