@@ -16,7 +16,7 @@ from typing import Final
 import orjson
 
 from functions.agent.behaviours.chain import read_count
-from functions.agent.messages import Message
+from functions.agent.messages import Message, ToolCall
 from functions.agent.posts import LOOK, Post
 from functions.agent.sanitize import clean_text
 from functions.agent.session.document import Turn
@@ -98,20 +98,21 @@ def make_next_leg(turn: Turn, messages: tuple[Message, ...]) -> Post:
 
 def list_written_files(messages: Sequence[Message]) -> tuple[str, ...]:
     """Return the paths of the files that a history wrote, in order."""
-    answered = {
-        message.call_id
-        for message in messages
-        if message.role == "tool" and not message.content.startswith(FAILED)
-    }
     paths: dict[str, None] = {}
+    calls: dict[str, ToolCall] = {}
     for message in messages:
-        for call in message.calls:
-            if call.name not in WRITING or call.id not in answered:
-                continue
-            with suppress(orjson.JSONDecodeError):
-                path = as_mapping(orjson.loads(call.arguments)).get("path")
-                if isinstance(path, str):
-                    paths[one_line(clean_text(path), PATH_CHARACTERS)] = None
+        if message.calls:
+            # the ids of two rounds may be the same
+            calls = {call.id: call for call in message.calls}
+        call = calls.get(message.call_id)
+        if message.role != "tool" or call is None or call.name not in WRITING:
+            continue
+        if message.content.startswith(FAILED):
+            continue
+        with suppress(orjson.JSONDecodeError):
+            path = as_mapping(orjson.loads(call.arguments)).get("path")
+            if isinstance(path, str):
+                paths[one_line(clean_text(path), PATH_CHARACTERS)] = None
     return tuple(paths)
 
 

@@ -20,6 +20,7 @@ from functions.agent.team.member import Members
 from functions.agent.team.waking import make_events, tick_team, wake_members
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import call, offered, results, say
 from tests.fakes.server import json_answer
@@ -567,4 +568,5 @@ def test_a_report_names_the_files_that_were_written_for_the_task_and_the_lead_re
     model.then(*spawning("alice"))
     said = crew.write("spawn alice")
     assert said[1:] == ["#1 done by alice: it is planned\nFiles: team/plan.md"]
-    assert "team/plan.md" in crew.write("/files")[0]
+    shared = crew.runtime.app.open_workspace(keys.team_of("main"))
+    assert [head.path for head in shared.scan()] == ["team/plan.md"]
