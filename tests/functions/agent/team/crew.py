@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from functions import worker
 from functions.agent.team.board import Board, NewTask
 from functions.agent.team.member import Member, Members
 from functions.wiring import AgentRuntime
@@ -103,6 +104,9 @@ class Crew:
         self.numbers.append(len(self.numbers) + 1)
         before = len(self.chats.list_texts())
         self.chats.write(self.numbers[-1], text)
+        control = self.runtime.control
+        while delivery := control.take(0.0):
+            worker.process(delivery, replace(self.runtime, queue=control))
         self.chats.work_off()
         return self.chats.list_texts()[before:]
 

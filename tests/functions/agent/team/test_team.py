@@ -570,3 +570,33 @@ def test_a_report_names_the_files_that_were_written_for_the_task_and_the_lead_re
     assert said[1:] == ["#1 done by alice: it is planned\nFiles: team/plan.md"]
     shared = crew.runtime.app.open_workspace(keys.team_of("main"))
     assert [head.path for head in shared.scan()] == ["team/plan.md"]
+
+
+def test_the_prompts_of_a_first_team_work_through_chat(crew: Crew, model: TeamModel) -> None:
+    order: list[str] = []
+
+    def note_task(body: Body) -> dict[str, Any]:
+        found = re.findall(r"<<TASK>>\nTask #(\d+)", "\n".join(contents(body)[-1:]))
+        order.extend(found)
+        return report(body) if found else say("[SILENT]")
+
+    model.plans = dict.fromkeys(("alice", "bob"), note_task)
+    tasks = [
+        {"subject": "parse"},
+        {"subject": "print", "blockedBy": [1]},
+        {"subject": "test", "blockedBy": [2]},
+    ]
+    found = call(("sigil_query", {"query": "create a task"}), ("sigil_query", {"query": "spawn"}))
+    made = [call(("cap_create_task", task)) for task in tasks]
+    model.then(found, *made, say("They are on the board."))
+    first = crew.write("Create tasks with dependencies. Watch teammates respect the blocked order.")
+    assert first == ["They are on the board."]
+    assert "nobody is awake: spawn one" in results(model.of("")[-1])[-1]
+
+    model.then(*spawning("alice", "bob"))
+    said = crew.write("spawn alice and bob. Watch them auto-claim.")
+    assert [text.partition(" ")[0] for text in said[1:]] == ["#1", "#2", "#3"]
+    assert order == ["1", "2", "3"]
+    board = crew.write("/tasks")[0]
+    assert "[ ]" not in board
+    assert "[>]" not in board
