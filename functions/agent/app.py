@@ -66,6 +66,7 @@ from functions.prices import DOLLARS
 from functions.time import time_zone, weather
 from functions.time.clock import SYSTEM, Clock
 from functions.time.stamp import TEMPLATE, Stamp
+from sigil.builtin_tools import DEPLOY
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Caller, Registry
 from sigil.storage.artifacts import Artifacts, MemoryArtifacts
@@ -198,6 +199,13 @@ class App:
         return make_identity(self.root, self.short_name, self.record.role)
 
     @property
+    def bundle(self) -> tuple[str, ...]:
+        """Return the capabilities that it reaches, as NAMESPACE/NAME; empty for all that the root's
+        chats reach.
+        """
+        return self.record.bundle if self.record else ()
+
+    @property
     def documents(self) -> Documents:
         """Return the documents of the agent and of its chats."""
         first = FIRST
@@ -233,7 +241,12 @@ class App:
         """
         below_root = not self.is_root
         actor = make_actor(role, private=private, own_work=own_work, below_root=below_root)
-        return Gate(policies, actor, self.load_policies)
+        bundle = None
+        if self.bundle:
+            bundle = frozenset(name.rpartition("/")[2] for name in self.bundle)
+        has_wallet = not (self.record and self.record.kind == "subagent")
+        gate = Gate(policies, actor, self.load_policies)
+        return replace(gate, bundle=bundle, has_wallet=has_wallet)
 
     @property
     def people(self) -> People:
@@ -307,7 +320,13 @@ class App:
         """
         if self.is_root:
             return Caller(self.name, session, owner, "model")
-        return Caller(self.root, keys.join_session(session, self.name), author="model")
+        caller = Caller(self.root, keys.join_session(session, self.name), author="model")
+        if not self.bundle:
+            return caller
+        reached = [name for name in self.bundle if name != DEPLOY]
+        if DEPLOY in self.bundle:
+            reached.append(f"{caller.own}/*")
+        return replace(caller, only=tuple(reached))
 
     def find_zone(self, document: Document) -> str:
         """Return the time zone of a chat."""

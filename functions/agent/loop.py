@@ -12,6 +12,7 @@ from math import inf
 from typing import Final
 
 from functions.agent import compaction, tokens, verification
+from functions.agent.agents.record import TaskLimits
 from functions.agent.app import App, TurnStep, Watch
 from functions.agent.behaviours.behaviour import NO_LIMITS, Behaviour
 from functions.agent.behaviours.chain import carry_on
@@ -43,6 +44,7 @@ from functions.agent.posts import CHAIN, REFUSED, PostAllowance, name_receiver, 
 from functions.agent.prompt import PromptMessage
 from functions.agent.runs.event_chain import SETTING, ChainBudget
 from functions.agent.safety import hp
+from functions.agent.safety import task_limits as limits
 from functions.agent.safety.breakers import Breakers
 from functions.agent.safety.hp import HpAccount
 from functions.agent.safety.round_reaction import react
@@ -131,6 +133,11 @@ class RoundContext:
         return min(ROUNDS, limits.requests - 1)
 
     @property
+    def task_limits(self) -> TaskLimits | None:
+        """Return what bounds each task of the agent."""
+        return self.app.record.task if self.app.record else None
+
+    @property
     def texts(self) -> Texts:
         """Return the texts in the reader's language."""
         return self.reader.texts
@@ -194,6 +201,9 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         if rounds >= context.rounds_most:
             opened = _note_limit(opened, "requests", SLEEP)
         is_over = rounds >= context.rounds_most or _turn_of(opened).has_reached("hops")
+        if limits.is_last_step(context.task_limits, opened.document.safety):
+            opened = _note_limit(opened, limits.STEPS, limits.STUCK)
+            is_over = True
         last = is_over or is_full
         offers = context.list_offers(opened.document) if not last else ()
         final = make_final_request(full=not is_over) if last else None
@@ -300,7 +310,23 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
     exceeded = context.check_allowance(turn)
     if exceeded:
         return opened, exceeded
-    return _find_spent_chain(opened, context)
+    return _find_task_limit(opened, context) or _find_spent_chain(opened, context)
+
+
+def _find_task_limit(
+    opened: SessionHandle, context: RoundContext
+) -> tuple[SessionHandle, str] | None:
+    """Return the end of a turn whose task has reached one of its limits, None for all others: what
+    the agent said last stands for its report.
+    """
+    document = opened.document
+    now = context.app.clock.now()
+    reached = limits.find_reached(context.task_limits, document.safety, now)
+    if not reached:
+        return None
+    said = [each.content for each in document.messages if each.role == "assistant"]
+    text = next(filter(is_visible, reversed(said)), context.texts.nothing_reported)
+    return _note_limit(opened, reached, limits.STUCK), text
 
 
 def _find_spent_chain(

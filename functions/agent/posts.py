@@ -22,6 +22,8 @@ from sigil.storage.stored import dumps
 
 POSTS_MOST: Final = 32
 """A turn posts so many events at most."""
+AGENTS_MOST: Final = 8
+"""A turn makes so many agents at most."""
 NOTES_MOST: Final = 3
 """A turn notes so many things at most that it did."""
 PLACE_CHARACTERS: Final = 256
@@ -141,6 +143,7 @@ class PostAllowance:
         self._hops = hops
         self._require_room = require_room
         self._lock = threading.Lock()
+        self._agents_left = AGENTS_MOST
         self.refused: set[str] = set()
 
     def take(self, count: int, *, to: str = "") -> None:
@@ -159,6 +162,17 @@ class PostAllowance:
                     suggestion="finish this turn, and go on in the next one",
                 )
             self._left -= count
+
+    def take_agent(self) -> None:
+        """Reserve an agent that a call makes. `ToolError` ELIMIT when the turn has made so many."""
+        with self._lock:
+            if self._agents_left <= 0:
+                raise ToolError(
+                    "ELIMIT",
+                    f"a turn makes at most {AGENTS_MOST} agents",
+                    suggestion="wait for the reports of those, and make others in another turn",
+                )
+            self._agents_left -= 1
 
     def require_reach(self, agent: str) -> None:
         """Raise `ToolError` ELIMIT when the chain may not set off this agent any more; the turn's

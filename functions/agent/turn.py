@@ -16,6 +16,8 @@ from functions.agent import approvals, compaction, gathering, pictures, tokens, 
 from functions.agent.access.roles import Role
 from functions.agent.agents import bindings
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
+from functions.agent.agents.lifecycle import end_task
+from functions.agent.agents.record import AgentRecord, TaskLimits
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.behaviours import chain
 from functions.agent.behaviours.behaviour import parse_behaviour
@@ -84,6 +86,7 @@ from functions.agent.safety.session_usage import (
     SessionActivity,
 )
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
+from functions.agent.safety.task_limits import STEPS, TOKENS, WALLTIME
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.outcome import note_run
 from functions.agent.schedules.quiet_hours import hold_back, is_quiet, make_collection
@@ -95,6 +98,7 @@ from functions.agent.session import missed_messages
 from functions.agent.session.document import (
     HELD_STEP,
     LOST,
+    NEXT_LEG,
     NOTE_STEP,
     OUTBOX_MOST,
     RUNS_MOST,
@@ -513,6 +517,8 @@ def _begin_turn(
     by_person |= event.is_own_work and turn.task != opened.document.safety.task
     safety = breakers.reopen(opened.document.safety, person=by_person)
     begun = safety.begin_task(turn.task)
+    if app.record and app.record.task and event.is_own_work:
+        begun = begun.bound_task(turn.began)
     reason = safety.reason or breakers.find_stop_reason(begun)
     if reason:
         if not safety.reason:
@@ -1037,7 +1043,11 @@ def _make_round_context(
     seconds = app.turn_seconds
     if behaviour and behaviour.limits.seconds:
         seconds = min(seconds, behaviour.limits.seconds)
-    deadline = app.clock.monotonic() + seconds - turn.used
+    seconds -= turn.used
+    if app.record and app.record.task and document.safety.task_since:
+        left = document.safety.task_since + app.record.task.seconds - app.clock.now()
+        seconds = min(seconds, max(left, 0.0))
+    deadline = app.clock.monotonic() + seconds
     is_owner = role == "owner" and event.private
     gate = context.make_gate(event)
     caller = app.make_caller(event.session, owner=is_owner)
@@ -1354,6 +1364,8 @@ def close_turn(
         document = document.add(Message("assistant", text, at=now))
     text = remove_silence(event, text)
     texts = choose_texts_for(event, document)
+    if app.record and app.record.kind == "subagent" and event.is_own_work:
+        text = write_report(turn, app, app.record, text, texts)
     files: tuple[KeptFile, ...] = ()
     if in_history and turn.rounds:
         text = unopened.mention(turn.events, text, texts)
@@ -1412,7 +1424,32 @@ def close_turn(
     )
     closed = app.sessions.save(opened, document)
     save_run(app.kv, make_run(turn, closed, now, role, app.model.name), app.run_days)
+    goes_on = any(post.session == event.session for post in posts)
+    if app.record and app.record.working and event.is_own_work and not goes_on:
+        end_task(app.kv, app.root, app.short_name, app.record.generation, now)
     return replace(flush_ledger(closed, app), gathered=turn.events[1:])
+
+
+def write_report(turn: Turn, app: App, record: AgentRecord, text: str, texts: Texts) -> str:
+    """Return what a subagent's chat is told at the end of its task: its own last words, below the
+    limit that ended it where one did.
+    """
+    if turn.ended == NEXT_LEG:
+        if not legs.read_leg(turn.event).is_last:
+            return ""
+        text = text or texts.own_reasons["loop"]
+    name = app.short_name
+    limits = record.task or TaskLimits()
+    most = {STEPS: limits.steps, TOKENS: limits.tokens, WALLTIME: limits.seconds}
+    for limit, value in most.items():
+        if turn.has_reached(limit):
+            head = texts.subagent_stuck.format(
+                name=name,
+                limit=limit,
+                most=value,
+            )
+            return f"{head}\n{text}" if text else head
+    return texts.subagent_report.format(name=name, text=text or texts.nothing_reported)
 
 
 def _pay_hp(turn: Turn, app: App, texts: Texts, now: float, *, zone: str) -> tuple[Event, ...]:

@@ -58,7 +58,6 @@ def show(version: Version = None, agent: Whose = None, json: Json = False) -> No
         hint = "`uncaged policy rollback N` brings back an earlier version"
         Printer().note(f"{row['closed']}; {hint}")
         return
-    _note_unasked(str(row["text"]))
 
 
 @cli.command("set")
@@ -75,7 +74,6 @@ def set_policy(file: File, agent: Whose = None, json: Json = False) -> None:
         doc = write_policy(app.policy_versions, text, by=BY, why=why)
         _note_version(app, doc)
     report_version(doc, json)
-    _note_unasked(doc.text)
 
 
 @cli.command()
@@ -101,7 +99,6 @@ def edit(agent: Whose = None) -> None:
                 )
                 _note_version(app, doc)
                 report_version(doc, json=False)
-                _note_unasked(doc.text)
         except (UsageError, Conflict) as problem:  # the file stays, so that no work is lost
             problem.suggestion = (
                 f"{problem.suggestion}; your text is in {file}: `uncaged policy set {file}`"
@@ -224,15 +221,6 @@ def _note_version(app: App, doc: Doc) -> None:
     from functions.agent.management.ledger import add_entries
 
     add_entries(app, [Entry("policy", {"version": doc.version})], BY)
-
-
-def _note_unasked(text: str) -> None:
-    """Say on stderr which rules of a policy have no effect in this version."""
-    from functions.agent.policy.rules import describe_unasked_rules, parse_policy
-
-    unasked = describe_unasked_rules(parse_policy(text))
-    if unasked:
-        Printer().note(unasked)
 
 
 def _read_text(versions: Documents, number: int) -> str:

@@ -125,6 +125,7 @@ class German(Texts):
         "forget": "vergisst eine Sache, mit der ID, die /recall zeigt",
         "stop": "beendet, was ich gerade tue",
         "halt": "hält mich in jedem Chat an, oder nur hier",
+        "agents": "zeigt die Agenten unter mir, hält einen an, schaltet ihn ein oder aus",
         "agent": "zeigt, welcher Agent in diesem Chat antwortet, oder wechselt ihn",
         "team": "zeigt das Team, wer arbeitet und wer nichts zu tun hat, oder beendet die Arbeit",
         "inbox": "zeigt, was Teammitglieder an diesen Chat geschrieben haben",
@@ -162,6 +163,7 @@ class German(Texts):
         "forget": "ID",
         "agent": "[NAME | enable]",
         "team": "[stop NAME | stop all]",
+        "agents": "[stop | enable | disable | archive NAME]",
         "halt": "[here]",
         "unlock": "[here]",
     }
@@ -354,6 +356,7 @@ class German(Texts):
     spent_line = "- {what}: {used}"
     spent_tokens = "{tokens} Token"
     spent_uncounted = " ({tokens} weitere zählen nicht)"
+    spent_agents = "Nach Agenten:"
     spent_works = "Nach Art der Arbeit:"
     spent_chains = "Was ein einzelner Anlass am meisten auslöste, in allen Agenten:"
     spent_chain = "{tokens} Token in {events} Ereignissen"
@@ -1035,6 +1038,26 @@ class German(Texts):
         "An deiner letzten Nachricht konnte ich nicht arbeiten: Mein Gedächtnis dieses Chats ist"
         " unlesbar. Mein Besitzer findet sie bei den unzustellbaren."
     )
+    agents_how = (
+        "`/agents stop NAME` hält einen an; enable schaltet ihn ein, disable aus, archive beendet"
+        " ihn."
+    )
+    agents_unknown = "Einen Agenten `{name}` gibt es nicht; `/agents` zeigt alle."
+    agents_changed = "`{name}` ist jetzt {state}."
+    agents_refused = "`{name}` ist {state}. Von dort aus geht: {steps}."
+    agent_states: ClassVar[Mapping[str, str]] = {
+        "enabled": "eingeschaltet",
+        "disabled": "ausgeschaltet",
+        "archived": "archiviert",
+        "purged": "beim Löschen",
+        "working": "an der Arbeit",
+        "idle": "ohne Aufgabe",
+    }
+    subagent_report = "`{name}` berichtet:\n{text}"
+    subagent_stuck = (
+        "`{name}` kommt nicht weiter: `{limit}` ({most:,}) ist erreicht. Zuletzt hieß es:"
+    )
+    nothing_reported = "Berichtet hat er nichts."
     out_of_time = (
         "Dafür reichte die Zeit nicht. Was bisher getan ist, bleibt: Bitte mich weiterzumachen."
     )

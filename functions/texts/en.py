@@ -103,6 +103,7 @@ class Texts:
         "kb": "looks for the answer to a question in the knowledge base",
         "stop": "stops what I am doing",
         "halt": "halts me in every chat, or only here",
+        "agents": "lists the agents below me, or stops, enables, disables or archives one",
         "agent": "shows which agent answers in this chat, or lets another one answer",
         "team": "shows the team, who works and who is idle, or ends their work",
         "inbox": "shows what teammates wrote to this chat",
@@ -286,6 +287,7 @@ class Texts:
     spent_line = "- {what}: {used}"
     spent_tokens = "{tokens:,} tokens"
     spent_uncounted = " ({tokens:,} more do not count)"
+    spent_agents = "By agent:"
     spent_works = "By kind of work:"
     spent_chains = "The most that one cause set off, in all agents:"
     spent_chain = "{tokens:,} tokens in {events:,} events"
@@ -900,6 +902,21 @@ class Texts:
         "I could not work on your last message: my memory of this chat cannot be read. My owner can"
         " see it in the dead letters."
     )
+    agents_how = "`/agents stop NAME` stops one; enable, disable and archive do what they say."
+    agents_unknown = "There is no agent `{name}`; `/agents` lists them."
+    agents_changed = "`{name}` is {state} now."
+    agents_refused = "`{name}` is {state}. What is possible from there: {steps}."
+    agent_states: ClassVar[Mapping[str, str]] = {
+        "enabled": "enabled",
+        "disabled": "disabled",
+        "archived": "archived",
+        "purged": "being removed",
+        "working": "working",
+        "idle": "idle",
+    }
+    subagent_report = "`{name}` reports:\n{text}"
+    subagent_stuck = "`{name}` is stuck: it reached `{limit}` ({most:,}). What it said last:"
+    nothing_reported = "It has reported nothing."
     out_of_time = "I ran out of time on this. What was done so far is kept: ask me to go on."
     no_answer = "The model gave no answer to this. Please ask again, or say it in another way."
     cut_length = "(The answer was cut at the model's length limit.)"

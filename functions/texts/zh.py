@@ -83,6 +83,7 @@ class Chinese(Texts):
         "forget": "忘掉一件事，用 /recall 里的编号",
         "stop": "停下我正在做的事",
         "halt": "让我在所有聊天里停下，或只在这里",
+        "agents": "列出下属的智能体，或停止、启用、停用、归档一个",
         "agent": "显示这个聊天由哪个智能体回答，或换一个来回答",
         "team": "显示团队：谁在干活、谁闲着，或结束他们的工作",
         "inbox": "显示队友写给这个聊天的邮件",
@@ -120,6 +121,7 @@ class Chinese(Texts):
         "forget": "编号",
         "agent": "[名称 | enable]",
         "team": "[stop 名称 | stop all]",
+        "agents": "[stop | enable | disable | archive 名称]",
         "halt": "[here]",
         "unlock": "[here]",
     }
@@ -275,6 +277,7 @@ class Chinese(Texts):
     spent_line = "- {what}：{used}"
     spent_tokens = "{tokens:,} token"
     spent_uncounted = "（另有 {tokens:,} 不计入）"
+    spent_agents = "按智能体："
     spent_works = "按工作种类："
     spent_chains = "由同一件事引发的最大用量，所有智能体合计："
     spent_chain = "{tokens:,} token，{events:,} 个事件"
@@ -853,6 +856,21 @@ class Chinese(Texts):
         "直到我的主人再次运行更新的版本。"
     )
     lost_memory = "你上一条消息我没能处理：我对这个聊天的记录读不出来。我的主人可以在死信里看到它。"
+    agents_how = "`/agents stop 名称` 停掉一个；enable 启用，disable 停用，archive 归档。"
+    agents_unknown = "没有名为 `{name}` 的智能体；`/agents` 列出全部。"
+    agents_changed = "`{name}` 现在{state}。"
+    agents_refused = "`{name}` {state}。接下来可以：{steps}。"
+    agent_states: ClassVar[Mapping[str, str]] = {
+        "enabled": "已启用",
+        "disabled": "已停用",
+        "archived": "已归档",
+        "purged": "正在清除",
+        "working": "正在工作",
+        "idle": "空闲",
+    }
+    subagent_report = "`{name}` 报告：\n{text}"
+    subagent_stuck = "`{name}` 卡住了：达到 `{limit}`（{most:,}）。它最后说的是："
+    nothing_reported = "它什么都没有报告。"
     out_of_time = "这件事的时间用完了。已经做的都保留着：让我继续就行。"
     no_answer = "模型没有给出回答。请再问一次，或换个说法。"
     cut_length = "（回答到了模型的长度上限，被截断了。）"

@@ -12,10 +12,12 @@ from functions.agent.agents.record import (
     BY_CHARACTERS,
     RECORD,
     AgentRecord,
+    State,
     change_state,
     join_name,
     make_did,
     name_taken,
+    read_agent,
     require_name,
     scan_agents,
 )
@@ -65,8 +67,8 @@ def create_agent(
     """Store a new agent, which is made at `record.since`, and return its record.
 
     An agent that came to its end before, and was temporary, leaves its name to the new one, whose
-    generation is another one. `UsageError` EEXIST for a name that is taken, ELIMIT when there are
-    so many agents already.
+    generation is another one; so does a subagent without a task to another one. `UsageError` EEXIST
+    for a name that is taken, ELIMIT when there are so many agents already.
     """
     require_name(root, name)
     made = replace(record, changed=record.since, by=one_line(record.by, BY_CHARACTERS))
@@ -77,12 +79,66 @@ def create_agent(
         if value is None:
             return dumps(made), made
         known = _read_known(value)
-        if known is None or known.state != "archived" or not known.temporary:
+        if known and made.key and known.key == made.key:
+            return None, known  # the call that made it is run again after a crash
+        if known is None or not _is_free(name, known, made):
             raise name_taken(name)
         again = replace(made, generation=max(made.generation, known.generation + 1))
         return dumps(again), again
 
     return update(kv, keys.agent_record(root, name), decide)
+
+
+def _is_free(name: str, known: AgentRecord, made: AgentRecord) -> bool:
+    """Return whether an agent leaves its name to a new one."""
+    if known.state == "archived":
+        return known.temporary
+    if known.kind != "subagent" or made.kind != "subagent" or known.state != "enabled":
+        return False
+    if known.working:
+        raise UsageError(
+            "EBUSY",
+            f"{name} is currently working",
+            suggestion="its report is said when it ends; stop-agent ends it, and another name is"
+            " free",
+        )
+    return True
+
+
+def end_task(kv: KV, root: str, name: str, generation: int, now: float) -> None:
+    """Note that the task of a subagent has ended; a temporary one is archived with it."""
+
+    def decide(value: bytes | None) -> tuple[bytes | None, None]:
+        known = _read_known(value) if value else None
+        if known is None or known.generation != generation or not known.working:
+            return None, None
+        ended = replace(known, working=False)
+        if known.temporary and known.state == "enabled":
+            ended = replace(ended, state="archived", changed=now)
+        return dumps(ended), None
+
+    update(kv, keys.agent_record(root, name), decide)
+
+
+def stop_agent(kv: KV, root: str, name: str, now: float) -> AgentRecord:
+    """Let an agent work on nothing any more, and return its record: a temporary one is archived,
+    every other one disabled.
+    """
+    record = read_agent(kv, root, name)
+    state: State = "archived" if record.temporary else "disabled"
+    if record.state in ("archived", "purged"):
+        state = record.state  # it works on nothing as it is
+    stopped = change_state(kv, root, name, state, now)
+    if stopped.working:
+        end_task(kv, root, name, stopped.generation, now)
+    return stopped
+
+
+def read_work(record: AgentRecord) -> str:
+    """Return in a word what an agent is doing, by its record."""
+    if record.state == "enabled" and record.kind == "subagent":
+        return "working" if record.working else "idle"
+    return record.state
 
 
 def require_room(kv: KV, root: str, name: str, most: int) -> None:

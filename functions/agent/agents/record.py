@@ -79,7 +79,8 @@ class AgentRecord(Stored):
     workspace that it uses, such as `drafts/`; empty where it has a workspace of its own. `home` is
     the chat in which it reports. A `temporary` one is archived when it was idle for long.
     `generation` tells it from others that had its name before, and `changed` is when it came into
-    its state.
+    its state. `working` says that a subagent has a task that did not end, and `key` names the call
+    which gave it that.
     """
 
     kind: Kind
@@ -105,6 +106,8 @@ class AgentRecord(Stored):
     temporary: bool = later(False)
     generation: Limit = later(0)
     changed: Time = later(0.0)
+    working: bool = later(False)
+    key: str = later("")
 
     @property
     def is_live(self) -> bool:

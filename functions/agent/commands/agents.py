@@ -1,12 +1,24 @@
-"""/agent shows which agent answers in a chat, and lets owners choose another one."""
+"""/agent shows which agent answers in a chat, and lets owners choose another one; /agents lists
+those below the root, and brings one into another state.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 from typing import Final
 
 from functions.agent.agents.bindings import bind
-from functions.agent.agents.record import is_name, read_agent, scan_agents
+from functions.agent.agents.lifecycle import read_work, scan_live, stop_agent
+from functions.agent.agents.record import (
+    NEXT_STATES,
+    State,
+    change_state,
+    is_name,
+    join_name,
+    read_agent,
+    scan_agents,
+)
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
 from functions.agent.safety.hp import enable_work
 from sigil.errors import BackendError, UsageError, one_line
@@ -15,6 +27,15 @@ ENABLE: Final = "enable"
 """`/agent enable` lets the agent of the chat work by itself again."""
 SHOWN_MOST: Final = 20
 NAME_CHARACTERS: Final = 40
+LISTED_MOST: Final = 40
+ROLE_CHARACTERS: Final = 60
+STOP: Final = "stop"
+STEPS: Final[Mapping[str, State]] = {
+    ENABLE: "enabled",
+    "disable": "disabled",
+    "archive": "archived",
+}
+"""The words of `/agents` that bring an agent into another state."""
 
 
 def run_agent(call: CommandCall) -> CommandResult:
@@ -67,6 +88,56 @@ def _describe_choice(call: CommandCall) -> str:
     return call.texts.agent_how.format(names=", ".join(f"`{name}`" for name in names))
 
 
+def run_agents(call: CommandCall) -> CommandResult:
+    """List the agents below the root, or stop, enable, disable or archive one."""
+    app = call.app
+    texts = call.texts
+    step, _, name = call.text.lower().partition(" ")
+    name = name.strip()
+    if not step:
+        return call.reply(_list_agents(call))
+    if step not in (STOP, *STEPS) or not is_name(name):
+        return call.reply(texts.agents_how)
+    now = app.clock.now()
+    try:
+        if step == STOP:
+            state = stop_agent(app.kv, app.root, name, now).state
+        else:
+            state = change_state(app.kv, app.root, name, STEPS[step], now).state
+    except UsageError as problem:
+        if problem.code == "ENOENT":
+            return call.reply(texts.agents_unknown.format(name=name))
+        known = read_agent(app.kv, app.root, name).state
+        possible = [word for word, reached in STEPS.items() if reached in NEXT_STATES[known]]
+        words = ", ".join(possible) or "–"
+        state_word = texts.agent_states[known]
+        refused = texts.agents_refused.format(name=name, state=state_word, steps=words)
+        return call.reply(refused)
+    if step == ENABLE and app.hp.most > 0:
+        enable_work(app.kv, join_name(app.root, name), app.hp, now)
+    return call.reply(texts.agents_changed.format(name=name, state=texts.agent_states[state]))
+
+
+def _list_agents(call: CommandCall) -> str:
+    """Return the agents that are not archived, a line each, and how one is brought elsewhere."""
+    app = call.app
+    texts = call.texts
+    lines = []
+    for name, record in scan_live(app.kv, app.root):
+        state = texts.agent_states[read_work(record)]
+        role = f": {one_line(record.role, ROLE_CHARACTERS)}" if record.role else ""
+        lines.append(f"`{name}` ({state}){role}")
+    if not lines:
+        return texts.agent_none
+    left_out = len(lines) - LISTED_MOST
+    if left_out > 0:
+        lines = [*lines[:LISTED_MOST], f"… {left_out}"]
+    return "\n".join((*lines, texts.agents_how))
+
+
 COMMANDS: Final[Commands] = {
     "agent": Command(run_agent, arguments="[NAME | enable]", changes_agent=always, for_owners=True),
+    "agents": Command(
+        run_agents, arguments=f"[{STOP} | enable | disable | archive NAME]", for_owners=True
+    ),
 }

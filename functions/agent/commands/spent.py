@@ -36,10 +36,12 @@ def run_spent(call: CommandCall) -> CommandResult:
     is_all = call.role == "owner" and call.event.private
     agents = list_agents(app.kv, app.root) if is_all else [app.name]
     by_day: dict[str, list[Spent]] = {}
+    by_agent: dict[str, list[Spent]] = {}
     for agent in agents:
         for day, rows in Spending(app.kv, agent, app.zone).read(first, last).items():
             kept = rows if is_all else [row for row in rows if row.session == call.event.session]
             by_day.setdefault(day.isoformat(), []).extend(kept)
+            by_agent.setdefault(agent.rpartition(".")[2], []).extend(kept)
     everything = [row for rows in by_day.values() for row in rows]
     if not total(everything).total:
         return call.reply(texts.spent_nothing.format(day=first.isoformat()))
@@ -55,6 +57,11 @@ def run_spent(call: CommandCall) -> CommandResult:
             rows = [row for row in everything if row.work == work]
             what = texts.spent_kinds[work]
             lines.append(texts.spent_line.format(what=what, used=_describe(rows, call)))
+    spenders = {name: rows for name, rows in by_agent.items() if total(rows).total}
+    if len(spenders) > 1:
+        lines.append(texts.spent_agents)
+        for name, rows in sorted(spenders.items(), key=lambda each: -total(each[1]).total):
+            lines.append(texts.spent_line.format(what=name, used=_describe(rows, call)))
     if is_all:
         lines += _list_chains(call, find_midnight(first, app.zone))
     return call.reply("\n".join(lines))

@@ -17,7 +17,7 @@ ACTS: Final[Mapping[str, str]] = {
     "read": "read a file of its workspace, by the path",
     "write": "write a file of its workspace, by the path",
     "spawn": "start a teammate, by its name",
-    "subagent": "make an agent below it, by its name",
+    "subagent": "make or stop an agent below it, by its name",
     "mail": "write to another agent, by its name",
     "say": "say something by itself in a chat, by the chat's name",
     "schedule": "schedule a reminder or a piece of work",
@@ -34,8 +34,6 @@ ACTS: Final[Mapping[str, str]] = {
     "deploy": "make or change a capability, by its name",
 }
 """Every kind of act, and what it is."""
-UNASKED: Final = frozenset({"subagent"})
-"""The acts that an agent has no way to do in this version, so that nothing asks about them."""
 EVERYBODY: Final = "everybody"
 OWN_WORK, GROUPS, AGENTS = "own-work", "groups", "agents"
 ACTORS: Final[Mapping[str, str]] = {

@@ -23,6 +23,7 @@ from functions.agent.policy.rules import (
     normalize_target,
 )
 from functions.agent.posts import Post
+from sigil.builtin_tools import DEPLOY
 from sigil.errors import Refused
 from sigil.protocol import Caller, Offer, Registry
 
@@ -67,7 +68,9 @@ class Gate:
     """The gate of one turn: the policies as they were when it began, and whose rights it has.
 
     All of the policies have to allow an act. `reload` reads them anew. `ask` asks an owner, None
-    where nobody can be asked; `approved` is what an owner has approved for this turn.
+    where nobody can be asked; `approved` is what an owner has approved for this turn. `bundle` has
+    the names of the capabilities of an agent that reaches no others, and DEPLOY where it may make
+    some of its own. Without a wallet it pays nobody.
     """
 
     policies: tuple[Policy, ...] = UNREAD
@@ -75,6 +78,8 @@ class Gate:
     reload: Callable[[], tuple[Policy, ...]] = reload_nothing
     ask: Ask | None = None
     approved: Proposal | None = None
+    bundle: frozenset[str] | None = None
+    has_wallet: bool = True
 
     @property
     def closed(self) -> str:
@@ -95,10 +100,23 @@ class Gate:
 
     def decide(self, kind: str, target: str = "") -> Decision:
         """Return what becomes of an act."""
+        refused = self._find_refusal(kind, target)
+        if refused:
+            return Decision("deny", refused)
         if target == ANY and kind in ANYTHING:
             return self._decide_for_any(kind)
         act = Act(kind, normalize_target(kind, target))
         return choose_stricter(decide(policy, self.actor, act) for policy in self.policies)
+
+    def _find_refusal(self, kind: str, target: str) -> str:
+        """Return why an agent may not do what no policy could allow it; empty where it may."""
+        if kind == "spend" and not self.has_wallet:
+            return "a subagent has no wallet"
+        if self.bundle is None or DEPLOY in self.bundle:
+            return ""
+        if kind == "deploy" or (kind in ("call", "find") and target not in (*self.bundle, ANY)):
+            return "it is not in the bundle of this agent"
+        return ""
 
     def decide_catch_all(self, kind: str) -> Decision:
         """Return what becomes of acts of a kind for which there is no rule of their own."""

@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final, Literal, NoReturn, get_args
 
-from functions.agent.policy.act import ACTORS, ACTS, EVERYBODY, NAMELESS, UNASKED, Act, Actor
+from functions.agent.policy.act import ACTORS, ACTS, EVERYBODY, NAMELESS, Act, Actor
 from sigil.errors import ToolError, UsageError, one_line
 from sigil.storage.toml_files import parse_table
 
@@ -51,6 +51,7 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "ask owner,member skill *",
         "ask owner,member reschedule *",
         "ask owner,member publish *",
+        "allow owner,member subagent *",
     ),
     "careful": (
         "allow everybody call *",
@@ -73,6 +74,7 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "ask owner,member skill *",
         "ask owner,member reschedule *",
         "ask owner,member publish *",
+        "ask owner,member subagent *",
     ),
     "talk": (),
 }
@@ -265,18 +267,6 @@ def parse_policy(text: str) -> Policy:
 def make_policy(rules: Sequence[Rule], preset: str, spending: Spending = Spending()) -> Policy:
     """Return the policy with these rules of its own, and those of a preset."""
     return Policy((*rules, *map(parse_rule, PRESETS[preset])), preset, spending)
-
-
-def describe_unasked_rules(policy: Policy) -> str:
-    """Return a sentence about the rules of a policy's own on acts that nothing asks about in this
-    version, empty where it has none.
-    """
-    acts = sorted({rule.act for rule in policy.rules if rule.line and rule.act in UNASKED})
-    if not acts:
-        return ""
-    return (
-        f"rules on {', '.join(acts)} have no effect in this version: the agent has no way to do it"
-    )
 
 
 def make_row(policy: Policy) -> dict[str, object]:

@@ -281,7 +281,7 @@ class Breakers:
         self._unwritten_requests += 1
         later = self.load_current(status).add_tokens(tokens)
         if task is not None:
-            later = later.count_request(task)
+            later = later.count_request(task, tokens)
         self._unwritten = True
         if not self.defers or self._is_scarce(later):
             self.settle(later)

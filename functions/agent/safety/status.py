@@ -99,7 +99,9 @@ class SafetyStatus(Stored):
 
     `spent` are the tokens that the session used in the budget's period named `period`; `free` of
     them do not count for its own cap, since an owner unlocked it. `ticks` are the requests that
-    went into the piece of work `task` since a person last wrote. `warned` says that the chat was
+    went into the piece of work `task` since a person last wrote. Where an agent has limits for each
+    of its tasks, `task_tokens` are those that it used for this one, and `task_since` is when it
+    began. `warned` says that the chat was
     told in this period that its budget is nearly used.
     """
 
@@ -114,6 +116,8 @@ class SafetyStatus(Stored):
     ticks: Sum = 0
     told: bool = True
     warned: bool = later(False)
+    task_tokens: Sum = later(0)
+    task_since: Time = later(0.0)
 
     @property
     def state(self) -> SessionState:
@@ -161,12 +165,19 @@ class SafetyStatus(Stored):
         """Return the status with this piece of work; an empty `task` continues the one before."""
         if not task or task == self.task:
             return self
-        return replace(self, task=task, ticks=0)
+        return replace(self, task=task, ticks=0, task_tokens=0, task_since=0.0)
 
-    def count_request(self, task: str) -> SafetyStatus:
-        """Return the status with one more request for a piece of work."""
+    def bound_task(self, now: float) -> SafetyStatus:
+        """Return the status whose piece of work is bounded, and began now if it did not before."""
+        return self if self.task_since else replace(self, task_since=now)
+
+    def count_request(self, task: str, tokens: int = 0) -> SafetyStatus:
+        """Return the status with one more request for a piece of work, and its tokens."""
         begun = self.begin_task(task)
-        return replace(begun, ticks=begun.ticks + 1)
+        counted = replace(begun, ticks=begun.ticks + 1)
+        if not begun.task_since:
+            return counted
+        return replace(counted, task_tokens=begun.task_tokens + tokens)
 
 
 SAFETY_STATUS: Final = Shape[SafetyStatus](SafetyStatus, required=("reason", "counters"))

@@ -6,6 +6,7 @@ Whoever asks in a chat uses the files of that chat; an owner in a private chat t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from functions.agent.services.call_context import (
@@ -20,12 +21,14 @@ from functions.agent.workspace.path import parse_path, require_writable
 from functions.agent.workspace.scope import (
     FileScopes,
     find_scopes,
+    find_scopes_of_chat,
     find_scopes_of_work,
     scan_scopes,
 )
 from functions.time.time_zone import to_local
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
+from sigil.storage.kv import keys
 
 WRITE, READ, EDIT = "write-file", "read-file", "edit-file"
 LIST, DIFF = "list-files", "diff-file"
@@ -166,6 +169,14 @@ def _open(context: CallContext, path: str) -> Workspace:
 
 def _find_scopes(context: CallContext) -> FileScopes:
     app = context.app
+    record = app.record
+    if record and record.kind == "subagent":
+        own = keys.escape(app.name)
+        if not record.files:
+            return find_scopes_of_chat(own)
+        # what its parent uses for the same person, as that person's rights are now
+        found = find_scopes_of_work(app.root, record.home, record.by, app.people)
+        return replace(found, chat=found.own, prefix=record.files)
     if context.work:
         return find_scopes_of_work(app.name, context.home, context.by, app.people)
     return find_scopes(app.name, context.home, is_owner=context.owner)

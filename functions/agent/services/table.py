@@ -11,7 +11,7 @@ from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SHUTDOWN_RESPONSE, SL
 from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE
 from functions.agent.policy.act import Act
 from functions.agent.posts import Post, ServiceAnswer, sets_off_other
-from functions.agent.services import board, files, growth, knowledge, schedules, team
+from functions.agent.services import agents, board, files, growth, knowledge, schedules, team
 from functions.agent.services.call_context import Arguments, CallContext, read_flag
 from functions.agent.services.own_work import go_on_with, note_work, sleep, tell
 from functions.agent.services.policy import (
@@ -49,6 +49,9 @@ SERVICES: Final[Mapping[str, Service]] = {
     PAYMENT: request_payment,
     READ: read_policy,
     READ_SKILL: read_skill,
+    agents.CREATE: agents.create_subagent,
+    agents.LIST: agents.list_agents,
+    agents.STOP: agents.stop_subagent,
     files.WRITE: files.write_file,
     files.READ: files.read_file,
     files.EDIT: files.edit_file,
@@ -104,6 +107,8 @@ ACTS: Final[Mapping[str, NameActs]] = {
     board.CREATE: _name_one("task", _name_nothing),
     board.UPDATE: _name_one("task", _name_nothing),
     board.CLAIM: _name_one("task", _name_nothing),
+    agents.CREATE: _name_one("subagent", agents.name_agent),
+    agents.STOP: _name_one("subagent", agents.name_agent),
     files.WRITE: _name_one("write", files.name_path),
     files.EDIT: _name_one("write", files.name_path),
     files.READ: _name_one("read", files.name_path),

@@ -17,7 +17,7 @@ from functions.agent.access.roles import owns_chat
 from functions.agent.workspace.file import FileHead
 from functions.agent.workspace.files import Workspace
 from functions.agent.workspace.path import RECEIVED, TEAM, fold_path
-from sigil.errors import Refused
+from sigil.errors import Refused, one_line
 from sigil.storage.kv import keys
 
 
@@ -25,14 +25,25 @@ from sigil.storage.kv import keys
 class FileScopes:
     """The scope of the files that are used, that of the chat, which has what people sent, and that
     of the team. Where the team's are not used, `team` is as `own`.
+
+    Only what is below the `prefix`, such as `drafts/`, is there for an agent that has one.
     """
 
     own: str
     chat: str
     team: str
+    prefix: str = ""
 
     def choose(self, path: str) -> str:
-        """Return the scope in which a path is looked for."""
+        """Return the scope in which a path is looked for; `Refused` EPERM for one that is not
+        below the prefix.
+        """
+        if not is_below(path, self.prefix):
+            raise Refused(
+                "EPERM",
+                f"{one_line(path, 80)} is not below {self.prefix}, the files that you may use",
+                suggestion=f"name a file such as {self.prefix}notes.md",
+            )
         top = fold_path(path).partition("/")[0]
         if top == RECEIVED:
             return self.chat
@@ -46,7 +57,7 @@ def scan_scopes(
     heads: list[FileHead] = []
     for scope in dict.fromkeys((scopes.own, scopes.chat, scopes.team)):
         for head in open_workspace(scope).scan(prefix):
-            if scopes.choose(head.path) == scope:
+            if is_below(head.path, scopes.prefix) and scopes.choose(head.path) == scope:
                 heads.append(head)
     return sorted(heads, key=lambda head: head.path)
 
@@ -60,6 +71,13 @@ def find_scopes_of_agent(agent: str) -> FileScopes:
 def find_scopes_of_chat(chat: str) -> FileScopes:
     """Return the scopes of the files of a chat (an S of the keys)."""
     return FileScopes(chat, chat, chat)
+
+
+def is_below(path: str, prefix: str) -> bool:
+    """Return whether a path is below a folder, such as `drafts/`, however both are spelled; all are
+    below an empty one.
+    """
+    return not prefix or fold_path(path).startswith(fold_path(prefix))
 
 
 def find_scopes(agent: str, chat: str, *, is_owner: bool) -> FileScopes:

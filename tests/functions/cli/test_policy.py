@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from functions.agent.policy.act import UNASKED
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -50,18 +49,6 @@ def test_a_policy_is_set_shown_compared_and_rolled_back(run: Run, tmp_path: Path
     assert run("diff", "0", "2")[1] == "version 0 and version 2 are the same\n"
     assert "deny guest" in run("show", "--version", "1")[1]
     assert [row["version"] for row in json.loads(run("history", "--json")[1])] == [2, 1]
-
-
-def test_rules_on_acts_that_nothing_asks_about_are_named_once(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "policy.toml"
-    rules = [*map("deny guest {} x".format, sorted(UNASKED)), "allow owner self *"]
-    file.write_text(f"format = 1\nrules = {json.dumps(rules)}\n")
-    warning = "rules on subagent have no effect in this version"
-    for command in (["set", str(file)], ["show"]):
-        assert run(*command)[1].count(warning) == 1
-    file.write_text(RULE)
-    for command in (["set", str(file)], ["show"]):
-        assert "no effect" not in run(*command)[1]
 
 
 def test_a_policy_with_a_mistake_changes_nothing(

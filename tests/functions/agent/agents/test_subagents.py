@@ -1,0 +1,363 @@
+"""Subagents: the model makes one for a task, and it ends with a report in the chat that asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from functions import worker
+from functions.agent.agents.record import AgentRecord, add_agent, read_agent
+from functions.agent.policy.document import NAME as POLICY
+from functions.events import Event, Sender
+from functions.time.clock import Clock
+from functions.wiring import AgentRuntime
+from sigil.protocol import Caller
+from sigil.storage.kv import keys
+from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel, call, offered, results, say
+from tests.functions.agent.agents.test_agents import list_reasons, list_texts, message
+from tests.functions.people import GUEST, platform
+
+FOUND = call(("sigil_query", {"query": "create a subagent for translations"}))
+ASKED: dict[str, Any] = {
+    "name": "legal",
+    "role": "reads contracts",
+    "task": "list the terms",
+    "bundle": ["write-file", "read-file"],
+    "max_steps": 4,
+    "max_tokens": 100_000,
+    "max_walltime": 600,
+    "fs_scope": "drafts/",
+}
+
+
+@pytest.fixture
+def home(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> AgentRuntime:
+    return runtime(llm_url=model.url, library="builtin", **platform(bot))
+
+
+def settle(home: AgentRuntime, *events: Event) -> None:
+    """Put the events and work until nothing waits."""
+    for each in events:
+        home.queue.put(each)
+    queues = [queue for queue in (home.control, home.queue, home.work) if queue]
+    busy = True
+    while busy:
+        busy = False
+        for queue in queues:
+            while delivery := queue.take(0.0):
+                busy = True
+                worker.process(delivery, replace(home, queue=queue))
+
+
+def create(**changed: Any) -> dict[str, Any]:
+    arguments = {name: value for name, value in {**ASKED, **changed}.items() if value is not None}
+    return call(("cap_create_subagent", arguments))
+
+
+def read_result(model: ScriptedModel, number: int) -> dict[str, Any]:
+    """Return the last result that the request of this number has of a call."""
+    return parse(results(model.bodies[number])[-1])
+
+
+def parse(result: str) -> dict[str, Any]:
+    """Return a result, without what stands below that of a call that failed."""
+    found: dict[str, Any] = orjson.loads(result.split("\n", 1)[0])
+    return found
+
+
+def test_a_subagent_does_its_task_with_its_bundle_and_its_report_arrives_by_itself(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    write = ("cap_write_file", {"path": "drafts/terms.md", "content": "Net 30."})
+    model.then(FOUND, create(), say("it is on its way"))
+    model.then(call(("sigil_query", {"query": "write a file"})), call(write))
+    model.then(say("The terms are in drafts/terms.md."))
+    settle(home, message("let a specialist read the contract"))
+    made = read_result(model, 2)["ok"]
+    assert (made["did"], made["state"]) == ("did:uncaged:main.legal", "working")
+    assert made["bundle"] == ["write-file", "read-file"]
+    briefed = str(model.bodies[3])
+    assert "You are legal, a subagent of main." in briefed
+    assert "list the terms" in briefed
+    assert set(offered(model.bodies[3])) <= {"sigil_query", "sigil_deploy"}
+    assert set(offered(model.bodies[4])) == {"sigil_query", "sigil_deploy", "cap_write_file"}
+    texts = list_texts(bot)
+    assert texts[0].startswith("it is on its way")
+    assert texts[-1] == "legal reports:\nThe terms are in drafts/terms.md."
+    # it is what its parent's files have, and the next turn of the chat knows of it
+    files = home.app.open_workspace("main")
+    assert files.read("drafts/terms.md").require_text() == "Net 30."
+    record = read_agent(home.stores.kv, "main", "legal")
+    assert (record.state, record.working, record.parent) == ("archived", False, "")
+    model.then(say("yes"))
+    settle(home, message("is it done?"))
+    assert "The terms are in drafts/terms.md." in str(model.bodies[-1])
+
+
+@pytest.mark.parametrize(
+    "missing", ["max_steps", "max_tokens", "max_walltime", "fs_scope", "bundle"]
+)
+def test_a_subagent_without_one_of_its_limits_is_not_made(
+    home: AgentRuntime, model: ScriptedModel, missing: str
+) -> None:
+    model.then(FOUND, create(**{missing: None}), say("no"))
+    settle(home, message("delegate it"))
+    assert missing in str(read_result(model, 2)["error"])
+    assert home.stores.kv.get(keys.agent_record("main", "legal")) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"bundle": ["nothing-such"]}, "ENOENT"),
+        ({"bundle": []}, "bundle"),
+        ({"fs_scope": "../x"}, "EINVAL"),
+        ({"fs_scope": "a/%2e%2e/b"}, "EINVAL"),
+        ({"fs_scope": "received/"}, "EINVAL"),
+        ({"fs_scope": "/"}, "EINVAL"),
+        ({"name": "main"}, "EINVAL"),
+        ({"name": "a.b"}, "EINVAL"),
+        ({"max_steps": 0}, "max_steps"),
+    ],
+)
+def test_what_can_be_no_subagent_is_refused(
+    home: AgentRuntime, model: ScriptedModel, changed: dict[str, Any], why: str
+) -> None:
+    model.then(FOUND, create(**changed), say("no"))
+    settle(home, message("delegate it"))
+    assert why in str(read_result(model, 2)["error"])
+    assert not home.stores.kv.scan(keys.agent_record("main", "").partition)
+
+
+def test_a_call_outside_of_the_bundle_is_neither_found_nor_run(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    model.then(FOUND, create(max_steps=9), say("made"))
+    model.then(
+        call(("sigil_query", {"query": "roll dice, random numbers"})),
+        call(("cap_calculate", {"expression": "6*7"})),
+        call(("cap_create_subagent", {**ASKED, "name": "deeper"})),
+        call(
+            ("sigil_deploy", {"name": "x", "description": "x", "execute": "return 1", "schema": {}})
+        ),
+        say("nothing worked"),
+        say("nothing worked"),
+    )
+    settle(home, message("delegate it"))
+    child = model.bodies[3:]
+    assert "random-values" not in str(results(child[1]))
+    for number in (2, 3, 4):
+        found = results(child[number])[-1]
+        assert '"error"' in found, found
+    assert all("cap_calculate" not in offered(body) for body in child)
+    assert home.stores.kv.get(keys.agent_record("main", "deeper")) is None
+    assert not home.stores.kv.scan(keys.capability("main", "").partition)
+
+
+def test_a_child_makes_no_child_and_guests_make_none(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    kv = home.stores.kv
+    add_agent(kv, "main", "alice", AgentRecord("agent", "enabled", 1.0, "terminal:local"))
+    settle(home, message("/agent alice"))
+    model.then(FOUND, create(), say("no"))
+    settle(home, message("delegate it"))
+    assert "makes and stops no other agents" in str(read_result(model, 2)["error"])
+    assert kv.get(keys.agent_record("main", "legal")) is None
+
+
+def test_guests_have_no_subagents_by_the_policy_that_ships(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, library="builtin", **{**platform(bot), "access": "open"})
+    model.then(FOUND, create(), say("no"))
+    settle(home, message("delegate it", GUEST))
+    error = read_result(model, 2)["error"]
+    assert (error["code"], "subagent legal" in error["message"]) == ("EPERM", True)
+
+
+STEPS = [
+    call(("cap_read_file", {"path": f"drafts/{n}.md"}), text=f"looking at {n}") for n in range(9)
+]
+
+
+def test_the_last_request_of_a_subagent_asks_for_its_report(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    model.then(FOUND, create(max_steps=3), say("made"))
+    model.then(call(("sigil_query", {"query": "read a file"})), STEPS[0], say("I read one of nine"))
+    settle(home, message("delegate it"))
+    assert len(model.bodies) == 6
+    assert offered(model.bodies[-1]) == []
+    assert list_texts(bot)[-1] == (
+        "legal is stuck: it reached max_steps (3). What it said last:\nI read one of nine"
+    )
+
+
+def test_a_task_goes_on_for_more_than_one_turn_and_its_limits_hold_for_all_of_them(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    model.then(FOUND, create(max_steps=9), say("made"))
+    writes = [("cap_write_file", {"path": f"drafts/{n}.md", "content": "x"}) for n in range(7)]
+    model.then(call(("sigil_query", {"query": "write a file"})))
+    model.then(*map(call, writes), say("seven of nine"))
+    settle(home, message("delegate it"))
+    assert len(model.bodies) == 12
+    assert offered(model.bodies[-1]) == []
+    said = [text for text in list_texts(bot) if "legal" in text]
+    assert said == ["legal is stuck: it reached max_steps (9). What it said last:\nseven of nine"]
+    assert read_agent(home.stores.kv, "main", "legal").state == "archived"
+
+
+def test_tokens_and_time_end_a_task_with_what_was_said_last(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    usage = {"usage": {"prompt_tokens": 900, "completion_tokens": 100}}
+    model.then(FOUND, create(max_tokens=1_500, max_steps=50), say("made"))
+    model.then(
+        {**call(("sigil_query", {"query": "read a file"})), **usage},
+        {**STEPS[1], **usage},
+    )
+    settle(home, message("delegate it"))
+    assert len(model.bodies) == 5
+    assert "max_tokens (1,500)" in list_texts(bot)[-1]
+    assert list_texts(bot)[-1].endswith("looking at 1")
+
+    late: list[float] = []
+
+    def wait(body: dict[str, Any]) -> dict[str, Any]:
+        late.append(700.0)
+        return STEPS[2]
+
+    clock = Clock(now=lambda: time.time() + sum(late))
+    aged = replace(home, app=replace(home.app, clock=clock))
+    model.then(FOUND, create(name="slow"), say("made"))
+    model.then(wait, say("x"))
+    settle(aged, message("delegate it again"))
+    assert "slow is stuck: it reached max_walltime (600)" in list_texts(bot)[-1]
+    assert list_reasons(home) == []
+
+
+def test_a_turn_makes_eight_subagents_and_a_name_is_taken_while_it_works(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    kv = home.stores.kv
+    many = [("cap_create_subagent", {**ASKED, "name": f"a{n}"}) for n in range(9)]
+    model.then(
+        FOUND, call(*many), call(("cap_create_subagent", {**ASKED, "name": "a1"})), say("ok")
+    )
+    home.queue.put(message("delegate all"))
+    delivery = home.queue.take(0.0)
+    assert delivery
+    worker.process(delivery, home)
+    told = [parse(each) for each in results(model.bodies[2])[-9:]]
+    assert sorted("ok" in each for each in told) == [False] + [True] * 8
+    refused = next(each["error"] for each in told if "error" in each)
+    assert "at most 8 agents" in refused["message"]
+    assert len(kv.scan(keys.agent_record("main", "").partition)) == 8
+
+
+def test_stopping_a_subagent_ends_it_inside_a_turn(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    kv = home.stores.kv
+
+    def stop(body: dict[str, Any]) -> dict[str, Any]:
+        settle_command(home, "/agents stop legal")
+        return STEPS[0]
+
+    model.then(FOUND, create(max_steps=9), say("made"), stop, say("never asked"))
+    settle(home, message("delegate it"))
+    assert len(model.bodies) == 4
+    assert read_agent(kv, "main", "legal").state == "archived"
+    assert list_texts(bot)[-1].startswith("legal reports:\n")
+
+
+def settle_command(home: AgentRuntime, text: str) -> None:
+    home.queue.put(message(text))
+    delivery = home.queue.take(0.0)
+    assert delivery
+    worker.process(delivery, home)
+
+
+def test_a_kept_subagent_takes_another_task_in_a_history_of_its_own(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    kv = home.stores.kv
+    model.then(FOUND, create(keep=True), say("made"), say("the first report"))
+    settle(home, message("delegate it"))
+    first = read_agent(kv, "main", "legal")
+    assert (first.state, first.working) == ("enabled", False)
+    model.then(create(keep=True, task="and now the rest"), say("made"), say("the second report"))
+    settle(home, message("again"))
+    again = read_agent(kv, "main", "legal")
+    assert again.generation > first.generation
+    assert "the first report" not in str(model.bodies[-1])
+    assert list_texts(bot)[-1] == "legal reports:\nthe second report"
+    model.then(call(("cap_list_agents", {})), say("one"))
+    settle(home, message("which agents are there?"))
+    (row,) = parse(results(model.bodies[-1])[-1])["ok"]["items"]
+    assert row == {"name": "legal", "kind": "subagent", "state": "idle", "role": "reads contracts"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "secret.md", "../secret.md", "drafts/../secret.md", "drafts/%2e%2e/secret.md", "/secret.md",
+        "drafts\\..\\secret.md", "drafts", "draftsX/a.md", "drafts/./../secret.md", "received/a.md",
+        "cafe\u0301/a.md", "drafts/\u2024\u2024/secret.md", "ｄｒａｆｔｓ/../secret.md",
+    ],
+)  # fmt: skip
+def test_a_subagent_reads_nothing_beside_its_files(
+    home: AgentRuntime, model: ScriptedModel, path: str
+) -> None:
+    from functions.agent.workspace.files import Writer
+
+    home.app.open_workspace("main").write("secret.md", b"hush", Writer("terminal:local", "", ""))
+    model.then(FOUND, create(max_steps=9), say("made"))
+    model.then(call(("sigil_query", {"query": "read a file"})))
+    model.then(call(("cap_read_file", {"path": path})), say("no"), say("no"))
+    settle(home, message("delegate it"))
+    assert '"error"' in results(model.bodies[5])[-1]
+    assert "hush" not in str(model.bodies[3:])
+
+
+def test_a_subagent_pays_nobody_whatever_the_policy_says(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    app = home.app
+    allowed = 'format = 1\nrules = ["allow everybody spend acme"]\n[spending]\npayment = 5\nday = 5\ntask = 5\n'
+    app.policy_versions.write("main", POLICY, allowed, by="terminal:local")
+    child = replace(app, name="main.legal", record=AgentRecord("subagent", "enabled", 1.0, "x"))
+    gate = child.make_gate(child.load_policies(), "owner", private=True)
+    assert (
+        app.make_gate(app.load_policies(), "owner", private=True).decide("spend", "acme").effect
+        == "allow"
+    )
+    decision = gate.decide("spend", "acme")
+    assert (decision.effect, decision.rule) == ("deny", "a subagent has no wallet")
+
+
+def test_a_caller_of_a_subagent_reaches_its_bundle_alone(home: AgentRuntime) -> None:
+    record = AgentRecord("subagent", "enabled", 1.0, "x", bundle=("library/read-file",))
+    child = replace(home.app, name="main.legal", record=record)
+    caller = child.make_caller("own:t-1")
+    assert caller == Caller(
+        "main", "own:t-1#main.legal", author="model", only=("library/read-file",)
+    )
+    found = home.app.registry.query("calculate a number", caller, limit=5).hits
+    assert [hit.offer.name for hit in found] in ([], ["read-file"])
+
+
+def test_nothing_outside_can_name_a_sender_of_a_subagent(home: AgentRuntime) -> None:
+    forged = replace(
+        message("do it"), agent="main.ghost", kind="task", session="own:t-1", sender=Sender("x:1")
+    )
+    settle(home, forged)
+    assert list_reasons(home) == ["there is no agent 'main.ghost' here"]
