@@ -639,6 +639,7 @@ def _close_settled(
     """Close the turn of an event of a team that takes no request to the model."""
     turn = turn.add_step(work.STEP, why=settled.why)
     document = opened.document
+    document = document.note(settled.entries, turn.event, app.clock.now())
     opened = opened.with_document(replace(document, posts=document.posts + settled.posts))
     return close_turn(opened, app, turn, "", in_history=False)
 
@@ -1385,7 +1386,9 @@ def close_turn(
     posts += note_run(app.kv, turn, document.safety.reason, said=bool(text), now=now)
     notice = _pay_hp(turn, app, texts, now, zone=app.find_zone(document))
     if event.is_own_work:
-        posts += end_leg(turn, app, document, text, now)
+        ended = end_leg(turn, app, document, text, now)
+        posts += ended.posts
+        document = document.note(ended.entries, event, now)
     elif text:
         reply = Outgoing(
             event.id,

@@ -12,11 +12,12 @@ from typing import Final
 
 from functions.agent.app import App
 from functions.agent.language import choose_texts_for
+from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post, report_home, stamp_posts
 from functions.agent.sanitize import clean_text
 from functions.agent.session.document import IDLE, NEXT_LEG, Document, Turn
-from functions.agent.team.board import Board, Claimer
+from functions.agent.team.board import Board, Changed, Claimer
 from functions.agent.team.briefing import describe_claim
 from functions.agent.team.leg import (
     GENERATION,
@@ -34,6 +35,7 @@ from functions.agent.team.member import TROUBLE_CHARACTERS, Member, Members
 from functions.agent.team.report import report_task, say_home
 from functions.agent.team.request import answer_request, find_request
 from functions.agent.team.task import Task
+from functions.agent.team.task_change import describe_change
 from functions.agent.team.waking import wake_members
 from functions.events import Event, Sender, order_of
 from sigil.errors import Refused, UsageError, one_line
@@ -52,10 +54,21 @@ STUCK: Final = "stuck"
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """An event that needs no request to the model: why, and what it sets off."""
+    """An event that needs no request to the model: why, what it sets off, and what the ledger has
+    of it.
+    """
 
     why: str
     posts: tuple[Event, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What the end of a leg sets off, and what the ledger has of it."""
+
+    posts: tuple[Event, ...] = ()
+    entries: tuple[Entry, ...] = ()
 
 
 def settle_order(event: Event, app: App, member: Member | None, turn: Turn) -> Settled | None:
@@ -109,7 +122,10 @@ def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Se
     if task is None or task.claim is None:
         return Settled("there is no work for it")
     _set_working(app, member, task.id)
-    return Settled(f"it has claimed task #{task.id}", (make_first_leg(task, member, app, event),))
+    open_before = replace(task, claim=None, status="pending", owner="")
+    entries = describe_change(Changed(open_before, task)) if not own else ()
+    leg = make_first_leg(task, member, app, event)
+    return Settled(f"it has claimed task #{task.id}", (leg,), entries)
 
 
 def make_first_leg(task: Task, member: Member, app: App, cause: Event) -> Event:
@@ -156,7 +172,7 @@ def begin_work(event: Event, app: App, member: Member | None) -> None:
             _set_working(app, member, task)
 
 
-def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> tuple[Event, ...]:
+def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> Ended:
     """Return what the end of a turn of the agent's own work sets off: the next leg, the report, and
     the look for other work. `text` is what it has to say, `now` when the turn ends: what else is
     said of its end comes behind it.
@@ -165,18 +181,18 @@ def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> 
     """
     event = turn.event
     if turn.count_steps(STEP) or is_look(event):
-        return ()
+        return Ended()
     if turn.ended == NEXT_LEG and not read_leg(event).is_last:
         post = make_next_leg(turn, document.messages)
-        return stamp_posts([post], event, LEG, now, turn.posted)
+        return Ended(stamp_posts([post], event, LEG, now, turn.posted))
     if not app.is_teammate:
         if turn.ended == NEXT_LEG and not text:
             text = choose_texts_for(event, document).own_reasons["loop"]
-        return report_home(event, text, now) if text else ()
+        return Ended(report_home(event, text, now) if text else ())
     return _end_work(turn, app, document, text, now)
 
 
-def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -> tuple[Event, ...]:
+def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -> Ended:
     event = turn.event
     name = app.short_name
     texts = choose_texts_for(event, document)
@@ -184,12 +200,15 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     number = read_leg(event).task
     home = str(event.data.get("home") or (app.record.home if app.record else ""))
     posts: list[Post] = []
-    if number:
-        posts += _end_task(turn, app, document, outcome, text)
-    elif outcome == "stuck":
+    entries: tuple[Entry, ...] = ()
+    changed = _end_task(turn, app, document, outcome, text) if number else None
+    if changed:
+        posts += report_task(changed.task, app.root, texts)
+        entries = describe_change(changed)
+    elif outcome == "stuck" and not number:
         why = texts.team_too_long
         posts += say_home(app.root, home, texts.team_stuck.format(name=name, why=why), name)
-    elif text:
+    elif text and not number:
         posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
     trouble = "" if outcome in ("done", "idle") else one_line(text or outcome, TROUBLE_CHARACTERS)
 
@@ -207,13 +226,13 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
         posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
     if generation and outcome in ("done", "idle", "stuck", "failed"):
         posts.append(make_look(app.name, generation=generation))
-    return stamp_posts(posts, event, "end", now, turn.posted)
+    return Ended(stamp_posts(posts, event, "end", now, turn.posted), entries)
 
 
-def _end_task(
-    turn: Turn, app: App, document: Document, outcome: str, text: str
-) -> tuple[Post, ...]:
-    """Bring a task to the end that its leg had, and return what its chat hears of it."""
+def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str) -> Changed | None:
+    """Bring a task to the end that its leg had, and return how it changed; None for one that was
+    ended by a call, or taken away.
+    """
     event = turn.event
     texts = choose_texts_for(event, document)
     board = Board(app.kv, app.root, app.clock.now)
@@ -224,24 +243,21 @@ def _end_task(
     claim = claim if isinstance(claim, int) else 0
     task = board.find(number)
     if task is None or task.claim is None or task.claim.number != claim or task.owner != name:
-        # it was ended by a call, or taken away from it
-        return ()
+        return None
     try:
         if outcome == "done":
             since = task.claim.at
             own = [message for message in document.messages if message.at >= since]
-            changed = board.complete(number, text, files=list_written_files(own), owner=name)
-        elif outcome == "stuck":
+            return board.complete(number, text, files=list_written_files(own), owner=name)
+        if outcome == "stuck":
             why = texts.team_too_long
-            changed = board.mark_stuck(number, why, report=text, claim=claim, owner=name)
-        else:
-            why = one_line(text, TROUBLE_CHARACTERS) or f"{name} went on without it"
-            # a stop and a halt are no fault of the task
-            failed = not (turn.count_steps("stop") or is_closed)
-            changed = board.release(number, why, claim=claim, failed=failed)
+            return board.mark_stuck(number, why, report=text, claim=claim, owner=name)
+        why = one_line(text, TROUBLE_CHARACTERS) or f"{name} went on without it"
+        # a stop and a halt are no fault of the task
+        failed = not (turn.count_steps("stop") or is_closed)
+        return board.release(number, why, claim=claim, failed=failed)
     except (UsageError, Refused):  # somebody else was faster
-        return ()
-    return report_task(changed.task, app.root, texts)
+        return None
 
 
 def _find_outcome(turn: Turn, document: Document) -> str:

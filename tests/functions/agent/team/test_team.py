@@ -12,6 +12,7 @@ import pytest
 
 from functions import worker
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.management.ledger import scan_entries
 from functions.agent.posts import Post
 from functions.agent.runs.event_chain import find_largest
 from functions.agent.safety.hp import load_account
@@ -597,6 +598,15 @@ def test_the_prompts_of_a_first_team_work_through_chat(crew: Crew, model: TeamMo
     said = crew.write("spawn alice and bob. Watch them auto-claim.")
     assert [text.partition(" ")[0] for text in said[1:]] == ["#1", "#2", "#3"]
     assert order == ["1", "2", "3"]
+    entries = [
+        (entry["facts"]["did"], entry["facts"]["task"])
+        for name in ("alice", "bob")
+        for entry in scan_entries(crew.runtime.app, f"main.{name}", 0.0)
+        if entry["what"] == "task"
+    ]
+    assert sorted(entries) == [
+        (did, number) for did in ("claimed", "completed") for number in (1, 2, 3)
+    ]
     board = crew.write("/tasks")[0]
     assert "[ ]" not in board
     assert "[>]" not in board
