@@ -125,12 +125,13 @@ class QueueWorkers:
                 tick: Callable[..., scheduler.Tick] = scheduler.wake
                 if time.monotonic() >= full:
                     full = time.monotonic() + scheduler.TICK_SECONDS
-                    tick = partial(scheduler.tick, zone=settings.timezone)
+                    tick = partial(
+                        scheduler.tick, zone=settings.timezone, team_idle=settings.team_idle
+                    )
                 ticked = tick(
                     runtime.stores,
                     runtime.queue,
                     settings.agent,
-                    team_idle=settings.team_idle,
                     late_most=settings.catch_up_seconds,
                 )
                 wait = min(max(ticked.due - time.time(), LOOK_SECONDS), wait)
