@@ -138,6 +138,9 @@ def _list_agents(call: CommandCall) -> str:
 COMMANDS: Final[Commands] = {
     "agent": Command(run_agent, arguments="[NAME | enable]", changes_agent=always, for_owners=True),
     "agents": Command(
-        run_agents, arguments=f"[{STOP} | enable | disable | archive NAME]", for_owners=True
+        run_agents,
+        arguments=f"[{STOP} | enable | disable | archive NAME]",
+        changes_agent=always,
+        for_owners=True,
     ),
 }

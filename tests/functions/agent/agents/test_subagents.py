@@ -361,3 +361,28 @@ def test_nothing_outside_can_name_a_sender_of_a_subagent(home: AgentRuntime) -> 
     )
     settle(home, forged)
     assert list_reasons(home) == ["there is no agent 'main.ghost' here"]
+
+
+def test_owners_alone_see_and_change_agents_in_a_chat(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, **{**platform(bot), "access": "open"})
+    kv = home.stores.kv
+    add_agent(kv, "main", "alice", AgentRecord("agent", "enabled", 1.0, "terminal:local"))
+    home.app.people.let_in("telegram:7", "member", "Ann", "terminal:local")
+    states = []
+    for step in ("", "disable", "enable", "stop", "enable", "archive", "enable"):
+        before = read_agent(kv, "main", "alice").state
+        for other in (7, GUEST):
+            settle(home, message(f"/agents {step} alice" if step else "/agents", other))
+            assert list_texts(bot, other)[-1] == "Only my owner can do that."
+            assert read_agent(kv, "main", "alice").state == before
+        settle(home, message(f"/agents {step} alice" if step else "/agents"))
+        states.append(read_agent(kv, "main", "alice").state)
+    assert states == [
+        "enabled", "disabled", "enabled", "disabled", "enabled", "archived", "archived",
+    ]  # fmt: skip
+    told = list_texts(bot)
+    assert told[0].startswith("alice (enabled)")
+    assert "archived" in told[-1]
+    assert model.bodies == []
