@@ -19,10 +19,12 @@ from functions.agent.access.links import Links
 from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
 from functions.agent.access.roles import Role, Rules
+from functions.agent.agents.bundle import shorten_names
 from functions.agent.agents.lifecycle import AGENTS_MOST, make_first_self
 from functions.agent.agents.record import AgentRecord
 from functions.agent.behaviours.behaviour import (
     PREFIX,
+    TEAM_SERVICES,
     Behaviour,
     is_behaviour_name,
     limit_trial,
@@ -68,7 +70,7 @@ from functions.time.clock import SYSTEM, Clock
 from functions.time.stamp import TEMPLATE, Stamp
 from sigil.builtin_tools import DEPLOY
 from sigil.errors import BackendError, UsageError, one_line
-from sigil.protocol import Caller, Registry
+from sigil.protocol import LIBRARY, Caller, Registry
 from sigil.storage.artifacts import Artifacts, MemoryArtifacts
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -201,9 +203,12 @@ class App:
     @property
     def bundle(self) -> tuple[str, ...]:
         """Return the capabilities that it reaches, as NAMESPACE/NAME; empty for all that the root's
-        chats reach.
+        chats reach. Those of a teammate come with the services of its team.
         """
-        return self.record.bundle if self.record else ()
+        found = self.record.bundle if self.record else ()
+        if found and self.is_teammate:
+            return (*found, *(f"{LIBRARY}/{name}" for name in TEAM_SERVICES))
+        return found
 
     @property
     def documents(self) -> Documents:
@@ -243,7 +248,7 @@ class App:
         actor = make_actor(role, private=private, own_work=own_work, below_root=below_root)
         bundle = None
         if self.bundle:
-            bundle = frozenset(name.rpartition("/")[2] for name in self.bundle)
+            bundle = frozenset(shorten_names(self.bundle))
         has_wallet = not (self.record and self.record.kind == "subagent")
         gate = Gate(policies, actor, self.load_policies)
         return replace(gate, bundle=bundle, has_wallet=has_wallet)

@@ -16,6 +16,7 @@ from functions.agent import approvals, compaction, gathering, pictures, tokens, 
 from functions.agent.access.roles import Role
 from functions.agent.agents import bindings
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
+from functions.agent.agents.bundle import shorten_names
 from functions.agent.agents.lifecycle import end_task
 from functions.agent.agents.record import AgentRecord, TaskLimits
 from functions.agent.app import App, TurnStep, Watch, ignore_step
@@ -695,7 +696,8 @@ def _brief(
     behaviour = app.find_behaviour(wanted) or parse_behaviour(usual, "")
     caller = app.make_caller(event.session)
     record = app.record
-    pins = (*behaviour.pins, *(record.bundle if record and app.is_teammate else ()))
+    own = shorten_names(record.bundle) if record and app.is_teammate else ()
+    pins = tuple(dict.fromkeys((*behaviour.pins, *own)))
     offers, left_out = find_pins(pins, app.registry, caller, room * PINS_SHARE)
     facts: dict[str, Json] = {"name": behaviour.name, "pins": len(offers)}
     hop = chain.count_hops(event)
@@ -1082,7 +1084,7 @@ def _make_round_context(
     calls = ToolCallContext(
         registry=app.registry,
         caller=caller,
-        may_deploy=app.rules.may_deploy(role),
+        may_deploy=app.rules.may_deploy(role) and gate.reaches_deploy,
         gate=gate,
         never_deploys=app.rules.never_deploys(role, private=event.private),
         pool=app.background_pool if event.is_own_work else app.pool,

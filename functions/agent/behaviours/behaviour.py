@@ -38,6 +38,16 @@ PINNED_IN_TEAMS: Final = (
     "read-file",
 )
 """What `on_task` pins that does not say what it pins."""
+TEAM_SERVICES: Final = (
+    *PINNED_IN_TEAMS,
+    "list-teammates",
+    "create-task",
+    "list-tasks",
+    "get-task",
+    "update-task",
+    "claim-task",
+)
+"""What a teammate reaches whatever its bundle has."""
 NOTE: Final = "note-work"
 PROPOSE: Final = "propose-change"
 READ_CURRENT: Final = "read-current"

@@ -194,6 +194,8 @@ def find_pins(
     offers: list[Offer] = []
     left_out = []
     for name in names:
+        if any(offer.name == name for offer in offers):
+            continue  # a bundle has brought it
         found = _find_offers(name, registry, caller)
         size = tokens.of_offers(found)
         if not found or size > room:

@@ -98,6 +98,11 @@ class Gate:
 
         return redact(patterns, text)
 
+    @property
+    def reaches_deploy(self) -> bool:
+        """Return whether the bundle, if there is one, lets the agent make capabilities."""
+        return self.bundle is None or DEPLOY in self.bundle
+
     def decide(self, kind: str, target: str = "") -> Decision:
         """Return what becomes of an act."""
         refused = self._find_refusal(kind, target)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from functions.agent.agents.bundle import resolve_bundle, shorten_names
 from functions.agent.agents.lifecycle import create_agent, read_work, scan_live, stop_agent
 from functions.agent.agents.record import (
-    BUNDLE_MOST,
     PROMPT_CHARACTERS,
     AgentRecord,
     TaskLimits,
@@ -23,10 +23,8 @@ from functions.agent.agents.record import (
 from functions.agent.posts import Post, ServiceAnswer
 from functions.agent.services.call_context import Arguments, CallContext, read_flag, read_text
 from functions.agent.workspace.path import parse_path, require_writable
-from sigil.builtin_tools import DEPLOY
 from sigil.errors import Refused, UsageError, one_line
-from sigil.protocol import Caller, Json
-from sigil.storage.kv import keys
+from sigil.protocol import Json
 
 CREATE, LIST, STOP = "create-subagent", "list-agents", "stop-agent"
 OWN_FILES: Final = "own"
@@ -76,7 +74,7 @@ def create_subagent(context: CallContext, arguments: Arguments) -> ServiceAnswer
         context.by,
         role=role,
         prompt=task,
-        bundle=_resolve_bundle(context, full, arguments.get("bundle")),
+        bundle=_read_bundle(context, full, arguments.get("bundle")),
         task=limits,
         files=files,
         home=context.home,
@@ -111,7 +109,7 @@ def create_subagent(context: CallContext, arguments: Arguments) -> ServiceAnswer
         "name": name,
         "did": make_did(app.root, name),
         "state": "working",
-        "bundle": [each.rpartition("/")[2] for each in made.bundle],
+        "bundle": list(shorten_names(made.bundle)),
         "note": "its report is said in this chat when it ends; go on without it",
     }
     return ServiceAnswer(answer, (post,))
@@ -184,31 +182,9 @@ def _read_scope(arguments: Arguments) -> str:
     return f"{require_writable(parse_path(scope.removesuffix('/')))}/"
 
 
-def _resolve_bundle(context: CallContext, full: str, names: Json) -> tuple[str, ...]:
-    """Return the capabilities that these names stand for, as NAMESPACE/NAME; those of a bundle are
-    its members.
-
-    They are chosen here once. `UsageError` for one that a subagent does not reach, and
-    `PolicyRefusal` for one that whoever asks may not call.
-    """
+def _read_bundle(context: CallContext, full: str, names: Json) -> tuple[str, ...]:
     if not isinstance(names, list) or not names:
         raise UsageError("EINVAL", "bundle has the names of the capabilities that it may call")
-    app = context.app
-    caller = Caller(app.root, keys.join_session("own:main", full), author="model")
-    found: dict[str, None] = {}
-    for name in names:
-        if not isinstance(name, str):
-            raise UsageError("EINVAL", "bundle is a list of names")
-        if name == DEPLOY:
-            context.gate.require("deploy", "*")
-            found[name] = None
-            continue
-        row = app.registry.inspect(name, caller)
-        members = row.get("members")
-        listed = members if isinstance(members, list) and members else [str(row["capability"])]
-        for member in listed:
-            context.gate.require("call", str(member))
-            found[f"{row['namespace']}/{member}"] = None
-    if len(found) > BUNDLE_MOST:
-        raise UsageError("ETOOBIG", f"a bundle has at most {BUNDLE_MOST} capabilities")
-    return tuple(found)
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError("EINVAL", "bundle is a list of names")
+    return resolve_bundle(context.app.registry, full, map(str, names), context.gate.require)

@@ -78,7 +78,7 @@ def spawn_teammate(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         recall=read_flag(arguments, "recall"),
     )
     context.posts.take(1, to=join_name(app.root, order.name))
-    post = spawn(app, order)
+    post = spawn(app, order, context.gate.require)
     return ServiceAnswer(f"Spawned '{order.name}' (role: {order.role})", (post,))
 
 

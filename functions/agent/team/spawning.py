@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
 
+from functions.agent.agents.bundle import resolve_bundle
 from functions.agent.agents.lifecycle import require_room
 from functions.agent.agents.record import (
+    BUNDLE_MOST,
     PROMPT_CHARACTERS,
     RECORD,
     AgentRecord,
@@ -25,13 +27,11 @@ from sigil.storage.kv import keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import dumps
 
-BUNDLE_MOST: Final = 16
-
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """A teammate that somebody wants: its name, role and prompt, the gist of the chat, and the
-    capabilities that it begins with.
+    capabilities that it reaches beside the services of a team, all where there are none.
 
     `model` is another one of the same endpoint, empty for that of the settings. `home` is the chat
     that hears of its work, `by` the person on whose behalf it works, and `call` what spawns it, the
@@ -51,9 +51,10 @@ class Order:
     recall: bool = False
 
 
-def spawn(app: App, order: Order) -> Post:
+def spawn(app: App, order: Order, require: Callable[[str, str], None] | None = None) -> Post:
     """Start a teammate of the app's root, and return the post that sets it to work.
 
+    `require` raises for an act (its kind and target) that whoever orders it may not do.
     `ToolError` EBUSY for one that is at work, `UsageError` for a name that none can have or that
     belongs to another kind of agent. The same call again finds what it has written.
     """
@@ -62,6 +63,8 @@ def spawn(app: App, order: Order) -> Post:
     _require_order(root, order)
     now = app.clock.now()
     require_room(app.kv, root, name, app.agents_most)
+    bundle = resolve_bundle(app.registry, join_name(root, name), order.bundle, require)
+    order = replace(order, bundle=bundle)
 
     def take(member: Member | None) -> tuple[Member | None, Member]:
         if member and member.call == order.call:

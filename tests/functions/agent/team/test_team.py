@@ -610,3 +610,31 @@ def test_the_prompts_of_a_first_team_work_through_chat(crew: Crew, model: TeamMo
     board = crew.write("/tasks")[0]
     assert "[ ]" not in board
     assert "[>]" not in board
+
+
+def test_a_teammate_with_a_bundle_has_the_services_of_its_team_and_no_other_capability(
+    crew: Crew, model: TeamModel
+) -> None:
+    spawned(crew, "bob")
+    (number,) = crew.add("encode hello")
+    steps = iter(
+        (
+            call(("cap_claim_task", {"task_id": number})),
+            call(("cap_encode", {"text": "hello", "format": "base64"})),
+            call(("sigil_query", {"query": "calculate an expression"})),
+            call(("cap_calculate", {"expression": "6*7"})),
+            call(("cap_create_task", {"subject": "check it", "role": "nobody"})),
+            say("aGVsbG8="),
+        )
+    )
+    model.plans["alice"] = lambda body: next(steps, None) or say("[SILENT]")
+    order = {"name": "alice", "role": "coder", "prompt": "Take tasks.", "bundle": ["encode"]}
+    model.then(call(("cap_spawn_teammate", order)), say("They work."))
+    crew.write("spawn alice")
+    alice, bob = model.of("alice"), model.of("bob")
+    assert set(offered(alice[0])) == {*offered(bob[0]), "cap_encode"}
+    told = results(alice[5])
+    assert ["error" in each for each in told] == [False, False, False, True, False]
+    assert "calculate" not in told[2]
+    assert "aGVsbG8=" in told[1]
+    assert crew.write("/tasks")[0].count("[x]") == 1
