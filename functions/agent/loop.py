@@ -660,6 +660,8 @@ def _record_results(
         more: dict[str, Json] = {"loads": loads} if loads else {}
         if fact.failed:
             more["fingerprint"] = fact.fingerprint
+        if result.stopped:
+            more["stopped"] = True
         if result.proposal:
             more["proposal"] = result.proposal
         sent: list[Json] = [[post.kind, name_receiver(post)] for post in result.posts]

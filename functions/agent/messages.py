@@ -247,7 +247,8 @@ class CallResult:
     are what it made happen, and `place` names it within its turn, `SEQ:POSITION`. `entries` are for
     the ledger, beside that of the call. `ending` says that the turn ends with it. `proposal` is the
     id of the one that it waits for. `skill` is the one whose text it has, as NAME@VERSION. `note`
-    is for the turn's run. `taken` are the mails that the content has, by their items.
+    is for the turn's run. `taken` are the mails that the content has, by their items. `stopped`
+    says that it still ran when its turn was told to stop, which then waited no longer.
     """
 
     call: ToolCall
@@ -268,6 +269,7 @@ class CallResult:
     skill: str = ""
     note: str = ""
     taken: tuple[str, ...] = ()
+    stopped: bool = False
 
 
 def user_message(

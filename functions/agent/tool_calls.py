@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -69,6 +70,8 @@ LOADS_SHARE = 0.5
 """The part of it that all paged-in capabilities may take; the rest is for the results."""
 GRACE_SECONDS = 0.5
 """A call gets so much more than its time, to report itself that it timed out."""
+LOOK_SECONDS = 1.0
+"""A turn that waits for its calls checks so often whether it should stop."""
 
 
 Serve = Callable[[Offer, str, dict[str, Json]], ServiceAnswer]
@@ -147,7 +150,8 @@ def answer_calls(
     `offers` are those in scope when the round began; `room` are the characters that all results and
     paged-in tools share.
     """
-    over = time.monotonic() + context.retry.seconds + GRACE_SECONDS
+    began = time.monotonic()
+    over = began + context.retry.seconds + GRACE_SECONDS
     futures: list[Future[CallResult]] = []
     last: dict[str, Future[CallResult]] = {}
     for position, call in enumerate(calls):
@@ -157,10 +161,13 @@ def answer_calls(
         futures.append(future)
         if call.name in IN_ORDER:
             last[call.name] = future
-    results = [
-        _wait_for_result(future, call, context.retry.seconds, over)
-        for future, call in zip(futures, calls, strict=True)
-    ]
+    is_stopped = _wait_for_calls(context, futures, over)
+    results: list[CallResult] = []
+    for future, call in zip(futures, calls, strict=True):
+        if is_stopped:
+            results.append(_take_stopped(future, call, began))
+        else:
+            results.append(_take_result(future, call, context.retry.seconds))
     results, taken = page_in(keep_first_ending(results), offers, room)
     failures = [result for result in results if result.error]
     room -= taken + sum(len(result.content) + PAIN_CHARACTERS for result in failures)
@@ -296,18 +303,30 @@ def cut_result(result: CallResult, share: int) -> CallResult:
     return replace(result, content=content, cut=cut)
 
 
-def _wait_for_result(
-    future: Future[CallResult], call: ToolCall, seconds: float, over: float
-) -> CallResult:
-    """Return the result of a call, or that it timed out: it had `seconds`, until `over`.
+def _wait_for_calls(
+    context: ToolCallContext, futures: Sequence[Future[CallResult]], over: float
+) -> bool:
+    """Wait until all calls have ended, or it is `over`; return whether the turn was told to stop
+    before that.
+    """
+    while True:
+        left = over - time.monotonic()
+        running = wait(futures, max(min(left, LOOK_SECONDS), 0.0)).not_done
+        if not running or left <= LOOK_SECONDS:
+            return False
+        # a store that does not answer now stops nothing: it is asked again in a second
+        with suppress(BackendError):
+            if context.stopped():
+                return True
+
+
+def _take_result(future: Future[CallResult], call: ToolCall, seconds: float) -> CallResult:
+    """Return the result of a call, or that it timed out after `seconds`.
 
     A call that takes longer is left alone, for no thread can be ended from outside.
     """
-    try:
-        return future.result(max(over - time.monotonic(), 0.0))
-    except TimeoutError:
-        if future.done():  # the call's own
-            return future.result()
+    if future.done():
+        return future.result()
     late = f"timed out after {seconds * 1000:.0f} ms"
     if future.cancel():
         never_began = BackendError("EBUSY", f"{late}: it never began", suggestion="try again later")
@@ -318,6 +337,25 @@ def _wait_for_result(
         suggestion="give it less to do",
     )
     return fail_call(call, timed_out)
+
+
+def _take_stopped(future: Future[CallResult], call: ToolCall, began: float) -> CallResult:
+    """Return the result of a call of a turn that was told to stop, or that the call was cut off.
+
+    Such a call may still end by itself. Nobody takes its result then: the history has an answer.
+    """
+    if future.cancel():
+        return _refuse_stopped(call)
+    if future.done():
+        return future.result()
+    ms = (time.monotonic() - began) * 1000
+    return replace(interrupt_call(call), ms=ms, stopped=True)
+
+
+def _refuse_stopped(call: ToolCall) -> CallResult:
+    """Return the result of a call that never began, because the turn was told to stop."""
+    stopped = ToolError("ESTOPPED", "the turn was stopped before this call began")
+    return replace(fail_call(call, stopped), ran=False)
 
 
 def answer_call(
@@ -333,10 +371,10 @@ def answer_call(
                 f"at most {MOST} calls a step are run",
                 suggestion="call it again in the next step",
             )
-        elif context.stopped():
-            refusal = ToolError("ESTOPPED", "the turn was stopped before this call began")
         if refusal:
             result = replace(fail_call(call, refusal), ran=False)
+        elif context.stopped():
+            result = _refuse_stopped(call)
         elif is_safe_to_repeat(call, offers):
             attempt = partial(_run_call, context, call, offers)
             result = context.retry.run(attempt, context.stopped)
@@ -363,7 +401,9 @@ def fail_call(call: ToolCall, problem: SigilError) -> CallResult:
 
 
 def interrupt_call(call: ToolCall) -> CallResult:
-    """Return the result of a call that a crash cut off and that is not safe to run again."""
+    """Return the result of a call that a stop cut off, or a crash where it is not safe to run
+    again.
+    """
     interrupted = ToolError(
         "EINTERRUPTED",
         "the call was interrupted; whether it took effect is unknown",

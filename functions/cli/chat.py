@@ -235,7 +235,7 @@ class _Conversation:
                     is_started = True
                     turn.start()
                 if is_stopped and not turn.over.wait(PROMPT_SECONDS):
-                    self._screen.hint("stopping after what runs now; Ctrl-C again leaves at once")
+                    self._screen.hint("stopping; Ctrl-C again leaves at once")
                 while not turn.over.wait(self._worker.lease_seconds / RENEWALS):
                     turn.renew()
             except KeyboardInterrupt:

@@ -130,7 +130,7 @@ class WakeupRuns:
                 if is_stopped:
                     raise
                 is_stopped = True
-                self._screen.hint("stopping after what runs now; Ctrl-C again leaves at once")
+                self._screen.hint("stopping; Ctrl-C again leaves at once")
                 self._end()
         if self._problem:
             raise self._problem

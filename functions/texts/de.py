@@ -841,7 +841,7 @@ class German(Texts):
         "EUNAVAILABLE": "der Speicher, das Verzeichnis oder die Sandbox ist gerade nicht da",
         "EDAMAGED": "was gespeichert ist, lässt sich nicht lesen",
         "EINTERNAL": "die Laufzeit selbst machte einen Fehler",
-        "EINTERRUPTED": "ein Absturz unterbrach es, und ob es wirkte, ist unbekannt",
+        "EINTERRUPTED": "ein Absturz oder Stopp unterbrach es, und ob es wirkte, ist unbekannt",
         "EHOSTMEM": "der Rechner selbst hat keinen Speicher mehr",
         "EBREACH": "der Sandbox-Prozess tat etwas, was keine Fähigkeit können darf",
         "ESTOPPED": "es wurde abgebrochen, bevor es begann",

@@ -698,7 +698,7 @@ class Chinese(Texts):
         "EUNAVAILABLE": "存储、注册表或沙箱暂时不可用",
         "EDAMAGED": "保存的内容读不出来",
         "EINTERNAL": "运行环境自己出错了",
-        "EINTERRUPTED": "被一次崩溃打断，不知道有没有生效",
+        "EINTERRUPTED": "被崩溃或叫停打断，不知道有没有生效",
         "EHOSTMEM": "机器本身的内存用完了",
         "EBREACH": "沙箱进程做了任何能力都不该做到的事",
         "ESTOPPED": "还没开始就被叫停了",

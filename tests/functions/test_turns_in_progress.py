@@ -27,16 +27,21 @@ from functions.cli.app import cli
 from functions.cli.trace import show_runs
 from functions.queues.queued_sessions import QueuedSession, list_queued_sessions
 from functions.queues.store_queue import StoreQueue
+from functions.texts.en import TEXTS
 from functions.turns_in_progress import open_turns, split_request
 from functions.wiring import AgentRuntime
+from sigil.protocol import Json
+from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
-from tests.fakes.model import ScriptedModel, call, say
+from tests.fakes.mcp import FakeMcp
+from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer
 from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.model_steps import find
 from tests.functions.people import OWNER, Live
 from tests.machine import within
+from tests.sigil.tool_importer import ToolImporter
 
 Lives = Callable[..., AbstractContextManager[Live]]
 SEARCH = ("sigil_query", {"query": "a wish"})
@@ -123,13 +128,18 @@ def test_one_request_is_given_up_and_the_model_is_asked_again(
         assert [entry["facts"].get("unknown") for entry in entries] == [True, None]
 
 
-def test_a_stop_during_a_call_ends_the_turn_at_its_end(
+def test_a_stop_cuts_off_the_call_that_runs(
     live: Lives, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
     model.then(find("spin"), call(("cap_spin", {})))
-    with live(call_seconds=3) as agent:
-        spec = {"name": "spin", "description": "The ability to spin.", "execute": "for (;;);"}
+    with live() as agent:
+        spec = {
+            "name": "spin",
+            "description": "The ability to spin.",
+            "execute": "for (;;);",
+            "limits": {"timeout_ms": 30_000},
+        }
         assert agent.server.post("/_api/deploy", json=spec).status_code == 201
         agent.write("hello")
         model.wait_for(2)
@@ -149,10 +159,45 @@ def test_a_stop_during_a_call_ends_the_turn_at_its_end(
         row = ended(agent, json.loads(told.output)["stopping"])
         assert (row["outcome"], row["why"]) == ("stopped", "told")
         assert row["steps"][-1]["by"] == "terminal:local"
-        assert states(row)[-1] == ("call", "timed-out")
+        assert states(row)[-1] == ("call", "cancelled")
         entries = agent.server.client.get("/ledger").json()["items"]
-        assert entries[-1]["facts"]["error"] == "ETIMEDOUT"
+        assert entries[-1]["facts"]["error"] == "EINTERRUPTED"
         assert len(model.chats) == 2
+
+
+def test_a_halt_cuts_off_the_tool_of_a_server_and_its_late_answer_is_not_used(
+    live: Lives, model: ScriptedModel
+) -> None:
+    halted = threading.Event()
+
+    def greet(given: dict[str, Any]) -> str:
+        assert halted.wait(within(20)), "the turn waited for the call"
+        return "the late answer"
+
+    with FakeMcp() as fake, live(loopback=True) as agent:
+        registry = agent.server.runtime.app.registry
+        assert isinstance(registry, LocalRegistry)
+        server: dict[str, Json] = {"name": "billing", "url": fake.address}
+        ToolImporter(registry).import_tools(server, timeout=30_000)
+        fake.does["greet"] = greet
+        model.then(find("billing-greet"), call(("cap_billing_greet", {"name": "Ada"})))
+        agent.write("greet Ada")
+        with fake.changed:
+            assert fake.changed.wait_for(lambda: "tools/call" in fake.methods, within(20))
+
+        agent.write("/halt here")
+
+        agent.replies(OWNER, 2)
+        halted.set()
+        (run,) = agent.server.client.get("/runs").json()["items"]
+        assert states(ended(agent, run["id"]))[-1] == ("call", "cancelled")
+        assert agent.ask("/unlock") == TEXTS.unlocked
+        model.then(say("it was cut off"))
+        assert agent.ask("what did it say?") == "it was cut off"
+    answer = json.loads(results(model.bodies[-1])[-1].splitlines()[0])
+    assert answer["error"]["code"] == "EINTERRUPTED"
+    assert "the late answer" not in str(model.bodies)
+    assert fake.methods.count("tools/call") == 1
 
 
 def test_what_takes_too_long_ends_with_a_state_that_says_which(

@@ -40,7 +40,7 @@ def is_failed(run: Run) -> bool:
     if run.outcome in ENDED_BADLY and run.why != TOLD:
         return True
     # some of its steps may be left out
-    return run.failed > sum(step.get("error") in NO_FAILURE for step in run.steps)
+    return run.failed > sum(map(_is_no_failure, run.steps))
 
 
 def summarize(runs: Sequence[Run]) -> dict[str, Json]:
@@ -84,7 +84,12 @@ def _describe(run: Run) -> dict[str, Json]:
 
 def _list_failed_calls(run: Run) -> list[Step]:
     steps = [step for step in run.steps if step["kind"] == "call" and step.get("error")]
-    return [step for step in steps if step["error"] not in NO_FAILURE]
+    return [step for step in steps if not _is_no_failure(step)]
+
+
+def _is_no_failure(step: Step) -> bool:
+    """Return whether a step has an error that is no failure of the call's."""
+    return step.get("error") in NO_FAILURE or bool(step.get("stopped"))
 
 
 def _format_time(seconds: float) -> str:

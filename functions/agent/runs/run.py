@@ -178,6 +178,8 @@ def find_state(step: Step) -> str:
             return "timed-out" if step.get("failure") == "late" else "failed"
         return {"stopped": "cancelled", LOST: "failed"}.get(str(finish), "done")
     if step["kind"] == "call":
+        if step.get("stopped"):
+            return "cancelled"
         error = str(step.get("error", ""))
         ended = {"": "done", "ETIMEDOUT": "timed-out", "ESTOPPED": "cancelled"}
         return ended.get(error, "failed")

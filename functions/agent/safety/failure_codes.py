@@ -71,7 +71,9 @@ CODES: Final = {
     "EDAMAGED": Code("Damaged", "what was kept cannot be read"),
     "EINTERNAL": Code("Internal Error", "the runtime itself failed"),
     "EINTERRUPTED": Code(
-        "Interrupted", "a crash cut it off; whether it took effect is unknown", counts=False
+        "Interrupted",
+        "a crash or a stop cut it off; whether it took effect is unknown",
+        counts=False,
     ),
     "EHOSTMEM": Code("Host Out Of Memory", "the machine itself has no memory left", kind="fatal"),
     "EBREACH": Code(

@@ -43,7 +43,7 @@ def write_mark(kv: KV, session: str, mark: StopMark) -> None:
     """Tell the turn in progress of a session (S of the keys).
 
     It sees the mark before its next request or call, and within two seconds while it asks the
-    model.
+    model or waits for calls.
     """
     fields: dict[str, object] = {"by": mark.by} if mark.by else {}
     if mark.request:
