@@ -60,6 +60,7 @@ from functions.agent.session.document import (
 )
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import describe_request, explain_error, fill_usage
+from functions.agent.team.leg import make_reminder
 from functions.agent.tool_calls import (
     ToolCallContext,
     answer_calls,
@@ -205,6 +206,8 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
             opened = _note_limit(opened, limits.STEPS, limits.STUCK)
             is_over = True
         last = is_over or is_full
+        if not last:
+            opened = _remind_of_board(opened, context)
         offers = context.list_offers(opened.document) if not last else ()
         final = make_final_request(full=not is_over) if last else None
         reply, opened = _ask_model(opened, context, offers, final)
@@ -384,6 +387,16 @@ def _take_mail(opened: SessionHandle, context: RoundContext) -> SessionHandle:
     if opened.document.reads_mail and not mails:
         opened = opened.with_document(replace(opened.document, reads_mail=False))
     return opened
+
+
+def _remind_of_board(opened: SessionHandle, context: RoundContext) -> SessionHandle:
+    """Return the session with a reminder of the board where one is due; it is saved with what the
+    model answers.
+    """
+    document = opened.document
+    now = context.app.clock.now()
+    reminder = make_reminder(_turn_of(opened), document.messages, now)
+    return opened.with_document(document.add(reminder)) if reminder else opened
 
 
 def _request_verification(

@@ -364,12 +364,13 @@ class Board:
     # changing
 
     def release(
-        self, number: int, why: str = "", *, claim: int = 0, failed: bool = False
+        self, number: int, why: str = "", *, claim: int = 0, failed: bool = False, key: str = ""
     ) -> Changed:
         """Put a task that somebody works on back, so that anybody may take it.
 
         With the number of a `claim` only what that one holds is put back. Where it `failed` that
-        is one more attempt, and after the third one the task is stuck.
+        is one more attempt, and after the third one the task is stuck. `key` is the event that
+        ends the work.
         """
 
         def change(task: Task) -> Task:
@@ -378,9 +379,9 @@ class Board:
             attempts = task.attempts + failed
             if attempts >= ATTEMPTS_MOST:
                 stuck = replace(task, attempts=attempts, status="stuck", why=_cut_reason(why))
-                return self._end_run(stuck, "stuck", why)
+                return self._end_run(stuck, "stuck", why, key=key)
             back = replace(task, attempts=attempts, status="pending", owner="")
-            return self._end_run(back, "failed" if failed else "released", why)
+            return self._end_run(back, "failed" if failed else "released", why, key=key)
 
         return self._change(number, change)
 
@@ -391,12 +392,13 @@ class Board:
         *,
         files: Sequence[str] = (),
         owner: str = "",
+        key: str = "",
         revision: int | None = None,
     ) -> Changed:
         """Write down that a task is done; again changes nothing.
 
         With an `owner` only that one's task is completed: `Refused` EPERM for another one's.
-        `UsageError` EINVAL for one that was dropped.
+        `UsageError` EINVAL for one that was dropped. `key` is as for `release`.
         """
 
         def change(task: Task) -> Task:
@@ -413,7 +415,7 @@ class Board:
                 why="",
                 ended=self._now(),
             )
-            return self._end_run(done, "completed")
+            return self._end_run(done, "completed", key=key)
 
         return self._change(number, change, revision)
 
@@ -434,11 +436,18 @@ class Board:
         return self._change(number, change, revision)
 
     def mark_stuck(
-        self, number: int, why: str, *, report: str = "", claim: int = 0, owner: str = ""
+        self,
+        number: int,
+        why: str,
+        *,
+        report: str = "",
+        claim: int = 0,
+        owner: str = "",
+        key: str = "",
     ) -> Changed:
         """Write down that nobody gets on with a task until a person or the lead reopens it.
 
-        `claim` and `owner` are as for `release` and `complete`.
+        `claim`, `owner` and `key` are as for `release` and `complete`.
         """
 
         def change(task: Task) -> Task:
@@ -451,7 +460,7 @@ class Board:
             _require_owner(task, owner)
             told = clean_text(report)[:REPORT_CHARACTERS] or task.report
             stuck = replace(task, status="stuck", why=_cut_reason(why), report=told)
-            return self._end_run(stuck, "stuck", why)
+            return self._end_run(stuck, "stuck", why, key=key)
 
         return self._change(number, change)
 
@@ -587,7 +596,14 @@ class Board:
         """Move away what has ended and is still on the board after a crash, and count it."""
         return self._move_ended(self._scan())
 
-    def _end_run(self, task: Task, outcome: str, why: str = "", before: Task | None = None) -> Task:
+    def _end_run(
+        self,
+        task: Task,
+        outcome: str,
+        why: str = "",
+        before: Task | None = None,
+        key: str = "",
+    ) -> Task:
         """Return a task on which nobody works any more, with how the last one's work ended.
 
         `before` has whoever worked on it, where the task names another owner already.
@@ -601,6 +617,7 @@ class Board:
             ended=self._now(),
             outcome=outcome,
             why=_cut_reason(why),
+            key=key,
         )
         return replace(task, claim=None, runs=(*task.runs, run)[-RUNS_MOST:])
 

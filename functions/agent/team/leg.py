@@ -16,7 +16,7 @@ from typing import Final
 import orjson
 
 from functions.agent.behaviours.chain import read_count
-from functions.agent.messages import Message, ToolCall
+from functions.agent.messages import RUNTIME_ORIGIN, Message, ToolCall
 from functions.agent.posts import LOOK, Post
 from functions.agent.sanitize import clean_text
 from functions.agent.session.document import Turn
@@ -33,6 +33,8 @@ TASK: Final = "board_task"
 """The field with the number of the task of the board."""
 GENERATION: Final = "generation"
 """The field with which one of a name an event is for."""
+UNREPORTED: Final = "unreported"
+"""The field with how many rounds went by since the board heard of the task."""
 PROGRESS: Final = "progress"
 """The field with what was done so far, a line for each leg."""
 SHUTDOWN: Final = "shutdown"
@@ -43,6 +45,17 @@ SAID_CHARACTERS: Final = 300
 PATH_CHARACTERS: Final = 200
 WRITING: Final = (tool_of("write-file"), tool_of("edit-file"))
 """The tools that write files."""
+REPORTING: Final = frozenset(
+    tool_of(name) for name in ("create-task", "update-task", "claim-task", "idle")
+)
+"""The tools by which the board hears how the work is."""
+UNREPORTED_MOST: Final = 10
+"""After so many rounds that the board heard nothing of, the next request has a reminder."""
+REMINDER: Final = "The board has not heard of task "
+REMINDER_REST: Final = (
+    f"#{{task}} for {UNREPORTED_MOST} rounds. Go on with it. Where its state or its plan has"
+    f" changed, say so with {tool_of('update-task')}."
+)
 FAILED: Final = '{"error"'
 """The result of a call that failed begins like this."""
 
@@ -92,8 +105,39 @@ def make_next_leg(turn: Turn, messages: tuple[Message, ...]) -> Post:
     leg = read_leg(event)
     line = f"leg {leg.number}: {describe_progress(turn, messages)}"
     progress = f"{leg.progress}\n{line}".strip()[-PROGRESS_CHARACTERS:]
-    data: Mapping[str, Json] = {**event.data, LEG: leg.number + 1, PROGRESS: progress}
+    data: Mapping[str, Json] = {
+        **event.data,
+        LEG: leg.number + 1,
+        PROGRESS: progress,
+        UNREPORTED: count_unreported(turn, messages),
+    }
     return Post("task", event.agent, event.session, event.text, turn.task, data)
+
+
+def count_unreported(turn: Turn, messages: Sequence[Message]) -> int:
+    """Return how many rounds of a piece of work, over its legs, went by without a call that says
+    on the board how it is, or since the last reminder of that.
+    """
+    count = read_count(turn.event, UNREPORTED)
+    for message in messages:
+        if message.seq < turn.first:
+            continue
+        if message.calls:
+            reports = any(call.name in REPORTING for call in message.calls)
+            count = 0 if reports else count + 1
+        elif message.origin == RUNTIME_ORIGIN and message.content.startswith(REMINDER):
+            count = 0
+    return count
+
+
+def make_reminder(turn: Turn, messages: Sequence[Message], at: float) -> Message | None:
+    """Return what reminds whoever works on a task to say on the board how it is; None while that is
+    not due.
+    """
+    task = read_leg(turn.event).task
+    if not task or count_unreported(turn, messages) < UNREPORTED_MOST:
+        return None
+    return Message("user", REMINDER + REMINDER_REST.format(task=task), at=at, origin=RUNTIME_ORIGIN)
 
 
 def list_written_files(messages: Sequence[Message]) -> tuple[str, ...]:

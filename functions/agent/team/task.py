@@ -68,6 +68,7 @@ class TaskRun(Stored):
     """A time that somebody worked on a task, and how it ended, in seconds since 1970.
 
     `outcome` is `completed`, `released`, `failed`, `stuck` or `dropped`, and `why` the reason.
+    `key` is the event with which the work ended, empty where a call or a person ended it.
     """
 
     number: Count
@@ -76,6 +77,7 @@ class TaskRun(Stored):
     ended: Time
     outcome: str
     why: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from functions.agent.team.leg import (
 from functions.agent.team.member import TROUBLE_CHARACTERS, Member, Members
 from functions.agent.team.report import report_task, say_home
 from functions.agent.team.request import answer_request, find_request
-from functions.agent.team.task import Task
+from functions.agent.team.task import Claim, Task
 from functions.agent.team.task_change import describe_change
 from functions.agent.team.waking import wake_members
 from functions.events import Event, Sender, order_of
@@ -123,7 +123,9 @@ def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Se
         return Settled("there is no work for it")
     _set_working(app, member, task.id)
     open_before = replace(task, claim=None, status="pending", owner="")
-    entries = describe_change(Changed(open_before, task)) if not own else ()
+    # after a crash it finds its own claim, which the ledger does not have yet
+    is_new = task.claim.key == event.id
+    entries = describe_change(Changed(open_before, task)) if is_new else ()
     leg = make_first_leg(task, member, app, event)
     return Settled(f"it has claimed task #{task.id}", (leg,), entries)
 
@@ -242,22 +244,34 @@ def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str)
     claim = event.data.get(CLAIM)
     claim = claim if isinstance(claim, int) else 0
     task = board.find(number)
-    if task is None or task.claim is None or task.claim.number != claim or task.owner != name:
+    if task is None:
         return None
+    if task.claim is None or task.claim.number != claim or task.owner != name:
+        return _find_written_end(task, event)
+    key = event.id
     try:
         if outcome == "done":
             since = task.claim.at
             own = [message for message in document.messages if message.at >= since]
-            return board.complete(number, text, files=list_written_files(own), owner=name)
+            return board.complete(number, text, files=list_written_files(own), owner=name, key=key)
         if outcome == "stuck":
             why = texts.team_too_long
-            return board.mark_stuck(number, why, report=text, claim=claim, owner=name)
+            return board.mark_stuck(number, why, report=text, claim=claim, owner=name, key=key)
         why = one_line(text, TROUBLE_CHARACTERS) or f"{name} went on without it"
         # a stop and a halt are no fault of the task
         failed = not (turn.count_steps("stop") or is_closed)
-        return board.release(number, why, claim=claim, failed=failed)
+        return board.release(number, why, claim=claim, failed=failed, key=key)
     except (UsageError, Refused):  # somebody else was faster
         return None
+
+
+def _find_written_end(task: Task, event: Event) -> Changed | None:
+    """Return how the end of this event's turn changed a task before a crash; None for any other."""
+    run = task.runs[-1] if task.runs else None
+    if run is None or run.key != event.id or task.claim:
+        return None
+    claim = Claim(number=run.number, at=run.began, source="auto")
+    return Changed(replace(task, status="in_progress", owner=run.owner, claim=claim), task)
 
 
 def _find_outcome(turn: Turn, document: Document) -> str:

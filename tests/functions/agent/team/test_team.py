@@ -16,6 +16,8 @@ from functions.agent.management.ledger import scan_entries
 from functions.agent.posts import Post
 from functions.agent.runs.event_chain import find_largest
 from functions.agent.safety.hp import load_account
+from functions.agent.session.document import Document
+from functions.agent.session.store import SessionHandle, Sessions
 from functions.agent.team.board import Claimer
 from functions.agent.team.member import Members
 from functions.agent.team.waking import make_events, tick_team, wake_members
@@ -150,6 +152,30 @@ def test_work_of_many_steps_goes_on_in_legs_and_says_who_it_is_whatever_was_comp
         assert "Task #1: a long one\nwith all its parts" in texts
     assert "This is leg 8 of at most 9" in "\n".join(contents(asked[-1]))
     assert len(asked[-1]["messages"]) < 41
+
+
+def test_work_that_the_board_hears_nothing_of_is_reminded_each_ten_rounds(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("a long one")
+    steps = iter(range(33))
+
+    def work_long(body: Body) -> dict[str, Any]:
+        number = next(steps, None)
+        if number is None or "<<TASK>>" not in "\n".join(contents(body)):
+            return say("done" if number is None else "[SILENT]")
+        if number == 16:
+            return call(("cap_update_task", {"task_id": 1, "note": "half of it"}))
+        return search(number)
+
+    model.plans["alice"] = work_long
+    model.then(*spawning("alice"))
+    assert crew.write("spawn alice")[1:] == ["#1 done by alice: done"]
+
+    reminder = "[runtime]\nThe board has not heard of task #1 for 10 rounds."
+    reminded = [contents(body)[-1].startswith(reminder) for body in model.of("alice")]
+    # ten rounds from the first one on, and ten from the call that says how it is on
+    assert [number for number, found in enumerate(reminded) if found] == [11, 27]
 
 
 def test_work_that_never_ends_is_stuck_at_the_fiftieth_request_and_the_next_task_is_taken(
@@ -507,6 +533,48 @@ def test_a_crash_after_a_claim_begins_the_work_once(crew: Crew, model: TeamModel
     crew.chats.work_off()
     done = [text for text in crew.chats.list_texts() if text.startswith("#")]
     assert done == ["#1 done by alice: did: 1: parse", "#2 done by alice: did: 2: print"]
+
+
+def test_a_crash_leaves_no_claim_and_no_end_of_a_task_out_of_the_ledger(
+    crew: Crew, model: TeamModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawned(crew, "alice")
+    crew.add("parse")
+    model.plans["alice"] = report
+    save = Sessions.save
+    killed: list[str] = []
+
+    def fail_once(store: Sessions, opened: SessionHandle, document: Document) -> SessionHandle:
+        """Fail once where the task was claimed, and once where it was done."""
+        task = crew.board.find(1)
+        if task and task.status not in ("pending", *killed) and document.turn is None:
+            killed.append(task.status)
+            raise BackendError("EUNAVAILABLE", "killed before the session was saved")
+        return save(store, opened, document)
+
+    handle = worker.handle_event
+
+    def hand_out_again(*arguments: Any, **more: Any) -> Any:
+        try:
+            return handle(*arguments, **more)
+        except BackendError:  # killed: the queue hands the event out again
+            return handle(*arguments, **more)
+
+    monkeypatch.setattr(Sessions, "save", fail_once)
+    monkeypatch.setattr(worker, "handle_event", hand_out_again)
+    now = crew.runtime.app.clock.now()
+    posts = wake_members(crew.runtime.stores.kv, "main", now, 60.0).posts
+    for event in make_events(posts, HOME, now, "first"):
+        crew.runtime.queue.put(event)
+    crew.chats.work_off()
+    assert killed == ["in_progress", "completed"]
+    done = [text for text in crew.chats.list_texts() if text.startswith("#")]
+    assert done == ["#1 done by alice: did: 1: parse"]
+    entries = scan_entries(crew.runtime.app, "main.alice", 0.0)
+    assert [entry["facts"]["did"] for entry in entries if entry["what"] == "task"] == [
+        "claimed",
+        "completed",
+    ]
 
 
 def test_a_thousand_mails_of_ten_senders_come_in_order_once_whatever_fails_between(
