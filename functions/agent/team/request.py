@@ -6,6 +6,7 @@ answered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -43,6 +44,7 @@ class TeamRequest(Stored):
 
 
 _REQUEST: Final = Shape[TeamRequest](TeamRequest)
+_ID: Final = re.compile("[0-9a-f]{8}")
 
 
 def make_request_id(call: str) -> str:
@@ -61,6 +63,8 @@ def keep_request(kv: KV, root: str, id: str, request: TeamRequest) -> None:
 
 def find_request(kv: KV, root: str, id: str) -> TeamRequest | None:
     """Return a request, None when there is none with this id."""
+    if not _ID.fullmatch(id):
+        return None
     item = kv.get(keys.team_request(root, id))
     return _read(item.value, id) if item else None
 
@@ -79,13 +83,17 @@ def answer_request(
     `require` raises why it is not to be answered. `UsageError` ENOENT when there is none.
     """
 
+    unknown = UsageError(
+        "ENOENT",
+        f"Error: Unknown request_id '{one_line(id, 40)}'",
+        suggestion="its message says its request_id",
+    )
+    if not _ID.fullmatch(id):
+        raise unknown
+
     def decide(value: bytes | None) -> tuple[bytes | None, TeamRequest]:
         if value is None:
-            raise UsageError(
-                "ENOENT",
-                f"Error: Unknown request_id '{one_line(id, 40)}'",
-                suggestion="its message says its request_id",
-            )
+            raise unknown
         request = _read(value, id)
         require(request)
         if request.state != "pending":

@@ -157,8 +157,8 @@ def test_the_menus_are_by_role_and_by_what_is_set_up(telegram: BotApi, tmp_path:
     assert not {"halt", "unlock", "pair", "listen", "model", "btw"} & everybody
     assert "listen" in groups
     assert not {"new", "export", "halt", "pair"} & groups
-    owned = {"agent", "approve", "deny", "halt", "heartbeat", "hooks", "pair", "policy"}
-    owned |= {"proposals", "skills", "unlock"}
+    owned = {"agent", "agents", "approve", "deny", "halt", "heartbeat", "hooks", "pair"}
+    owned |= {"policy", "proposals", "skills", "unlock"}
     assert [menus[owner] for owner in owners] == [everybody | owned] * 2
 
     menus = set_menus(UNCAGED_LLM_KEY="k")

@@ -326,9 +326,10 @@ def test_a_plan_is_said_in_the_chat_and_its_approval_wakes_who_submitted_it(
     assert ask(crew, ("cap_plan_approval", approval)) == '{"ok":"Plan approved for \'alice\'"}'
     told = "\n".join(contents(model.of("alice")[-1]))
     assert f"request_id={id} approve=true but test it" in told
-    assert "Unknown request_id" in ask(
-        crew, ("cap_plan_approval", approval | {"request_id": "0" * 8})
-    )
+    for unknown in ("0" * 8, "", "x#y"):
+        assert "Unknown request_id" in ask(
+            crew, ("cap_plan_approval", approval | {"request_id": unknown})
+        )
 
 
 def test_a_shutdown_ends_a_turn_at_its_next_step_and_puts_its_task_back(
