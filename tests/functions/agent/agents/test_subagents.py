@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,17 +12,23 @@ import orjson
 import pytest
 
 from functions import worker
+from functions.agent.agents.lifecycle import stop_agent
 from functions.agent.agents.record import AgentRecord, add_agent, read_agent
 from functions.agent.policy.document import NAME as POLICY
 from functions.events import Event, Sender
 from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
-from sigil.protocol import Caller
+from sigil.protocol import Caller, Json
+from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
+from tests.fakes.mcp import FakeMcp
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.agents.test_agents import list_reasons, list_texts, message
+from tests.functions.model_steps import find
 from tests.functions.people import GUEST, platform
+from tests.machine import within
+from tests.sigil.tool_importer import ToolImporter
 
 FOUND = call(("sigil_query", {"query": "create a subagent for translations"}))
 ASKED: dict[str, Any] = {
@@ -386,3 +393,68 @@ def test_owners_alone_see_and_change_agents_in_a_chat(
     assert told[0].startswith("alice (enabled)")
     assert "archived" in told[-1]
     assert model.bodies == []
+
+
+def test_an_agent_reads_nothing_that_another_one_keeps_in_the_same_chat(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    kv = home.stores.kv
+    for name in ("alice", "bob"):
+        add_agent(kv, "main", name, AgentRecord("agent", "enabled", 1.0, "terminal:local"))
+    wanted = ("remember", "recall", "search-history", "write a file", "kb-ingest", "kb-search")
+    look = call(*[("sigil_query", {"query": each}) for each in wanted])
+    source = {"source": "user"}
+    keep = call(
+        ("cap_remember", {"key": "word", "value": "hush", **source}),
+        ("cap_write_file", {"path": "secret.md", "content": "hush"}),
+        ("cap_kb_ingest", {"title": "the word", "text": "hush is the word", **source}),
+    )
+    read = call(
+        ("cap_recall", {"query": "word"}),
+        ("cap_recall", {"key": "word"}),
+        ("cap_search_history", {"query": "the word is"}),
+        ("cap_read_file", {"path": "secret.md"}),
+        ("cap_list_files", {}),
+        ("cap_kb_search", {"query": "which is the word"}),
+    )
+    for name in ("main", "bob"):
+        model.then(look, keep, say("kept"), look, read, say("read"))
+        settle(home, message(f"/agent {name}"), message("the word is hush: keep it"))
+        # the agent itself finds all of it
+        settle(home, message("what is the word?"))
+        own = results(model.bodies[-1])[-6:]
+        assert ["hush" in each or "secret.md" in each for each in own] == [True] * 6, own
+    model.then(look, read, say("nothing"))
+    settle(home, message("/agent alice"), message("what is the word?"))
+    assert len(results(model.bodies[-1])) == len(wanted) + 6
+    assert "hush" not in str(model.bodies[-3:])
+    other = results(model.bodies[-1])[-6:]
+    assert "ENOENT" in other[3]
+    assert parse(other[4])["ok"]["items"] == []
+
+
+def test_stopping_an_agent_cuts_off_the_call_that_runs(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, library="builtin", loopback=True, **platform(bot))
+    with FakeMcp() as fake:
+        server: dict[str, Json] = {"name": "billing", "url": fake.address}
+        registry = home.app.registry
+        assert isinstance(registry, LocalRegistry)
+        ToolImporter(registry).import_tools(server, timeout=30_000)
+        stopped = threading.Event()
+
+        def greet(given: dict[str, Any]) -> str:
+            stop_agent(home.stores.kv, "main", "legal", time.time())
+            assert stopped.wait(within(20)), "the turn waited for the call"
+            return "the late answer"
+
+        fake.does["greet"] = greet
+        model.then(FOUND, create(bundle=["billing-greet"], max_steps=9), say("made"))
+        model.then(find("billing-greet"), call(("cap_billing_greet", {"name": "Ada"})))
+        settle(home, message("delegate it"))
+        stopped.set()
+    assert len(model.bodies) == 5
+    assert read_agent(home.stores.kv, "main", "legal").state == "archived"
+    assert list_texts(bot)[-1].startswith("legal ")
+    assert "late answer" not in str(list_texts(bot))

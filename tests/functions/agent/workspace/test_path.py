@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import posixpath
 import random
 import unicodedata
 from pathlib import PurePosixPath, PureWindowsPath
+from urllib.parse import unquote
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from functions.agent.policy.rules import is_plain_path
 from functions.agent.workspace.path import (
@@ -16,7 +20,8 @@ from functions.agent.workspace.path import (
     parse_path,
     require_writable,
 )
-from sigil.errors import UsageError
+from functions.agent.workspace.scope import FileScopes
+from sigil.errors import Refused, UsageError
 from sigil.storage.kv import keys
 
 GOOD = (
@@ -195,3 +200,35 @@ def test_no_path_that_is_taken_leaves_its_folder_or_its_key() -> None:
         assert key.sort.count("#") == 1
         assert keys.unescape(key.sort.rpartition("#")[0]) == fold_path(path)
     assert taken > 1_000
+
+
+PARTS = st.sampled_from(
+    (
+        "drafts", "Drafts", "drafts/", "secret", "a", "..", ".", "", "/", "\\", "%2e%2e", "%2f",
+        "\0", "e\u0301", "\u00e9", "\u2024\u2024", "\uff0e\uff0e", "\u2044", "\uff0f", "\uff44rafts",
+        "~", "received", "team", " ", "\u200b", "\u202e", "C:",
+    )
+)  # fmt: skip
+"""What a path may be made of that leads elsewhere, is read as something else, or is harmless."""
+
+
+@given(
+    st.lists(PARTS | st.characters(), max_size=6).map("".join)
+    | st.lists(PARTS | st.characters(), max_size=6).map("/".join)
+)
+@example("drafts/../secret.md")
+@example("drafts/a.md")
+@settings(max_examples=100, deadline=None)
+def test_no_path_that_is_taken_below_a_folder_leads_out_of_it(tail: str) -> None:
+    scopes = FileScopes("own", "chat", "team", "drafts/")
+    for text in (tail, f"drafts/{tail}"):
+        try:
+            path = parse_path(text)
+            scopes.choose(path)
+        except (UsageError, Refused):
+            continue
+        for read in (path, unquote(path)):
+            folded = unicodedata.normalize("NFKC", read).casefold()
+            reached = posixpath.normpath(folded.replace("\\", "/"))
+            assert reached.startswith("drafts/"), (text, reached)
+        assert scopes.choose(path) == "own"
