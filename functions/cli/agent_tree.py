@@ -85,7 +85,7 @@ def import_agent(
     Example: uncaged agent import my-agent --dry-run
     """
     from functions.agent.behaviours.behaviour import PREFIX, parse_behaviour
-    from functions.agent.management.agent_tree import list_changes, read_tree, write_tree
+    from functions.agent.management.agent_tree import TODO, list_changes, read_tree, write_tree
 
     tree = read_tree(folder)
     with open_agent(name=whose) as (app, settings):
@@ -113,6 +113,8 @@ def import_agent(
     for change in changes:
         printer.line(f"{verb}: {change}")
     for path in tree.other:
-        printer.note(f"left: {path} is nothing of an agent")
+        is_board = path.startswith(f"{TODO}/")
+        why = "is to be read: tasks are not imported" if is_board else "is nothing of an agent"
+        printer.note(f"left: {path} {why}")
     if not changes:
         printer.note("nothing to write: all of it is there already")

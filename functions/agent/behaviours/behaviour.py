@@ -13,7 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.agent.behaviours.built_in import BUILT_IN, NOTING, ON_SELF_IMPROVE, ON_TASK
+from functions.agent.behaviours.built_in import (
+    BUILT_IN,
+    NOTING,
+    ON_COMPACT_MEMORY,
+    ON_SELF_IMPROVE,
+    ON_TASK,
+)
 from sigil.errors import UsageError, one_line
 from sigil.protocol import is_full_name, is_name
 
@@ -23,8 +29,9 @@ FENCE: Final = "+++"
 FRONT_CHARACTERS: Final = 2_000
 PINS_MOST: Final = 16
 PINNED_AT_FIRST: Final = ("sleep", "next-behavior", "tell")
-"""What a behaviour pins that does not say what it pins; one of `NOTING` pins `NOTE` as well, and
-`on_self_improve` what it looks at its own work with, and proposes a change.
+"""What a behaviour pins that does not say what it pins; one of `NOTING` pins `NOTE` as well,
+`on_self_improve` what it looks at its own work with, and proposes a change, and
+`on_compact_memory` the list of tasks.
 """
 PINNED_IN_TEAMS: Final = (
     "idle",
@@ -52,6 +59,7 @@ NOTE: Final = "note-work"
 PROPOSE: Final = "propose-change"
 READ_CURRENT: Final = "read-current"
 REVIEW: Final = "review-runs"
+LIST_TASKS: Final = "list-tasks"
 REQUESTS_MOST: Final = 8
 HOPS_MOST: Final = 3
 SECONDS_LEAST: Final = 5
@@ -147,6 +155,8 @@ def parse_behaviour(name: str, text: str) -> Behaviour:
         pinned.append(NOTE)
     if name == ON_SELF_IMPROVE:
         pinned += [REVIEW, READ_CURRENT, PROPOSE]
+    if name == ON_COMPACT_MEMORY:
+        pinned.append(LIST_TASKS)
     if name == ON_TASK:
         pinned = [*PINNED_IN_TEAMS]
     return Behaviour(

@@ -38,8 +38,8 @@ Look through what you remember, and put it in order.
 - Recall what belongs to the people and projects that you last worked for.
 - What was said twice, is over or contradicts something newer: correct or forget it. What is still
   open stays.
-- What you remember of a task agrees with how the task stands now. Look where it is kept: your
-  schedules, your files, the list of tasks if there is one. What is done is done in memory too.
+- What you remember of a task agrees with how the task stands now. Look where it is kept: the
+  board (cap_list_tasks), your schedules, your files. What is done is done in memory too.
 - Say nothing about it. Note what you changed with cap_note_work, and end with cap_sleep.""",
     ON_TASK: """\
 You work by yourself, as a member of a team. Nobody answers a question now.

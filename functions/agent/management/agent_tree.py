@@ -39,6 +39,8 @@ from functions.agent.memory.things import Things
 from functions.agent.skills.folder import read_skills
 from functions.agent.skills.package import SkillPackage
 from functions.agent.skills.skill import FILE
+from functions.agent.team.board import Board
+from functions.agent.team.task import describe_task, format_line
 from functions.agent.workspace.files import FILE_BYTES, FILES_MOST, TOTAL_BYTES, Writer
 from functions.agent.workspace.path import RECEIVED, fold_path, parse_path, require_writable
 from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
@@ -51,6 +53,8 @@ from sigil.strict_json import canonical, read_object
 BEHAVIOURS: Final = "behaviors"
 SKILLS: Final = "environment/skills"
 FILES: Final = "workspace"
+TODO: Final = "environment/todo"
+"""The board of tasks as it is, for people and programs to read; an import leaves it."""
 THINGS: Final = "memory/things.jsonl"
 BELOW: Final = "sub-agents"
 DESCRIPTION: Final = "workspace.json"
@@ -91,6 +95,7 @@ _README: Final = b"""\
 | `memory/things.jsonl` | what all its chats remember, a thing a line |
 | `behaviors/` | how the agent goes about its own work |
 | `environment/skills/` | rules for certain tasks, as `SKILL.md` |
+| `environment/todo/` | the board of tasks, to be read: no import writes it |
 | `workspace/` | the files that it works with |
 | `sub-agents/NAME/` | the same of each agent below it |
 | `workspace.json` | the format, which skills are pinned, and the limits of an agent below |
@@ -195,6 +200,25 @@ def _list_histories(app: App) -> Iterator[list[Commit]]:
         body = write_lines(found, things.list_uses())
         at = max(thing.at for thing in found)
         yield [Commit(at, "uncaged", "Write what all chats remember", {THINGS: body})]
+    if app.is_root:
+        yield from _list_tasks(app)
+
+
+def _list_tasks(app: App) -> Iterator[list[Commit]]:
+    """Yield the board as it is now, if there is anything on it. Whoever wanted a task, and in which
+    chat, is not said.
+    """
+    board = Board(app.kv, app.root, app.clock.now)
+    tasks = [*board.list_open(), *reversed(board.list_ended())]
+    if tasks:
+        lines = "".join(f"{format_line(task)}\n" for task in tasks)
+        rows = b"".join(canonical(describe_task(task, tasks)) + b"\n" for task in tasks)
+        files: dict[str, bytes | None] = {
+            f"{TODO}/tasks.md": f"```\n{lines}```\n".encode(),
+            f"{TODO}/tasks.jsonl": rows,
+        }
+        at = max(task.changed for task in tasks)
+        yield [Commit(at, "uncaged", "Write the board of tasks", files)]
 
 
 def _move(history: list[Commit], name: str) -> list[Commit]:

@@ -606,6 +606,23 @@ def test_on_compact_memory_steers_what_memory_keeps_once_somebody_has_written_it
     )
 
 
+def test_on_compact_memory_begins_with_the_list_of_tasks(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    chats = open_chats(library="builtin")
+    app = chats.runtime.app
+    now = app.clock.now()
+    when = When(kind="every", every=3600.0, zone="UTC")
+    wanted = Schedule(
+        id="", when=when, session=BY, by=BY, since=now, text="go", behaviour="on_compact_memory"
+    )
+    made, _ = app.schedules.add(wanted)
+    model.then(SLEEP)
+    run(chats, make_event(made, "main", "now-1", now))
+    assert "(cap_list_tasks)" in str(model.bodies[0]["messages"])
+    assert "cap_list_tasks" in tools_of(model.bodies[0])
+
+
 def test_only_what_can_be_read_is_written(chats: Chats) -> None:
     with pytest.raises(UsageError, match="no end"):
         write(chats, "on_wakeup", "+++\nnext = 'x'")

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from functions.agent.memory.thing import Kind, Thing
 from functions.agent.memory.things import Things
 from functions.agent.skills.package import SkillPackage
+from functions.agent.team.board import Board, NewTask
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
 from sigil.errors import SigilError, UsageError
@@ -119,6 +120,9 @@ def test_an_agent_reads_the_same_elsewhere(
     first = Thing("kv", ("shelf 0", "jam 0"), "user", 1.0, 0.0)
     for _ in range(3):
         Things(one.app.kv, "main", one.app.helpers.terms).count_uses([first.id], 1_760_000_000.0)
+    Board(one.app.kv, "main", lambda: 1_760_000_000.0).add(
+        NewTask(subject="Count the jam", by="telegram:1", home="telegram:1")
+    )
     tell(one, "hello")  # the agent is told what people changed, once
     tell(one, "/new")
     run("agent", "export", "tree", at="one")
@@ -126,7 +130,12 @@ def test_an_agent_reads_the_same_elsewhere(
     assert json.loads(run("agent", "doc", "list", "--json", at="two").stdout) == []
     done = json.loads(run("agent", "import", "tree", "--json", at="two").stdout)
     assert done["written"] == planned["written"] != []
-    assert done["left"] == []
+    assert done["left"] == ["environment/todo/tasks.jsonl", "environment/todo/tasks.md"]
+    todo = tmp_path / "tree/environment/todo"
+    assert (todo / "tasks.md").read_text() == "```\n[ ] #1: Count the jam\n```\n"
+    row = json.loads((todo / "tasks.jsonl").read_text())
+    assert (row["id"], row["status"]) == (1, "pending")
+    assert "telegram" not in str(row)
 
     tell(one, "hello")
     tell(runtime(llm_url=model.url, data=str(tmp_path / "two"), stamp=""), "hello")
@@ -146,7 +155,12 @@ def test_an_agent_reads_the_same_elsewhere(
     assert "house-style" in run("skill", "list", *below, at="two").stdout
 
     again = run("agent", "import", "tree", at="two")
-    assert again.stderr == "nothing to write: all of it is there already\n"
+    assert again.stderr == (
+        "left: environment/todo/tasks.jsonl is to be read: tasks are not imported\n"
+        "left: environment/todo/tasks.md is to be read: tasks are not imported\n"
+        "nothing to write: all of it is there already\n"
+    )
+    shutil.rmtree(todo)
     run("agent", "export", "copy", at="two")
     for folder in ("tree", "copy"):
         shutil.rmtree(tmp_path / folder / ".git")
