@@ -22,13 +22,19 @@ NAMES = sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
 INSIDE = {
     "broadcast",
     "cancel-wakeup",
+    "claim-task",
+    "create-subagent",
+    "create-task",
     "diff-file",
     "edit-file",
     "forget",
+    "get-task",
     "kb-ingest",
     "kb-search",
     "kb-update",
+    "list-agents",
     "list-files",
+    "list-tasks",
     "list-teammates",
     "list-wakeups",
     "plan-approval",
@@ -43,6 +49,8 @@ INSIDE = {
     "send-message",
     "shutdown-request",
     "spawn-teammate",
+    "stop-agent",
+    "update-task",
     "write-file",
 }
 """What runs inside an agent alone: no sandbox runs it, so no golden test does either."""
@@ -59,7 +67,7 @@ PINNED = {
     "tell",
 }
 """Services that nobody finds alone: a behaviour pins them, or a skill brings one."""
-BUNDLES = {"files", "knowledge", "schedule", "team"}
+BUNDLES = {"agents", "board", "files", "knowledge", "schedule", "team"}
 RUN = [name for name in NAMES if name not in INSIDE | BUNDLES]
 EIGHT = {
     "calculate",
@@ -77,9 +85,16 @@ PAGES = {"read-page", "web-search"}
 KEYED = {"web-search"}
 """What asks services for which an owner may set a key."""
 CHANCE = {"random-values"}
-ONCE = {"cancel-wakeup"}
+ONCE = {"cancel-wakeup", "create-subagent", "stop-agent"}
 """What a crash may have done already, so that it is not simply run again."""
-BARE = {"list-teammates", "list-wakeups", "read-inbox", "read-policy", *BUNDLES}
+BARE = {
+    "list-agents",
+    "list-teammates",
+    "list-wakeups",
+    "read-inbox",
+    "read-policy",
+    *BUNDLES,
+}
 """What has no input."""
 NARROW = r"GET [a-z.-]+/v1/"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

@@ -14,6 +14,7 @@ from sigil.storage.kv.memory import MemoryKV
 from tests.capabilities.conftest import FOLDER, Library
 
 OF_BUNDLES = {
+    "agents": ("create an agent for contracts", "创建智能体"),
     "board": ("task board", "kanban", "看板", "milestone"),
     "files": ("workspace", "my files", "文件夹", "meine Dateien", "mes fichiers"),
     "knowledge": ("our documents", "employee handbook", "资料库", "员工手册"),
@@ -26,7 +27,11 @@ ASKED = {
     "plan-approval": "approve the plan of the teammate | 批准计划",
     "list-teammates": "who is on my team | 队里有谁 | wer ist im Team",
     "broadcast": "send everybody one message | 通知所有人 | sag allen Bescheid",
+    "agents": " | ".join(OF_BUNDLES["agents"]),
     "board": " | ".join(OF_BUNDLES["board"]),
+    "create-subagent": "create a subagent | 创建子代理",
+    "list-agents": "list subagents | 智能体列表",
+    "stop-agent": "stop a subagent | 停掉子代理",
     "calculate": "计算器 | 最大公约数",
     "cancel-wakeup": "cancel my reminder | 取消提醒 | lösche die Erinnerung | annule le rappel",
     "case-convert": "驼峰转下划线 | camel case",
