@@ -25,7 +25,7 @@ from tests.servers.process import free_port
 
 ROOT = Path(__file__).parents[2]
 REGION = "us-east-1"
-START_SECONDS = within(30.0)
+START_SECONDS = 30.0
 _WARDEN = Path(__file__).with_name("warden.py")
 
 
@@ -82,7 +82,7 @@ class Ministack:
         """End the server and everything that it runs, at once."""
         if self._shell.stdin:
             self._shell.stdin.close()
-        self._shell.wait(10)
+        self._shell.wait(within(60.0))
         self._output.close()
 
     def __enter__(self) -> Self:
@@ -111,7 +111,7 @@ class Ministack:
             stderr=self._output,
             start_new_session=True,  # Ctrl-C is for the test run, which then ends this
         )
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + within(START_SECONDS)
         while not self._answers():
             if self._shell.poll() is not None or time.monotonic() > deadline:
                 said = self.output
