@@ -56,6 +56,8 @@ def test_a_built_in_one_needs_no_prompt() -> None:
         pins = (*PINNED_AT_FIRST, NOTE) if name in NOTING else PINNED_AT_FIRST
         if name == "on_self_improve":
             pins = (*pins, "review-runs", "read-current", "propose-change")
+        if name == "on_compact_memory":
+            pins = (*pins, "list-tasks")
         if name == "on_task":
             pins = PINNED_IN_TEAMS
         assert parse_behaviour(name, "") == Behaviour(name, prompt, pins)
