@@ -28,6 +28,8 @@ NAME_CHARACTERS: Final = 64
 DESCRIPTION_CHARACTERS: Final = 1_024
 COMPATIBILITY_CHARACTERS: Final = 500
 LICENSE_CHARACTERS: Final = 500
+DEPTH_MOST: Final = 32
+"""The lists and mappings of a front matter stand so deeply in one another at most."""
 FRONT_CHARACTERS: Final = 10_000
 METADATA_MOST: Final = 50
 TOOLS_MOST: Final = 32
@@ -140,8 +142,13 @@ def _compose_fields(text: str) -> Mapping[str, Node]:
     """
     import yaml
 
+    depth = 0
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEPTH_MOST:  # the time that the parser takes grows with its square
+                raise ValueError("it is nested too deeply")
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 raise _fault("", "its front matter has an anchor", "write the text out")
             if getattr(event, "tag", None):
