@@ -82,6 +82,8 @@ ANSWERED: Final[tuple[tuple[str, str], ...]] = (
     ("計算這段文字的哈希值", "hash"),
     ("remind me to call mum tomorrow", "schedule-wakeup"),
     ("set an alarm for 7 am", "schedule-wakeup"),
+    ("what is on my agenda today", "schedule"),
+    ("send a message to the team on Slack", "team"),
 )
 
 UNANSWERED: Final[tuple[str, ...]] = (
@@ -106,14 +108,12 @@ UNANSWERED: Final[tuple[str, ...]] = (
     "read this text aloud",
     "download a youtube video",
     "post a tweet",
-    "send a message to the team on Slack",
     "create a github issue",
     "open a pull request",
     "order a pizza",
     "find a restaurant nearby",
     "directions from home to the office",
     "track my parcel",
-    "what is on my agenda today",
     "add milk to my shopping list",
     "turn on the lights in the kitchen",
     "shorten a link",
