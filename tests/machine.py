@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 WORK_SECONDS = 0.06
 """Of the work below, on the machine that the limits were found on."""
@@ -21,6 +23,25 @@ def within(seconds: float) -> float:
     one.
     """
     return seconds * slowness()
+
+
+def until(
+    holds: Callable[[], object], what: str = "what was waited for", seconds: float = 60
+) -> None:
+    """Wait for something that can only be looked at, as long as `within(seconds)`."""
+    end = time.monotonic() + within(seconds)
+    while not holds():
+        assert time.monotonic() < end, f"it did not happen: {what}"
+        time.sleep(0.005)
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process is there and has not ended, asked for or not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 def slowness() -> float:

@@ -1,7 +1,7 @@
 // JSON Schema 2020-12, without what needs other documents ($id, $anchor, $dynamicRef) or knowledge of siblings (unevaluated…).
 // Unknown keywords are refused, because one that is misspelt would let everything pass.
 const invalid = (message) => Object.assign(new Error(message), { code: "EINVAL" });
-const LIMIT_STEPS = 300_000, LIMIT_DEPTH = 110;
+const LIMIT_STEPS = 150_000, LIMIT_DEPTH = 110;
 const NOTES = "$schema $comment $defs definitions title description default examples deprecated readOnly writeOnly format contentEncoding contentMediaType".split(" ");
 const HELPERS = ["then", "else", "minContains", "maxContains"];
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
 // Mustache as in mustache(5), without partials, lambdas and other delimiters: read into a tree once, then written.
-const LIMIT_DEPTH = 50, LIMIT_STEPS = 200_000, LIMIT_SIZE = 200_000, NEAR = 200;
+const LIMIT_DEPTH = 50, LIMIT_STEPS = 100_000, LIMIT_SIZE = 200_000, NEAR = 200;
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 const NAME = /^(?:\.|[^\s{}.](?:[^{}.]*[^\s{}.])?(?:\.[^\s{}.](?:[^{}.]*[^\s{}.])?)*)$/;
 const { template, data, escape, missing } = input;

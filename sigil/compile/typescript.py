@@ -17,7 +17,7 @@ from sigil.sandbox.program import NO_GRANTS, Grants, Outcome, Program, Rank, San
 from sigil.storage.artifacts import artifact_name
 
 STRIPPER = Path(__file__).with_name("typescript.js")
-LIMITS = SandboxLimits(timeout_ms=8_000, output_bytes=1 << 20)
+LIMITS = SandboxLimits(timeout_ms=20_000, output_bytes=1 << 20)
 """A source of the largest size takes one to two seconds of a processor."""
 _DEEP = ("ESTACK", "ENOMEM", "ETIMEDOUT", "ELIMIT")
 

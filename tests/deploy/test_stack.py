@@ -25,10 +25,9 @@ from tests.deploy.requests import BOT, SECRET, TOKEN, happened, update
 from tests.deploy.stack import Stack, deploy
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, say
-from tests.machine import within
+from tests.machine import until, within
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack
-from tests.stories.system import until
 
 PATIENCE = within(30.0)
 OWNER = "telegram:77001"

@@ -34,9 +34,8 @@ from sigil.wiring import Stores
 from tests.fakes.bot_api import BotApi
 from tests.functions.people import OWNER, platform
 from tests.functions.queues.workers import event, handle_all
-from tests.machine import within
+from tests.machine import until, within
 from tests.sigil.storage.kv.model import Clock
-from tests.stories.system import until
 
 DAY = scheduler.DAY_SECONDS
 
@@ -139,7 +138,7 @@ def test_a_reminder_that_was_just_made_is_said_at_its_second(
         home.app.schedules.add(
             Schedule(id="", when=when, session=who, by=who, since=now, say="drink water")
         )
-        until(lambda: bot.messages != [], "it is said", within(5.0))
+        until(lambda: bot.messages != [], "it is said")
         assert 0.5 <= time.time() - now <= 0.5 + within(1.0)
     finally:
         assert workers.stop()
@@ -168,9 +167,9 @@ def test_what_somebody_writes_reaches_a_heartbeat_that_looks_rarely(
     workers = QueueWorkers(home)
     workers.start()
     try:
-        until(lambda: bot.messages != [], "it is answered", within(5.0))
+        until(lambda: bot.messages != [], "it is answered")
         home.due.set()
-        until(lambda: _due_of(schedules) < now + 2 * 1800.0, "the heartbeat knows", within(5.0))
+        until(lambda: _due_of(schedules) < now + 2 * 1800.0, "the heartbeat knows")
     finally:
         assert workers.stop()
     assert now + 1800.0 <= _due_of(schedules)

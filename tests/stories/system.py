@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -248,14 +247,6 @@ class System:
             looked_at.append("claim")
         waits = any(map(self.store.scan, looked_at))
         return not waits and self.backend.is_idle(self.settings)
-
-
-def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait for something that can only be looked at: a store, a log."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"it did not happen: {what}"
-        time.sleep(0.02)
 
 
 @contextmanager

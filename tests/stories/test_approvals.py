@@ -29,11 +29,11 @@ from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from sigil.wiring import local_registry
 from tests.fakes.bot_api import TOKEN as BOT_TOKEN
-from tests.machine import within
+from tests.machine import until, within
 from tests.stories.backends import open_stores_of
 from tests.stories.server_forker import TOKEN
 from tests.stories.servers import PATIENCE, SECRET, Server
-from tests.stories.system import System, until, update
+from tests.stories.system import System, update
 
 AT_ONCE: Final = 6
 """Rows played at the same time: mostly they wait for a lease to end."""

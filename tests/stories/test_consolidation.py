@@ -24,9 +24,9 @@ from sigil.storage.kv import keys
 from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded
 from tests.functions.agent.memory.memories import asked, consolidations, saves
-from tests.machine import within
+from tests.machine import until, within
 from tests.stories.backends import STORES
-from tests.stories.system import OWNER, Gate, System, until, update
+from tests.stories.system import OWNER, Gate, System, update
 
 AT_ONCE = 6
 """Kills played at the same time: mostly they wait for a lease to end."""

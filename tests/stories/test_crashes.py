@@ -39,10 +39,10 @@ from sigil.storage.kv import keys
 from tests.fakes.bot_api import TOKEN
 from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded, json_answer
-from tests.machine import within
+from tests.machine import until, within
 from tests.stories.backends import open_stores_of
 from tests.stories.servers import PATIENCE, SECRET, Server
-from tests.stories.system import OWNER, System, find_newest, text_of, until, update
+from tests.stories.system import OWNER, System, find_newest, text_of, update
 
 AT_ONCE = 6
 """Rows played at the same time: mostly they wait for a lease to end."""

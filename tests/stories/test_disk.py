@@ -19,8 +19,9 @@ from sigil.cli.exit_codes import UNAVAILABLE
 from sigil.storage.kv import keys
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.bot_api import TOKEN
+from tests.machine import until
 from tests.stories.servers import PATIENCE, ROOT, SECRET, Server
-from tests.stories.system import OWNER, Planner, Platform, ignore, until, update
+from tests.stories.system import OWNER, Planner, Platform, ignore, update
 
 pytestmark = pytest.mark.skipif(
     shutil.which("nsenter") is None

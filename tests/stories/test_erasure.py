@@ -20,8 +20,7 @@ from sigil.storage.kv.base import list_partitions
 from sigil.storage.kv.update import scan_all
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.people import GROUP, GUEST, OWNER, Live
-from tests.machine import within
-from tests.stories.system import until
+from tests.machine import until, within
 
 Open = Callable[..., AbstractContextManager[Live]]
 S = keys.session_of("main", f"telegram:{GUEST}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.machine import within
+from tests.machine import until, within
 from tests.sigil.sandbox.modules import guest
 from tests.sigil.web import Web, error, web
 
@@ -59,13 +59,6 @@ def endless(crowd: Crowd, milliseconds: int = FOREVER_MS) -> None:
         "limits": {"timeout_ms": milliseconds},
     }
     crowd._client.post("/_api/deploy", json=spec).raise_for_status()
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + within(30)
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def sandbox_of(place: Web) -> dict[str, int]:

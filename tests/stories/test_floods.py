@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ import httpx
 import pytest
 
 from tests.fakes.bot_api import BotApi
-from tests.machine import within
+from tests.machine import until, within
 from tests.servers.programs import ProgramForker, command_of
 
 SECRET = "the-secret-of-the-webhook"
@@ -87,13 +87,6 @@ def ended(opened: socket.socket) -> bool:
     except TimeoutError:
         return False
     return True
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 @contextmanager

@@ -20,8 +20,7 @@ from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.queues.invoked import make_queue
 from tests.functions.queues.workers import event
 from tests.functions.serving import Served, serving
-from tests.machine import within
-from tests.stories.system import until
+from tests.machine import until, within
 
 AGENTS = 12
 CHATS = 12

@@ -15,8 +15,8 @@ from functions.agent.ledger.journal import read_journal
 from functions.agent.ledger.ledger import Ledger
 from sigil.json_fields import as_integer, as_mapping
 from sigil.storage.kv import keys
-from tests.machine import times, within
-from tests.stories.system import OWNER, System, until, update
+from tests.machine import times, until, within
+from tests.stories.system import OWNER, System, update
 
 SESSION = keys.session_of("main", f"telegram:{OWNER}")
 KILLS = {"sqlite": 10, "redis": 3, "dynamodb": 2}

@@ -15,9 +15,10 @@ import pytest
 
 from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.schedules.when import When
+from tests.machine import until
 from tests.stories.backends import STORES
 from tests.stories.servers import PATIENCE, Server
-from tests.stories.system import OWNER, Gate, System, until, update
+from tests.stories.system import OWNER, Gate, System, update
 
 pytestmark = pytest.mark.parametrize("open_system", STORES, indirect=True)
 OpenSystem = Callable[..., AbstractContextManager[System]]

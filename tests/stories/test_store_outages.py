@@ -18,6 +18,7 @@ import pytest
 import redis
 
 from tests.fakes.model import say
+from tests.machine import until
 from tests.servers.proxy import (
     CUT,
     DROP_REPLY,
@@ -33,7 +34,7 @@ from tests.servers.proxy import (
 from tests.stories.backends import Backend
 from tests.stories.server_forker import TOKEN
 from tests.stories.servers import PATIENCE, Server
-from tests.stories.system import LONG, System, ignore, until, update
+from tests.stories.system import LONG, System, ignore, update
 
 OpenSystem = Callable[..., AbstractContextManager[System]]
 STALL_SECONDS = 2.0

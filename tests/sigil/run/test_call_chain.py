@@ -337,7 +337,7 @@ def test_what_a_failing_callee_said_is_in_the_callers_log_under_its_name(
     registry: LocalRegistry,
 ) -> None:
     registry.deploy(
-        spec("leaf", SAYS + WAYS, permissions={"log": True}, limits={"timeout_ms": 60}), PERSON
+        spec("leaf", SAYS + WAYS, permissions={"log": True}, limits={"timeout_ms": 1_000}), PERSON
     )
     registry.deploy(
         spec("outer", SAYS + THROUGH, requires=["leaf"], permissions={"log": True}), PERSON

@@ -31,7 +31,7 @@ from sigil.sandbox.protocol import (
 )
 from sigil.sandbox.runner_process import LoadableCode, RunnerProcess
 from sigil.sandbox.tenants import Tenant
-from tests.machine import within
+from tests.machine import is_running, within
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
 
@@ -40,19 +40,11 @@ LOOP = program(guest("(loop $l (br $l)) (i32.const 0)"))
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
 def gone(*pids: int) -> bool:
-    end = time.monotonic() + 10
-    while any(alive(pid) for pid in pids) and time.monotonic() < end:
+    end = time.monotonic() + within(10)
+    while any(is_running(pid) for pid in pids) and time.monotonic() < end:
         time.sleep(0.01)
-    return not any(alive(pid) for pid in pids)
+    return not any(is_running(pid) for pid in pids)
 
 
 def pids_of(sandbox: Sandbox) -> list[int]:
@@ -255,7 +247,7 @@ def test_children_die_with_a_server_that_is_killed(busy: bool) -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as server:
         assert server.stdout
         pid = int(server.stdout.readline())
-        assert alive(pid)
+        assert is_running(pid)
         server.kill()
         server.wait()
     assert gone(pid)

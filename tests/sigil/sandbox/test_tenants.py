@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 
 import pytest
 
 from sigil.protocol import Caller
 from sigil.sandbox.tenants import REMEMBERED, AdmissionControl, FairQueue, Tenant, tenant_of
+from tests.machine import until
 
 ALICE, BOB, OWNER = Tenant("alice", "a1"), Tenant("bob", "b1"), Tenant("main", "admin")
 
@@ -41,13 +40,6 @@ class Line:
         for thread in self._threads:
             thread.join(20)
         return self.served
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.001)
 
 
 def test_a_namespace_with_many_calls_waits_behind_itself_alone() -> None:

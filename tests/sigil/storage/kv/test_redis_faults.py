@@ -17,7 +17,7 @@ import pytest
 from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, Item, Key, redis_client
 from sigil.storage.kv.redis import RedisKV
-from tests.machine import within
+from tests.machine import until, within
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, MUTE, PASS, REFUSE, RESET, Mode, Proxy
 from tests.servers.valkey import Valkey, shared, valkey_server
 from tests.sigil.storage.kv.contract import in_parallel
@@ -162,19 +162,12 @@ def under_way(verb: Callable[[], object]) -> Iterator[list[object]]:
         thread.join()
 
 
-def wait_for(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5.0
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
-
 def test_a_repeated_write_does_not_undo_what_others_wrote_since(
     kv: RedisKV, direct: RedisKV, proxy: Proxy
 ) -> None:
     proxy.arm(MUTE, SCRIPT)
     with under_way(lambda: kv.put(KEY, b"ours")) as result:
-        wait_for(lambda: direct.get(KEY) is not None)
+        until(lambda: direct.get(KEY) is not None)
         version = direct.put(KEY, b"theirs")
     assert isinstance(result[0], str)
     assert direct.get(KEY) == Item(b"theirs", version)
@@ -186,7 +179,7 @@ def test_a_compare_and_set_that_others_built_upon_counts_as_done(
     first = kv.put(KEY, b"first")
     proxy.arm(MUTE, SCRIPT)
     with under_way(lambda: kv.put(KEY, b"ours", expect=first)) as result:
-        wait_for(lambda: (direct.get(KEY) or Item(b"", "")).value == b"ours")
+        until(lambda: (direct.get(KEY) or Item(b"", "")).value == b"ours")
         theirs = direct.get(KEY)
         assert theirs is not None
         version = direct.put(KEY, b"theirs", expect=theirs.version)
@@ -201,7 +194,7 @@ def test_a_repeated_delete_does_not_take_what_others_made_since(
     expect = kv.put(KEY, b"old") if with_version else kv.put(KEY, b"old") and None
     proxy.arm(MUTE, SCRIPT)
     with under_way(lambda: kv.delete(KEY, expect=expect)) as result:
-        wait_for(lambda: direct.get(KEY) is None)
+        until(lambda: direct.get(KEY) is None)
         version = direct.put(KEY, b"new")
     assert result == [None]
     assert direct.get(KEY) == Item(b"new", version)
@@ -243,7 +236,7 @@ def test_counting_over_a_line_that_breaks_all_the_time_counts_right(
         while not over.is_set():
             hits, enough = proxy.hits, counted() + chance.randrange(1, 40)
             proxy.arm(chance.choice([DROP_REPLY, CUT, RESET]), SCRIPT)
-            wait_for(lambda: over.is_set() or (proxy.hits > hits and counted() >= enough))  # noqa: B023
+            until(lambda: over.is_set() or (proxy.hits > hits and counted() >= enough))  # noqa: B023
 
     with under_way(break_things):
         told = in_parallel(4, lambda _: increment(kv, KEY, times=250))
@@ -329,7 +322,7 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_server_is_killed_and_com
         with under_way(lambda: in_parallel(4, write)) as result:
             for _ in range(3):
                 before = sum(map(len, acknowledged))
-                wait_for(lambda: sum(map(len, acknowledged)) > before + 200)  # noqa: B023
+                until(lambda: sum(map(len, acknowledged)) > before + 200)  # noqa: B023
                 server.restart()
             over.set()
         assert result == [[None] * 4], "a write of our own was taken for another's"
@@ -405,7 +398,7 @@ def test_a_server_that_still_loads_its_data_is_waited_for_or_named() -> None:
             "loading_process_events_interval_bytes": "1024",
         }
         with under_way(server.start):
-            wait_for(server.is_loading)
+            until(server.is_loading)
             told = in_parallel(1, lambda _: kv.get(KEY))[0]
             assert told == Item(b"1", version) or "still loading" in told.message
         assert kv.get(KEY) == Item(b"1", version)
