@@ -196,8 +196,9 @@ class German(Texts):
     team_unknown = "Es gibt kein Teammitglied {name}."
     team_how = "`/team stop NAME` oder `/team stop all` beendet die Arbeit."
     offline_team = (
-        "Teammitglieder arbeiten mit einem Sprachmodell, und es ist keines verbunden:"
-        " `uncaged setup` verbindet eines. Bitte dann noch einmal. `/team` zeigt, wer da ist."
+        "Teammitglieder, und mehrere Aufgaben auf einmal, brauchen ein Sprachmodell, und es ist"
+        " keines verbunden: `uncaged setup model` verbindet eines. Ohne eines fügt"
+        " `/tasks add TEXT` eine Aufgabe hinzu, und `/team` zeigt, wer da ist."
     )
     inbox_none = "Keine neue Post."
     agent_now = "In diesem Chat antwortet {name}."

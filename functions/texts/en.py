@@ -139,8 +139,9 @@ class Texts:
     team_unknown = "There is no teammate {name}."
     team_how = "`/team stop NAME` or `/team stop all` ends their work."
     offline_team = (
-        "Teammates work with a language model, and none is connected: `uncaged setup` connects one."
-        " Then ask again. `/team` shows who is there."
+        "Teammates, and several tasks at once, need a language model, and none is connected:"
+        " `uncaged setup model` connects one. Without one, `/tasks add SUBJECT` puts one task on"
+        " the board, and `/team` shows who is there."
     )
     inbox_none = "No new mail."
     agent_now = "In this chat {name} answers."

@@ -152,7 +152,8 @@ class Chinese(Texts):
     team_unknown = "没有队友 {name}。"
     team_how = "用 `/team stop 名称` 或 `/team stop all` 结束他们的工作。"
     offline_team = (
-        "队友要靠语言模型干活，而现在没有接上模型：运行 `uncaged setup` 接上一个，再说一遍。"
+        "派队友、一次添加几个任务都要靠语言模型，而现在没有接上：运行 `uncaged setup model`"
+        " 接上一个。没有模型时，`/tasks add 内容` 添加一个任务，`/team` 看看有谁。"
     )
     inbox_none = "没有新邮件。"
     agent_now = "这个聊天由 {name} 回答。"

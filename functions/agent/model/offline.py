@@ -38,6 +38,7 @@ from functions.agent.model import (
     offline_knowledge,
     offline_memory,
     offline_schedules,
+    offline_team,
 )
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline_answers import answer_question, describe_result
@@ -193,6 +194,11 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
         planned = _plan_schedules(wish, called, by_name, queries, texts)
         if planned:
             return planned
+    team = offline_team.find_wish(said.words)
+    if team:
+        planned = _plan_team(team, called, by_name, queries, texts)
+        if planned:
+            return planned
     document = offline_knowledge.find_wish(said.words)
     if document:
         planned = _plan_knowledge(document, called, by_name, queries, texts)
@@ -301,7 +307,7 @@ def _ask_for_input(said: _Said, by_name: Mapping[str, FunctionDefinition]) -> st
 
 def _is_own(tool: str) -> bool:
     library = LIBRARY_TOOLS | offline_board.TOOLS | offline_files.TOOLS
-    known = library | offline_knowledge.TOOLS | _OF_RUNS
+    known = library | offline_team.TOOLS | offline_knowledge.TOOLS | _OF_RUNS
     return is_capability(tool) and tool not in known
 
 
@@ -456,6 +462,29 @@ def _plan_tasks(
     if tool_of(wish.service) in by_name:
         return tool_of(wish.service), wish.arguments
     return "" if wish.service in queries else (QUERY, {"query": wish.service})
+
+
+def _plan_team(
+    wish: offline_team.TeamWish,
+    called: Sequence[AnsweredCall],
+    by_name: Mapping[str, FunctionDefinition],
+    queries: set[str],
+    texts: Texts,
+) -> Plan:
+    """Return the next step of what somebody wants of the team; empty when nothing can do it.
+
+    Who is to be stopped and is no teammate may be another agent.
+    """
+    if called and called[-1].error:
+        return _format_answer(called[-1], texts)
+    answered = {call.name: call.ok for call in called}
+    step = offline_team.plan_step(wish, answered, texts)
+    if isinstance(step, str):
+        return step
+    service, arguments = step
+    if tool_of(service) in by_name:
+        return tool_of(service), arguments
+    return "" if service in queries else (QUERY, {"query": service})
 
 
 def _format_answer(last: AnsweredCall, texts: Texts) -> str:

@@ -26,22 +26,29 @@ MARKS: Final[Mapping[str, str]] = {
 }
 """The marks of `/tasks`."""
 _PLEASE: Final = r"(?:please |bitte |请|帮我|请帮我)?"
-_ON_LIST: Final = r"(?:the|my|our) (?:board|task list|to-?do list|list of tasks|todos?)"
+_ON_LIST: Final = r"(?:the|my|our) (?:board|task board|task list|to-?do list|list of tasks|todos?)"
+_BOARD_DE: Final = r"(?:board|taskboard|aufgabenbrett|aufgabenliste)"
+_BOARD_ZH: Final = r"(?:任务板|看板|任务列表|待办清单|待办)"
 _NUMBER: Final = (
     r"(?:(?:task|todo|aufgabe|任务)\s*)?(?:nr\.?\s*|number\s+|nummer\s+)?#?(?P<id>\d{1,8})"
 )
 _ADD: Final = (
     rf"{_PLEASE}(?:add|create|make|put up) (?:a |another |the )?(?:new )?(?:task|todo|to-do)"
-    r"(?: (?:to|on) the board)?\s*(?:[:：]\s*|called\s+|named\s+)(?P<subject>.+)",
+    rf"(?: (?:to|on) {_ON_LIST})?\s*(?:[:：]\s*|called\s+|named\s+)(?P<subject>.+)",
+    rf"{_PLEASE}(?:add|create|make) (?:a |another )?(?:new )?(?:task|todo|to-do)"
+    rf"(?: (?:to|on) {_ON_LIST})? (?:for|to|about) (?!remind|wake|me\b|you\b)(?P<subject>.+)",
     rf"{_PLEASE}(?:new task|task|todo)\s*[:：]\s*(?P<subject>.+)",
     rf"{_PLEASE}(?:add|put)\s+(?P<subject>.+?)\s+(?:to|on)\s+{_ON_LIST}",
     rf"{_PLEASE}(?:neue aufgabe|aufgabe)\s*[:：]\s*(?P<subject>.+)",
-    rf"{_PLEASE}(?:füge?|lege?)(?: bitte)? (?:eine )?(?:neue )?aufgabe (?:hinzu|an)\s*[:：]\s*"
-    r"(?P<subject>.+)",
-    rf"{_PLEASE}(?:setze?|schreibe?)\s+(?P<subject>.+?)\s+auf (?:die|meine) aufgabenliste",
-    rf"{_PLEASE}(?:添加|新建|创建|加|记)(?:一个|个|一条)?(?:新)?(?:任务|待办)\s*[:：,，]?\s*"
-    r"(?P<subject>.+)",
-    rf"{_PLEASE}把(?P<subject>.+?)(?:加到|加入|记到|放到|添加到)(?:任务列表|待办(?:清单)?|看板)(?:上|里|中)?",
+    rf"{_PLEASE}(?:füge?|lege?)(?: bitte)? (?:eine )?(?:neue )?aufgabe"
+    rf"(?: (?:zum|zur|auf dem|auf der) {_BOARD_DE})? (?:hinzu|an)\s*[:：]\s*(?P<subject>.+)",
+    rf"{_PLEASE}(?:erstelle?|lege?)(?: bitte)? (?:eine )?(?:neue )?aufgabe"
+    r"(?:\s*[:：]\s*| für | namens )(?P<subject>.+?)(?: an)?",
+    rf"{_PLEASE}(?:setze?|schreibe?)\s+(?P<subject>.+?)\s+auf (?:die|das|meine) {_BOARD_DE}",
+    rf"{_PLEASE}(?:在{_BOARD_ZH}(?:上|里|中)?)?(?:添加|新建|创建|加|记)(?:一个|个|一条)?(?:新的?)?"
+    r"(?:任务|待办)\s*[:：,，]?\s*(?P<subject>.+)",
+    rf"{_PLEASE}(?:添加|新建|创建|加)(?:一个|个|一条)(?P<subject>.+?)的(?:任务|待办)",
+    rf"{_PLEASE}把(?P<subject>.+?)(?:加到|加入|记到|放到|添加到){_BOARD_ZH}(?:上|里|中)?",
 )
 _DONE: Final = (
     rf"{_NUMBER} (?:is|has been) (?:done|finished|completed)",
@@ -60,18 +67,19 @@ _DROP: Final = (
     rf"{_PLEASE}(?:取消|删除|划掉)(?:任务\s*#?(?P<id>\d{{1,8}})|(?P<other>\d{{1,8}})\s*号任务)",
 )
 _LIST: Final = (
-    r"what(?:'s| is) (?:still )?(?:on|left on) (?:the|my|our) (?:board|to-?do list|task list)",
+    rf"what(?:'s| is) (?:still )?(?:on|left on|left to do on) {_ON_LIST}",
     r"what (?:is|are) (?:my|our|the) (?:open )?(?:tasks|todos|to-dos)",
     r"(?:what|which) (?:open )?tasks (?:are there|are open|do (?:i|we) have|are left)",
     rf"{_PLEASE}(?:show|list)(?: me)? (?:(?:all|the|my|our|open) )*"
-    r"(?:tasks|todos|board|to-?do list)",
+    r"(?:tasks|todos|board|task board|to-?do list|task list)(?: on the board)?",
     r"my tasks|open tasks",
     r"(?:welche|was für) (?:offenen )?aufgaben (?:gibt es|habe ich|haben wir|sind offen)(?: noch)?",
     rf"{_PLEASE}zeige?(?: mir)? (?:alle |die |meine |offenen )*aufgaben",
-    r"was (?:steht|ist) auf (?:der|meiner) aufgabenliste|meine aufgaben|offene aufgaben",
-    r"(?:看板|待办清单|任务列表)(?:上|里)?(?:还)?有(?:什么|哪些)(?:任务)?",
+    rf"{_PLEASE}zeige?(?: mir)? (?:das|die|unser|mein) {_BOARD_DE}",
+    rf"was (?:steht|ist) auf (?:dem|der|meiner|unserem) {_BOARD_DE}|meine aufgaben|offene aufgaben",
+    rf"{_BOARD_ZH}(?:上|里)?(?:还)?有(?:什么|哪些)(?:任务)?",
     r"(?:还)?有(?:哪些|什么)(?:任务|待办)(?:没做)?",
-    rf"{_PLEASE}(?:列出|看看|显示|查看)(?:所有的?|我的)?(?:任务|待办|看板)(?:列表)?",
+    rf"{_PLEASE}(?:列出|看看|显示|查看)(?:所有的?|我的)?(?:任务|{_BOARD_ZH})",
     r"我的任务|任务列表",
 )
 _SHOW: Final = (

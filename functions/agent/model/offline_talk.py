@@ -96,10 +96,15 @@ _TALK = (
 _TEAM = re.compile(
     r"(?:.*\s)?(?:spawn|hire)\s.+|(?:.*\s)?(?:start|bring in|get) (?:a |an |two |some )?"
     r"(?:\w+ )?(?:teammates?|helpers?|coworkers?)\b.*|.*(?:派|找|叫|开|生成)[^，。]{0,6}队友.*"
-    r"|.*teammitglied.* (?:starten|holen).*|(?:starte|hol) .*teammitglied.*",
+    r"|.*teammitglied.* (?:starten|holen).*"
+    r"|(?:starte?|hole?|erstelle?) .*(?:teammitglied| namens ).*"
+    r"|.*(?:派|找|叫|开|生成|创建|启动)一?(?:个|名)(?:名?叫|名为).+的.+"
+    r"|(?:add|create|make|put) (?:two|three|four|five|several|some|\d+) (?:tasks|todos)\b.*"
+    r"|.*(?:zwei|drei|vier|fünf|mehrere|\d+) aufgaben.*(?:hinzu|an|erstellen)\b.*"
+    r"|.*(?:添加|新建|创建|加)(?:两|三|四|五|几|\d+)个?任务.*",
     re.IGNORECASE | re.DOTALL,
 )
-"""What asks for teammates, who need a language model."""
+"""What asks for teammates, or for several tasks at once, which need a language model."""
 _SMALL_TALK = tuple((re.compile(pattern, re.IGNORECASE), topic) for pattern, topic in _TALK)
 _ENDS = " \t\r\n.,;:!?~。，；：！？～👋🙏😀🙂😊👍❤️"
 _OPENING = re.compile(

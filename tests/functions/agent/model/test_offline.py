@@ -382,6 +382,9 @@ def test_no_text_keeps_it_busy_or_ends_it(runtime: Callable[..., AgentRuntime], 
         ("Spawn a coder teammate and let it find work from the task board itself", "en"),
         ("Create 3 tasks on the board, then spawn alice and bob. Watch them auto-claim.", "en"),
         ("派一个队友来写代码", "zh"),
+        ("找一个叫小明的测试员", "zh"),
+        ("hole einen Tester namens bob", "de"),
+        ("add three tasks to the board: paint, sand and varnish", "en"),
     ],
 )
 def test_whoever_asks_for_teammates_hears_that_they_need_a_model(text: str, language: str) -> None:
