@@ -599,7 +599,16 @@ def _list_entries(deps: AdminDeps, request: Request) -> object:
 
 def _show_team(deps: AdminDeps, request: Request) -> object:
     """Return who is on the team, and who works, idles or has shut down."""
-    _read_agent(deps, request)
+    agent, query = _read_agent(deps, request)
+    if query:
+        raise UsageError("EINVAL", "/team has no parameter but agent", source="http")
+    if agent != deps.app.name:
+        raise UsageError(
+            "ENOENT",
+            f"{agent} has no team of its own",
+            source="http",
+            suggestion=f"the team is that of {deps.app.name}",
+        )
     return team.describe_team(deps.app)
 
 

@@ -32,9 +32,9 @@ DATA_BYTES: Final = 16 * 1024
 """The bytes of a post's `data` as JSON. What every queue takes leaves room for it and the text."""
 LOOK: Final = "look"
 """The field of a task's data by which a teammate looks for work that it may do."""
-CHAIN, CHAIN_HOPS = "chain", "chain-hops"
-"""The limits of a chain of events: the tokens of all its turns, and how often one agent sets off
-another.
+CHAIN, CHAIN_HOPS, CHAIN_MAILS = "chain", "chain-hops", "chain-mails"
+"""The limits of a chain of events: the tokens of all its turns, how often one agent sets off
+another, and how much mail one agent sends.
 """
 REFUSED: Final = "refused"
 """How a limit shows that lets a turn go on, but set off nothing more."""
@@ -134,14 +134,17 @@ class PostAllowance:
         agent: str = "",
         hops: int = 0,
         require_room: Callable[[], None] = allow_any,
+        count_mail: Callable[[], None] = allow_any,
     ) -> None:
         """`agent` is the one whose turn it is, and `hops` how often one has set off another before
-        it. `require_room` raises `ToolError` ELIMIT when its chain has used up its tokens.
+        it. `require_room` raises `ToolError` ELIMIT when its chain has used up its tokens, and
+        `count_mail` when the agent has sent as much mail in it as one may.
         """
         self._left = left
         self._agent = agent
         self._hops = hops
         self._require_room = require_room
+        self._count_mail = count_mail
         self._lock = threading.Lock()
         self._agents_left = AGENTS_MOST
         self.refused: set[str] = set()
@@ -162,6 +165,14 @@ class PostAllowance:
                     suggestion="finish this turn, and go on in the next one",
                 )
             self._left -= count
+
+    def take_mail(self) -> None:
+        """Reserve a mail for a call. `ToolError` ELIMIT when its sender may send none any more."""
+        try:
+            self._count_mail()
+        except ToolError:
+            self.refused.add(CHAIN_MAILS)
+            raise
 
     def take_agent(self) -> None:
         """Reserve an agent that a call makes. `ToolError` ELIMIT when the turn has made so many."""

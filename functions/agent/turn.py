@@ -271,8 +271,8 @@ def read_turn_records(
     chat's binding decides.
 
     A session that is `opened` already is not read again. Its document adopts what consolidations
-    came to beside its turns. One of the agent's own has the time zone of the chat that the work is
-    for.
+    came to beside its turns. One of the agent's own has the time zone and the language of the chat
+    that the work is for.
     """
     session = keys.session_of(app.name, event.session)
     chat = app.name_chat(event.session)
@@ -332,9 +332,13 @@ def read_turn_records(
     ledger = adopt_journal(document.ledger, begun[0], is_over=True)
     document = replace(document, ledger=adopt_journal(ledger, begun[1], is_over=False))
     if event.is_own_work and event.kind != "continue":
-        # its days and hours are those of whoever it is for, as they are now
-        zone = app.sessions.decode_head(home, homes[0]).document.zone if home else ""
-        document = replace(document, zone=zone)
+        # its days, hours and words are those of whoever it is for, as they are now
+        zone = language = ""
+        if home:
+            asker = app.sessions.decode_head(home, homes[0]).document
+            zone = asker.zone
+            language = choose_texts_for(event, asker).code
+        document = replace(document, zone=zone, language=language)
     opened = opened.with_document(document)
     if bound:
         opened = replace(opened, agents=known.known_agents)
@@ -375,7 +379,7 @@ def _find_home(event: Event, app: App) -> str:
     home = event.data.get("home")
     if not (event.is_own_work and isinstance(home, str) and home):
         return ""
-    return keys.session_of(str(event.data.get("home_agent") or app.name), home)
+    return keys.session_of(str(event.data.get("home_agent") or app.root), home)
 
 
 def _needs_zone(event: Event, app: App) -> bool:
@@ -509,7 +513,7 @@ def _begin_turn(
     if work.is_quiet_mail(event):
         opened = opened.with_document(replace(opened.document, reads_mail=True))
         return close_turn(opened, app, turn, "", in_history=False)
-    settled = work.settle_order(event, app, context.member, turn)
+    settled = work.settle_order(event, app, context.member, turn, opened.document)
     if settled:
         return _close_settled(opened, turn, settled, app)
 
@@ -631,6 +635,8 @@ def _begin_turn(
         turn = replace(turn, gathered=gathered).add_step("gather", count=len(gathered))
         context.watch(TurnStep("note", "gather", f"{len(gathered)} more messages are answered"))
     opened = _save_open_turn(opened, replace(document, turn=turn), context)
+    if work.stop_if_told(event, app):
+        breakers.reload()
     return _run_and_close(opened, preamble, context)
 
 
@@ -1054,9 +1060,11 @@ def _make_round_context(
     is_owner = role == "owner" and event.private
     gate = context.make_gate(event)
     caller = app.make_caller(event.session, owner=is_owner)
+    chained = context.chain
     posts = PostAllowance(
-        POSTS_MOST - turn.posted, app.name, event.hops, context.chain.require_room
+        POSTS_MOST - turn.posted, app.name, event.hops, chained.require_room, chained.count_mail
     )
+    reader = _make_reader(event, role, document, app)
     services = CallContext(
         app,
         session,
@@ -1074,6 +1082,7 @@ def _make_round_context(
         work=OwnWork(event, turn.task, behaviour) if behaviour else None,
         task=find_work(event),
         notes=NoteAllowance(NOTES_MOST - turn.count_steps(NOTE_STEP)),
+        texts=reader.texts,
     )
     find_in_memory: FindRemembered = find_nothing
     if preamble.has_outline:
@@ -1095,8 +1104,6 @@ def _make_round_context(
         find_remembered=find_in_memory,
         find_skills=find_skills,
     )
-
-    reader = _make_reader(event, role, document, app)
 
     allowances = app.make_allowances(app.find_zone(document))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from functions.agent.agents.record import BUNDLE_MOST
 from sigil.builtin_tools import DEPLOY
-from sigil.errors import UsageError
+from sigil.errors import SigilError, UsageError
 from sigil.protocol import Caller, Registry
 from sigil.storage.kv import keys
 
@@ -43,6 +43,25 @@ def resolve_bundle(
     if len(found) > BUNDLE_MOST:
         raise UsageError("ETOOBIG", f"a bundle has at most {BUNDLE_MOST} capabilities")
     return tuple(found)
+
+
+def collapse_bundle(registry: Registry, agent: str, bundle: Iterable[str]) -> tuple[str, ...]:
+    """Return the shortest list of plain names that stands for the capabilities of a bundle: what
+    all members of a bundle are in is named by that one alone.
+
+    What the agent (its full name) does not reach any more keeps its name.
+    """
+    caller = Caller(keys.root_of(agent), keys.join_session("own:main", agent), author="model")
+    names = shorten_names(bundle)
+    covered: set[str] = set()
+    for name in names:
+        try:
+            members = registry.inspect(name, caller).get("members")
+        except SigilError:
+            continue
+        if isinstance(members, list) and set(members) <= set(names):
+            covered.update(map(str, members))
+    return tuple(name for name in names if name not in covered)
 
 
 def shorten_names(bundle: Iterable[str]) -> tuple[str, ...]:

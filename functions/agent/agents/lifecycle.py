@@ -4,8 +4,8 @@ idle for long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from functions.agent.agents.record import (
@@ -24,7 +24,7 @@ from functions.agent.agents.record import (
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
-from sigil.storage.stored import dumps
+from sigil.storage.stored import Shape, Stored, dumps
 
 AGENTS_MOST: Final = 32
 """So many agents there may be below a root, without those that are archived."""
@@ -32,6 +32,8 @@ IDLE_SECONDS: Final = 30 * 86400.0
 """A temporary agent that did nothing for so long is archived."""
 SETTLED_SECONDS: Final = 2 * 86400.0
 """What is done once a day is done for an archived agent as well for so long."""
+SEAT_SECONDS: Final = 60.0
+"""A seat is kept so long for an agent that is being made."""
 FIRST_SELF: Final = """\
 Stay alive, as far as the policy allows it.
 
@@ -44,6 +46,16 @@ Do well what the role asks for.
 ## Constraints
 Keep to the policy and the budget. Ask an owner where they leave a doubt."""
 """The document `self` of an agent until somebody writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSeats(Stored):
+    """The names of the agents that are just being made, and since when, in seconds since 1970."""
+
+    taken: Mapping[str, float] = field(default_factory=dict, hash=False)
+
+
+_SEATS: Final = Shape[AgentSeats](AgentSeats)
 
 
 def make_first_self(root: str, name: str) -> str:
@@ -73,7 +85,7 @@ def create_agent(
     require_name(root, name)
     made = replace(record, changed=record.since, by=one_line(record.by, BY_CHARACTERS))
     made = replace(made, generation=max(int(record.since), 1))
-    require_room(kv, root, name, most)
+    reserve_seat(kv, root, name, most, record.since)
 
     def decide(value: bytes | None) -> tuple[bytes | None, AgentRecord]:
         if value is None:
@@ -141,16 +153,36 @@ def read_work(record: AgentRecord) -> str:
     return record.state
 
 
-def require_room(kv: KV, root: str, name: str, most: int) -> None:
-    """Raise `UsageError` ELIMIT when a root has so many live agents beside the one of this name."""
-    live = [each for each, _ in scan_live(kv, root) if each != name]
-    if 0 < most <= len(live):
-        raise UsageError(
-            "ELIMIT",
-            f"there are {len(live)} agents below {root} already",
-            suggestion="`uncaged agent archive NAME` ends one that is not needed any more;"
-            " UNCAGED_AGENTS_MOST is how many there may be",
-        )
+def reserve_seat(kv: KV, root: str, name: str, most: int, now: float) -> None:
+    """Reserve room for an agent that is about to be made under this name, at `record.since`.
+
+    `UsageError` ELIMIT when a root has so many live agents beside it, or `most` is reached by those
+    that others are making at this moment: each sees the seats that were taken before.
+    """
+    if most <= 0:
+        return
+
+    def decide(value: bytes | None) -> tuple[bytes | None, None]:
+        known = _read_seats(value)
+        records = dict(scan_agents(kv, root))
+        names = {each for each, record in records.items() if record and record.is_live}
+        taken: dict[str, float] = {}
+        for each, at in known.taken.items():
+            record = records.get(each)
+            is_made = record is not None and max(record.since, record.changed) >= at
+            if each != name and not is_made and abs(now - at) < SEAT_SECONDS:
+                taken[each] = at
+        count = len((names | taken.keys()) - {name})
+        if most <= count:
+            raise UsageError(
+                "ELIMIT",
+                f"there are {count} agents below {root} already",
+                suggestion="`uncaged agent archive NAME` ends one that is not needed any more;"
+                " UNCAGED_AGENTS_MOST is how many there may be",
+            )
+        return dumps(AgentSeats({**taken, name: now})), None
+
+    update(kv, keys.agent_seats(root), decide)
 
 
 def scan_live(kv: KV, root: str) -> Iterator[tuple[str, AgentRecord]]:
@@ -188,6 +220,14 @@ def archive_idle(
             change_state(kv, root, name, "archived", now)
             archived.append(name)
     return archived
+
+
+def _read_seats(value: bytes | None) -> AgentSeats:
+    """Return the seats that are reserved; none where they cannot be read, for they pass."""
+    try:
+        return _SEATS.read(value) if value else AgentSeats()
+    except (ValueError, BackendError):
+        return AgentSeats()
 
 
 def _read_known(value: bytes) -> AgentRecord | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from functions.agent.agents.bundle import shorten_names
+from functions.agent.agents.bundle import collapse_bundle
 from functions.agent.agents.record import join_name, read_agent
 from functions.agent.app import App
 from functions.agent.mailbox import Mail, Mailbox
@@ -90,7 +90,7 @@ def save_template(app: App, name: str) -> Template:
     return Template(
         record.prompt,
         record.role,
-        shorten_names(record.bundle),
+        collapse_bundle(app.registry, join_name(app.root, name), record.bundle),
         record.model,
         stay=member.stay,
         recall=member.recall,

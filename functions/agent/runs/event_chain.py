@@ -10,7 +10,7 @@ that no other event set off and that posts nothing writes nothing here.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import Final
@@ -22,25 +22,28 @@ from sigil.errors import ToolError
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import Read
 from sigil.storage.kv.update import scan_all, update_item
-from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
+from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
 RUNS_MOST: Final = 200
 """A record has so many runs, and those of turns that are not over."""
 KEPT_SECONDS: Final = keys.SEEN_TTL
 """A record that nobody writes any more is kept for so long."""
 SETTING: Final = "UNCAGED_CHAIN_TOKENS"
+MAILS_MOST: Final = 30
+"""One agent sends so many mails in a chain at most; a broadcast is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainRun(Stored):
-    """A run of a chain: its id, its agent, and the tokens that it used so far. `open` says that its
-    turn is not over.
+    """A run of a chain: its id, its agent, the tokens that it used and the `mails` that it sent so
+    far. `open` says that its turn is not over.
     """
 
     run: str
     agent: str
     tokens: Count = 0
     open: bool = False
+    mails: Count = later(0)
 
     @property
     def event(self) -> str:
@@ -53,7 +56,8 @@ class EventChain(Stored):
     """What came of one cause: how many `events` had a turn, and the `tokens` that these used.
 
     `by` is the person on whose behalf it is. `runs` are the newest runs, the newest first, and all
-    that are open. `gone` is the id of the newest run that has left them.
+    that are open. `gone` is the id of the newest run that has left them. `mails` counts those that
+    each agent has sent, by its full name.
     """
 
     events: Count = 0
@@ -61,6 +65,7 @@ class EventChain(Stored):
     by: str = ""
     runs: tuple[ChainRun, ...] = ()
     gone: str = ""
+    mails: Mapping[str, Count] = later(default_factory=dict, hash=False)
 
     @property
     def left_out(self) -> int:
@@ -97,8 +102,13 @@ class EventChain(Stored):
         for each in ended[: max(len(runs) - RUNS_MOST, 0)]:
             runs.remove(each)
             gone = each.run
+        mails = dict(self.mails)
+        sent = run.mails - (known.mails if known else 0)
+        if sent:
+            mails[run.agent] = mails.get(run.agent, 0) + sent
         return replace(
             self,
+            mails=mails,
             events=self.events + (known is None),
             tokens=self.tokens - (known.tokens if known else 0) + run.tokens,
             runs=tuple(runs),
@@ -126,6 +136,7 @@ class ChainBudget:
         # nothing is stored of a chain that begins here, unless a crash comes to light by a conflict
         self._known: Read | None = known or (None if event.root else ABSENT)
         self._turn: Turn | None = None
+        self._mails = 0
         self._is_begun = bool(event.root)
         self._lock = threading.Lock()
         self.most = most
@@ -133,6 +144,7 @@ class ChainBudget:
     def follow(self, turn: Turn) -> None:
         """Take over how far the turn has come, before its calls ask for room."""
         self._turn = turn
+        self._mails = _count_mails(turn)
 
     def find_excess(self, turn: Turn) -> EventChain | None:
         """Return the chain when it has used up its tokens; None while it may go on, or where there
@@ -164,6 +176,19 @@ class ChainBudget:
                 suggestion="finish it here, or tell the person what is left to do",
             )
 
+    def count_mail(self) -> None:
+        """Write down that the turn that is followed sends one more mail.
+
+        `ToolError` ELIMIT when its agent has sent as many in this chain as one may. A turn that
+        goes on after a crash counts the same mail again as the same.
+        """
+        turn = self._turn
+        if turn is None:
+            return
+        with self._lock:
+            self._write(turn, mails=self._mails + 1)
+            self._mails += 1
+
     def close(self, turn: Turn, posts: Sequence[Event]) -> None:
         """Write down what the turn used in all, before its session says that it is over.
 
@@ -174,10 +199,15 @@ class ChainBudget:
             self._count(turn, is_over=True)
 
     def _count(self, turn: Turn, *, is_over: bool = False) -> EventChain:
-        """Write down the turn's sum where it changed, and return the chain as it is by then.
+        """Write down the turn's sum where it changed, and return the chain as it is by then."""
+        with self._lock:
+            return self._write(turn, self._mails, is_over=is_over)
+
+    def _write(self, turn: Turn, mails: int, *, is_over: bool = False) -> EventChain:
+        """Write down what the turn used and how much mail it has sent, while nobody else does.
 
         A turn that goes on after a crash may know less than it has written down before: only its
-        end says less.
+        end says less. `ToolError` ELIMIT for too much mail.
         """
 
         def decide(item: Item | None) -> tuple[bytes | None, EventChain]:
@@ -186,19 +216,31 @@ class ChainBudget:
                 return None, EventChain(tokens=self.most)
             event = self._event
             before = chain.find(event.id)
+            known = before.mails if before else 0
+            if mails > known and chain.mails.get(self._agent, 0) - known + mails > MAILS_MOST:
+                raise ToolError(
+                    "ELIMIT",
+                    f"one agent sends at most {MAILS_MOST} mails for the same cause",
+                    suggestion="say what is left in your report, or put it on the board",
+                )
             tokens = turn.usage.counted
             if before and not is_over:
                 tokens = max(tokens, before.tokens)
-            run = ChainRun(name_run(event.id, turn.began), self._agent, tokens, open=not is_over)
-            if run == before or not (before or tokens or is_over):
+            run = ChainRun(
+                name_run(event.id, turn.began),
+                self._agent,
+                tokens,
+                open=not is_over,
+                mails=max(mails, known),
+            )
+            if run == before or not (before or tokens or mails or is_over):
                 return None, chain
             changed = replace(chain, by=chain.by or event.behalf).put(run)
             return dumps(changed), changed
 
-        with self._lock:
-            updated = update_item(self._kv, self._key, decide, KEPT_SECONDS, known=self._known)
-            self._is_begun = True
-            self._known = updated.item or ABSENT
+        updated = update_item(self._kv, self._key, decide, KEPT_SECONDS, known=self._known)
+        self._is_begun = True
+        self._known = updated.item or ABSENT
         return updated.answer
 
 
@@ -220,6 +262,15 @@ def find_largest(kv: KV, root: str, since: float, count: int) -> list[tuple[str,
         if chain and chain.is_shared and chain.began >= since
     ]
     return nlargest(count, shared, key=lambda found: found[1].tokens)
+
+
+def _count_mails(turn: Turn) -> int:
+    """Return how many calls of a turn have sent mail so far."""
+    return sum(
+        any(isinstance(post, list) and post[:1] == ["mail"] for post in sent)
+        for step in turn.trace
+        if isinstance(sent := step.get("sent"), list)
+    )
 
 
 def read_chain(item: Item | None) -> EventChain | None:

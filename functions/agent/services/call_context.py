@@ -14,6 +14,8 @@ from functions.agent.memory.things import Recalled, Things
 from functions.agent.policy.gate import Gate
 from functions.agent.posts import NoteAllowance, PostAllowance
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.en import Texts
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json, tool_of
@@ -48,7 +50,8 @@ class CallContext:
 
     `role` is that of the person, and `private` says that nobody else writes in the chat. `home` is
     the chat as the channels know it, for work of the agent's own the one that it belongs to; empty
-    for none. `asked_at` is when the turn was set off, in seconds since 1970.
+    for none. `asked_at` is when the turn was set off, in seconds since 1970. `texts` are those for
+    the people of that chat.
     """
 
     app: App
@@ -67,6 +70,7 @@ class CallContext:
     work: OwnWork | None = None
     task: str = ""
     notes: NoteAllowance = field(default_factory=NoteAllowance)
+    texts: Texts = ENGLISH
 
     @property
     def things(self) -> Things:

@@ -6,6 +6,7 @@ Their names and answers are those that people know from the seed of all such tea
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from functions.agent.agents.record import is_name, join_name
@@ -17,6 +18,7 @@ from functions.agent.posts import Ending, Post, ServiceAnswer
 from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import Arguments, CallContext, read_flag, read_text
 from functions.agent.session.document import IDLE as IDLE_END
+from functions.agent.team.examples import EXAMPLES
 from functions.agent.team.gist import make_gist
 from functions.agent.team.leg import OWN_MAIN
 from functions.agent.team.member import Members, require_teammate
@@ -30,6 +32,7 @@ from functions.agent.team.request import (
 from functions.agent.team.roster import format_roster
 from functions.agent.team.shutdown import request_shutdown
 from functions.agent.team.spawning import Order, spawn
+from functions.agent.team.template import Template, find_example
 from functions.agent.team.work import mail_lead
 from functions.texts.languages import load_texts
 from sigil.errors import Refused, ToolError, UsageError, one_line
@@ -64,22 +67,41 @@ def spawn_teammate(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     bundle = arguments.get("bundle") or []
     if not isinstance(bundle, list) or not all(isinstance(each, str) for each in bundle):
         raise UsageError("EINVAL", "bundle is a list of names of capabilities")
+    role = clean_role(read_text(arguments, "role")) or NO_ROLE
+    template = Template(read_text(arguments, "prompt"), role, tuple(map(str, bundle)))
+    if not template.prompt:
+        template = _find_template(template)
     order = Order(
         name=read_text(arguments, "name"),
-        role=clean_role(read_text(arguments, "role")) or NO_ROLE,
-        prompt=context.gate.redact(read_text(arguments, "prompt")),
+        role=role,
+        prompt=context.gate.redact(template.prompt),
         gist=context.gate.redact(make_gist(app, context.session, context.home, context.by)),
-        bundle=tuple(map(str, bundle)),
+        bundle=template.bundle,
         model=read_text(arguments, "model"),
         home=context.home,
         by=context.by,
         call=context.call,
         stay=read_flag(arguments, "stay"),
-        recall=read_flag(arguments, "recall"),
+        recall=read_flag(arguments, "recall") or template.recall,
     )
     context.posts.take(1, to=join_name(app.root, order.name))
     post = spawn(app, order, context.gate.require)
     return ServiceAnswer(f"Spawned '{order.name}' (role: {order.role})", (post,))
+
+
+def _find_template(wanted: Template) -> Template:
+    """Return the teammate that comes along for a role, with the bundle that is wanted or its own.
+
+    `UsageError` EINVAL where none does: such a one needs a prompt.
+    """
+    found = find_example(wanted.role.casefold())
+    if found is None:
+        raise UsageError(
+            "EINVAL",
+            "prompt: say what the teammate is to do",
+            suggestion=f"it may be left out for the roles {', '.join(EXAMPLES)}",
+        )
+    return replace(found, bundle=wanted.bundle or found.bundle)
 
 
 def list_mails(context: CallContext, arguments: Arguments) -> tuple[Act, ...]:
@@ -124,9 +146,11 @@ def broadcast(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     """Put a message into the mailboxes of all teammates that are awake, and of the lead."""
     names = _list_others_awake(context)
     content = _read_content(context, arguments)
+    if names:
+        context.posts.take_mail()
     posts: list[Post] = []
     for name in names:
-        posts += _deliver(context, name, content, "broadcast")
+        posts += _deliver(context, name, content, "broadcast", is_counted=True)
     return ServiceAnswer(f"Broadcast to {len(names)} teammates", tuple(posts))
 
 
@@ -196,12 +220,13 @@ def plan_approval(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         context.gate.require("mail", app.root)
         if home:
             context.gate.require("say", home)
+        context.posts.take_mail()
         request = TeamRequest("plan", name, LEAD, now, plan, home=home)
         keep_request(app.kv, app.root, id, request)
         text = f"request_id={id}: {plan}"
         posts = mail_lead(app, home, Mail(context.call, name, text, now, "plan_approval"))
-        texts = load_texts("en")
-        posts += say_home(app.root, home, texts.team_plan.format(name=name, id=id, text=plan), name)
+        said = context.texts.team_plan.format(name=name, id=id, text=plan)
+        posts += say_home(app.root, home, said, name)
         context.posts.take(len(posts))
         return ServiceAnswer(f"Plan submitted (request_id={id}). Waiting for approval.", posts)
     _require_lead(context)
@@ -229,8 +254,13 @@ def idle(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     return ServiceAnswer("Entering idle phase. Will poll for new tasks.", ending=Ending(IDLE_END))
 
 
-def _deliver(context: CallContext, to: str, content: str, kind: str) -> tuple[Post, ...]:
-    """Put a message into a mailbox, and return what wakes whoever reads it."""
+def _deliver(
+    context: CallContext, to: str, content: str, kind: str, *, is_counted: bool = False
+) -> tuple[Post, ...]:
+    """Put a message into a mailbox, and return what wakes whoever reads it.
+
+    One that `is_counted` is a part of a broadcast, which counts as one mail of its sender.
+    """
     app = context.app
     sender = app.short_name if app.is_teammate else LEAD
     now = app.clock.now()
@@ -239,6 +269,8 @@ def _deliver(context: CallContext, to: str, content: str, kind: str) -> tuple[Po
         home = context.home or (app.record.home if app.record else "")
         context.gate.require("mail", app.root)
         context.posts.take(1)
+        if not is_counted:
+            context.posts.take_mail()
         return mail_lead(app, home, mail)
     if not is_name(to) or to == sender:
         require_teammate(None, one_line(to, SHOWN_CHARACTERS))
@@ -252,6 +284,8 @@ def _deliver(context: CallContext, to: str, content: str, kind: str) -> tuple[Po
     full = join_name(app.root, to)
     context.gate.require("mail", full)
     context.posts.take(1, to=full)
+    if not is_counted:
+        context.posts.take_mail()
     Mailbox(app.kv, keys.escape(full)).deliver(mail)
     return (Post("mail", full, OWN_MAIN, data={"home": context.home, "from": to}),)
 

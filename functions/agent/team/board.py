@@ -379,9 +379,10 @@ class Board:
             attempts = task.attempts + failed
             if attempts >= ATTEMPTS_MOST:
                 stuck = replace(task, attempts=attempts, status="stuck", why=_cut_reason(why))
-                return self._end_run(stuck, "stuck", why, key=key)
+                return self._end_run(stuck, "stuck", why, before=task, key=key)
             back = replace(task, attempts=attempts, status="pending", owner="")
-            return self._end_run(back, "failed" if failed else "released", why, key=key)
+            outcome = "failed" if failed else "released"
+            return self._end_run(back, outcome, why, before=task, key=key)
 
         return self._change(number, change)
 

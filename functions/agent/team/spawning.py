@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from functions.agent.agents.bundle import resolve_bundle
-from functions.agent.agents.lifecycle import require_room
+from functions.agent.agents.lifecycle import reserve_seat
 from functions.agent.agents.record import (
     BUNDLE_MOST,
     PROMPT_CHARACTERS,
@@ -62,7 +62,6 @@ def spawn(app: App, order: Order, require: Callable[[str, str], None] | None = N
     name = order.name
     _require_order(root, order)
     now = app.clock.now()
-    require_room(app.kv, root, name, app.agents_most)
     bundle = resolve_bundle(app.registry, join_name(root, name), order.bundle, require)
     order = replace(order, bundle=bundle)
 
@@ -87,6 +86,7 @@ def spawn(app: App, order: Order, require: Callable[[str, str], None] | None = N
         return made, made
 
     _require_free(app, name)
+    reserve_seat(app.kv, root, name, app.agents_most, now)
     member = Members(app.kv, app.root).change(name, take)
     _write_record(app, order, member, now)
     data: dict[str, Json] = {

@@ -15,6 +15,7 @@ from functions.agent.language import choose_texts_for
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post, report_home, stamp_posts
+from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
 from functions.agent.sanitize import clean_text
 from functions.agent.session.document import IDLE, NEXT_LEG, Document, Turn
 from functions.agent.team.board import Board, Changed, Claimer
@@ -71,7 +72,9 @@ class Ended:
     entries: tuple[Entry, ...] = ()
 
 
-def settle_order(event: Event, app: App, member: Member | None, turn: Turn) -> Settled | None:
+def settle_order(
+    event: Event, app: App, member: Member | None, turn: Turn, document: Document
+) -> Settled | None:
     """Return what becomes of an event for a teammate that shuts down, has shut down, or is another
     one by now; None for all others.
     """
@@ -84,7 +87,7 @@ def settle_order(event: Event, app: App, member: Member | None, turn: Turn) -> S
         return Settled("it was for an earlier one of this name")
     request = event.data.get(SHUTDOWN)
     if member.stopping or isinstance(request, str):
-        return _shut_down(event, app, member.stopping or str(request), turn)
+        return _shut_down(event, app, member.stopping or str(request), turn, document)
     if member.find_status(event.at, app.team_idle) == "shutdown":
         return Settled("it has shut down")
     return None
@@ -174,6 +177,23 @@ def begin_work(event: Event, app: App, member: Member | None) -> None:
             _set_working(app, member, task)
 
 
+def stop_if_told(event: Event, app: App) -> bool:
+    """Stop the turn of an event that has just been opened where its teammate is to shut down, and
+    return whether it is.
+
+    Whoever asks for that writes it down first and looks for a turn to stop then. A turn that was
+    opened in between sees it here.
+    """
+    if not app.is_teammate or not event.is_own_work:
+        return False
+    member = Members(app.kv, app.root).read(app.short_name)
+    if member is None or not member.stopping:
+        return False
+    session = keys.session_of(app.name, event.session)
+    write_mark(app.kv, session, StopMark(event.id, BY_OWNER))
+    return True
+
+
 def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> Ended:
     """Return what the end of a turn of the agent's own work sets off: the next leg, the report, and
     the look for other work. `text` is what it has to say, `now` when the turn ends: what else is
@@ -204,26 +224,28 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     posts: list[Post] = []
     entries: tuple[Entry, ...] = ()
     changed = _end_task(turn, app, document, outcome, text) if number else None
+    trouble = "" if outcome in ("done", "idle") else one_line(text or outcome, TROUBLE_CHARACTERS)
+
+    def become_idle(member: Member | None) -> tuple[Member | None, tuple[int, bool]]:
+        wanted = event.data.get(GENERATION)
+        if member is None or member.status == "shutdown":
+            return None, (0, False)
+        if isinstance(wanted, int) and wanted != member.generation:
+            return None, (0, False)
+        idle = replace(member, status="idle", since=now, task=0, trouble=trouble)
+        return idle, (member.generation, bool(member.stopping))
+
+    generation, is_stopping = Members(app.kv, app.root).change(name, become_idle)
     if changed:
         posts += report_task(changed.task, app.root, texts)
         entries = describe_change(changed)
-    elif outcome == "stuck" and not number:
+    elif is_stopping or number:
+        pass  # what it does is said by its shutdown, or is known
+    elif outcome == "stuck":
         why = texts.team_too_long
         posts += say_home(app.root, home, texts.team_stuck.format(name=name, why=why), name)
-    elif text and not number:
+    elif text:
         posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
-    trouble = "" if outcome in ("done", "idle") else one_line(text or outcome, TROUBLE_CHARACTERS)
-
-    def become_idle(member: Member | None) -> tuple[Member | None, int]:
-        wanted = event.data.get(GENERATION)
-        if member is None or member.status == "shutdown":
-            return None, 0
-        if isinstance(wanted, int) and wanted != member.generation:
-            return None, 0
-        idle = replace(member, status="idle", since=now, task=0, trouble=trouble)
-        return idle, member.generation
-
-    generation = Members(app.kv, app.root).change(name, become_idle)
     if number:
         posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
     if generation and outcome in ("done", "idle", "stuck", "failed"):
@@ -305,7 +327,7 @@ def _set_working(app: App, member: Member, task: int) -> None:
     Members(app.kv, app.root).change(app.short_name, decide)
 
 
-def _shut_down(event: Event, app: App, id: str, turn: Turn) -> Settled:
+def _shut_down(event: Event, app: App, id: str, turn: Turn, document: Document) -> Settled:
     """Shut a teammate down, as a request says, unless it has rejected that: its tasks are released,
     and its team hears of it.
     """
@@ -314,10 +336,7 @@ def _shut_down(event: Event, app: App, id: str, turn: Turn) -> Settled:
     if request and request.state == "rejected":
         return Settled("it goes on")
     now = app.clock.now()
-    board = Board(app.kv, app.root, app.clock.now)
-    for head in board.list_heads():
-        if head.owner == name and head.claim:
-            board.release(head.id, f"{name} was shut down", claim=head.claim.number)
+    entries = _release_all(event, app)
 
     def decide(member: Member | None) -> tuple[Member | None, bool]:
         if member is None or member.status == "shutdown":
@@ -328,7 +347,7 @@ def _shut_down(event: Event, app: App, id: str, turn: Turn) -> Settled:
     posts: list[Post] = []
     if request:
         answer_request(app.kv, app.root, id, lambda _: None, approve=True)
-        texts = choose_texts_for(event)
+        texts = choose_texts_for(event, document)
         posts += mail_lead(
             app,
             request.home,
@@ -336,7 +355,26 @@ def _shut_down(event: Event, app: App, id: str, turn: Turn) -> Settled:
         )
         posts += say_home(app.root, request.home, texts.team_has_shut_down.format(name=name), name)
     posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
-    return Settled("it shuts down", stamp_posts(posts, event, SHUTDOWN, now, turn.posted))
+    stamped = stamp_posts(posts, event, SHUTDOWN, now, turn.posted)
+    return Settled("it shuts down", stamped, entries)
+
+
+def _release_all(event: Event, app: App) -> tuple[Entry, ...]:
+    """Put all tasks of a teammate back that shuts down, and return what the ledger has of it.
+
+    Done again after a crash, it returns the same.
+    """
+    name = app.short_name
+    board = Board(app.kv, app.root, app.clock.now)
+    entries: list[Entry] = []
+    for task in board.list_open():
+        changed = _find_written_end(task, event)
+        if task.owner == name and task.claim:
+            why = f"{name} was shut down"
+            changed = board.release(task.id, why, claim=task.claim.number, key=event.id)
+        if changed:
+            entries += describe_change(changed)
+    return tuple(entries)
 
 
 def mail_lead(app: App, home: str, mail: Mail) -> tuple[Post, ...]:

@@ -66,6 +66,11 @@ def agent_record(root: str, name: str) -> Key:
     return Key(f"agent#{escape(root)}", escape(name))
 
 
+def agent_seats(root: str) -> Key:
+    """The names of the agents below a root that are just being made."""
+    return Key("agent-seats", escape(root))
+
+
 def chat_binding(root: str, session: str) -> Key:
     """The agent that answers in a chat of the root, where that is not the root itself."""
     return Key(f"binding#{escape(root)}", escape(session))
@@ -784,7 +789,7 @@ IMPERSONAL = frozenset(
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
     " proposals-open proposal-unsettled board-counter spend hp skills skill-head skill-file"
-    " member team-request".split()
+    " member team-request agent-seats".split()
 )
 """The first parts of all others: policy, skills, capabilities and what is known of them, and the
 audit.
@@ -816,7 +821,7 @@ AGENT_CONTENT = frozenset("agent binding dead hook member proposal proposal-unse
 NOT_OF_AGENTS = PERSON_PARTITIONS | frozenset(
     "usage chain ledger spend audit audit-tip trace first-owner window tries token token-use"
     " stocked web-requests daily artifact doctor weather backup restoring token-file file-due"
-    " board board-done board-counter team-request".split()
+    " board board-done board-counter team-request agent-seats".split()
 )
 """All others: they stay when an agent is purged. Those that name it are the books of the root: its
 ledger, what its work counted for the budget, payments and deploys.

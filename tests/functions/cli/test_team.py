@@ -60,7 +60,7 @@ def test_a_teammate_is_spawned_from_a_file_written_to_listed_saved_and_stopped(
     assert example is not None
     saved = tmp_path / "alice.md"
     run("save", "alice", str(saved))
-    assert parse_template(saved.read_text()).prompt == example.prompt
+    assert parse_template(saved.read_text()) == replace(example, stay=True)
     run("spawn", "bob", "--file", str(saved), "--role", "tester")
 
     assert "sent to 'alice'" in run("stop", "alice")

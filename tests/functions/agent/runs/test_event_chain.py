@@ -11,6 +11,7 @@ import pytest
 
 from functions.agent.messages import Usage
 from functions.agent.runs.event_chain import (
+    MAILS_MOST,
     RUNS_MOST,
     ChainBudget,
     ChainRun,
@@ -22,6 +23,7 @@ from functions.agent.runs.tree import build_tree, describe_tree, format_tree
 from functions.agent.session.document import Turn, name_run
 from functions.events import Event, Sender, order_of
 from sigil.errors import ToolError
+from sigil.protocol import Json
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.stored import dumps
@@ -117,6 +119,33 @@ def test_the_first_turn_is_counted_before_its_first_post_leaves() -> None:
     excess = budget.find_excess(full)
     assert excess is not None
     assert excess.tokens == 1_000
+
+
+def test_the_mail_of_one_sender_is_counted_over_its_turns_and_once_after_a_crash() -> None:
+    kv = MemoryKV()
+
+    def send(turn: Turn, count: int) -> None:
+        budget = open_budget(kv, turn)
+        budget.follow(turn)
+        for _ in range(count):
+            budget.count_mail()
+        if count == MAILS_MOST // 2:
+            budget.close(replace(turn, usage=Usage(prompt=9)), ())
+
+    send(make_turn(1, 7), 7)  # killed before its round was saved
+    send(make_turn(1, 7), MAILS_MOST // 2)
+    step: dict[str, Json] = {"kind": "call", "sent": [["mail", "main.bob"]]}
+    before = MAILS_MOST // 2 - 1
+    send(make_turn(2, 5, trace=(step,) * before), 1)
+    with pytest.raises(ToolError, match="at most 30 mails for the same cause"):
+        send(make_turn(3, 5), 1)
+    chain = load(kv)
+    assert chain.mails == {"main.alice": MAILS_MOST}
+    assert [run.mails for run in chain.runs] == [MAILS_MOST // 2, MAILS_MOST // 2]
+    other = ChainBudget(kv, "main.bob", make_turn(4).event, 1_000)
+    other.follow(make_turn(4, 5))
+    other.count_mail()
+    assert load(kv).mails["main.bob"] == 1
 
 
 def test_the_oldest_runs_leave_the_record_and_stay_counted() -> None:

@@ -11,7 +11,7 @@ from functions import worker
 from functions.agent.team.board import Board, NewTask
 from functions.agent.team.member import Member, Members
 from functions.wiring import AgentRuntime
-from tests.fakes.model import ScriptedModel, call, say
+from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER
@@ -117,3 +117,23 @@ def spawning(*names: str, role: str = "coder", prompt: str = "Take tasks.") -> l
         ("cap_spawn_teammate", {"name": name, "role": role, "prompt": prompt}) for name in names
     ]
     return [call(("sigil_query", {"query": "spawn a teammate"})), call(*calls), say("They work.")]
+
+
+def search(number: int) -> dict[str, Any]:
+    return call(("sigil_query", {"query": f"nothing like {number}"}))
+
+
+def spawned(crew: Crew, *names: str, **more: Any) -> None:
+    """Let the lead spawn teammates that have nothing to do, and idle."""
+    for name in names:
+        crew.model.plans.setdefault(name, lambda _: say("[SILENT]"))
+    crew.model.then(*spawning(*names, **more))
+    crew.write(f"spawn {' and '.join(names)}")
+
+
+def ask(crew: Crew, *calls: tuple[str, Any], text: str = "go on") -> str:
+    """Let the lead make calls, and return the result of the last one."""
+    crew.model.then(call(("sigil_query", {"query": "teammate"})), call(*calls), say("well"))
+    before = len(crew.model.of(""))
+    crew.write(text)
+    return results(crew.model.of("")[before + 2])[-1]

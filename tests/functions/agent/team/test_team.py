@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +19,10 @@ from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle, Sessions
 from functions.agent.team.board import Claimer
 from functions.agent.team.member import Members
+from functions.agent.team.template import find_example
 from functions.agent.team.waking import make_events, tick_team, wake_members
-from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import call, offered, results, say
 from tests.fakes.server import json_answer
 from tests.functions.agent.team.crew import (
@@ -32,34 +30,14 @@ from tests.functions.agent.team.crew import (
     Body,
     Crew,
     TeamModel,
+    ask,
     contents,
     count_identities,
+    search,
+    spawned,
     spawning,
 )
-from tests.functions.chats import Chats
-from tests.functions.people import GUEST, platform
-
-
-@pytest.fixture
-def model() -> Iterator[TeamModel]:
-    with TeamModel() as server:
-        yield server
-
-
-@pytest.fixture
-def open_crew(
-    runtime: Callable[..., AgentRuntime], bot: BotApi, model: TeamModel
-) -> Callable[..., Crew]:
-    def make(**settings: Any) -> Crew:
-        made = runtime(**{"llm_url": model.url, "library": "builtin", **platform(bot), **settings})
-        return Crew(Chats(made, bot), model)
-
-    return make
-
-
-@pytest.fixture
-def crew(open_crew: Callable[..., Crew]) -> Crew:
-    return open_crew()
+from tests.functions.people import GUEST
 
 
 def report(body: Body) -> dict[str, Any]:
@@ -103,26 +81,6 @@ def test_teammates_claim_the_tasks_of_the_board_until_none_is_left(
     assert line in contents(model.of("bob")[0])[0]
     assert crew.board.list_open() == []
     assert [crew.member(name).status for name in ("alice", "bob")] == ["idle", "idle"]
-
-
-def search(number: int) -> dict[str, Any]:
-    return call(("sigil_query", {"query": f"nothing like {number}"}))
-
-
-def spawned(crew: Crew, *names: str, **more: Any) -> None:
-    """Let the lead spawn teammates that have nothing to do, and idle."""
-    for name in names:
-        crew.model.plans.setdefault(name, lambda _: say("[SILENT]"))
-    crew.model.then(*spawning(*names, **more))
-    crew.write(f"spawn {' and '.join(names)}")
-
-
-def ask(crew: Crew, *calls: tuple[str, Any], text: str = "go on") -> str:
-    """Let the lead make calls, and return the result of the last one."""
-    crew.model.then(call(("sigil_query", {"query": "teammate"})), call(*calls), say("well"))
-    before = len(crew.model.of(""))
-    crew.write(text)
-    return results(crew.model.of("")[before + 2])[-1]
 
 
 def test_work_of_many_steps_goes_on_in_legs_and_says_who_it_is_whatever_was_compacted(
@@ -330,60 +288,6 @@ def test_a_plan_is_said_in_the_chat_and_its_approval_wakes_who_submitted_it(
         assert "Unknown request_id" in ask(
             crew, ("cap_plan_approval", approval | {"request_id": unknown})
         )
-
-
-def test_a_shutdown_ends_a_turn_at_its_next_step_and_puts_its_task_back(
-    crew: Crew, model: TeamModel
-) -> None:
-    crew.add("parse")
-    order = ("cap_shutdown_request", {"teammate": "alice"})
-
-    def be_stopped(body: Body) -> dict[str, Any]:
-        if "<<TASK>>" not in "\n".join(contents(body)):
-            return say("[SILENT]")
-        # while it works, somebody shuts it down
-        model.then(call(("sigil_query", {"query": "dismiss a teammate"})), call(order), say("gone"))
-        crew.chats.write(900, "dismiss alice")
-        chats = crew.runtime.queue.take(0.0)
-        assert chats is not None
-        worker.process(chats, crew.runtime)
-        return search(1)
-
-    model.plans["alice"] = be_stopped
-    model.then(*spawning("alice"))
-    said = crew.write("spawn alice")
-    assert len(model.of("alice")) == 2
-    assert said[-1] == "alice has shut down."
-    (task,) = crew.board.list_open()
-    assert (task.status, task.owner, task.attempts) == ("pending", "", 0)
-    assert crew.member("alice").status == "shutdown"
-    answer = results(model.of("")[-1])[-1]
-    assert answer.startswith('{"ok":"Shutdown request ')
-    assert answer.endswith("sent to 'alice'\"}")
-    assert "has shut down, and reads nothing" in ask(
-        crew, ("cap_send_message", {"to": "alice", "content": "x"})
-    )
-
-
-def test_who_is_asked_gracefully_may_reject_it_and_goes_on(crew: Crew, model: TeamModel) -> None:
-    spawned(crew, "alice")
-
-    def reject(body: Body) -> dict[str, Any]:
-        found = re.findall(r"request_id=([0-9a-f]{8}): finish", "\n".join(contents(body)))
-        if not found or results(body)[-1:] == ['{"ok":"Shutdown rejected"}']:
-            return say("[SILENT]")
-        answer = {"request_id": found[-1], "approve": False, "reason": "the tests run"}
-        return call(("cap_shutdown_response", answer))
-
-    model.plans["alice"] = reject
-    ask(crew, ("cap_shutdown_request", {"teammate": "alice", "graceful": True}))
-    assert crew.member("alice").status == "idle"
-    model.then(say("I see"))
-    crew.write("well?")
-    assert "approve=false the tests run" in "\n".join(contents(model.of("")[-1]))
-    model.plans["alice"] = lambda _: say("[SILENT]")
-    ask(crew, ("cap_shutdown_request", {"teammate": "alice", "graceful": True}))
-    assert crew.member("alice").status == "shutdown"
 
 
 def test_a_model_that_fails_puts_the_task_back_and_after_the_third_time_it_is_stuck(
@@ -707,3 +611,91 @@ def test_a_teammate_with_a_bundle_has_the_services_of_its_team_and_no_other_capa
     assert "calculate" not in told[2]
     assert "aGVsbG8=" in told[1]
     assert crew.write("/tasks")[0].count("[x]") == 1
+
+
+def test_a_coder_that_comes_along_finds_the_tasks_that_need_its_role(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("write a letter", role="writer", priority=3)
+    crew.add("add two numbers", description="sum(1, 2) is 3", role="coder")
+    files = {
+        "team/sum.py": "def sum(a, b):\n    return a + b\n",
+        "team/test_sum.py": "assert sum(1, 2) == 3\n",
+    }
+    writes = [("cap_write_file", {"path": path, "content": text}) for path, text in files.items()]
+    steps = iter([call(*writes), say("sum.py adds, and its test holds")])
+
+    def code(body: Body) -> dict[str, Any]:
+        is_at_work = "<<TASK>>" in "\n".join(contents(body))
+        return next(steps) if is_at_work else call(("cap_idle", {}))
+
+    model.plans["alice"] = code
+    order = ("cap_spawn_teammate", {"name": "alice", "role": "coder"})
+    model.then(call(("sigil_query", {"query": "spawn a coder"})), call(order), say("It looks."))
+    text = "Spawn a coder teammate and let it find work from the task board itself"
+    assert crew.write(text) == [
+        "It looks.",
+        "#2 done by alice: sum.py adds, and its test holds\nFiles: team/sum.py, team/test_sum.py",
+    ]
+    first = model.of("alice")[0]
+    example = find_example("coder")
+    assert example is not None
+    assert example.prompt in "\n".join(contents(first))
+    assert {"cap_write_file", "cap_edit_file", "cap_calculate", "cap_idle"} <= set(offered(first))
+    # whoever asked reads in the chat what was written
+    model.then(
+        call(("sigil_query", {"query": "read a file"})),
+        call(("cap_read_file", {"path": "team/sum.py"})),
+        say("It is there."),
+    )
+    crew.write("show me sum.py")
+    assert "return a + b" in results(model.of("")[-1])[-1]
+    left = [(task.id, task.status) for task in crew.board.list_open()]
+    assert left == [(1, "pending")]
+    refused = ask(crew, ("cap_spawn_teammate", {"name": "bob", "role": "gardener"}))
+    assert "say what the teammate is to do" in refused
+
+
+def test_the_thirty_first_mail_of_one_sender_for_one_cause_is_refused_and_it_reads_why(
+    crew: Crew, model: TeamModel
+) -> None:
+    spawned(crew, "bob")
+    model.plans["bob"] = lambda _: say("[SILENT]")
+    numbers = iter(range(100))
+    steps = iter([16, 15])
+    told: list[str] = []
+
+    def flood(body: Body) -> dict[str, Any]:
+        told[:] = results(body)
+        count = next(steps, 0)
+        mails = [
+            ("cap_send_message", {"to": "lead", "content": f"no. {next(numbers)}"})
+            for _ in range(count)
+        ]
+        return call(*mails) if mails else say("[SILENT]")
+
+    model.plans["alice"] = flood
+    model.then(*spawning("alice"))
+    crew.write("spawn alice")
+    refused = [text for text in told if "ELIMIT" in text]
+    assert len(told) - len(refused) == 30
+    assert len(refused) == 1
+    assert "one agent sends at most 30 mails for the same cause" in refused[0]
+    # the next message of a person is another cause
+    sent = ask(crew, ("cap_send_message", {"to": "bob", "content": "and you?"}))
+    assert sent == '{"ok":"Sent message to bob"}'
+
+
+def test_what_a_team_says_in_a_chat_is_in_the_language_of_that_chat(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("parse")
+    steps = iter([call(("cap_plan_approval", {"plan": "parser first"})), say("[SILENT]")])
+    model.plans["alice"] = lambda body: (
+        report(body) if "<<TASK>>" in "\n".join(contents(body)) else next(steps, say("[SILENT]"))
+    )
+    model.then(*spawning("alice"))
+    said = crew.write("Bitte stell mir Alice als Programmiererin ein, und lass sie arbeiten.")
+    assert said[1].startswith("alice bittet um die Freigabe eines Plans (request_id=")
+    assert said[2] == "#1 von alice erledigt: did: 1: parse"
+    assert crew.write("/team stop alice")[-1] == "alice hat sich beendet."

@@ -1,0 +1,53 @@
+"""The team over HTTP: who holds the admin token reads who is on it, and what each one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from functions.agent.management.team import spawn_by_hand
+from functions.agent.team.member import Members
+from functions.agent.team.template import Template
+from tests.functions.people import Live
+
+Lives = Callable[..., AbstractContextManager[Live]]
+
+
+def test_the_team_is_read_with_the_token_by_the_name_of_its_root(live: Lives) -> None:
+    with live() as agent:
+        client = agent.server.client
+        empty = client.get("/team")
+        assert (empty.status_code, empty.json()) == (200, {"team": "main", "items": []})
+        template = Template("Take tasks.", role="coder", stay=True)
+        spawn_by_hand(
+            agent.server.runtime.app,
+            "alice",
+            template,
+            home="telegram:1",
+            by="test",
+            call="spawn-1",
+        )
+        (row,) = client.get("/team").json()["items"]
+        member = Members(agent.server.runtime.stores.kv, "main").read("alice")
+        assert row.pop("since") == (member and member.since)
+        assert row == {
+            "name": "alice",
+            "role": "coder",
+            "status": "working",
+            "task": None,
+            "trouble": None,
+            "stay": True,
+            "recall": False,
+        }
+        assert client.get("/team?agent=main").json()["items"][0]["name"] == "alice"
+        for query, status, code in (
+            ("agent=alice", 404, "ENOENT"),
+            ("agent=../x", 400, "EINVAL"),
+            ("colour=red", 400, "EINVAL"),
+        ):
+            refused = client.get(f"/team?{query}")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
+        for header in ({"authorization": ""}, {"authorization": "Bearer wrong"}):
+            refused = client.get("/team", headers=header)
+            assert refused.status_code == 401
+            assert "alice" not in refused.text
