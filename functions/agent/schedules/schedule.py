@@ -45,6 +45,8 @@ RUN_SECONDS_MOST: Final = 6 * 3_600.0
 """A run that nobody has heard of for so long is over, whatever became of it."""
 KEPT_SECONDS: Final = 30 * 86_400.0
 """Seconds for which the outcome of a run is kept, and a reminder that is over."""
+SETTLED_SECONDS: Final = 120.0
+"""What is due so much later is not looked at by anybody yet, whose clock is about right."""
 HEARTBEAT: Final = sha256(b"heartbeat").hexdigest()[:12]
 """The id of an agent's heartbeat: it has one at most."""
 OWN_SESSION: Final = f"{OWN}:main"
@@ -397,7 +399,8 @@ class Schedules:
             if found:
                 made = replace(made, running=found.running, started=found.started, last=found.last)
                 made = replace(made, edits=found.edits + (made.words != found.words))
-            self.write(item, made, moved=True)
+            settled = made.due > schedule.since + SETTLED_SECONDS
+            self.write(item, made, moved=True, settled=settled)
             if found and found.due not in (0.0, made.due):
                 self._kv.delete(self.key_of_due(found))
             return made

@@ -19,6 +19,7 @@ from functions.agent.behaviours.built_in import ON_SELF_IMPROVE
 from functions.agent.schedules.schedule import (
     HEARTBEAT,
     SCHEDULE,
+    SETTLED_SECONDS,
     WELL,
     Run,
     Schedule,
@@ -46,8 +47,6 @@ PUNCTUAL: Final = 60.0
 """A reminder that comes so many seconds late does not say so."""
 MISSED_MOST: Final = 1_000
 """So many missed times are counted."""
-SETTLED_SECONDS: Final = 120.0
-"""What is due so much later is not looked at by anybody yet, whose clock is about right."""
 
 Put = Callable[[Event], None]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from functions import agent_data
 from functions.agent.agents.lifecycle import (
@@ -22,12 +23,19 @@ from functions.agent.agents.lifecycle import (
     list_unsettled,
 )
 from functions.agent.agents.record import AgentRecord, State, add_agent, read_agent
+from functions.agent.management.agents import make_agent, read_new_agent
+from functions.cli.app import cli
+from functions.texts.languages import load_texts
+from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.stored import dumps
+from tests.fakes.model import ScriptedModel, say
+from tests.fakes.server import Answer
 from tests.functions.cli.test_agents import Run, refusal, run
-from tests.functions.people import Live
+from tests.functions.people import OWNER, Live
+from tests.stories.test_store_operations import CountingKV
 
 __all__ = ["run"]
 Lives = Callable[..., AbstractContextManager[Live]]
@@ -38,6 +46,7 @@ POSSIBLE: Mapping[State, tuple[str, ...]] = {
     "purged": ("purge",),
 }
 REACHED = {"enable": "enabled", "disable": "disabled", "archive": "archived", "purge": "purged"}
+MADE = 1_700_000_000.0
 RECORD = AgentRecord("agent", "enabled", 1.0, "terminal:local")
 
 
@@ -117,6 +126,61 @@ def test_an_agent_made_of_files_stays_alive_and_knows_its_name(run: Run, tmp_pat
     assert "alice  archived" in run("agent", "list", "--all")
     assert "Its ledger and its part of the budget stay." in run("agent", "purge", "alice", "--yes")
     assert "ENOENT" in refusal("agent", "show", "alice")
+
+
+@pytest.mark.parametrize(
+    ("fields", "most"),
+    [
+        ({"heartbeat": "off"}, 1),
+        ({"role": "Count hens.", "self": "Like hens.", "heartbeat": "off"}, 3),
+        # the chat knows the agent, the index of times has a mark, and the schedule is a record
+        ({"role": "Count hens.", "self": "Like hens.", "heartbeat": "30m"}, 6),
+    ],
+    ids=("the record", "with its documents", "and a heartbeat"),
+)
+def test_an_agent_is_made_by_few_writes(
+    home: AgentRuntime, fields: Mapping[str, object], most: int
+) -> None:
+    store = CountingKV(home.stores.kv)
+    app = replace(home.app, kv=store)
+    new = read_new_agent({"name": "al", **fields}, "terminal:local", MADE, "terminal:main")
+    make_agent(app, new, load_texts("en"))
+    writes = [each for each in store.operations if each.startswith(("put", "delete"))]
+    assert len(writes) == most, writes
+
+
+def test_whoever_works_is_shown_as_running_and_paid_for_by_name(
+    live: Lives, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+
+    def uncaged(*words: str) -> Any:
+        return json.loads(CliRunner().invoke(cli, [*words, "--json"]).stdout)
+
+    model.then(say("of the root"), say("of alice"), Answer(hang=True))
+    with live() as agent:
+        client = agent.server.client
+        agent.server.post("/agents", json={"name": "alice"})
+        assert agent.ask("hello") == "of the root"
+        agent.ask("/agent alice")
+        assert agent.ask("hello") == "of alice"
+        spent = agent.ask("/spent").partition("By agent:")[2]
+        assert ("• main: " in spent, "• alice: " in spent) == (True, True)
+        (entry,) = uncaged("ledger", "--agent", "alice")["items"]  # the root's are not among them
+        assert (entry["what"], entry["facts"]["completion"]) == ("request", 10)
+
+        agent.write("count all hens")
+        model.wait_for(3)
+
+        (listed,) = client.get("/agents").json()["items"]
+        shown = client.get("/agents/alice").json()
+        (row,) = uncaged("agent", "list")
+        states = [
+            each["status"] for each in (listed, shown, row, uncaged("agent", "show", "alice"))
+        ]
+        assert states == ["running"] * 4
+        assert uncaged("stop", "--session", f"telegram:{OWNER}")["state"] == "running"
+        agent.until(lambda: client.get("/agents/alice").json()["status"] == "sleeping")
 
 
 def test_so_many_agents_live_below_a_root_and_an_archived_one_leaves_its_place() -> None:
