@@ -25,6 +25,7 @@ from functions.channels.unread_replies import MOST, UnreadReply
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.hook_endpoint import HookEndpoint
 from functions.hooks import Hooks
+from functions.ingress import Ingress
 from functions.poller import PolledBot, Poller
 from functions.queues.base import Queue
 from functions.queues.turn_lock import TurnLock
@@ -43,6 +44,7 @@ from sigil.protocol import Json
 from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
 
+CHAT_BYTES = 1 << 20
 WAIT_SECONDS = 25.0
 DRAIN_SECONDS = 30.0
 CONTROL_WORKERS = 2
@@ -221,10 +223,8 @@ def build_app(
     )
     server.include_router(admin.router(lambda: control))
     hooks = open_hooks(runtime)
-    deps = webhook.WebhookDeps(
-        runtime.channels, runtime.queue, runtime.stores.kv, open_hooks=lambda: hooks
-    )
-    server.include_router(webhook.router(lambda: deps))
+    ingress = Ingress(runtime.channels, runtime.queue, runtime.stores.kv, open_hooks=lambda: hooks)
+    server.router.routes.extend(webhook.build_routes(lambda: ingress))
     add_error_handling(server)
     return server
 
@@ -248,7 +248,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
     async def chat(request: Request) -> Response:
         try:
             require_admin(await admit_request(request, gate), "may chat")
-            body = strict_json.loads(await read_body(request, webhook.BODY_BYTES))
+            body = strict_json.loads(await read_body(request, CHAT_BYTES))
             event = _parse_chat_message(body, runtime.settings)
         except (Refused, UsageError, BackendError) as problem:
             return failure_response(problem)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
+from zlib import crc32
 
 from functions.events import NOBODY, Event, Sender, order_of
 from sigil.errors import BackendError, one_line
@@ -57,8 +58,11 @@ def make_overheard(event: Event) -> OverheardMessage:
         if quote.relation not in _NOT_CONTENTS:
             parts.append(f"({quote.relation}) {quote.text}")
     parts += [f"({attachment.get('kind')})" for attachment in event.attachments]
-    # the messages of a chat are numbered in their order
-    number = int(event.reply_to) if event.reply_to.isascii() and event.reply_to.isdigit() else 0
+    # on Telegram the messages of a chat are numbered in their order
+    if event.reply_to.isascii() and event.reply_to.isdigit():
+        number = int(event.reply_to[-18:])
+    else:
+        number = crc32(event.id.encode(errors="replace"))
     return OverheardMessage(
         event.agent,
         event.session,

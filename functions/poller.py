@@ -17,9 +17,9 @@ from functions import log
 from functions.channels.base import Busy
 from functions.channels.updates import PolledChannel, ReceivedElsewhere
 from functions.channels.webhooks import CommandMenu
+from functions.ingress import Ingress
 from functions.queues.leases import Lease, Leases
 from functions.time.clock import SYSTEM
-from functions.webhook import WebhookDeps, enqueue_update
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, SigilError
 from sigil.storage.backoff import jitter
@@ -59,7 +59,7 @@ class Poller:
 
     def __init__(self, bot: PolledBot, runtime: AgentRuntime) -> None:
         self._bot = bot
-        self._deps = WebhookDeps(runtime.channels, runtime.queue, runtime.stores.kv)
+        self._ingress = Ingress(runtime.channels, runtime.queue, runtime.stores.kv)
         seconds = runtime.settings.lease
         self._leases = Leases(runtime.stores.kv, SYSTEM, seconds, hold=float("inf"))
         self._seconds = int(min(POLL_SECONDS, max(1, seconds // RENEWALS)))
@@ -111,7 +111,7 @@ class Poller:
             if self._stopping.is_set():
                 return 0.0
             try:
-                enqueue_update(self._bot.channel, self._deps, update.body)
+                self._ingress.enqueue(self._bot.channel.read_update(update.body))
             except BackendError:
                 raise
             except SigilError as problem:  # the same again would not help

@@ -14,6 +14,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from typing import Final
 
 from functions import log
@@ -21,7 +22,7 @@ from functions.agent.app import App
 from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
-from functions.channels.base import AttachedFile
+from functions.channels.base import AttachedFile, Reply
 from functions.events import Event
 from functions.queues.dead_letters import count_untold, note_sender_told
 from functions.sent_parts import WHOLE
@@ -83,13 +84,16 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
 
     try:
         channel.send(
-            reply.session,
-            reply.text,
-            reply_to=reply.reply_to,
-            start=max(reply.sent, left),
-            sent=mark_sent,
-            files=attach_files(reply, runtime.app),
-            buttons=reply.buttons,
+            Reply(
+                reply.session,
+                reply.text,
+                reply.reply_to,
+                tuple(attach_files(reply, runtime.app)),
+                reply.buttons,
+                key=_make_key(reply.event, reply.session, reply.text),
+                start=max(reply.sent, left),
+            ),
+            mark_sent,
         )
     except Refused as problem:
         log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)
@@ -118,6 +122,18 @@ def attach_files(reply: Outgoing, app: App) -> list[AttachedFile]:
     return attached
 
 
+def _make_reply(event: Event, text: str, start: int = 0) -> Reply:
+    """Return a reply to an event that is in no outbox."""
+    key = _make_key(event.id, event.session, text)
+    return Reply(event.session, text, event.reply_to, key=key, start=start)
+
+
+def _make_key(event: str, session: str, text: str) -> str:
+    """Return the key of a reply: one event may cause several, also to other chats."""
+    raw = "\0".join((event, session, text)).encode(errors="replace")
+    return sha256(raw).hexdigest()[:32]
+
+
 def send_notice(event: Event, text: str, runtime: AgentRuntime) -> None:
     """Send a text to the session of an event, once and without a record of it.
 
@@ -132,7 +148,7 @@ def send_notice(event: Event, text: str, runtime: AgentRuntime) -> None:
         _keep_for_http(Outgoing(event.id, event.session, text), session, runtime)
         return
     with suppress(Refused):
-        channel.send(event.session, text, reply_to=event.reply_to, sent=lambda _: None)
+        channel.send(_make_reply(event, text), lambda _: None)
 
 
 def try_to_send_notice(event: Event, text: str, runtime: AgentRuntime) -> None:
@@ -203,7 +219,9 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
     channel = runtime.channels.get(event.platform)
     if channel is None:
         _keep_for_http(Outgoing(event.id, event.session, answer.text), session, runtime)
-    elif answer.text and runtime.sent_parts.count(event.id, answer.text) != WHOLE:
+    elif not answer.text:
+        channel.end_waiting(event)
+    elif runtime.sent_parts.count(event.id, answer.text) != WHOLE:
         if item is None:
             kv.put(key, dumps(answer), ttl=keys.SEEN_TTL)
 
@@ -214,13 +232,8 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
             kv.put(key, dumps(answer), ttl=keys.SEEN_TTL)
 
         try:
-            channel.send(
-                event.session,
-                answer.text,
-                reply_to=event.reply_to,
-                start=max(answer.parts, runtime.sent_parts.count(event.id, answer.text)),
-                sent=mark_sent,
-            )
+            start = max(answer.parts, runtime.sent_parts.count(event.id, answer.text))
+            channel.send(_make_reply(event, answer.text, start), mark_sent)
             runtime.sent_parts.note(event.id, answer.text, WHOLE)
         except Refused as problem:
             log.trouble("unanswerable", event, code=problem.code)

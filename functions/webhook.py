@@ -1,81 +1,48 @@
-"""POST /webhook/{platform} verifies, parses and enqueues an update, then answers 200; POST
+"""ANY /webhook/{name} verifies what a platform sends, enqueues its events and answers; POST
 /hooks/{name} does so with what a program posts, and answers 202.
+
+A platform waits for its answer for two or three seconds, and a function may have to start first. So
+this module loads little: what a request needs is loaded when `open_ingress` opens it.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
-from mangum import Mangum
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
-from functions import log, wiring
-from functions.channels.base import Channel
-from functions.channels.base import PlatformRequest as Incoming
-from functions.overheard import keep_message, make_event
-from functions.queues.base import Queue
-from functions.settings import Settings
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.http.body import read_body, refuse_claimed_length
 from sigil.http.status_codes import status_of
-from sigil.settings import find_unknown_variables
-from sigil.storage.kv import KV
 
 if TYPE_CHECKING:
-    from functions.hook_endpoint import HookEndpoint
+    from functions.channels.base import Channel, PlatformAnswer, PlatformRequest
+    from functions.ingress import Ingress
 
-BODY_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class WebhookDeps:
-    """The channels that may send events, by platform, and the queue that takes them.
-
-    `kv` keeps what people of a group say to each other, where an owner said so. Without it,
-    `passes_on` lets a worker keep it: the queue gets all of it, since nobody here knows which
-    groups are listened to. With neither nothing is kept.
-
-    `open_hooks` opens the door of hooks, which alone needs a store to find their tokens in.
-    """
-
-    channels: Mapping[str, Channel]
-    queue: Queue
-    kv: KV | None = None
-    passes_on: bool = False
-    open_hooks: Callable[[], HookEndpoint] | None = None
+METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
 
 
-def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
-    """Return the webhook's routes; `open_deps` is called by each request."""
-    routes = APIRouter()
+def build_routes(open_ingress: Callable[[], Ingress]) -> list[Route]:
+    """Return the webhook's routes; `open_ingress` is called by each request."""
 
     async def webhook(request: Request) -> Response:
-        platform = request.path_params["platform"]
+        name = request.path_params["name"]
         try:
-            deps = open_deps()
-            channel = deps.channels.get(platform)
+            ingress = open_ingress()
+            channel = ingress.channels.get(name)
             if channel is None:
                 raise UsageError(
                     "ENOENT",
                     "this platform is not set up here",
-                    source=platform,
+                    source=name,
                     suggestion="set its token first",
                 )
-            # a repeated header has all its values joined (RFC 9110), so that a secret which only
-            # one of two values holds never passes
-            headers = {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
-            incoming = Incoming(headers, b"", dict(request.query_params))
-            # before the body is read: a stranger's request costs neither memory nor time
-            channel.verify_head(incoming)
-            incoming = replace(incoming, body=await read_body(request, BODY_BYTES))
-            return await run_in_threadpool(_enqueue_events, channel, deps, incoming)
+            return await _receive(request, channel, ingress)
         except BackendError as problem:
             return retry_later_response(problem)
         except (Refused, UsageError) as problem:
@@ -83,15 +50,15 @@ def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
 
     async def hook(request: Request) -> Response:
         # a platform's update waits for neither of them
-        from functions import hook_endpoint
+        from functions import hook_endpoint, log
         from sigil.http.response import failure_response
 
         name = request.path_params["name"]
         try:
-            open_hooks = open_deps().open_hooks
+            open_hooks = open_ingress().open_hooks
             if open_hooks is None:
                 raise UsageError("ENOENT", "no hooks are taken here", source="hook")
-            headers = {each: ", ".join(request.headers.getlist(each)) for each in request.headers}
+            headers = _join_headers(request)
             proof = hook_endpoint.read_proof(headers)
             address = request.client.host if request.client else ""
             door = await run_in_threadpool(open_hooks)
@@ -112,12 +79,12 @@ def router(open_deps: Callable[[], WebhookDeps]) -> APIRouter:
         log.step("enqueued", event)
         return JSONResponse({"event": event.id}, 202)
 
-    # plain routes: FastAPI's own read the annotations and load all of pydantic's first version for
-    # it, 20 ms of a cold start
-    routes.add_route("/health", health, methods=["GET"])
-    routes.add_route("/webhook/{platform}", webhook, methods=["POST"])
-    routes.add_route("/hooks/{name}", hook, methods=["POST"])
-    return routes
+    return [
+        Route("/health", health, methods=["GET"]),
+        Route("/webhook/{name}", webhook, methods=METHODS),
+        Route("/webhook/{name}/{rest:path}", webhook, methods=METHODS),
+        Route("/hooks/{name}", hook, methods=["POST"]),
+    ]
 
 
 async def health(request: Request) -> Response:
@@ -135,53 +102,69 @@ def retry_later_response(problem: BackendError) -> JSONResponse:
     return JSONResponse({"error": problem.as_dict()}, 503, {"retry-after": "5"})
 
 
-def _enqueue_events(channel: Channel, deps: WebhookDeps, incoming: Incoming) -> Response:
-    """Answer 200 only once every event is durable; the platform sends the rest again."""
-    channel.verify(incoming)
-    enqueue_update(channel, deps, incoming.body)
-    return JSONResponse({"ok": True})
+async def _receive(request: Request, channel: Channel, ingress: Ingress) -> Response:
+    """Answer what the platform waits for once every event is durable; it sends the rest again.
 
+    What is surely the platform's and yet cannot be understood is answered as taken: the platform
+    would send the same for days, and some send nothing else meanwhile.
+    """
+    from functions import log
+    from functions.channels.base import TAKEN, AnswersRefused, PlatformRequest
 
-def enqueue_update(channel: Channel, deps: WebhookDeps, body: bytes) -> None:
-    """Put the events of an update into the queue; they are durable when this returns."""
-    events = channel.parse(body)
-    for event in events:
-        deps.queue.put(event)
-        log.step("enqueued", event)
-    if not events and (deps.kv is not None or deps.passes_on):
-        overheard = channel.parse_overheard(body)
-        if overheard and deps.kv is not None:
-            keep_message(deps.kv, overheard)
-        elif overheard:
-            # it is not worth another delivery by the platform
-            with suppress(BackendError):
-                deps.queue.put(make_event(overheard))
-
-
-@lru_cache(maxsize=1)
-def _open_deps() -> WebhookDeps:
-    log.start()
-    settings = Settings.read()
-    for unknown in find_unknown_variables(Settings):
-        log.note("no setting", name=unknown.name, meant=unknown.meant)
-    queue = wiring.open_ingress_queue(settings)
-    # with another queue than the store's, this function may have no store, and updates need none
-    return WebhookDeps(
-        wiring.open_channels(settings),
-        queue,
-        passes_on=settings.listen,
-        open_hooks=lru_cache(maxsize=1)(partial(_open_hooks, settings, queue)),
+    name = request.path_params["name"]
+    head = PlatformRequest(
+        _join_headers(request),
+        query=dict(request.query_params),
+        method=request.method,
+        path=request.path_params.get("rest", ""),
     )
+    try:
+        # before the body is read: a stranger's request costs neither memory nor time
+        proven = channel.verify_head(head)
+        try:
+            body = await read_body(request, channel.body_most, to_end=proven)
+        except UsageError as problem:
+            if not proven or problem.code != "ETOOBIG":
+                raise
+            log.note("not understood", channel=name, code=problem.code, problem=problem.message)
+            return make_response(TAKEN)
+        whole = replace(head, body=body)
+        return await run_in_threadpool(_enqueue_events, name, channel, ingress, whole)
+    except Refused as problem:
+        if not isinstance(channel, AnswersRefused):
+            raise
+        return make_response(channel.answer_refused(problem))
 
 
-def _open_hooks(settings: Settings, queue: Queue) -> HookEndpoint:
-    from functions.hook_endpoint import HookEndpoint
-    from functions.hooks import Hooks
-    from sigil.wiring import open_stores
+def _enqueue_events(
+    name: str, channel: Channel, ingress: Ingress, request: PlatformRequest
+) -> Response:
+    from functions import log
+    from functions.channels.base import TAKEN
 
-    return HookEndpoint(Hooks(open_stores(settings).kv, settings.agent), queue.put, time.time)
+    try:
+        received = channel.receive(request)
+    except UsageError as problem:
+        log.note("not understood", channel=name, code=problem.code, problem=problem.message)
+        return make_response(TAKEN)
+    except SigilError:
+        raise
+    except Exception:  # noqa: BLE001  entry point: a body that we fail to read would come for ever
+        log.failure("unreadable", channel=name)
+        return make_response(TAKEN)
+    ingress.enqueue(received)
+    return make_response(received.answer)
 
 
-app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-app.include_router(router(_open_deps))
-handler = Mangum(app, lifespan="off")
+def make_response(answer: PlatformAnswer) -> Response:
+    """Return an answer to a platform as a response."""
+    return Response(answer.body, answer.status, media_type=answer.media)
+
+
+def _join_headers(request: Request) -> dict[str, str]:
+    """Return the headers by their names in lower case.
+
+    A repeated header has all its values joined (RFC 9110), so that a secret which only one of two
+    values holds never passes.
+    """
+    return {name: ", ".join(request.headers.getlist(name)) for name in request.headers}

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
 from functions.channels.http_replies import HttpReplies
+from functions.channels.platforms import open_channels
 from functions.prices import CACHED_SHARES, PriceList, parse_prices
 from functions.queues.base import Queue, QueueSides
 from functions.queues.turn_lock import TurnLock
@@ -158,11 +159,11 @@ def open_queue(settings: Settings, stores: Stores) -> QueueSides:
         chats = open_side()
         control = open_side(lane="control", beside=chats)
         return QueueSides(chats, control, open_side(lane="work", beside=chats, poll=WORK_POLL))
-    from functions.queues.sqs import SqsQueue
+    from functions.queues.sqs import SqsQueue, parse_queue_url
 
     queue = SqsQueue(
-        _parse_queue_url("UNCAGED_QUEUE", settings.queue),
-        work_url=_parse_queue_url("UNCAGED_WORK_QUEUE", settings.work_queue),
+        parse_queue_url("UNCAGED_QUEUE", settings.queue),
+        work_url=parse_queue_url("UNCAGED_WORK_QUEUE", settings.work_queue),
         kv=stores.kv,
         visibility=settings.lease,
         hold=hold,
@@ -173,12 +174,9 @@ def open_queue(settings: Settings, stores: Stores) -> QueueSides:
 def open_ingress_queue(settings: Settings) -> Queue:
     """Open a queue to put events into; with SQS it needs no store."""
     if settings.queue:
-        from functions.queues.sqs import SqsQueue
+        from functions.queues.sqs import open_sqs_ingress
 
-        return SqsQueue(
-            _parse_queue_url("UNCAGED_QUEUE", settings.queue),
-            work_url=_parse_queue_url("UNCAGED_WORK_QUEUE", settings.work_queue),
-        )
+        return open_sqs_ingress(settings)
     return open_queue(settings, open_stores(settings)).chats
 
 
@@ -194,35 +192,6 @@ def open_batch(queue: Queue, event: Mapping[str, Json]) -> SqsBatch:
             suggestion="set UNCAGED_QUEUE to sqs:// and the FIFO queue's own address",
         )
     return SqsBatch(queue, event)
-
-
-def _parse_queue_url(name: str, value: str) -> str:
-    """Return the address of the queue in a setting; empty when it is."""
-    scheme, _, url = value.partition("://")
-    if value and (scheme != "sqs" or not url.startswith(("https://", "http://"))):
-        raise UsageError(
-            "ESETTING",
-            f"{name}={value!r} names no queue",
-            suggestion="sqs://https://…, or leave it empty: events wait in the store",
-        )
-    return url
-
-
-def open_channels(settings: Settings) -> dict[str, Channel]:
-    """Open the platforms whose settings are there, by name."""
-    channels: dict[str, Channel] = {}
-    if settings.telegram_token or settings.telegram_bot:
-        from functions.channels.telegram import Telegram
-
-        channels["telegram"] = Telegram(
-            reveal(settings.telegram_token),
-            reveal(settings.telegram_secret),
-            settings.telegram_api,
-            settings.agent,
-            settings.telegram_username or None,
-            bot=settings.telegram_bot,
-        )
-    return channels
 
 
 def open_notifier(settings: Settings) -> Notifier:

@@ -50,7 +50,6 @@ CONFLICT_SECONDS = 0.5
 """
 FORMAT_SECONDS = 30.0
 """Seconds until an event of a chat that a newer version keeps is looked at again."""
-TYPING_SECONDS = 4.5
 PAUSES = (0.5, 2.0, 8.0, 30.0)
 """Seconds between attempts to tell the queue what became of an event."""
 TRIES_MOST = 10
@@ -219,9 +218,13 @@ def handle_event(
         _consolidate(event, runtime, until, spent=spent)
         return ()
     channel = runtime.channels.get(event.platform)
-    if channel and not channel.is_for_us(event):
-        keep_message(runtime.stores.kv, make_overheard(event))
-        return ()
+    if channel and event.kind == "message":
+        accepted = channel.accept(event)
+        if accepted is None:
+            keep_message(runtime.stores.kv, make_overheard(event))
+            channel.end_waiting(event)
+            return ()
+        event = accepted
     if event.is_inquiry and not spent:
         with _lost_body_is_final():
             answer_inquiry(event, _route(event, runtime))
@@ -365,9 +368,12 @@ def _obey_control(event: Event, runtime: AgentRuntime) -> None:
     """Stop, halt or unlock what the control event says, and reply; a halt is an alert as well."""
     answer = control.handle_control(event, runtime.app)
     reply = answer.text
-    if not reply and event.platform not in runtime.channels:
+    channel = runtime.channels.get(event.platform)
+    if not reply and channel is None:
         # in a chat the stopped turn replies
         reply = choose_texts_for(event).told_to_stop
+    if not reply and channel:
+        channel.end_waiting(event)
     try_to_send_notice(event, reply, runtime)
     if answer.halted:
         session = event.session if answer.halted == "chat" else ""
@@ -417,7 +423,7 @@ def _run_turn(
         channel.acknowledge(event)
     if may_talk and not spent and has_text_file(event):
         event = _keep_files(event, runtime.app, channel)
-    with _show_typing(channel if may_talk else None, event.session), _lost_body_is_final():
+    with _show_waiting(channel if may_talk else None, event), _lost_body_is_final():
         if spent:
             opened = abandon_turn(event, runtime.app)
         else:
@@ -432,6 +438,11 @@ def _run_turn(
     wait = opened.wait
     continuation = opened.next
     gathered = opened.gathered
+    if channel and not (opened.repeated or closed.turn or wait or continuation):
+        answered = {reply.reply_to for reply in closed.outbox if reply.session == event.session}
+        for each in (event, *gathered):
+            if each.kind == "message" and each.reply_to not in answered:
+                channel.end_waiting(each)
     opened = _send_all(opened, runtime)
     if wait:
         raise _ModelSilent(wait)
@@ -479,19 +490,21 @@ def _lost_body_is_final() -> Iterator[None]:
 
 
 @contextmanager
-def _show_typing(channel: Channel | None, session: str) -> Iterator[None]:
-    """Show in the chat that an answer is on its way, again and again until the turn ends."""
+def _show_waiting(channel: Channel | None, event: Event) -> Iterator[None]:
+    """Show in the chat that an answer is on its way, as often as the platform needs it until the
+    turn ends.
+    """
     if channel is None:
         yield
         return
     over = threading.Event()
 
     def keep_showing() -> None:
-        channel.show_typing(session)
-        while not over.wait(TYPING_SECONDS):
-            channel.show_typing(session)
+        while (seconds := channel.show_waiting(event)) > 0.0:
+            if over.wait(seconds):
+                return
 
-    thread = threading.Thread(target=keep_showing, name="typing", daemon=True)
+    thread = threading.Thread(target=keep_showing, name="waiting", daemon=True)
     thread.start()
     try:
         yield

@@ -410,7 +410,7 @@ def run_turn(
     records = read_turn_records(event, app, bound=bound)
     opened = records.opened
     if records.seen or _is_late(event, opened):
-        return take_over_replies(opened, app)
+        return replace(take_over_replies(opened, app), repeated=True)
     while opened.document.turn:
         unfinished = opened.document.turn.event
         opened = _resume_turn(opened, app, watch, worker, records.policies)
@@ -454,7 +454,7 @@ def abandon_turn(event: Event, app: App) -> SessionHandle:
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
     if app.sessions.was_seen(opened, event) or _is_late(event, opened):
-        return take_over_replies(opened, app)
+        return replace(take_over_replies(opened, app), repeated=True)
     turn = opened.document.turn
     if turn:
         opened = _give_up_turn(opened, app, turn)

@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol, runtime_checkable
 
 from functions.events import Button, Event
 from functions.overheard import OverheardMessage
-from sigil.errors import BackendError
+from sigil.errors import BackendError, Refused
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformRequest:
-    """A webhook's request: header names in lower case, the raw body, the query string's fields."""
+    """A request to a webhook: header names in lower case, the query string's fields, the raw body.
+
+    `path` is what stands behind the channel's name, without a slash before it; for most requests it
+    is empty.
+    """
 
     headers: Mapping[str, str]
-    body: bytes
-    query: Mapping[str, str]
+    body: bytes = b""
+    query: Mapping[str, str] = field(default_factory=dict)
+    method: str = "POST"
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformAnswer:
+    """What the platform is answered: a challenge of its handshake, or that we have its events."""
+
+    status: int = 200
+    body: bytes = b""
+    media: str = "application/json"
+
+
+TAKEN: Final = PlatformAnswer(body=b'{"ok":true}')
+"""The answer to a request that asks for no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What a request of the platform brought. It is answered once every event is durable.
+
+    `overheard` is what people of groups said to nobody in particular.
+    """
+
+    events: tuple[Event, ...] = ()
+    answer: PlatformAnswer = TAKEN
+    overheard: tuple[OverheardMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +60,26 @@ class AttachedFile:
     name: str
     type: str
     read: Callable[[], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply to a chat. Its parts are `text` (markdown), in one or more messages, and then the
+    `files`, a part each. `buttons` stand below the text where the platform has them.
+
+    `to` is the `reply_to` of the event that it answers. It may hold a token, so nobody is shown it.
+    `key` is the same whenever this reply is sent again, and no other reply's, so that a platform
+    can drop what it has had. The parts before `start` have left already: equal texts give equal
+    parts.
+    """
+
+    session: str
+    text: str
+    to: str = field(default="", repr=False)
+    files: tuple[AttachedFile, ...] = ()
+    buttons: tuple[Button, ...] = ()
+    key: str = ""
+    start: int = 0
 
 
 class Busy(BackendError):
@@ -49,54 +100,64 @@ class FetchesFiles(Protocol):
         """
 
 
+@runtime_checkable
+class AnswersRefused(Protocol):
+    """A platform that has a form of its own for what is not verified."""
+
+    def answer_refused(self, problem: Refused) -> PlatformAnswer:
+        """Return the answer to a request that `receive` or `verify_head` refused."""
+
+
 class Channel(Protocol):
-    """A chat platform. The webhook uses `verify_head`, `verify` and the two that parse, which never
-    wait for the network; the worker uses the rest.
+    """A bot on a chat platform.
+
+    The webhook uses `verify_head` and `receive`, which never wait for the network; the worker uses
+    the rest.
     """
 
-    def verify_head(self, request: PlatformRequest) -> None:
-        """Refuse with EAUTH what its headers alone show not to be the platform's. The body is not
-        read yet, and empty here.
+    @property
+    def body_most(self) -> int:
+        """Return how many bytes the body of a request may have."""
+
+    def verify_head(self, request: PlatformRequest) -> bool:
+        """Return whether the headers alone prove that the platform sent the request.
+
+        Refuse with EAUTH what they show not to be the platform's. The body is not read yet, and
+        empty here.
         """
 
-    def verify(self, request: PlatformRequest) -> None:
-        """Return when the platform itself sent the request; else `Refused` with EAUTH."""
+    def receive(self, request: PlatformRequest) -> Received:
+        """Verify and read a request, the body's raw bytes first: `Refused` EAUTH unless the
+        platform itself sent it.
 
-    def parse(self, body: bytes) -> list[Event]:
-        """Return the events in a verified body, none for what does not concern us; `UsageError`
-        with EINVAL when it is no JSON object.
+        `UsageError` for what the platform sent and we do not understand: it is answered as taken,
+        or else the platform would send it again and again.
         """
 
-    def parse_overheard(self, body: bytes) -> OverheardMessage | None:
-        """Return what a verified body says in a group to nobody in particular, if it is that."""
+    def accept(self, event: Event) -> Event | None:
+        """Return the event as the turn should see it, with the names of those who speak; None for
+        one that is for somebody else.
 
-    def is_for_us(self, event: Event) -> bool:
-        """Return whether a group's message that names somebody (`event.addressed`) names us. May
-        ask the platform who we are: `BackendError`.
+        It may ask the platform (`BackendError`), is called again when the event is handled again,
+        and never makes somebody else the sender.
         """
 
-    def send(
-        self,
-        session: str,
-        text: str,
-        *,
-        reply_to: str = "",
-        start: int = 0,
-        sent: Callable[[int], None],
-        files: Sequence[AttachedFile] = (),
-        buttons: Sequence[Button] = (),
-    ) -> None:
-        """Send `text` (markdown) to `session` as one or more parts, from part `start` on (0: from
-        the beginning), and then the `files`, a part each. `buttons` stand below the text where the
-        platform has them.
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        """Send a reply, from its part `start` on.
 
-        `sent(n)` is called when n parts have left and more follow, so `start=n` continues there:
-        equal texts give equal parts. `BackendError` with EUNAVAILABLE and `Busy` (ERATE): try again
-        later; `Refused` with EBLOCKED: this chat never gets it.
+        `sent(n)` is called when n parts have left and more follow. `BackendError` with EUNAVAILABLE
+        and `Busy` (ERATE): try again later; `Refused` with EBLOCKED: this chat never gets it.
         """
 
-    def show_typing(self, session: str) -> None:
-        """Show that an answer is on its way; best effort, never raises."""
+    def show_waiting(self, event: Event) -> float:
+        """Show that an answer to the event is on its way; return after how many seconds to show it
+        again, 0 for never. Best effort, never raises.
+        """
+
+    def end_waiting(self, event: Event) -> None:
+        """Take away what shows that an answer is on its way: the event ended without one. Best
+        effort, never raises. An event that was answered before may come here again.
+        """
 
     def acknowledge(self, event: Event) -> None:
         """Show that a press of a button came (`PRESS` in its `data`); best effort, never raises."""

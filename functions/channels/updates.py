@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from functions.channels.base import Channel
+from functions.channels.base import Channel, Received
 from sigil.errors import BackendError
 
 
@@ -28,6 +28,9 @@ class PolledChannel(Channel, Protocol):
     @property
     def bot(self) -> int:
         """Return the bot's id."""
+
+    def read_update(self, body: bytes) -> Received:
+        """Return what an update brings; `UsageError` for one that we do not understand."""
 
     def fetch_updates(self, first: int, seconds: int) -> tuple[Update, ...]:
         """Return the updates that wait, from the number `first` on (0: all), and wait `seconds` for

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from functions.channels.platforms import open_channels
 from functions.channels.webhooks import (
     PATH,
     CommandMenu,
@@ -23,7 +24,7 @@ from functions.channels.webhooks import (
 from functions.cli import pairing
 from functions.cli.local_agent import open_agent, print_result
 from functions.settings import Settings
-from functions.wiring import Closable, open_channels
+from functions.wiring import Closable
 from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time

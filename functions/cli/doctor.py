@@ -14,13 +14,14 @@ from typing import Protocol, runtime_checkable
 from functions.agent.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
+from functions.channels.platforms import open_channels
 from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasWebhook
 from functions.cli.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
 from functions.queues.leases import is_leased
 from functions.settings import Settings
-from functions.wiring import Closable, open_channels, open_ingress_queue, open_model
+from functions.wiring import Closable, open_ingress_queue, open_model
 from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remote_registry
 from sigil.cli.doctor.report import run_doctor
 from sigil.cli.printing import Printer

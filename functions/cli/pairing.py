@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.channels.base import Channel
+from functions.channels.base import Channel, Reply
+from functions.channels.platforms import open_channels
 from functions.cli.local_agent import BY, Json, open_agent, print_result
-from functions.wiring import Closable, open_channels
+from functions.wiring import Closable
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
 from sigil.errors import SigilError, UsageError
@@ -63,7 +64,7 @@ def send_reply(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
     if channel is None:
         return False
     try:
-        channel.send(reply.session, reply.text, sent=lambda _: None)
+        channel.send(Reply(reply.session, reply.text), lambda _: None)
     except SigilError:
         return False
     return True

@@ -52,6 +52,11 @@ class Queue(Protocol):
     def put(self, event: Event) -> None:
         """Store the event; one that already waits is the same event."""
 
+    def put_all(self, events: Sequence[Event]) -> None:
+        """Store the events; all are durable when it returns. On a `BackendError` some may be, and
+        those that are put again are the same events.
+        """
+
     def take(self, wait: float) -> Delivery | None:
         """Return the next event that may run now, for this worker alone; None after `wait` seconds
         without one.

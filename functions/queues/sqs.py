@@ -21,6 +21,7 @@ from functions.queues.dead_letters import keep_undecodable
 from functions.queues.sqs_client import SqsClient
 from functions.queues.sqs_message import SqsMessage, unpack
 from functions.queues.sqs_receiver import SqsReceiver
+from functions.settings import Settings
 from functions.time.clock import SYSTEM, Clock
 from sigil.errors import BackendError, UsageError
 from sigil.storage.kv import KV, Key, keys
@@ -123,12 +124,23 @@ class SqsQueue:
             return self
         return self.work or self
 
+    def connect(self) -> None:
+        """Load the client of SQS now rather than with the first event; `BackendError` as `put`."""
+        self._chats_client.connect()
+
     def put(self, event: Event) -> None:
         """Store the event; one that was put within the last 5 minutes is the same event.
         `BackendError` when it is not safely stored.
         """
         client = self._work_client if event.is_background else self._chats_client
         client.send(event)
+
+    def put_all(self, events: Sequence[Event]) -> None:
+        """Store the events, ten a request; as `put`."""
+        chats = [event for event in events if not event.is_background]
+        work = [event for event in events if event.is_background]
+        self._chats_client.send_all(chats)
+        self._work_client.send_all(work)
 
     def take(self, wait: float) -> Delivery | None:
         """Return the next event that may run now, for this worker alone; None after `wait` seconds
@@ -212,6 +224,26 @@ class SqsQueue:
         if self._kv is None:
             raise UsageError("EQUEUE", "without a store this queue only puts", source="queue")
         return self._kv
+
+
+def open_sqs_ingress(settings: Settings) -> SqsQueue:
+    """Open the queue of the settings to put events into; it needs no store."""
+    return SqsQueue(
+        parse_queue_url("UNCAGED_QUEUE", settings.queue),
+        work_url=parse_queue_url("UNCAGED_WORK_QUEUE", settings.work_queue),
+    )
+
+
+def parse_queue_url(name: str, value: str) -> str:
+    """Return the address of the queue in a setting; empty when it is."""
+    scheme, _, url = value.partition("://")
+    if value and (scheme != "sqs" or not url.startswith(("https://", "http://"))):
+        raise UsageError(
+            "ESETTING",
+            f"{name}={value!r} names no queue",
+            suggestion="sqs://https://…, or leave it empty: events wait in the store",
+        )
+    return url
 
 
 @dataclass(frozen=True, slots=True)

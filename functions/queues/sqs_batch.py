@@ -46,6 +46,10 @@ class SqsBatch:
         """Put the event into the queue itself."""
         self._queue.put(event)
 
+    def put_all(self, events: Sequence[Event]) -> None:
+        """Put the events into the queue itself."""
+        self._queue.put_all(events)
+
     def take(self, wait: float) -> Delivery | None:
         """Return the next record that may run; None after the last."""
         for message in self._handed_out.values():  # the worker came back without an answer for it

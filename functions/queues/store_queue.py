@@ -148,6 +148,24 @@ class StoreQueue:
         for side in self._sides:
             side._note_ready(session, version, written=is_awaited(event))
 
+    def put_all(self, events: Sequence[Event]) -> None:
+        """Store the events, with one mark for each of their sessions; as `put`.
+
+        Sessions are marked as ready even when the store takes no more events: those that it has
+        must not wait until the platform sends the others again.
+        """
+        stored: dict[str, bool] = {}
+        try:
+            for event in events:
+                self._store_event(event)
+                session = group_of(event)
+                stored[session] = stored.get(session, False) or is_awaited(event)
+        except BackendError:
+            with suppress(BackendError):
+                self._mark_all_ready(stored)
+            raise
+        self._mark_all_ready(stored)
+
     def put_and_take(self, event: Event) -> Delivery | None:
         """Store the event and return the first one of its session, for this worker alone.
 
@@ -193,11 +211,24 @@ class StoreQueue:
 
     def _store(self, event: Event) -> str:
         """Store the event, and return the version of its session's ready mark."""
-        session = group_of(event)
-        key = keys.inbox_event(session, sort_key_of(event))
+        self._store_event(event)
+        return self._mark_ready(group_of(event))
+
+    def _store_event(self, event: Event) -> None:
+        key = keys.inbox_event(group_of(event), sort_key_of(event))
         with suppress(Conflict):
             self._kv.put(key, encode_waiting(event), expect=ABSENT)
+
+    def _mark_ready(self, session: str) -> str:
+        """Write a new version of a session's ready mark, and return it."""
         return self._kv.put(keys.ready_session(session), encode_due(0.0))
+
+    def _mark_all_ready(self, stored: Mapping[str, bool]) -> None:
+        """Mark sessions as ready, and tell all sides; True: somebody has written there."""
+        for session, written in stored.items():
+            version = self._mark_ready(session)
+            for side in self._sides:
+                side._note_ready(session, version, written=written)
 
     def take(self, wait: float) -> Delivery | None:
         """Return the next event that may run now, for this worker alone; None after `wait` seconds

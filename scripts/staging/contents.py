@@ -31,6 +31,7 @@ _AWS = ("boto3",)
 """For all but the webhook, which uses botocore alone:
 docs/decisions/0005-boto3-but-for-the-webhook.md.
 """
+_RECEIVE = ("starlette", "mangum")
 _HTTP = ("fastapi", "mangum")
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "pystemmer", "regex", "wasmtime")
 _TIMES = ("cronsim", "tzdata")
@@ -116,7 +117,7 @@ class Stage:
 
 
 STAGES = (
-    Stage("webhook", (*_EVERY, *_HTTP), without=("functions/agent",)),
+    Stage("webhook", (*_EVERY, *_RECEIVE), without=("functions/agent",)),
     Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK, *_TIMES), spare=("anyio",), runs=True),
     Stage("scheduler", (*_EVERY, *_AWS, *_TIMES)),
     # httpx delivers the alert of a halt, and pystemmer reads the words of documents

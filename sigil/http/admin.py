@@ -9,8 +9,8 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import Annotated
 
-from fastapi import Response
 from pydantic import Field
+from starlette.responses import Response
 
 from sigil.access.sign_in import ClientAuthentication, SignIn
 from sigil.access.tokens import TokenRequest

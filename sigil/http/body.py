@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fastapi import Request
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 
 from sigil.errors import UsageError
 
@@ -67,20 +66,26 @@ def refuse_claimed_length(request: Request, most: int) -> None:
         raise _make_too_big(most)
 
 
-async def read_body(request: Request, most: int) -> bytes:
+async def read_body(request: Request, most: int, *, to_end: bool = False) -> bytes:
     """Return the body, counted while it comes in; `UsageError` ETOOBIG, or EBODY when its sender
     left before its end.
+
+    `to_end`: what is too big is read to its end, and forgotten, before that is said: a sender who
+    is still sending may read no answer.
     """
     chunks = []
     size = 0
     try:
         async for chunk in request.stream():
             size += len(chunk)
-            if size > most:
+            if size <= most:
+                chunks.append(chunk)
+            elif not to_end:
                 raise _make_too_big(most)
-            chunks.append(chunk)
     except ClientDisconnect:
         raise UsageError("EBODY", "the request ended before its body did", source="http") from None
+    if size > most:
+        raise _make_too_big(most)
     return b"".join(chunks)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 import orjson
-from fastapi import Response
+from starlette.responses import Response
 
 from sigil.catalog.cursors import invalid_cursor
 from sigil.catalog.views import interface_row

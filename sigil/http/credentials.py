@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fastapi import Request
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 
 from sigil.access.authentication import Authenticator
 from sigil.access.tokens import TokenHolder

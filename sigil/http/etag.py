@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from fastapi import Response
+from starlette.responses import Response
 
 OWN = "private, no-cache"
 """A client may keep the answer and has to ask each time: a token's answer is for that token alone,

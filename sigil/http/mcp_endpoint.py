@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from fastapi import Response
+from starlette.responses import Response
 
 from sigil.catalog.owner import ADMIN
 from sigil.errors import Refused, SigilError, UsageError

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from fastapi import Response
+from starlette.responses import Response
 
 from sigil.http.request import PAGE_MOST, AuthorizedRequest
 from sigil.http.response import json_response

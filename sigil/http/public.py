@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from fastapi import Response
+from starlette.responses import Response
 
 from sigil.http.admin import status_row
 from sigil.http.request import AuthorizedRequest

@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import orjson
-from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from sigil.errors import BackendError, SigilError, UsageError, one_line
 from sigil.http.request_id import NUMBER, RequestIdMiddleware, log_bug
 from sigil.http.status_codes import BUG, status_of
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
 
 RETRY_SECONDS = 5
 QUIET = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
@@ -50,7 +55,7 @@ def failure_response(
     return json_response({"error": error}, status, all_headers)
 
 
-def add_error_handling(app: FastAPI) -> None:
+def add_error_handling(app: Starlette) -> None:
     """Number every request, and answer unknown routes, wrong methods and our own bugs as every
     other failure is answered.
     """

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fastapi import Response
+from starlette.responses import Response
 
 from sigil.protocol import Json
 

@@ -16,6 +16,7 @@ from functions.wiring import AgentRuntime, open_runtime
 from sigil.storage import aws
 from sigil.storage.kv.dynamodb_table import create_table
 from tests.deploy.requests import BOT, SECRET, TOKEN
+from tests.deploy.template import handler_of
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel
 from tests.machine import within
@@ -53,7 +54,7 @@ class Deployment:
         return {**people, **telegram, "SIGIL_RUNNERS": "1", **self.store}
 
     def function(self, name: str, timeout: int | None = None, **settings: str) -> LambdaFunction:
-        """The function whose entry point is `functions.<name>`; `timeout` in seconds."""
+        """The function of this name in the template, in lower case; `timeout` in seconds."""
         if name not in self.started:
             made = self.another_function(
                 name, self.folder, timeout or round(within(30)), **settings
@@ -66,7 +67,7 @@ class Deployment:
     ) -> LambdaFunction:
         """One more instance of a function, not yet started, that may write `folder` alone."""
         return LambdaFunction(
-            f"functions.{name}.handler",
+            handler_of(name),
             {**self.settings, "UNCAGED_DATA": f"{folder}/data", **settings},
             folder,
             timeout=timeout,

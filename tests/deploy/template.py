@@ -68,6 +68,12 @@ def accepts(parameter: str, value: str) -> bool:
     return re.fullmatch(about.get("AllowedPattern", ".*"), value) is not None
 
 
+def handler_of(name: str) -> str:
+    """The handler of a function, by its name in lower case."""
+    (found,) = [made for each, made in functions().items() if each.lower() == name]
+    return str(found["Handler"])
+
+
 def routes(function: str) -> set[tuple[str, str]]:
     """(method, path) that the API sends to the function."""
     events = functions()[function]["Events"].values()

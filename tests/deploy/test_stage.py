@@ -20,6 +20,7 @@ from scripts.staging.contents import PYTHON, SERVICES, STAGES, TASK_ROOT, Stage,
 from scripts.staging.packages import Packages
 from sigil.compile.toolchain.c import BUILT
 from sigil.sandbox.engine import ENGINE
+from tests.deploy.template import handler_of
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack, unique
 
@@ -63,12 +64,13 @@ def tree(folder: Path) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_door_opens_from_its_stage_alone(name: str, staged: Path) -> None:
+    module = handler_of(name).removesuffix(".handler")
     said = alone(
         staged / name,
-        f"import functions.{name} as function; print(callable(function.handler), function.__file__)",
+        f"import {module} as function; print(callable(function.handler), function.__file__)",
     )
 
-    assert said == f"True {staged / name}/functions/{name}.py"
+    assert said == f"True {staged / name}/{module.replace('.', '/')}.py"
 
 
 @pytest.mark.parametrize("name", SANDBOXED)
@@ -111,6 +113,8 @@ def test_a_stage_is_small(name: str, staged: Path) -> None:
                 "regex",
                 "markdown_it",
                 "boto3",
+                "fastapi",
+                "pydantic",
             },
         ),
         ("scheduler", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "fastapi"}),

@@ -115,7 +115,8 @@ def test_every_function_is_a_door_with_a_stage() -> None:
     assert {name.lower() for name in functions()} == {stage.name for stage in STAGES}
     for name, made in functions().items():
         module, _, attribute = made["Handler"].rpartition(".")
-        assert module == f"functions.{name.lower()}"
+        # some are opened while they are imported, which no other program may cause
+        assert module.removesuffix("_function") == f"functions.{name.lower()}"
         assert callable(getattr(import_module(module), attribute))
 
 
@@ -465,18 +466,22 @@ def test_somebody_is_told_of_errors_dead_letters_and_waiting() -> None:
 
 def test_the_api_knows_every_route_of_its_doors_and_no_other() -> None:
     from functions.admin import router as admin
-    from functions.webhook import router as webhook
+    from functions.webhook import build_routes
     from sigil.http.app import build_router as registry
 
     ours = _served(registry(None, "")) - {("GET", "/health")}  # type: ignore[arg-type]
-    assert routes("Webhook") == _served(webhook(lambda: None))  # type: ignore[arg-type,return-value]
+    webhook = build_routes(lambda: None)  # type: ignore[arg-type,return-value]
+    posts = {
+        (method, path) for method, path in _served(webhook) if not path.startswith("/webhook/")
+    }
+    assert routes("Webhook") == posts | {("ANY", "/webhook/{proxy+}")}
     assert routes("Admin") == _served(admin(lambda: None))  # type: ignore[arg-type,return-value]
     assert routes("Registry") == ours
 
 
-def _served(router: Any) -> set[tuple[str, str]]:
+def _served(routes: Any) -> set[tuple[str, str]]:
     return {
         (method, route.path.replace(":path}", "+}"))
-        for route in router.routes
+        for route in getattr(routes, "routes", routes)
         for method in route.methods - {"HEAD"}
     }

@@ -24,7 +24,7 @@ class Chats:
 
     def write(self, number: int, text: str, sender: int = OWNER, **message: Any) -> None:
         body = orjson.dumps(update(number, text, sender, **message))
-        for event in self.runtime.channels["telegram"].parse(body):
+        for event in self.runtime.channels["telegram"].read_update(body).events:
             self.runtime.queue.put(event)
 
     def take_next(self) -> str:

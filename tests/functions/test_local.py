@@ -286,7 +286,7 @@ def test_nothing_from_outside_makes_an_event_of_the_runtimes_own(
     home = runtime(llm_url=model.url, access="open", **platform)
     body = update(1, "hi", 66) | FORGED
     body["message"] |= FORGED
-    (event,) = home.channels["telegram"].parse(json.dumps(body).encode())
+    (event,) = home.channels["telegram"].read_update(json.dumps(body).encode()).events
     assert (event.kind, event.agent, event.session) == ("message", "main", "telegram:66")
     assert (event.by, event.cause, event.root, event.hops, event.task) == ("", "", "", 0, "")
     assert not event.data
@@ -324,11 +324,11 @@ def test_a_webhook_without_a_secret_in_the_settings_refuses_everything(
         b"5",
     ],
 )
-def test_broken_bodies_are_400_and_never_500(
+def test_broken_bodies_are_never_500_and_a_platform_need_not_repeat_them(
     runtime: Callable[..., AgentRuntime], platform: dict[str, Any], body: bytes
 ) -> None:
     with serving(runtime(**platform)) as server:
-        assert post_update(server, body).status_code == 400
+        assert post_update(server, body).status_code == 200
         assert server.post("/chat", content=body).status_code == 400
 
 
@@ -353,7 +353,8 @@ def test_unknown_platforms_large_bodies_and_missing_tokens(
 ) -> None:
     with serving(runtime(**platform)) as server:
         assert server.post("/webhook/nowhere", content=b"{}").status_code == 404
-        assert post_update(server, b" " * (1 << 20) + b"{}").status_code == 413
+        # too big, and yet surely Telegram's, which would send it again for a day
+        assert post_update(server, b" " * (1 << 20) + b"{}").status_code == 200
         assert server.post("/chat", content=b" " * (1 << 20) + b"{}").status_code == 413
         for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic x"}):
             bare = httpx.post(f"{server.url}/chat", json={"text": "hi"}, headers=headers)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from functions.channels.base import Received
 from functions.channels.telegram import Telegram
 from functions.channels.webhooks import CommandMenu
 from functions.events import Event
@@ -115,6 +116,10 @@ class FailingQueue:
         self.queue.put(event)
         self.put_events.append(event.id)
 
+    def put_all(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.put(event)
+
 
 def test_what_could_not_be_stored_is_not_acknowledged(
     runtime: Callable[..., AgentRuntime],
@@ -142,15 +147,15 @@ def test_an_update_that_ends_in_a_mistake_of_ours_holds_nobody_up_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened = runtime(**platform)
-    parse, tried = Telegram.parse, []
+    read, tried = Telegram.read_update, []
 
-    def fail(channel: Telegram, body: bytes) -> list[Event]:
+    def fail(channel: Telegram, body: bytes) -> Received:
         if b"/status" in body:
             tried.append(body)
             raise RecursionError
-        return parse(channel, body)
+        return read(channel, body)
 
-    monkeypatch.setattr(Telegram, "parse", fail)
+    monkeypatch.setattr(Telegram, "read_update", fail)
     monkeypatch.setattr("functions.poller.FIRST_PAUSE", 0.01)
     for number, text in enumerate(("/status", "/help"), 1):
         bot.deliver(update(number, text))

@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from mangum import Mangum
+from starlette.applications import Starlette
 
-from functions import webhook, worker
+from functions import worker
 from functions.agent.app import App
 from functions.agent.schedules.heartbeat import make_heartbeat
 from functions.events import Event, Sender
+from functions.ingress import Ingress
 from functions.queues import dead_letters
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import group_id
 from functions.texts.languages import load_texts
+from functions.webhook import build_routes
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
@@ -320,9 +322,8 @@ def group(
 def open_webhook(home: AgentRuntime, *, passes_on: bool) -> Mangum:
     """Return the webhook's function, which has a queue and no store."""
     queue = SqsQueue(home.settings.queue.removeprefix("sqs://"))
-    deps = webhook.WebhookDeps(home.channels, queue, passes_on=passes_on)
-    server = FastAPI()
-    server.include_router(webhook.router(lambda: deps))
+    ingress = Ingress(home.channels, queue, passes_on=passes_on)
+    server = Starlette(routes=build_routes(lambda: ingress))
     return Mangum(server, lifespan="off")
 
 

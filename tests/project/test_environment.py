@@ -44,7 +44,19 @@ def test_only_the_settings_read_the_environment() -> None:
     [
         (
             "functions.webhook",
-            {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "rich", "typer", "markdown_it"},
+            {
+                *(
+                    "wasmtime",
+                    "redis",
+                    "httpx",
+                    "boto3",
+                    "jsonschema",
+                    "rich",
+                    "typer",
+                    "markdown_it",
+                ),
+                *("fastapi", "pydantic", "mangum", "msgspec", "functions.wiring"),
+            },
         ),
         ("functions.registry", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
         (

@@ -31,6 +31,7 @@ SIGIL = (
 
 ENTRY_POINTS = (
     "webhook",
+    "webhook_function",
     "worker",
     "cloudformation",
     "scheduler",
@@ -58,6 +59,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
         ENTRY_POINTS,
         (
             *ENTRY_POINTS,
+            "ingress",
             "wiring",
             "reply_sender",
             "status_alerts",
@@ -75,6 +77,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "personal_data": ("agent", *COMMON),
     "agent_data": ("agent", *COMMON),
     "turns_in_progress": ("agent", "queues", *COMMON),
+    "ingress": ("wiring", "hook_endpoint", *PACKAGES, *COMMON),
     "wiring": ("alerts", "sent_parts", "skill_ranking", *PACKAGES, *COMMON),
     "skill_ranking": ("agent",),
     "reply_sender": ("wiring", "status_alerts", "sent_parts", *PACKAGES, *COMMON),
@@ -105,7 +108,9 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
 wiring alone: a turn is done when they are sent. Of the queues, the agent may see the dead letters."""
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
-    **dict.fromkeys((*ENTRY_POINTS, "wiring", "personal_data", "backup", "skill_ranking")),
+    **dict.fromkeys(
+        (*ENTRY_POINTS, "ingress", "wiring", "personal_data", "backup", "skill_ranking")
+    ),
     "agent_data": ("storage", "errors"),
     **dict.fromkeys(
         ("channels", "queues", "events", "overheard", "hooks"),

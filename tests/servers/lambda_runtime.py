@@ -1,8 +1,8 @@
 """Functions under the real Lambda runtime interface: AWS's emulator of the runtime API and AWS's
 Python client, without a container.
 
-`with LambdaFunction("functions.webhook.handler", environment, folder) as webhook:
-webhook.invoke(event).payload`. A function has its own emulator and is called one call at a time, as
+`with LambdaFunction("functions.worker.handler", environment, folder) as worker:
+worker.invoke(event).payload`. A function has its own emulator and is called one call at a time, as
 an instance on Lambda is.
 """
 

@@ -14,9 +14,8 @@ from typing import Any
 
 from functions.agent.messages import ToolCall, Usage
 from functions.agent.model.base import ModelReply, ModelRequest
-from functions.channels.base import AttachedFile, Busy
-from functions.channels.base import PlatformRequest as Incoming
-from functions.events import Button, Event
+from functions.channels.base import Busy, PlatformRequest, Received, Reply
+from functions.events import Event
 from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.protocol import Caller, Deployed, Found, Hit, Json, Offer, Ran
 from sigil.storage.kv import Expect, Item, Key
@@ -94,34 +93,28 @@ class Platform:
         self._scheduler, self._promises = scheduler, promises
         self.moods: dict[str, list[str]] = {}
 
-    def verify_head(self, request: Incoming) -> None: ...
+    body_most = 1 << 20
 
-    def verify(self, request: Incoming) -> None: ...
-
-    def parse(self, body: bytes) -> list[Event]:
-        return []
-
-    def is_for_us(self, event: Event) -> bool:
+    def verify_head(self, request: PlatformRequest) -> bool:
         return True
 
-    def show_typing(self, session: str) -> None: ...
+    def receive(self, request: PlatformRequest) -> Received:
+        return Received()
 
-    def send(
-        self,
-        session: str,
-        text: str,
-        *,
-        reply_to: str = "",
-        start: int = 0,
-        sent: Callable[[int], None],
-        files: Sequence[AttachedFile] = (),
-        buttons: Sequence[Button] = (),
-    ) -> None:
-        parts = PARTS if "long" in text else 1
-        for part in range(start, parts):
+    def accept(self, event: Event) -> Event:
+        return event
+
+    def show_waiting(self, event: Event) -> float:
+        return 0.0
+
+    def end_waiting(self, event: Event) -> None: ...
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        parts = PARTS if "long" in reply.text else 1
+        for part in range(reply.start, parts):
             self._scheduler.step(
-                f"send part {part} of the answer to {reply_to}",
-                partial(self._one, session, reply_to, part, text),
+                f"send part {part} of the answer to {reply.to}",
+                partial(self._one, reply.session, reply.to, part, reply.text),
             )
             if part + 1 < parts:
                 sent(part + 1)

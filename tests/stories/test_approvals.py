@@ -107,7 +107,7 @@ def propose(system: System) -> str:
         hit = registry.query("note a number", Caller("main")).hits[0]
         registry.close()
     assert hit.offer.name == "note"
-    (event,) = Telegram(BOT_TOKEN, SECRET).parse(orjson.dumps(update(10, "note it")))
+    (event,) = Telegram(BOT_TOKEN, SECRET).read_update(orjson.dumps(update(10, "note it"))).events
     asked = AskedCall("cap_note", '{"spin":400}', hit.offer)
     wanted = make_proposal(event, "main", [Act("call", "note")], asked)
     return Proposals(system.store, "main", time.time).propose(wanted)[0].id

@@ -462,7 +462,7 @@ def put_both(system: System) -> None:
     queue = StoreQueue(system.store, "main")
     channel = Telegram(TOKEN, SECRET)
     for happened in (EARLIER, FIRST):
-        (event,) = channel.parse(orjson.dumps(happened))
+        (event,) = channel.read_update(orjson.dumps(happened)).events
         queue.put(event)
 
 

@@ -139,7 +139,9 @@ def take_turn(agent: AgentRuntime, kv: CountingKV, number: int, text: str = "go 
     """Work on one message; the operations from its event taken to acknowledged, without the look
     of a worker that nobody woke.
     """
-    for event in agent.channels["telegram"].parse(orjson.dumps(update(number, text, OWNER))):
+    for event in (
+        agent.channels["telegram"].read_update(orjson.dumps(update(number, text, OWNER))).events
+    ):
         agent.queue.put(event)
     kv.operations.clear()
     delivery = agent.queue.take(0.0)

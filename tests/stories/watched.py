@@ -9,16 +9,16 @@ from dataclasses import replace
 
 from functions.agent.model.base import Model, ModelReply
 from functions.agent.model.base import ModelRequest as Asked
-from functions.channels.base import AttachedFile, Channel, PlatformRequest
+from functions.channels.base import Channel, PlatformRequest, Received, Reply
 from functions.channels.http_replies import HttpReplies
-from functions.events import Button, Event
+from functions.channels.platforms import open_channels
+from functions.events import Event
 from functions.settings import Settings
 from functions.wiring import (
     AgentMaker,
     AgentRuntime,
     Closable,
     open_app,
-    open_channels,
     open_directory,
     open_queue,
 )
@@ -143,42 +143,28 @@ class _Platform(_Part):
         super().__init__(inner, switch)
         self.inner = inner
 
-    def verify_head(self, request: PlatformRequest) -> None:
-        self.inner.verify_head(request)
+    @property
+    def body_most(self) -> int:
+        return self.inner.body_most
 
-    def verify(self, request: PlatformRequest) -> None:
-        self.inner.verify(request)
+    def verify_head(self, request: PlatformRequest) -> bool:
+        return self.inner.verify_head(request)
 
-    def parse(self, body: bytes) -> list[Event]:
-        return self.inner.parse(body)
+    def receive(self, request: PlatformRequest) -> Received:
+        return self.inner.receive(request)
 
-    def is_for_us(self, event: Event) -> bool:
-        return self.inner.is_for_us(event)
+    def accept(self, event: Event) -> Event | None:
+        return self.inner.accept(event)
 
-    def send(
-        self,
-        session: str,
-        text: str,
-        *,
-        reply_to: str = "",
-        start: int = 0,
-        sent: Callable[[int], None],
-        files: Sequence[AttachedFile] = (),
-        buttons: Sequence[Button] = (),
-    ) -> None:
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         with self.switch.around("send"):
-            self.inner.send(
-                session,
-                text,
-                reply_to=reply_to,
-                start=start,
-                sent=sent,
-                files=files,
-                buttons=buttons,
-            )
+            self.inner.send(reply, sent)
 
-    def show_typing(self, session: str) -> None:
-        self.inner.show_typing(session)
+    def show_waiting(self, event: Event) -> float:
+        return self.inner.show_waiting(event)
+
+    def end_waiting(self, event: Event) -> None:
+        self.inner.end_waiting(event)
 
     def acknowledge(self, event: Event) -> None:
         self.inner.acknowledge(event)

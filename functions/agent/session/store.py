@@ -56,7 +56,8 @@ class SessionHandle:
     up. `wait` are the seconds after which somebody should, when the model does not answer. `unread`
     are the stored bytes that could not be read. `gathered` are the events that a turn which was
     just closed has answered beside its own. `agents` are those that the binding of its chat names,
-    None where nobody has read it.
+    None where nobody has read it. `repeated`: the event had been handled before, so nothing was
+    done.
     """
 
     key: str
@@ -68,6 +69,7 @@ class SessionHandle:
     unread: bytes | None = None
     gathered: tuple[Event, ...] = ()
     agents: tuple[str, ...] | None = None
+    repeated: bool = False
 
     @property
     def memory(self) -> str:

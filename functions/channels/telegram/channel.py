@@ -1,4 +1,4 @@
-"""Telegram as a channel: verify, parse, is_for_us, send, show_typing.
+"""Telegram as a channel.
 
 Receiving needs no network, so httpx and the markdown parser are loaded only when something is sent.
 """
@@ -13,11 +13,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from functions.channels.base import AttachedFile, PlatformRequest
-from functions.channels.telegram.updates import parse_overheard, parse_update
+from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.telegram.updates import read_update
 from functions.channels.updates import Update
-from functions.events import PRESS, Button, Event
-from functions.overheard import OverheardMessage
+from functions.events import PRESS, Event
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 API = "https://api.telegram.org"
 SECRET_HEADER = "x-telegram-bot-api-secret-token"
+BODY_MOST = 1 << 20
+TYPING_SECONDS = 4.5
 TYPING_TIMEOUT = 5.0
 POLL_GRACE = 10
 """Seconds that an answer to `getUpdates` may take beyond the time that it waits for an update."""
@@ -80,6 +81,11 @@ class Telegram:
         self._opened: TelegramApi | None = None
 
     @property
+    def body_most(self) -> int:
+        """Return far more than Telegram sends."""
+        return BODY_MOST
+
+    @property
     def api(self) -> TelegramApi:
         """Return the Bot API, opened at its first use."""
         from functions.channels.telegram.api import TelegramApi
@@ -104,41 +110,34 @@ class Telegram:
         if opened:
             opened.close()
 
-    def verify_head(self, request: PlatformRequest) -> None:
-        """Compare the secret's bytes in constant time; without a secret nothing passes."""
+    def verify_head(self, request: PlatformRequest) -> bool:
+        """Compare the secret's bytes in constant time; without a secret nothing passes.
+
+        The header is all that Telegram signs with.
+        """
         secret = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogatepass")
         if not self._secret or not hmac.compare_digest(secret, self._secret):
             raise Refused("EAUTH", "the request is not Telegram's", source="telegram")
+        return True
 
-    def verify(self, request: PlatformRequest) -> None:
-        """Compare the secret once more: the header is all that Telegram signs with."""
-        self.verify_head(request)
-
-    def parse(self, body: bytes) -> list[Event]:
+    def receive(self, request: PlatformRequest) -> Received:
         """Return the event of an update (at most one)."""
-        return parse_update(body, self.bot, self._agent)
+        self.verify_head(request)
+        return self.read_update(request.body)
 
-    def parse_overheard(self, body: bytes) -> OverheardMessage | None:
-        """Return what an update says in a group to nobody in particular."""
-        return parse_overheard(body, self.bot, self._agent)
+    def read_update(self, body: bytes) -> Received:
+        """Return what an update brings, however it came."""
+        return read_update(body, self.bot, self._agent)
 
-    def is_for_us(self, event: Event) -> bool:
-        """Return whether our name is among those that the message names."""
-        return not event.addressed or self.fetch_bot_name() in event.addressed
+    def accept(self, event: Event) -> Event | None:
+        """Return the event if our name is among those that it names."""
+        if event.addressed and self.fetch_bot_name() not in event.addressed:
+            return None
+        return event
 
-    def send(
-        self,
-        session: str,
-        text: str,
-        *,
-        reply_to: str = "",
-        start: int = 0,
-        sent: Callable[[int], None],
-        files: Sequence[AttachedFile] = (),
-        buttons: Sequence[Button] = (),
-    ) -> None:
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one `sendMessage` a part, then one `sendDocument` or `sendPhoto` a picture or file.
-        `reply_to`: a message id; only a group's first part points at it.
+        `reply.to` is a message id; only a group's first part points at it.
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
@@ -146,7 +145,8 @@ class Telegram:
         from functions.channels.render.telegram import render_parts
         from functions.channels.telegram import sending
 
-        chat = sending.TelegramChat.parse(session)
+        chat = sending.TelegramChat.parse(reply.session)
+        text = reply.text
         visible, pictures = take_pictures(text)
         messages = render_parts(visible, sending.MESSAGES_MOST + 1)
         needs_file = len(messages) > sending.MESSAGES_MOST
@@ -154,21 +154,21 @@ class Telegram:
             messages = messages[: sending.MESSAGES_MOST - 1]
         parts: list[sending.TelegramMessage | sending.TelegramFile | AttachedFile] = []
         for number, message in enumerate(messages, 1):
-            below = tuple(buttons) if number == len(messages) else ()
+            below = reply.buttons if number == len(messages) else ()
             parts.append(sending.TelegramMessage(chat, message, buttons=below))
         if needs_file:
             rest = len(visible) - sum(len(message.text) for message in messages)
             parts.append(sending.make_whole_answer(chat, text, rest))
         for number, picture in enumerate(pictures, 1):
             parts.append(sending.make_picture(chat, picture, number, text))
-        parts.extend(files)
+        parts.extend(reply.files)
         for number, part in enumerate(parts):
-            if number >= start:
+            if number >= reply.start:
                 if isinstance(part, AttachedFile):
                     ready = sending.make_attachment(chat, part, text)
                 else:
                     ready = part
-                answered = reply_to if number == 0 else ""
+                answered = reply.to if number == 0 else ""
                 here = replace(ready, chat=chat, reply_to=answered)
                 chat = sending.send_part(self.api, here)
                 if number + 1 < len(parts):
@@ -185,16 +185,20 @@ class Telegram:
             raise BackendError("EUNAVAILABLE", "Telegram names no file", source="telegram")
         return self.api.download(path, most)
 
-    def show_typing(self, session: str) -> None:
+    def show_waiting(self, event: Event) -> float:
         """Call `sendChatAction`, which Telegram shows for five seconds or until a message comes."""
         from functions.channels.telegram.sending import TelegramChat
 
         with suppress(SigilError):
             self.api.call(
                 "sendChatAction",
-                {**TelegramChat.parse(session).params(), "action": "typing"},
+                {**TelegramChat.parse(event.session).params(), "action": "typing"},
                 timeout=TYPING_TIMEOUT,
             )
+        return TYPING_SECONDS
+
+    def end_waiting(self, event: Event) -> None:
+        """Do nothing: what `sendChatAction` shows goes away by itself."""
 
     def acknowledge(self, event: Event) -> None:
         """Call `answerCallbackQuery`, which ends the button's wait."""

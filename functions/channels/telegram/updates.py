@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import orjson
 
+from functions.channels.base import Received
 from functions.channels.telegram.contents import (
     Message,
     is_foreign,
@@ -24,7 +25,7 @@ from functions.channels.telegram.contents import (
 )
 from functions.channels.visible_text import clean_text
 from functions.events import PRESS, PRESSED, TEXT_LIMIT, Event, Sender, order_of
-from functions.overheard import OverheardMessage, make_overheard
+from functions.overheard import make_overheard
 from sigil.errors import UsageError
 from sigil.json_fields import (
     ID_LIMIT,
@@ -44,38 +45,31 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
 """An IETF tag, such as `en` or `zh-hans`."""
 
 
-def parse_update(body: bytes, bot: int, agent: str) -> list[Event]:
-    """Return the event in `body`, if there is one for the bot with the id `bot`.
+def read_update(body: bytes, bot: int, agent: str) -> Received:
+    """Return the event in an update, if there is one for the bot with the id `bot`, or else what
+    somebody said in a group to nobody in particular.
 
     `UsageError` (EINVAL): `body` is no JSON object.
     """
-    update = _read_update(body)
+    update = _parse_body(body)
     if "callback_query" in update:
-        return _read_press(update, bot, agent)
+        return Received(tuple(_read_press(update, bot, agent)))
     event = _read_event(update, bot, agent)
     if event is None:
-        return []
+        return Received()
     message = as_mapping(update.get("message"))
     joined = _find_own_arrival(message, bot)
     if joined is not None:
-        return [replace(event, joined=True, addressed=joined)]
+        return Received((replace(event, joined=True, addressed=joined),))
+    if not _has_contents(event):
+        return Received()
     addressed = _find_addressed(message, bot)
-    if addressed is None or not _has_contents(event):
-        return []
-    return [replace(event, addressed=addressed)]
+    if addressed is not None:
+        return Received((replace(event, addressed=addressed),))
+    return Received() if event.private else Received(overheard=(make_overheard(event),))
 
 
-def parse_overheard(body: bytes, bot: int, agent: str) -> OverheardMessage | None:
-    """Return what somebody said in a group to nobody in particular; None for everything else."""
-    update = _read_update(body)
-    message = as_mapping(update.get("message"))
-    event = _read_event(update, bot, agent)
-    if event is None or event.private or not _has_contents(event):
-        return None
-    return make_overheard(event) if _find_addressed(message, bot) is None else None
-
-
-def _read_update(body: bytes) -> Message:
+def _parse_body(body: bytes) -> Message:
     try:
         update = orjson.loads(body)
     except orjson.JSONDecodeError:

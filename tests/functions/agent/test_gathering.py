@@ -221,7 +221,9 @@ def test_work_that_nobody_typed_takes_no_message_of_a_person_with_it(
 ) -> None:
     model.then(say("[SILENT]"), say("hello to you"))
     chats.write(2, "hello")
-    (person,) = chats.runtime.channels["telegram"].parse(orjson.dumps(update(1, "look")))
+    (person,) = (
+        chats.runtime.channels["telegram"].read_update(orjson.dumps(update(1, "look"))).events
+    )
     mailbox = Mailbox(chats.runtime.stores.kv, keys.session_of("main", person.session))
     mailbox.deliver(Mail("1", "alice", "look", person.at))
     chats.runtime.queue.put(replace(person, kind="mail"))

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from functions.agent.turn import run_turn
-from functions.channels.telegram.updates import parse_update
+from functions.channels.telegram.updates import read_update
 from functions.events import Sender
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -177,7 +177,8 @@ def test_the_same_holds_for_what_telegram_sends(home: AgentRuntime, model: Scrip
         "entities": [{"type": "bot_command", "offset": 0, "length": 15}],
         "forward_origin": {"type": "hidden_user", "sender_user_name": "Zorro · owner"},
     }
-    (happened,) = parse_update(json.dumps({"update_id": 1, "message": message}).encode(), 1, "main")
+    body = json.dumps({"update_id": 1, "message": message}).encode()
+    (happened,) = read_update(body, 1, "main").events
     run_turn(happened, home.app)
 
     assert (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.channels.base import Busy
+from functions.channels.base import Busy, Reply
 from functions.channels.render.pictures import PICTURES_MOST, take_pictures
 from functions.channels.telegram import Telegram
 from functions.texts.en import TEXTS as ENGLISH
@@ -135,7 +135,7 @@ def test_pictures_alone_are_sent_each_once_and_go_on_where_they_stopped(
     bot_api.fail(429, "slow down", method="sendDocument", parameters={"retry_after": 3})
     left: list[int] = []
     with pytest.raises(Busy):
-        telegram.send(GROUP, text, start=2, sent=left.append)
+        telegram.send(Reply(GROUP, text, start=2), left.append)
     assert left == []
     assert send(telegram, text, start=3) == [4]
     assert [document["document"]["name"] for document in bot_api.documents] == [

@@ -31,7 +31,7 @@ def body(chat: dict[str, Any] | None = None, **message: Any) -> bytes:
 
 
 def read(**message: Any) -> Event:
-    (only,) = BOT.parse(body(**message))
+    (only,) = BOT.read_update(body(**message)).events
     assert decode(encode(only)) == only
     return only
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_read_is_noted(kind: str) -> None:
     ],
 )
 def test_a_service_message_stays_none(service: dict[str, Any]) -> None:
-    assert BOT.parse(body(**service)) == []
+    assert BOT.read_update(body(**service)).events == ()
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_that_somebody_takes_us_into_a_group_is_an_event(
 ) -> None:
     found = read(chat=GROUP, **fields)
     assert (found.joined, found.addressed, found.private) == (True, name, False)
-    assert BOT.is_for_us(found)
+    assert BOT.accept(found)
 
 
 def test_a_long_quote_is_bounded_and_says_how_long_it_was() -> None:
@@ -189,8 +189,8 @@ def test_a_name_from_right_to_left_is_shown_without_what_turns_the_line() -> Non
 
 def test_a_message_to_nobody_in_a_group_is_overheard_and_no_event() -> None:
     said = body(GROUP, text="the roses\nneed water", reply_to_message=original(text="hm"))
-    heard = BOT.parse_overheard(said)
-    assert BOT.parse(said) == []
+    (heard,) = BOT.read_update(said).overheard
+    assert BOT.read_update(said).events == ()
     assert heard is not None
     assert (heard.session, heard.sender.name, heard.text, heard.slot) == (
         "telegram:-100",
@@ -211,4 +211,4 @@ def test_a_message_to_nobody_in_a_group_is_overheard_and_no_event() -> None:
     ],
 )
 def test_nothing_else_is_overheard(message: dict[str, Any]) -> None:
-    assert BOT.parse_overheard(body(**message)) is None
+    assert BOT.read_update(body(**message)).overheard == ()

@@ -7,7 +7,7 @@ import logging
 import httpx
 import pytest
 
-from functions.channels.base import AttachedFile, Busy
+from functions.channels.base import AttachedFile, Busy, Reply
 from functions.channels.telegram import Telegram
 from functions.events import Event, Sender
 from functions.texts.en import TEXTS as ENGLISH
@@ -23,16 +23,16 @@ def send(
     channel: Telegram, text: str, session: str = "telegram:5", *, reply_to: str = "", start: int = 0
 ) -> list[int]:
     left: list[int] = []
-    channel.send(session, text, reply_to=reply_to, start=start, sent=left.append)
+    channel.send(Reply(session, text, reply_to, start=start), left.append)
     return left
 
 
-def named(*names: str) -> Event:
+def named(*names: str, session: str = GROUP) -> Event:
     return Event(
         "telegram:1:1",
         "message",
         "main",
-        GROUP,
+        session,
         Sender("telegram:5"),
         "hi",
         0.0,
@@ -78,7 +78,7 @@ def test_a_failure_between_two_parts_tells_how_far_it_came(
         bot_api.fail(500, times=1)
 
     with pytest.raises(BackendError):
-        telegram.send("telegram:5", text, sent=sent)
+        telegram.send(Reply("telegram:5", text), sent)
     assert left == [1]
     assert send(telegram, text, start=1) == [2]
     assert len(bot_api.messages) == 3
@@ -360,10 +360,10 @@ def test_an_api_below_a_path_is_reached(bot_api: BotApi) -> None:
 def test_the_bots_name_is_asked_once_and_only_when_a_message_names_somebody(
     telegram: Telegram, bot_api: BotApi
 ) -> None:
-    assert telegram.is_for_us(named())
+    assert telegram.accept(named()) == named()
     assert bot_api.requests == []
-    assert telegram.is_for_us(named("other", "sigil_bot"))
-    assert not telegram.is_for_us(named("other"))
+    assert telegram.accept(named("other", "sigil_bot"))
+    assert not telegram.accept(named("other"))
     assert len(bot_api.calls("getMe")) == 1
 
 
@@ -374,16 +374,16 @@ def test_a_bots_name_that_cannot_be_learned_means_try_later(
     bot_api.reply(Answer(200, b'{"ok": true, "result": {"username": 5}}'), method="getMe")
     for _ in range(2):
         with pytest.raises(BackendError):
-            telegram.is_for_us(named("sigil_bot"))
-    assert telegram.is_for_us(named("sigil_bot"))
+            telegram.accept(named("sigil_bot"))
+    assert telegram.accept(named("sigil_bot"))
 
 
 def test_a_configured_name_needs_no_question() -> None:
-    assert Telegram("1:a", "s", username="@Sigil_Bot").is_for_us(named("sigil_bot"))
+    assert Telegram("1:a", "s", username="@Sigil_Bot").accept(named("sigil_bot"))
 
 
 def test_typing_is_shown_in_the_topic(telegram: Telegram, bot_api: BotApi) -> None:
-    telegram.show_typing(f"{GROUP}:31")
+    telegram.show_waiting(named(session=f"{GROUP}:31"))
     assert bot_api.calls("sendChatAction") == [
         {"chat_id": -100200300400, "message_thread_id": 31, "action": "typing"}
     ]
@@ -392,12 +392,12 @@ def test_typing_is_shown_in_the_topic(telegram: Telegram, bot_api: BotApi) -> No
 def test_typing_never_fails(bot_api: BotApi, telegram: Telegram) -> None:
     for status in (400, 403, 429, 500):
         bot_api.fail(status, method="sendChatAction")
-        telegram.show_typing("telegram:5")
+        telegram.show_waiting(named(session="telegram:5"))
     bot_api.reply(Answer(cut=True), method="sendChatAction")
-    telegram.show_typing("telegram:5")
-    telegram.show_typing("not a session")
+    telegram.show_waiting(named(session="telegram:5"))
+    telegram.show_waiting(named(session="not a session"))
     lost = Telegram(bot_api.token, "s", api="http://[::")
-    lost.show_typing("telegram:5")
+    lost.show_waiting(named(session="telegram:5"))
     assert len(bot_api.requests) == 5
 
 
@@ -422,17 +422,17 @@ def test_files_leave_below_the_text_a_part_each_and_one_that_is_gone_is_said(
     def fail() -> bytes:
         raise UsageError("ENOENT", "there is no such file")
 
-    files = [
+    files = (
         AttachedFile("图.png", "image/png", make_png),
         AttachedFile("report.pdf", "application/pdf", lambda: b"%PDF-1.7"),
         AttachedFile("old.gif", "image/gif", fail),
-    ]
+    )
     left: list[int] = []
     bot_api.fail(503, method="sendDocument")
     with pytest.raises(BackendError):
-        telegram.send("telegram:5", "here", sent=left.append, files=files)
+        telegram.send(Reply("telegram:5", "here", files=files), left.append)
     assert left == [1, 2]
-    telegram.send("telegram:5", "here", start=2, sent=left.append, files=files)
+    telegram.send(Reply("telegram:5", "here", files=files, start=2), left.append)
     assert left == [1, 2, 3]
     assert [each["text"] for each in bot_api.messages] == [
         "here",

@@ -79,6 +79,19 @@ class QueueContract:
             queue.put(event(1, session))
         assert {taken(worker).event.session for worker in (queue, other, queue)} == {"a", "b", "c"}
 
+    def test_events_that_are_put_together_come_once_each_and_in_order(
+        self, queue: Queue, other: Queue
+    ) -> None:
+        sent = [event(number, session) for number in range(1, 8) for session in ("a", "b")]
+        queue.put_all(sent)
+        queue.put_all(sent)  # a platform sends all of it again
+        handled = handle_all(other)
+        assert len(handled) == len(sent)
+        for session in ("a", "b"):
+            ours = [each for each in sent if each.session == sent[session == "b"].session]
+            assert [each for each in handled if each.session == ours[0].session] == ours
+        queue.put_all([])
+
     def test_two_events_of_the_same_order_are_both_handed_out(self, queue: Queue) -> None:
         first = event(1)
         second = Event(

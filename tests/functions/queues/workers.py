@@ -125,6 +125,9 @@ class OwnWork:
     def put(self, event: Event) -> None:
         self._queue.put(_disguise(event))
 
+    def put_all(self, events: Sequence[Event]) -> None:
+        self._queue.put_all([_disguise(event) for event in events])
+
     def take(self, wait: float) -> Delivery | None:
         delivery = self._queue.take(wait)
         if delivery is None:

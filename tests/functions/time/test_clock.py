@@ -4,7 +4,7 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -16,9 +16,9 @@ from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline import OfflineModel
 from functions.agent.runs.run import load_run
 from functions.agent.session.store import Sessions
-from functions.channels.base import AttachedFile, Busy
+from functions.channels.base import Busy, Reply
 from functions.channels.http_replies import HttpReplies
-from functions.events import Button, Event, Sender, order_of
+from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
@@ -85,25 +85,18 @@ class Chat:
     moods: list[Exception] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
 
-    def is_for_us(self, event: Event) -> bool:
-        return True
+    def accept(self, event: Event) -> Event:
+        return event
 
-    def show_typing(self, session: str) -> None: ...
+    def show_waiting(self, event: Event) -> float:
+        return 0.0
 
-    def send(
-        self,
-        session: str,
-        text: str,
-        *,
-        reply_to: str = "",
-        start: int = 0,
-        sent: Callable[[int], None],
-        files: Sequence[AttachedFile] = (),
-        buttons: Sequence[Button] = (),
-    ) -> None:
+    def end_waiting(self, event: Event) -> None: ...
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         if self.moods:
             raise self.moods.pop(0)
-        self.sent.append(reply_to)
+        self.sent.append(reply.to)
 
 
 @pytest.fixture

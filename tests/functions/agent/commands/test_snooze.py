@@ -189,7 +189,7 @@ def press(desk: Desk, command: str, presser: int = OWNER, chat: int = OWNER) -> 
     user = {"id": presser, "is_bot": False, "first_name": "Ada"}
     body = {"id": "77", "from": user, "message": message, "data": command}
     update = orjson.dumps({"update_id": desk.number, "callback_query": body})
-    for event in desk.chats.runtime.channels["telegram"].parse(update):
+    for event in desk.chats.runtime.channels["telegram"].read_update(update).events:
         desk.chats.runtime.queue.put(event)
     before = len(desk.chats.list_texts())
     desk.chats.work_off()

@@ -334,8 +334,10 @@ def test_a_qr_code_reaches_telegram_as_a_picture(
     runtime: Callable[..., AgentRuntime], bot: BotApi
 ) -> None:
     home = runtime(library="builtin", **platform(bot))
-    (event,) = home.channels["telegram"].parse(
-        orjson.dumps(update(1, "make a qr code for https://example.com"))
+    (event,) = (
+        home.channels["telegram"]
+        .read_update(orjson.dumps(update(1, "make a qr code for https://example.com")))
+        .events
     )
     home.queue.put(event)
     delivery = home.queue.take(0.0)

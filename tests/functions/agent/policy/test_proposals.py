@@ -151,7 +151,7 @@ def press(chats: Chats, command: str, presser: int, chat: int) -> None:
     user = {"id": presser, "is_bot": False, "first_name": "Ada"}
     body = {"id": "77", "from": user, "message": message, "data": command}
     update = orjson.dumps({"update_id": 900 + presser, "callback_query": body})
-    for event in chats.runtime.channels["telegram"].parse(update):
+    for event in chats.runtime.channels["telegram"].read_update(update).events:
         chats.runtime.queue.put(event)
     chats.work_off()
 

@@ -1,0 +1,93 @@
+"""Puts what platforms send into the queue, and what people of groups say into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from functions import log
+from functions.channels.base import Channel, Received
+from functions.channels.platforms import open_channels
+from functions.overheard import keep_message, make_event
+from functions.queues.base import Queue
+from functions.settings import Settings
+from sigil.errors import BackendError
+from sigil.settings import find_unknown_variables
+from sigil.storage.kv import KV
+
+if TYPE_CHECKING:
+    from functions.hook_endpoint import HookEndpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Ingress:
+    """The channels that may send events, by name, and the queue that takes them.
+
+    `kv` keeps what people of a group say to each other, where an owner said so. Without it,
+    `passes_on` lets a worker keep it: the queue gets all of it, since nobody here knows which
+    groups are listened to. With neither nothing is kept.
+
+    `open_hooks` opens the door of hooks, which alone needs a store to find their tokens in.
+    """
+
+    channels: Mapping[str, Channel]
+    queue: Queue
+    kv: KV | None = None
+    passes_on: bool = False
+    open_hooks: Callable[[], HookEndpoint] | None = None
+
+    def enqueue(self, received: Received) -> None:
+        """Put what a request brought into the queue; its events are durable when this returns."""
+        if received.events:
+            self.queue.put_all(received.events)
+        for event in received.events:
+            log.step("enqueued", event)
+        for message in received.overheard:
+            if self.kv is not None:
+                keep_message(self.kv, message)
+            elif self.passes_on:
+                # it is not worth another delivery by the platform
+                with suppress(BackendError):
+                    self.queue.put(make_event(message))
+
+
+@lru_cache(maxsize=1)
+def open_ingress() -> Ingress:
+    """Open what a function that only receives needs, by its settings."""
+    log.start()
+    settings = Settings.read()
+    for unknown in find_unknown_variables(Settings):
+        log.note("no setting", name=unknown.name, meant=unknown.meant)
+    queue = _open_queue(settings)
+    # with another queue than the store's, this function may have no store, and updates need none
+    return Ingress(
+        open_channels(settings),
+        queue,
+        passes_on=settings.listen,
+        open_hooks=lru_cache(maxsize=1)(partial(_open_hooks, settings, queue)),
+    )
+
+
+def _open_queue(settings: Settings) -> Queue:
+    # most of the wiring is of no use to a function that only receives
+    if settings.queue:
+        from functions.queues.sqs import open_sqs_ingress
+
+        queue = open_sqs_ingress(settings)
+        queue.connect()
+        return queue
+    from functions.wiring import open_ingress_queue
+
+    return open_ingress_queue(settings)
+
+
+def _open_hooks(settings: Settings, queue: Queue) -> HookEndpoint:
+    from functions.hook_endpoint import HookEndpoint
+    from functions.hooks import Hooks
+    from functions.time.clock import SYSTEM
+    from sigil.wiring import open_stores
+
+    return HookEndpoint(Hooks(open_stores(settings).kv, settings.agent), queue.put, SYSTEM.now)

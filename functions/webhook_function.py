@@ -1,0 +1,22 @@
+"""The webhook as a function of AWS Lambda.
+
+All that a request needs is opened while the function starts, where it has a whole processor:
+neither a library nor a client is loaded for the first time while a platform waits.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from mangum import Mangum
+from starlette.applications import Starlette
+
+from functions.ingress import open_ingress
+from functions.webhook import build_routes
+from sigil.errors import SigilError
+
+app = Starlette(routes=build_routes(open_ingress))
+handler = Mangum(app, lifespan="off")
+
+with suppress(SigilError):  # the first request tries again, and answers what is wrong
+    open_ingress()
