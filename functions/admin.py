@@ -386,7 +386,7 @@ def _report_status(deps: AdminDeps, target: Target) -> dict[str, object]:
     report = status.make_report(key, opened.document, app)
     found = status.find_next_wakeup(app.open_chat_schedules(name))
     coming = row(found.schedule) if found else None
-    progress = find_progress(opened, app.clock.now(), model=deps.turns.model)
+    progress = find_progress(opened, app.clock.now(), app.kv, model=deps.turns.model)
     turn = progress.describe() if progress else None
     return {"agent": app.name, "session": name, **row(report), "next": coming, "turn": turn}
 

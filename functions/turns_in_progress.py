@@ -125,7 +125,7 @@ class TurnsInProgress:
             except BackendError:  # a chat that cannot be read shows no turn
                 continue
             model = self.model if session.startswith(f"{keys.escape(self.root)}#") else ""
-            found = find_progress(opened, now, model=model, held=is_held)
+            found = find_progress(opened, now, self.kv, model=model, held=is_held)
             if found:
                 yield found
 

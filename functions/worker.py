@@ -515,6 +515,8 @@ def _show_waiting(channel: Channel | None, event: Event) -> Iterator[None]:
 def _note_step(event: Event, runtime: AgentRuntime, step: TurnStep) -> None:
     """Tell who watches of a step of the turn, and log what took how long, never what was said."""
     runtime.watch(step)
+    if step.kind == "progress":
+        return  # what it says is a server's text
     facts: dict[str, object] = {}
     if step.name and step.kind != "note":
         facts["name"] = step.name

@@ -83,7 +83,7 @@ FAILURES_MOST = 100
 class TurnStep:
     """A step that a turn just took, for a terminal or a log; it took `ms` milliseconds."""
 
-    kind: Literal["open", "request", "call", "answer", "load", "evict", "save", "note"]
+    kind: Literal["open", "request", "call", "progress", "answer", "load", "evict", "save", "note"]
     name: str = ""
     text: str = ""
     ms: float = 0.0

@@ -37,6 +37,7 @@ from sigil.builtin_tools import original_arguments, read_arguments
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Caller, Found, Hit, Json, Offer, Registry, capability_of, tool_of
+from sigil.running_call import CallProgress, RunningCall, run_as
 from sigil.strict_json import dumps
 
 RECALL = "recall"
@@ -105,6 +106,14 @@ def find_nothing(query: str) -> Remembered:
     return Remembered()
 
 
+ReportProgress = Callable[[Mapping[ToolCall, CallProgress], float], None]
+"""Gets how far the running calls of a round have come, and the seconds since it began."""
+
+
+def report_nothing(calls: Mapping[ToolCall, CallProgress], seconds: float) -> None:
+    """Do nothing: nobody wants to know."""
+
+
 IN_ORDER = frozenset({tool_of("create-task")})
 """Of these the calls of one round are answered one after the other, so that the numbers that they
 give out are in the order of the calls.
@@ -124,6 +133,7 @@ class ToolCallContext:
     it finds among the agent's skills; `resident_skills` are those whose texts the history has, as
     NAME@VERSION. `places` has the name of each call within the turn by its
     id: ids alone may come again in the next round. `gate` lets through what the policy allows.
+    `report` gets how far the running calls have come, each second when there is something new.
     """
 
     registry: Registry
@@ -140,6 +150,7 @@ class ToolCallContext:
     find_skills: FindSkills = find_no_skills
     resident_skills: frozenset[str] = frozenset()
     places: Mapping[str, str] = field(default_factory=dict)
+    report: ReportProgress = report_nothing
 
 
 def answer_calls(
@@ -152,27 +163,38 @@ def answer_calls(
     """
     began = time.monotonic()
     over = began + context.retry.seconds + GRACE_SECONDS
-    futures: list[Future[CallResult]] = []
+    started: list[_StartedCall] = []
     last: dict[str, Future[CallResult]] = {}
     for position, call in enumerate(calls):
         before = last.get(call.name)
-        answer = partial(_answer_after, before, context, call, offers, position)
-        future = context.pool.submit(copy_context().run, answer)
-        futures.append(future)
+        running = RunningCall(context.retry.seconds)
+        with run_as(running):
+            answer = partial(_answer_after, before, context, call, offers, position)
+            future = context.pool.submit(copy_context().run, answer)
+        started.append(_StartedCall(call, running, future))
         if call.name in IN_ORDER:
             last[call.name] = future
-    is_stopped = _wait_for_calls(context, futures, over)
+    is_stopped = _wait_for_calls(context, started, began, over)
     results: list[CallResult] = []
-    for future, call in zip(futures, calls, strict=True):
+    for each in started:
         if is_stopped:
-            results.append(_take_stopped(future, call, began))
+            results.append(_take_stopped(each, began))
         else:
-            results.append(_take_result(future, call, context.retry.seconds))
+            results.append(_take_result(each, context.retry.seconds))
     results, taken = page_in(keep_first_ending(results), offers, room)
     failures = [result for result in results if result.error]
     room -= taken + sum(len(result.content) + PAIN_CHARACTERS for result in failures)
     share = max(room // max(len(results) - len(failures), 1), RESULT_LEAST)
     return [_shorten_result(result, min(RESULT_CHARACTERS, share)) for result in results]
+
+
+@dataclass(frozen=True, slots=True)
+class _StartedCall:
+    """A call of a round that was given to the pool."""
+
+    call: ToolCall
+    running: RunningCall
+    future: Future[CallResult]
 
 
 def _answer_after(
@@ -304,33 +326,43 @@ def cut_result(result: CallResult, share: int) -> CallResult:
 
 
 def _wait_for_calls(
-    context: ToolCallContext, futures: Sequence[Future[CallResult]], over: float
+    context: ToolCallContext, started: Sequence[_StartedCall], began: float, over: float
 ) -> bool:
     """Wait until all calls have ended, or it is `over`; return whether the turn was told to stop
     before that.
     """
+    futures = [each.future for each in started]
     while True:
         left = over - time.monotonic()
         running = wait(futures, max(min(left, LOOK_SECONDS), 0.0)).not_done
         if not running or left <= LOOK_SECONDS:
             return False
+        found = {}
+        for each in started:
+            if each.running.progress and each.future in running:
+                found[each.call] = each.running.progress
+        if found:
+            context.report(found, time.monotonic() - began)
         # a store that does not answer now stops nothing: it is asked again in a second
         with suppress(BackendError):
             if context.stopped():
                 return True
 
 
-def _take_result(future: Future[CallResult], call: ToolCall, seconds: float) -> CallResult:
+def _take_result(started: _StartedCall, seconds: float) -> CallResult:
     """Return the result of a call, or that it timed out after `seconds`.
 
-    A call that takes longer is left alone, for no thread can be ended from outside.
+    A call that takes longer is cancelled.
     """
+    future = started.future
+    call = started.call
     if future.done():
         return future.result()
     late = f"timed out after {seconds * 1000:.0f} ms"
     if future.cancel():
         never_began = BackendError("EBUSY", f"{late}: it never began", suggestion="try again later")
         return replace(fail_call(call, never_began), ran=False)
+    started.running.cancel()
     timed_out = ToolError(
         "ETIMEDOUT",
         f"{late}; whether it took effect is unknown",
@@ -339,15 +371,19 @@ def _take_result(future: Future[CallResult], call: ToolCall, seconds: float) -> 
     return fail_call(call, timed_out)
 
 
-def _take_stopped(future: Future[CallResult], call: ToolCall, began: float) -> CallResult:
+def _take_stopped(started: _StartedCall, began: float) -> CallResult:
     """Return the result of a call of a turn that was told to stop, or that the call was cut off.
 
-    Such a call may still end by itself. Nobody takes its result then: the history has an answer.
+    Such a call is cancelled. Where that does not end it, nobody takes its result: the history has
+    an answer.
     """
+    future = started.future
+    call = started.call
     if future.cancel():
         return _refuse_stopped(call)
     if future.done():
         return future.result()
+    started.running.cancel()
     ms = (time.monotonic() - began) * 1000
     return replace(interrupt_call(call), ms=ms, stopped=True)
 

@@ -52,6 +52,7 @@ from functions.agent.messages import (
     SCHEDULED_NOTE,
     SILENT,
     Message,
+    ToolCall,
     clean_name,
     find_last_said,
     find_unanswered,
@@ -75,6 +76,7 @@ from functions.agent.posts import (
     stamp_posts,
 )
 from functions.agent.runs import event_chain
+from functions.agent.runs.call_progress import ProgressReporter
 from functions.agent.runs.event_chain import ChainBudget
 from functions.agent.runs.run import make_run, save_run
 from functions.agent.safety import hp
@@ -135,6 +137,7 @@ from functions.time.time_zone import DEFAULT
 from sigil.errors import Conflict, one_line
 from sigil.json_fields import as_string
 from sigil.protocol import Json, KeptFile
+from sigil.running_call import CallProgress, format_progress
 from sigil.storage.kv import ABSENT, Item, Key, keys
 from sigil.storage.kv.base import Read, get_many
 
@@ -1090,6 +1093,10 @@ def _make_round_context(
     find_skills: FindSkills = find_no_skills
     if preamble.skills.count:
         find_skills = partial(app.skill_search.find, app.skills, preamble.skills)
+
+    def show_progress(call: ToolCall, progress: CallProgress) -> None:
+        context.watch(TurnStep("progress", call.name, format_progress(progress)))
+
     calls = ToolCallContext(
         registry=app.registry,
         caller=caller,
@@ -1103,6 +1110,7 @@ def _make_round_context(
         list_acts=partial(list_acts, services),
         find_remembered=find_in_memory,
         find_skills=find_skills,
+        report=ProgressReporter(app.kv, session, event.id, app.clock, show_progress).report,
     )
 
     allowances = app.make_allowances(app.find_zone(document))

@@ -141,7 +141,7 @@ def show_status(
             report = row(status.make_report(key, document, app))
             found = status.find_next_wakeup(app.open_chat_schedules(chat))
             coming = {"next": row(found.schedule) if found else None}
-            progress = find_progress(opened, app.clock.now(), model=app.model.name)
+            progress = find_progress(opened, app.clock.now(), app.kv, model=app.model.name)
             turn = {"turn": progress.describe() if progress else None}
             Printer(json=True).document(
                 {"agent": app.name, **shown, "session": session, **report, **coming, **turn}

@@ -243,6 +243,9 @@ def _draw_step(step: TurnStep) -> Text | None:
         case "call":
             arguments = (" " + one_line(step.text, 200), "dim")
             return Text.assemble(("  → ", "cyan"), (step.name, "bold"), arguments)
+        case "progress":
+            said = (f"  {one_line(step.text, 240)}", "dim")
+            return Text.assemble(("  … ", "cyan"), (step.name, "bold"), said)
         case "answer":
             mark = ("  ✗ ", "red") if step.error else ("  ← ", "green")
             return Text.assemble(

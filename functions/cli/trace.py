@@ -180,6 +180,7 @@ class StepPrinter:
             self._print(run, step, format_step(step, self._requests))
         for step in now:
             name = f"{step.get('n')} {step.get('id')} {step['at']} {step['state']}"
+            name += f" {step.get('progress')}"
             if name not in self._at_work:
                 self._at_work.add(name)
                 what = str(step.get("name") or f"request {step.get('n')}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -11,6 +12,12 @@ from sigil.network.urls import Target
 REPLY_BYTES = 700 * 1024
 """The most of an answer's body: in base64 and with its headers it fits into the 1 MiB that a host
 call may answer.
+"""
+
+
+BodyWatch = Callable[[bytes], float]
+"""Gets each piece of an answer's body, decoded, as it comes, and returns until when the rest may
+come, a time of the monotonic clock.
 """
 
 
@@ -30,7 +37,7 @@ class HttpRequest:
     """A request as it goes out, its secrets filled in.
 
     `for_page`: of the answer, only a text is wanted, and only as much of it as fits. `reply_bytes`:
-    the most of the answer's body.
+    the most of the answer's body. `watch` gets the body as it comes.
     """
 
     method: str
@@ -40,6 +47,7 @@ class HttpRequest:
     source: RequestSource = RequestSource()
     for_page: bool = False
     reply_bytes: int = REPLY_BYTES
+    watch: BodyWatch | None = None
 
 
 @dataclass(frozen=True, slots=True)

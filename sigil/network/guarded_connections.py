@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
+from contextlib import suppress
 
 import httpcore
 
 from sigil.errors import Refused, ToolError
 from sigil.network.addresses import may_reach
 from sigil.network.fair_share import FairShares
+from sigil.running_call import current_call
 
 Resolve = Callable[[str, int], list[str]]
 LOOKUPS, LOOKUPS_PER_NAMESPACE = 32, 6
@@ -189,7 +191,7 @@ class _Lookups:
 
 class _BudgetedStream(httpcore.NetworkStream):
     """A stream that keeps to its user's budget: a peer that sends a byte now and then does not
-    prolong it.
+    prolong it. It ends when the call that reads from it is cancelled.
     """
 
     def __init__(self, stream: httpcore.NetworkStream, budget: TransferBudget) -> None:
@@ -197,13 +199,22 @@ class _BudgetedStream(httpcore.NetworkStream):
         self._budget = budget
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data = self._stream.read(min(max_bytes, _PIECE), self._budget.seconds_left())
+        with current_call().cancelling(self._hang_up):
+            data = self._stream.read(min(max_bytes, _PIECE), self._budget.seconds_left())
         self._budget.spend(len(data))
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         for start in range(0, len(buffer), _PIECE):
             self._stream.write(buffer[start : start + _PIECE], self._budget.seconds_left())
+
+    def _hang_up(self) -> None:
+        """End the stream from another thread; the one that reads gets an end or an error."""
+        found = self._stream.get_extra_info("socket")
+        if isinstance(found, socket.socket):
+            with suppress(OSError):
+                # not the method of TLS, which would take its state from the thread that reads
+                socket.socket.shutdown(found, socket.SHUT_RDWR)
 
     def close(self) -> None:
         self._stream.close()

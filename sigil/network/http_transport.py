@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import zlib
+from collections.abc import Callable
 
 import httpcore
 
@@ -61,6 +62,15 @@ class GuardedTransport:
                 why = "its certificate is not valid"
             raise ToolError("ENET", f"{request.target.host}: {why}", source="http") from None
 
+    def _read_body(self, response: httpcore.Response, request: HttpRequest) -> tuple[bytes, bool]:
+        """Return the body of the answer to a request, which the request's `watch` follows."""
+
+        def follow(data: bytes) -> None:
+            if request.watch:
+                self._guard.budget.end = request.watch(data)
+
+        return _read_body(response, request.reply_bytes, cut=request.for_page, follow=follow)
+
     def close(self) -> None:
         """Close every connection."""
         self._connections.close()
@@ -94,7 +104,7 @@ class GuardedTransport:
                 elif request.for_page and not is_text_type(headers):
                     is_cut = True  # nobody reads it: the connection ends before it comes
                 else:
-                    body, is_cut = _read_body(response, request.reply_bytes, cut=request.for_page)
+                    body, is_cut = self._read_body(response, request)
                 reason = response.extensions.get("reason_phrase", b"").decode("latin-1")
                 return HttpAnswer(response.status, reason, headers, body, is_cut)
             finally:
@@ -111,10 +121,13 @@ def open_trusted_transport() -> GuardedTransport:
     return GuardedTransport(trusted=True)
 
 
-def _read_body(response: httpcore.Response, most: int, *, cut: bool) -> tuple[bytes, bool]:
+def _read_body(
+    response: httpcore.Response, most: int, *, cut: bool, follow: Callable[[bytes], None]
+) -> tuple[bytes, bool]:
     """Return the body, decoded when the server compressed it unasked, and whether it goes on.
 
-    Raises `Refused` ETOOBIG for one beyond the limit, unless it is to be `cut` there.
+    `follow` gets each piece of it. Raises `Refused` ETOOBIG for one beyond the limit, unless it is
+    to be `cut` there.
     """
     codings: list[bytes] = []
     for name, value in response.headers:
@@ -139,6 +152,7 @@ def _read_body(response: httpcore.Response, most: int, *, cut: bool) -> tuple[by
                 raise ToolError("ENET", "the answer's encoding is damaged", source="http") from None
         bytes_left -= len(data)
         body += data
+        follow(data)
         if bytes_left < 0:
             if cut:
                 return bytes(body[:most]), True

@@ -44,7 +44,9 @@ from sigil.run.host_calls.fetch import NetworkRights, WebRight
 from sigil.run.host_calls.placeholders import Values, scrub, scrub_text, split_body, split_text
 from sigil.run.mcp_client import document
 from sigil.run.mcp_client.media import FILES_MOST, UnusableFileError
+from sigil.run.mcp_client.progress import ProgressWatch
 from sigil.run.mcp_client.servers import MARGIN_SECONDS, ServerAccess, Servers
+from sigil.running_call import INTERRUPTED, current_call
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, Outcome, SandboxLimits
 from sigil.sandbox.tenants import Tenant, tenant_of
@@ -140,6 +142,8 @@ class Executor:
         """Run a capability; every failure carries the capability's name as its source."""
         tree = _CallTree(caller)
         limit = capability.manifest.limits.timeout_ms
+        if capability.manifest.lang == "mcp":
+            limit = max(limit, int(current_call().seconds * 1000))
         root = CallLink(
             capability,
             limit,
@@ -194,6 +198,8 @@ class Executor:
         except SigilError as failure:
             problem = link.judge(failure)
             problem.source = problem.source or capability.name
+            if problem.code == INTERRUPTED:
+                link.blame = None  # whoever cancelled it says nothing of the capability
             if secrets and secrets.known:
                 problem.message = scrub_text(problem.message, secrets.known)
                 problem.args = (f"{problem.code}: {problem.message}",)
@@ -346,10 +352,15 @@ class _ServerCalls:
                     "EPERM",
                     f"the program of {tool.server.name} waits for an owner's grant: {command}",
                 )
+        call = current_call()
         end = time.monotonic() + max(seconds - MARGIN_SECONDS, seconds / 2)
         self.secrets.until = end
+        idle = seconds
+        if not call.is_patient:
+            idle = self.capability.manifest.limits.timeout_ms / 1000
+        watch = ProgressWatch(call, end, max(idle - MARGIN_SECONDS, idle / 2), self._scrub_message)
         access = ServerAccess(
-            self.rights, self.host_services.open_web, end, self.secrets.replace_rejected
+            self.rights, self.host_services.open_web, end, self.secrets.replace_rejected, watch
         )
         try:
             return self.servers.call_tool(tool, argument["input"], access, self._keep_file)
@@ -357,6 +368,10 @@ class _ServerCalls:
             if problem.code != "ETIMEDOUT":
                 raise
             raise NestedFailure(problem, problem.message, self.capability) from None
+
+    def _scrub_message(self, text: str) -> str:
+        """Return what the server says of the call without the secrets that it was sent."""
+        return scrub_text(text, self.secrets.known)
 
     def _keep_file(self, file: FileContent) -> None:
         """Keep a file of the tool's for whoever began the call.

@@ -13,6 +13,7 @@ from sigil.catalog.usage import UsageStatistics, note_run
 from sigil.catalog.versions import VersionAdmin
 from sigil.errors import BackendError, SigilError, UsageError
 from sigil.run.host_calls.context import Runnable, StartedCall
+from sigil.running_call import INTERRUPTED
 
 
 class CallRecorder:
@@ -60,11 +61,12 @@ class CallRecorder:
     ) -> None:
         """Record that the call failed; `blamed` says that the capability's own code did.
 
-        A failure of the machinery below is no use of the capability either.
+        A failure of the machinery below is no use of the capability either, and a call that was
+        cancelled is no failure.
         """
         with suppress(BackendError):
             if not isinstance(problem, BackendError):
-                failed = not isinstance(problem, UsageError)
+                failed = not isinstance(problem, UsageError) and problem.code != INTERRUPTED
                 self._record_use(call, problem.code, input_bytes, problem.logs, failed=failed)
             capability = call.capability
             if not blamed:

@@ -17,6 +17,7 @@ from typing import Literal
 from sigil import strict_json
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.protocol import Json
+from sigil.running_call import RunningCall, current_call, interrupted_error
 from sigil.sandbox.code_cache import CodeCache, NativeCodeCache
 from sigil.sandbox.compile_job import CompileJobs
 from sigil.sandbox.module_scan import ABIS, UnfitModule, scan
@@ -135,12 +136,20 @@ class Sandbox:
 
         `ToolError`: the guest's own failure (its code, or EGUEST), or what stopped it: ETIMEDOUT,
         ENOMEM, ESTACK, ETRAP, EOUTPUT, ELIMIT, EMODULE. `BackendError` EUNAVAILABLE: no child
-        process, no engine, or the sandbox is closed.
+        process, no engine, or the sandbox is closed. EINTERRUPTED: the call for which it runs was
+        cancelled; its runner is ended then, in whatever it is.
         """
         if len(input) > INPUT_LIMIT:
             raise ToolError("ELIMIT", f"the input is larger than {INPUT_LIMIT} bytes")
         order = _make_order(program, input, grants, limits)
-        run = _Run(program, order, limits.patience_ms / 1000, services or NoServices(), tenant)
+        run = _Run(
+            program,
+            order,
+            limits.patience_ms / 1000,
+            services or NoServices(),
+            tenant,
+            current_call(),
+        )
         started, kind, payload, cold = self._execute(run)
         if kind == FrameKind.FAILED:
             raise _read_failure(payload, order)
@@ -254,6 +263,8 @@ class Sandbox:
                 "EBREACH", "the sandbox process asked for what it was not granted, and was ended"
             ) from None
         except ProtocolBreach as breach:
+            if run.call.is_cancelled:
+                raise interrupted_error() from None
             if isinstance(breach, PeerGone) and retry:  # it died while it was idle: nothing has run
                 return self._execute(run, retry=False)
             if not self._finalizer.alive:
@@ -282,7 +293,9 @@ class Sandbox:
             lent = self._workers.lend(
                 program.digest, run.patience, code=takes_code, tenant=run.tenant
             )
-            with suppress(CodeRefused), lent as child:
+            if run.call.is_cancelled:
+                raise interrupted_error()
+            with suppress(CodeRefused), lent as child, run.call.cancelling(child.interrupt):
                 if ready or program.digest in child.programs or self._is_ready(program):
                     started = perf_counter()
                     fetch = partial(self._fetch_code, run)
@@ -345,7 +358,7 @@ class TenantSandbox:
 @dataclass(frozen=True, slots=True)
 class _Run:
     """One run: the program, its order, the seconds that it waits for a runner, the services that
-    answer its requests, and the tenant that it counts for.
+    answer its requests, the tenant that it counts for, and the call for which it runs.
     """
 
     program: Program
@@ -353,6 +366,7 @@ class _Run:
     patience: float
     services: Services
     tenant: Tenant
+    call: RunningCall
 
 
 def _make_order(program: Program, input: bytes, grants: Grants, limits: SandboxLimits) -> RunOrder:

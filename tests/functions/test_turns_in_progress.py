@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,7 @@ from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.mcp import FakeMcp
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.fakes.server import Answer
+from tests.fakes.server import Answer, Recorded
 from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.model_steps import find
 from tests.functions.people import OWNER, Live
@@ -200,6 +201,66 @@ def test_a_halt_cuts_off_the_tool_of_a_server_and_its_late_answer_is_not_used(
     assert fake.methods.count("tools/call") == 1
 
 
+def test_how_far_a_call_has_come_is_shown_wherever_it_runs(
+    live: Lives,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+    monkeypatch.setattr("functions.agent.runs.call_progress.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("functions.agent.runs.progress.LONG_SECONDS", 0.0)
+    monkeypatch.setattr("functions.agent.tool_calls.LOOK_SECONDS", 0.05)
+    ended = threading.Event()
+
+    def tell(request: Recorded, message: dict[str, Any]) -> Answer:
+        token = message["params"]["_meta"]["progressToken"]
+        note = {"progressToken": token, "progress": 3, "total": 8, "message": "half\nway"}
+        told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": note}
+        content = [{"type": "text", "text": "hello Ada"}]
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}}
+
+        def stream() -> Iterator[bytes]:
+            yield b"data: " + json.dumps(told).encode() + b"\n\n"
+            ended.wait(within(20))
+            yield b"data: " + json.dumps(answer).encode() + b"\n\n"
+
+        return Answer(200, stream(), {"content-type": "text/event-stream"})
+
+    with FakeMcp() as fake, live(loopback=True) as agent:
+        registry = agent.server.runtime.app.registry
+        assert isinstance(registry, LocalRegistry)
+        server: dict[str, Json] = {"name": "billing", "url": fake.address}
+        ToolImporter(registry).import_tools(server, timeout=30_000)
+        fake.answers["tools/call"] = tell
+        model.then(find("billing-greet"), call(("cap_billing_greet", {"name": "Ada"})), say("ok"))
+        agent.write("greet Ada")
+        with fake.changed:
+            assert fake.changed.wait_for(lambda: "tools/call" in fake.methods, within(20))
+        end = time.monotonic() + within(20)
+        while True:
+            run = running(agent)
+            step = run["steps"][-1]
+            if "progress" in step or time.monotonic() > end:
+                break
+            time.sleep(0.02)
+        assert step["progress"] == {"done": 3, "total": 8, "message": "half way"}
+        status = agent.server.client.get("/status", params={"session": f"telegram:{OWNER}"}).json()
+        assert status["turn"]["now"][0]["progress"] == step["progress"]
+        assert "cap_billing_greet: 3/8 half way" in agent.ask("/status")
+
+        def pause(seconds: float) -> None:
+            ended.set()
+            agent.replies(OWNER, 2)
+
+        show_runs(run["event"], follow=True, json=False, pause=pause)
+        assert "cap_billing_greet running for " in (out := capsys.readouterr().out)
+        assert " s, 3/8 half way\n" in out
+        row = agent.server.client.get(f"/runs/{run['id']}").json()
+        assert "half way" not in json.dumps(row)
+
+
 def test_what_takes_too_long_ends_with_a_state_that_says_which(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
@@ -309,13 +370,13 @@ def test_a_request_names_the_model_that_answered(
 def test_a_turn_that_no_worker_has_waits_and_a_lost_request_is_named() -> None:
     turn = Turn(event("hello"), began=100.0).add_step("save", at=1_500)
     opened = SessionHandle("main#telegram:7", Document(turn=turn), "1")
-    held = find_progress(opened, 103.0)
-    lost = find_progress(opened, 103.0, held=False)
+    held = find_progress(opened, 103.0, MemoryKV())
+    lost = find_progress(opened, 103.0, MemoryKV(), held=False)
     assert held
     assert lost
     assert (held.run.outcome, lost.run.outcome) == ("running", "waiting")
     assert held.now == ({"kind": "request", "n": 1, "at": 1_500, "ms": 1_500, "state": "running"},)
-    assert find_progress(opened.with_document(Document()), 103.0) is None
+    assert find_progress(opened.with_document(Document()), 103.0, MemoryKV()) is None
 
 
 def test_the_queue_names_the_sessions_that_it_hands_out_and_those_of_own_work() -> None:

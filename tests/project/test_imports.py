@@ -25,7 +25,7 @@ SIGIL = (
     ("network", "mcp", "builtin_tools"),
     ("settings",),
     ("storage",),
-    ("protocol", "rows", "json_fields", "strict_json", "lenient_json", "errors"),
+    ("protocol", "rows", "json_fields", "strict_json", "lenient_json", "running_call", "errors"),
 )
 """Sigil's packages and modules in layers: each may import its own layer and those below."""
 
@@ -125,6 +125,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
         "json_fields",
         "builtin_tools",
         "network",
+        "running_call",
     ),
     "hook_endpoint": ("access", "errors", "protocol"),
     "plugins": ("errors",),

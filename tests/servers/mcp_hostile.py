@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from typing import Any
 
 KIND = sys.argv[1]
 
@@ -16,6 +17,30 @@ def say(value: object) -> None:
 
 def result(id: object, value: object) -> None:
     say({"jsonrpc": "2.0", "id": id, "result": value})
+
+
+heard: list[str] = []
+
+
+def report(message: dict[str, Any]) -> None:
+    """Tell of progress, among much that is none."""
+    token = message["params"]["_meta"]["progressToken"]
+
+    def note(progress: object, **more: object) -> None:
+        params = {"progressToken": token, "progress": progress, **more}
+        say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+
+    note(1, total=4, message="opening\n\x1b[31m the \u202edisk")
+    note(99, progressToken=token + 1)
+    note(99, progressToken=str(token))
+    note(99, progressToken=True)
+    for wrong in (True, "99", None, [99], float("nan"), float("inf"), 10**400):
+        note(wrong)
+    for _ in range(2_000):
+        note(0.5, message="back again")
+    note(2, total="4", message="x" * 2_001)
+    note(2.5, total=True, message=["no text"])
+    note(3, total=4, message=f"the key is {os.environ.get('KEY')} " + "y" * 400)
 
 
 def called(message: dict[str, object], name: str) -> None:
@@ -41,6 +66,16 @@ def called(message: dict[str, object], name: str) -> None:
             {"content": [{"type": "text", "text": json.dumps(answers, sort_keys=True)}]},
         )
         return
+    if name == "report":
+        report(message)
+    if name == "listen":  # to one message, and answer nothing
+        params = {"progressToken": message["params"]["_meta"]["progressToken"], "progress": 1}
+        say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        heard.append(sys.stdin.readline())
+        return
+    if name == "heard":
+        result(message["id"], {"content": [], "structuredContent": json.loads(heard[-1])})
+        return
     if name == "print":
         print("starting up\n\n{not json}\n[1, 2]")
     if name == "environment":
@@ -60,6 +95,9 @@ TOOLS = (
     "misdirect",
     "ask",
     "print",
+    "report",
+    "listen",
+    "heard",
     "environment",
     "child",
     "pid",

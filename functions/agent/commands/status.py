@@ -9,6 +9,7 @@ from functions.agent.app import App
 from functions.agent.commands.command import CommandCall
 from functions.agent.context import count_overhead
 from functions.agent.messages import Usage
+from functions.agent.runs.call_progress import read_row
 from functions.agent.runs.progress import find_progress
 from functions.agent.safety import guides
 from functions.agent.safety.breakers import Breakers, make_breakers
@@ -30,6 +31,7 @@ from functions.texts.en import Texts
 from functions.time.time_zone import format_clock
 from sigil.errors import one_line
 from sigil.json_fields import as_number
+from sigil.running_call import format_progress
 
 TITLE_CHARACTERS = 60
 SHOWN_FAILURES = 3
@@ -223,7 +225,7 @@ def _describe_state(report: StatusReport, call: CommandCall) -> str:
 
 def _describe_work(opened: SessionHandle, app: App, texts: Texts) -> str:
     """Return what is at work in the turn in progress, and for how long; empty for nothing."""
-    progress = find_progress(opened, app.clock.now())
+    progress = find_progress(opened, app.clock.now(), app.kv)
     if progress is None or progress.is_waiting:
         return ""
     first = progress.now[0]
@@ -231,7 +233,12 @@ def _describe_work(opened: SessionHandle, app: App, texts: Texts) -> str:
     if first["kind"] == "request":
         return texts.status_request.format(number=first["n"], seconds=seconds)
     names = ", ".join(str(step["name"]) for step in progress.now)
-    return texts.status_calls.format(names=one_line(names, TITLE_CHARACTERS), seconds=seconds)
+    lines = [texts.status_calls.format(names=one_line(names, TITLE_CHARACTERS), seconds=seconds)]
+    for step in progress.now:
+        told = read_row(step.get("progress"))
+        if told:
+            lines.append(f"{step['name']}: {format_progress(told)}")
+    return "\n".join(lines)
 
 
 def find_next_wakeup(schedules: ChatSchedules) -> ChatSchedule | None:

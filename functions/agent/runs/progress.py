@@ -1,20 +1,28 @@
 """The progress of a run whose turn is not closed: its steps so far, and what is at work now.
 
 All of it is in the session's document, which is saved before each request to the model and before
-each round of calls: a turn writes nothing more for it.
+each round of calls: a turn writes nothing more for it. How far a call that takes long has come is
+beside the document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from functions.agent.messages import find_unanswered
+from functions.agent.runs.call_progress import LONG_SECONDS, read_call_progress
 from functions.agent.runs.result import describe_step
 from functions.agent.runs.run import RUNNING, WAITING, Run, Step, make_run
 from functions.agent.session.document import Turn
 from functions.agent.session.store import SessionHandle
 from sigil.json_fields import as_number
+from sigil.protocol import Json
+from sigil.storage.kv import KV
+
+CLOCK_SECONDS: Final = 2.0
+"""The clocks of two processes may differ by so much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +60,12 @@ class Progress:
 
 
 def find_progress(
-    opened: SessionHandle, now: float, *, model: str = "", held: bool = True
+    opened: SessionHandle, now: float, kv: KV, *, model: str = "", held: bool = True
 ) -> Progress | None:
     """Return how far the turn of a session has come; None where none is in progress.
 
-    `now` is in seconds since 1970. `model` is the name of the agent's, and `held` says that some
-    worker has the session.
+    `now` is in seconds since 1970. `kv` has the progress of calls that take long. `model` is the
+    name of the agent's, and `held` says that some worker has the session.
     """
     turn = opened.document.turn
     if turn is None:
@@ -65,6 +73,11 @@ def find_progress(
     is_waiting = turn.is_between_requests or not held
     state = WAITING if is_waiting else RUNNING
     at_work = _list_at_work(opened, turn, turn.count_ms(now), state)
+    seconds = as_number(at_work[0]["ms"]) / 1000
+    if at_work[0]["kind"] == "call" and state == RUNNING and seconds >= LONG_SECONDS:
+        since = now - seconds - CLOCK_SECONDS
+        told = read_call_progress(kv, opened.key, turn.event.id, since)
+        at_work = tuple(_add_progress(step, told) for step in at_work)
     run = make_run(turn, opened, now, "", model)
     run = replace(run, outcome=state, why="", steps=(*run.steps, *at_work))
     return Progress(opened.key, turn, run, at_work)
@@ -81,6 +94,12 @@ def _list_at_work(opened: SessionHandle, turn: Turn, now: int, state: str) -> tu
     if calls:
         return tuple({"kind": "call", "id": call.id, "name": call.name, **facts} for call in calls)
     return ({"kind": "request", "n": turn.next_request, **facts},)
+
+
+def _add_progress(step: Step, told: Mapping[str, Mapping[str, Json]]) -> Step:
+    """Return a call at work with how far it says that it has come, where it does."""
+    found = told.get(str(step.get("id")))
+    return {**step, "progress": dict(found)} if found else step
 
 
 def list_new_steps(steps: Sequence[Step], seen: set[str]) -> list[Step]:

@@ -15,11 +15,13 @@ import orjson
 
 from functions.agent.messages import Count, Number, Usage
 from functions.agent.posts import REFUSED
+from functions.agent.runs.call_progress import read_row
 from functions.agent.runs.event_chain import SETTING
 from functions.agent.session.document import LOST, NOTE_STEP, Turn, describe_held, name_run
 from functions.agent.session.store import SessionHandle
 from sigil.json_fields import as_number, as_sequence
 from sigil.protocol import Json
+from sigil.running_call import format_progress
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import scan_all
@@ -397,8 +399,10 @@ def _format_request(step: Step) -> str:
 
 
 def format_at_work(step: Step) -> str:
-    """Return the state of what is at work, and for how long it has been."""
-    return f"{step['state']} for {as_number(step['ms']) / 1000:.1f} s"
+    """Return the state of what is at work, for how long it has been, and how far it has come."""
+    told = read_row(step.get("progress"))
+    progress = f", {format_progress(told)}" if told else ""
+    return f"{step['state']} for {as_number(step['ms']) / 1000:.1f} s{progress}"
 
 
 def _format_left_out(step: Step) -> str:

@@ -64,6 +64,7 @@ def run(
     from sigil.cli.saved_files import save_files
     from sigil.cli.values import read_arguments
     from sigil.json_fields import as_string
+    from sigil.running_call import RunningCall, format_progress, run_as
     from sigil.strict_json import loads
 
     shell = get_shell(context)
@@ -76,7 +77,14 @@ def run(
         "interrupted; what the run changed by then, in env.KV or on the web, stays changed"
     ) as opened:
         try:
-            with suggest_names(opened, name), shell.printer.progress(f"running {name}"):
+            call = RunningCall(
+                show=lambda told: shell.printer.spinner.change(f"{name} {format_progress(told)}")
+            )
+            with (
+                suggest_names(opened, name),
+                shell.printer.progress(f"running {name}"),
+                run_as(call),
+            ):
                 outcome = opened.registry.run(name, arguments, opened.caller)
                 for file in outcome.files:
                     bodies.append(opened.registry.read_file(file.id, opened.caller))

@@ -18,6 +18,7 @@ from sigil.errors import Refused, ToolError, one_line
 from sigil.manifest.permission_rules import HttpRule, SecretRule
 from sigil.network.exchange import (
     REPLY_BYTES,
+    BodyWatch,
     HttpAnswer,
     HttpRequest,
     RequestSource,
@@ -158,13 +159,14 @@ def fetch(
     own: frozenset[str] | None = None,
     *,
     reply_bytes: int = REPLY_BYTES,
+    watch: BodyWatch | None = None,
 ) -> FetchReply:
     """Send a guest's request and return its answer; for both shapes see `fetch_messages`.
 
     `own` names the headers that secrets are put into, beside the query, where somebody else wrote
     everything else; None means all of them and the body. `reply_bytes` is the most of the answer's
-    body. Raises `Refused` EPERM, and
-    `ToolError` EINVAL or ENET.
+    body. `watch` gets the body as it comes, with whatever secret the server wrote into it, and may
+    give it more time. Raises `Refused` EPERM, and `ToolError` EINVAL or ENET.
     """
     end = time.monotonic() + seconds
     request = parse_request(argument)
@@ -184,8 +186,8 @@ def fetch(
             if target.scheme != "https" and not (web.loopback and target.is_local):
                 raise Refused("EPERM", "only https is allowed", source="http")
             filled = _fill_secrets(request, rights, own, is_own_address=is_own_address)
-        if reply_bytes != REPLY_BYTES:
-            filled = replace(filled, reply_bytes=reply_bytes)
+        if reply_bytes != REPLY_BYTES or watch:
+            filled = replace(filled, reply_bytes=reply_bytes, watch=watch)
         answer = web.send(filled, end - time.monotonic())
         location = None
         if answer.status in _REDIRECTS:

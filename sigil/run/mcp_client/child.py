@@ -18,9 +18,11 @@ from pathlib import Path
 
 from sigil.errors import BackendError, ToolError, one_line
 from sigil.mcp import jsonrpc
-from sigil.mcp.jsonrpc import METHOD, Message, RpcError, RpcReply, RpcRequest
+from sigil.mcp.jsonrpc import METHOD, Message, RpcError, RpcNotification, RpcReply, RpcRequest
 from sigil.protocol import Json
 from sigil.run.mcp_client.answers import ANSWER_BYTES, REMOTE, require_few_values
+from sigil.run.mcp_client.progress import ProgressWatch, ask_for_progress, is_about
+from sigil.running_call import current_call, interrupted_error
 from sigil.strict_json import dumps
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -46,6 +48,7 @@ class ServerProcess:
         self._lock = threading.Condition()
         self._writing = threading.Lock()
         self._answers: dict[int, RpcReply | None] = {}
+        self._watches: dict[int, ProgressWatch] = {}
         self._used = time.monotonic()
         self._complaint = b""
         self._over = False
@@ -59,27 +62,44 @@ class ServerProcess:
         """Return whether it can be asked."""
         return not self._over
 
-    def ask(self, method: str, params: Mapping[str, Json], seconds: float) -> RpcReply:
-        """Return the answer to a request.
+    def ask(
+        self,
+        method: str,
+        params: Mapping[str, Json],
+        seconds: float,
+        watch: ProgressWatch | None = None,
+    ) -> RpcReply:
+        """Return the answer to a request; with a `watch` the program is asked how far it has come,
+        which may give it more time.
 
-        Raises `ToolError` ETIMEDOUT when there is none in time, EREMOTE when the program ended.
+        Raises `ToolError` ETIMEDOUT when there is none in time, EREMOTE when the program ended, and
+        EINTERRUPTED when the call is cancelled, which the program is told.
         """
         end = time.monotonic() + seconds
+        call = current_call()
         with self._lock:
             id = next(self._numbers)
             self._answers[id] = None
             self._used = time.monotonic()
+            if watch:
+                self._watches[id] = watch
+                params = ask_for_progress(params, id)
         try:
-            self._write(jsonrpc.make_request(id, method, params), end)
-            with self._lock:
-                while self._answers[id] is None and not self._over:
-                    if not self._lock.wait(max(end - time.monotonic(), 0)):
-                        break
-                reply = self._answers[id]
-                over = self._over
+            with call.cancelling(self._wake):
+                self._write(jsonrpc.make_request(id, method, params), end)
+                with self._lock:
+                    while self._answers[id] is None and not self._over and not call.is_cancelled:
+                        # progress may move the end meanwhile
+                        left = (watch.end if watch else end) - time.monotonic()
+                        if left <= 0:
+                            break
+                        self._lock.wait(left)
+                    reply = self._answers[id]
+                    over = self._over
         finally:
             with self._lock:
                 del self._answers[id]
+                self._watches.pop(id, None)
                 self._used = time.monotonic()
         if reply:
             return reply
@@ -87,11 +107,18 @@ class ServerProcess:
             raise ToolError(REMOTE, f"the program ended{self._describe_end()}")
         with suppress(ToolError):
             self.notify("notifications/cancelled", LOOK_SECONDS / 10, {"requestId": id})
+        if call.is_cancelled:
+            raise interrupted_error()
         raise ToolError("ETIMEDOUT", "the program did not answer in time")
 
     def notify(self, method: str, seconds: float, params: Mapping[str, Json] | None = None) -> None:
         """Send a message that has no answer."""
         self._write(jsonrpc.make_notification(method, params), time.monotonic() + seconds)
+
+    def _wake(self) -> None:
+        """Have the calls that wait look whether they are cancelled."""
+        with self._lock:
+            self._lock.notify_all()
 
     def close(self) -> None:
         """End the program and all that it started."""
@@ -189,7 +216,7 @@ class ServerProcess:
         complaints.close()
 
     def _handle_line(self, line: bytes) -> None:
-        """Take an answer, or refuse a request of the program's own but for a ping."""
+        """Take an answer or progress, or refuse a request of the program's own but for a ping."""
         if not line.lstrip().startswith(b"{"):
             return  # programs that print on their standard output are common
         try:
@@ -202,6 +229,10 @@ class ServerProcess:
                 if message.id in self._answers:
                     self._answers[message.id] = message
                     self._lock.notify_all()
+        elif isinstance(message, RpcNotification):
+            for id, watch in tuple(self._watches.items()):
+                if is_about(message, id):
+                    watch.read(message.params)
         elif isinstance(message, RpcRequest):
             if message.method == "ping":
                 reply = jsonrpc.make_result(message.id, {})

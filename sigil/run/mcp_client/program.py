@@ -22,6 +22,7 @@ from sigil.run.host_calls.placeholders import Values
 from sigil.run.mcp_client.answers import REMOTE, refused_call
 from sigil.run.mcp_client.child import ServerProcess
 from sigil.run.mcp_client.document import SECRET, ProgramCommand
+from sigil.run.mcp_client.progress import ProgressWatch
 
 
 class ProgramServer:
@@ -40,8 +41,15 @@ class ProgramServer:
         self._stateless = False
         self._lock = threading.Lock()
 
-    def ask(self, method: str, params: Mapping[str, Json], values: Values, seconds: float) -> Json:
-        """Return the result of a method.
+    def ask(
+        self,
+        method: str,
+        params: Mapping[str, Json],
+        values: Values,
+        seconds: float,
+        watch: ProgressWatch | None = None,
+    ) -> Json:
+        """Return the result of a method; for `watch` see `ServerProcess.ask`.
 
         `values` are the secrets that the program is given; with others than before it is started
         anew. Raises `ToolError` EREMOTE with what it says, ETIMEDOUT, and `Refused` EPERM when a
@@ -51,7 +59,7 @@ class ProgramServer:
         process = self._ensure_started(values, end)
         if self._stateless:
             params = {**params, "_meta": request_envelope({})}
-        reply = process.ask(method, params, _seconds_left(end))
+        reply = process.ask(method, params, _seconds_left(end), watch)
         if reply.error:
             raise refused_call(reply.error)
         return reply.result

@@ -11,6 +11,7 @@ from functools import partial
 
 from sigil.errors import BackendError, Refused, ToolError
 from sigil.manifest.permissions import MCP
+from sigil.network.exchange import BodyWatch
 from sigil.network.exchange import WebTransport as Network
 from sigil.protocol import Json
 from sigil.run.host_calls.fetch import NetworkRights, fetch
@@ -27,6 +28,7 @@ from sigil.run.mcp_client.answers import (
 from sigil.run.mcp_client.child import IDLE_SECONDS
 from sigil.run.mcp_client.document import McpServer, ServerToolDocument, WebAddress
 from sigil.run.mcp_client.program import ProgramServer
+from sigil.run.mcp_client.progress import ProgressWatch
 from sigil.run.mcp_client.web import WebServer
 from sigil.strict_json import canonical
 
@@ -50,28 +52,32 @@ class ServerAccess:
     """The rights and the network of one call, and its `end`, a time of the monotonic clock.
 
     `replace_rejected` tells if there is another value, by now, for a secret that the server
-    rejected.
+    rejected. `watch` reads how far a call of a tool has come; it may end that call earlier.
     """
 
     rights: NetworkRights
     open_network: Callable[[], Network]
     end: float
     replace_rejected: Callable[[str], bool] = _replace_nothing
+    watch: ProgressWatch | None = None
 
     @property
     def seconds_left(self) -> float:
-        return max(self.end - time.monotonic(), 0.01)
+        end = self.watch.end if self.watch else self.end
+        return max(end - time.monotonic(), 0.01)
 
-    def fetch(self, server: WebAddress, argument: Json) -> FetchReply:
-        """Send a request as `host_calls.fetch` does.
+    def fetch(
+        self, server: WebAddress, argument: Json, follow: BodyWatch | None = None
+    ) -> FetchReply:
+        """Send a request as `host_calls.fetch` does; `follow` gets its answer's body as it comes.
 
         Secrets go only where the server's document has them. A server that answers with status 401
         has done nothing, so it is asked once more where an access token could be renewed. Whatever
         it waits for when its time is over, it raises `ToolError` ETIMEDOUT.
         """
-        reply = self._send(server, argument)
+        reply = self._send(server, argument, follow)
         if reply["status"] == _UNAUTHORIZED and self._replace_tokens(server):
-            reply = self._send(server, argument)
+            reply = self._send(server, argument, follow)
         return reply
 
     def _replace_tokens(self, server: WebAddress) -> bool:
@@ -79,7 +85,7 @@ class ServerAccess:
         names = names_in(*(value for _, value in server.headers))
         return any(self.replace_rejected(name) for name in sorted(names))
 
-    def _send(self, server: WebAddress, argument: Json) -> FetchReply:
+    def _send(self, server: WebAddress, argument: Json, follow: BodyWatch | None) -> FetchReply:
         try:
             return fetch(
                 self.open_network(),
@@ -88,6 +94,7 @@ class ServerAccess:
                 self.seconds_left,
                 frozenset(dict(server.headers)),
                 reply_bytes=ANSWER_BYTES,
+                watch=follow,
             )
         except ToolError as problem:
             if problem.code == "ENET" and self.seconds_left <= 0.01:
@@ -213,9 +220,10 @@ class Servers:
             for program in evicted:
                 program.close()
             if isinstance(known, ProgramServer):
-                return known.ask(method, params, access.rights.values(), access.seconds_left)
+                values = access.rights.values()
+                return known.ask(method, params, values, access.seconds_left, access.watch)
             fetch = partial(access.fetch, known.server)
-            return known.ask(fetch, method, params, access.seconds_left)
+            return known.ask(fetch, method, params, access.seconds_left, access.watch)
         finally:
             with self._lock:
                 self._busy -= Counter((key,))

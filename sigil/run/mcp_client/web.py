@@ -9,12 +9,14 @@ import base64
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
+from typing import Protocol
 
 from sigil.access.sign_in import PREFIX, server_of_secret
-from sigil.errors import Refused, ToolError, one_line
+from sigil.errors import Refused, SigilError, ToolError, one_line
 from sigil.mcp import jsonrpc
 from sigil.mcp.jsonrpc import REVISION, RpcReply
 from sigil.mcp.revisions import (
@@ -28,20 +30,31 @@ from sigil.mcp.revisions import (
     request_envelope,
     server_info,
 )
+from sigil.network.exchange import BodyWatch
 from sigil.protocol import Json
 from sigil.run.host_calls.fetch_messages import FetchReply
 from sigil.run.host_calls.placeholders import names_in
 from sigil.run.mcp_client.answers import REMOTE, find_reply, invalid_reply, refused_call
 from sigil.run.mcp_client.document import WebAddress
+from sigil.run.mcp_client.progress import ProgressWatch, StreamWatch, ask_for_progress
+from sigil.running_call import RunningCall, interrupted_error, run_as
 from sigil.strict_json import dumps
 
-Fetch = Callable[[Json], FetchReply]
-"""Sends one request to the web, within what is granted and the time that is left, and returns the
-answer; see `host_calls.fetch`.
+CANCEL_SECONDS = 2.0
+"""A server has so long to take that a call was cancelled."""
 
-Secrets go into the server's own headers alone: arguments, names and cursors come from other
-authors.
-"""
+
+class Fetch(Protocol):
+    """Sends one request to the web, within what is granted and the time that is left, and returns
+    the answer; see `host_calls.fetch`. `follow` gets the answer's body as it comes.
+
+    Secrets go into the server's own headers alone: arguments, names and cursors come from other
+    authors.
+    """
+
+    def __call__(self, argument: Json, follow: BodyWatch | None = None) -> FetchReply: ...
+
+
 _SESSION = re.compile(r"[\x21-\x7e]{1,512}", re.ASCII)
 _GONE = 404
 _UNAUTHORIZED = 401
@@ -91,15 +104,23 @@ class WebServer:
         self._lock = threading.Lock()
         self._handshake = threading.Lock()
 
-    def ask(self, fetch: Fetch, method: str, params: Mapping[str, Json], seconds: float) -> Json:
-        """Return the result of a method.
+    def ask(
+        self,
+        fetch: Fetch,
+        method: str,
+        params: Mapping[str, Json],
+        seconds: float,
+        watch: ProgressWatch | None = None,
+    ) -> Json:
+        """Return the result of a method; with a `watch` the server is asked how far it has come.
 
         `seconds` bounds the wait for another call's handshake. Raises `ToolError` EREMOTE with what
-        the server says, ETIMEDOUT, and what `fetch` raises.
+        the server says, ETIMEDOUT, EINTERRUPTED when the call is cancelled, which the server is
+        told, and what `fetch` raises.
         """
         end = time.monotonic() + seconds
         session = self._open_session(fetch, end)
-        answer = self._call_method(fetch, method, params, session)
+        answer = self._call_method(fetch, method, params, session, watch)
         error = answer.reply.error if answer.reply else None
         is_over = answer.status == _GONE and session.id
         if is_over or (error and error.code == REVISION):
@@ -108,7 +129,7 @@ class WebServer:
                 if self._session is session:
                     self._session = None
             session = self._open_session(fetch, end)
-            answer = self._call_method(fetch, method, params, session)
+            answer = self._call_method(fetch, method, params, session, watch)
         return answer.require_result()
 
     def _open_session(self, fetch: Fetch, end: float) -> _ServerSession:
@@ -166,6 +187,7 @@ class WebServer:
         method: str,
         params: Mapping[str, Json],
         session: _ServerSession | None,
+        watch: ProgressWatch | None = None,
     ) -> _HttpReply:
         headers = _list_headers(session)
         if session and session.revision == STATELESS:
@@ -174,11 +196,42 @@ class WebServer:
             if isinstance(name, str):
                 headers.append([NAME_HEADER, name])
             params = {**params, "_meta": request_envelope({})}
-        message = jsonrpc.make_request(next(self._numbers), method, params)
-        return self._send_message(fetch, message, headers)
+        number = next(self._numbers)
+        if watch is None:
+            message = jsonrpc.make_request(number, method, params)
+            return self._send_message(fetch, message, headers)
+        message = jsonrpc.make_request(number, method, ask_for_progress(params, number))
+        follow = StreamWatch(watch, number).feed
+        try:
+            return self._send_message(fetch, message, headers, follow)
+        except SigilError:
+            if not watch.call.is_cancelled:
+                raise
+            if session and session.revision != STATELESS:
+                self._cancel_request(fetch, number, headers)
+            raise interrupted_error() from None
+
+    def _cancel_request(self, fetch: Fetch, number: int, headers: list[list[str]]) -> None:
+        """Tell the server that nobody waits for a request any more; one without a session is told
+        by the end of the connection alone.
+        """
+        params: dict[str, Json] = {"requestId": number}
+        message = jsonrpc.make_notification("notifications/cancelled", params)
+        # not as a part of the call, which may send nothing any more
+        apart = RunningCall()
+        timer = threading.Timer(CANCEL_SECONDS, apart.cancel)
+        timer.daemon = True
+        timer.start()
+        with run_as(apart), suppress(SigilError):
+            self._send_message(fetch, message, headers)
+        timer.cancel()
 
     def _send_message(
-        self, fetch: Fetch, message: dict[str, Json], headers: list[list[str]]
+        self,
+        fetch: Fetch,
+        message: dict[str, Json],
+        headers: list[list[str]],
+        follow: BodyWatch | None = None,
     ) -> _HttpReply:
         answer = fetch(
             {
@@ -192,7 +245,8 @@ class WebServer:
                 ],
                 "body": base64.b64encode(dumps(message)).decode("ascii"),
                 "redirect": "error",
-            }
+            },
+            follow,
         )
         fields = dict(answer["headers"])
         kind = fields.get("content-type", "").partition(";")[0].strip().lower()

@@ -300,6 +300,11 @@ def control_mark(session: str) -> Key:
     return Key(f"session#{session}", "mark")
 
 
+def call_progress(session: str) -> Key:
+    """How far the calls of the turn in progress say that they have come, where they take long."""
+    return Key(f"session#{session}", "progress")
+
+
 def missed_messages(session: str) -> Key:
     """The messages that a locked session did not work on, and whether a notice of them was sent."""
     return Key(f"session#{session}", "missed")

@@ -21,6 +21,8 @@ from sigil.mcp.jsonrpc import RpcError, RpcReply
 from sigil.run.mcp_client import document
 from sigil.run.mcp_client.program import ProgramServer
 from sigil.run.mcp_client.servers import Servers
+from sigil.running_call import CallProgress, run_as
+from tests.fakes.calls import ReportedCall, running
 from tests.machine import within
 from tests.project.tree import ROOT
 from tests.sigil.tool_importer import OWNER, ToolImporter
@@ -94,6 +96,37 @@ def test_a_program_that_asks_back_is_refused(local: ToolImporter) -> None:
 
     assert refusal["error"]["code"] == -32601
     assert pong["result"] == {}
+
+
+def test_a_program_tells_how_far_its_call_has_come(importer: ToolImporter) -> None:
+    importer.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
+    importer.import_tools(program(env={"KEY": "secret:LOCAL_KEY"}))
+
+    call = ReportedCall()
+    with run_as(call):
+        assert importer.run("local-report").startswith("pid ")
+
+    first, without_text, without_total, last = call.told
+    assert first == CallProgress(1, 4, "opening [31m the  disk")
+    assert (without_text, without_total) == (CallProgress(2), CallProgress(2.5))
+    assert (last.done, last.total, len(last.message)) == (3, 4, 200)
+    assert last.message.startswith("the key is ")
+    assert "battery" not in last.message
+
+
+def test_a_call_that_is_cancelled_ends_and_the_program_is_told(local: ToolImporter) -> None:
+    before = local.run("local-pid")
+    call = ReportedCall()
+    with running(call, lambda: local.run("local-listen")) as ran:
+        call.wait_for_reports()
+        call.cancel()
+        with pytest.raises(ToolError, match="EINTERRUPTED: the call was interrupted"):
+            ran.result(within(10))
+
+    heard = local.run("local-heard")
+    assert heard["method"] == "notifications/cancelled"
+    assert type(heard["params"]["requestId"]) is int
+    assert local.run("local-pid") == before
 
 
 def test_a_program_has_its_own_variables_and_none_of_ours(
@@ -232,7 +265,7 @@ def test_starting_and_asking_a_program_take_their_time_from_one_call(
         def __init__(self, *_: object) -> None:
             pass
 
-        def ask(self, method: str, params: object, seconds: float) -> RpcReply:
+        def ask(self, method: str, params: object, seconds: float, *_: object) -> RpcReply:
             given.append(seconds)
             time.sleep(0.02)
             if method == "initialize":

@@ -18,8 +18,11 @@ from sigil.errors import Refused, SigilError, ToolError, UsageError
 from sigil.network.http_transport import GuardedTransport
 from sigil.run.mcp_client import document
 from sigil.run.mcp_client.web import WebServer
+from sigil.running_call import CallProgress, RunningCall
+from tests.fakes.calls import ReportedCall, running
 from tests.fakes.mcp import FakeMcp, tool
 from tests.fakes.server import Answer, Recorded, json_answer
+from tests.machine import within
 from tests.servers.certificates import Authority, authority
 from tests.sigil.tool_importer import OWNER, ToolImporter
 
@@ -115,6 +118,75 @@ def test_an_answer_may_come_as_a_stream_of_events(importer: ToolImporter, fake: 
     fake.answers["tools/call"] = streamed
 
     assert importer.run("tracker-greet", name="Ada") == "at last"
+
+
+def test_progress_is_read_as_it_comes_and_a_cancelled_call_is_told_to_the_server(
+    open_importer: Callable[..., ToolImporter], secure: FakeMcp, trust: Authority
+) -> None:
+    context = ssl.create_default_context(cafile=str(trust.certificate))
+    importer = open_importer(web=lambda: GuardedTransport(loopback=True, context=context))
+    importer.registry.secrets.set("TOKEN", "correct-horse-battery", OWNER)
+
+    def tell(request: Recorded, message: dict[str, Any]) -> Answer:
+        token = message["params"]["_meta"]["progressToken"]
+        assert token == message["id"]
+
+        def note(number: Any, **params: Any) -> bytes:
+            said = {"progressToken": token, "progress": number, "total": 8, **params}
+            told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": said}
+            return f"event: message\r\ndata: {json.dumps(told)}\r\n\r\n".encode()
+
+        def stream() -> Iterator[bytes]:
+            yield b": hello\n\n" + note(99, progressToken=token + 1) + note("99")
+            yield (
+                b"data: " + b"x" * 50_000 + b"\n\n" + note(2, message="with correct-horse-battery")
+            )
+            last = note(3, message="halfway")
+            for at in range(len(last)):
+                yield last[at : at + 1]
+            secure.closing.wait(within(20))
+
+        return Answer(200, stream(), {"content-type": "text/event-stream"})
+
+    importer.import_tools(at(secure, headers={"authorization": "Bearer {{TOKEN}}"}))
+    secure.answers["tools/call"] = tell
+    call = ReportedCall()
+    with running(call, lambda: importer.run("tracker-greet", name="Ada")) as ran:
+        call.wait_for_reports(2)
+        call.cancel()
+        with pytest.raises(ToolError, match="EINTERRUPTED"):
+            ran.result(within(10))
+
+    assert call.told == [CallProgress(2, 8, "with {{TOKEN}}"), CallProgress(3, 8, "halfway")]
+    cancelled = secure.requests[-1].json()
+    asked = next(each for each in secure.requests if each.json()["method"] == "tools/call").json()
+    assert cancelled["method"] == "notifications/cancelled"
+    assert cancelled["params"] == {"requestId": asked["id"]}
+    assert secure.requests[-1].headers["mcp-session-id"] == secure.session
+
+
+def test_calls_that_are_cancelled_count_against_no_tool(
+    importer: ToolImporter, fake: FakeMcp
+) -> None:
+    importer.import_tools(at(fake), timeout=30_000)
+    does = fake.does.copy()
+    begun = threading.Semaphore(0)
+
+    def hang(given: dict[str, Any]) -> Answer:
+        begun.release()
+        return Answer(hang=True)
+
+    fake.does["greet"] = hang
+    for _ in range(6):
+        call = RunningCall()
+        with running(call, lambda: importer.run("tracker-greet", name="Ada")) as ran:
+            assert begun.acquire(timeout=within(10))
+            call.cancel()
+            with pytest.raises(ToolError, match="EINTERRUPTED"):
+                ran.result(within(10))
+    fake.does = does
+
+    assert importer.run("tracker-greet", name="Ada") == 'called with {"name": "Ada"}'
 
 
 @pytest.mark.parametrize(
@@ -406,7 +478,7 @@ def test_a_call_waits_for_anothers_handshake_no_longer_than_it_may_take() -> Non
     server = WebServer(document.WebAddress("tracker", "https://tracker.example/mcp"))
     begun, ended = threading.Event(), threading.Event()
 
-    def hangs(argument: Any) -> Any:
+    def hangs(argument: Any, follow: object = None) -> Any:
         begun.set()
         assert ended.wait(10)
         raise ToolError("ENET", "it never answered")
