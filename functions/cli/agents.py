@@ -5,6 +5,7 @@ which they answer.
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,14 @@ AgentName = Annotated[str, typer.Argument(help="Its name, such as `alice`.", met
 ChatName = Annotated[
     str, typer.Argument(help="The chat, such as `telegram:42`.", metavar="SESSION")
 ]
+
+
+class AgentKind(StrEnum):
+    """The kinds of agents, as the option `--kind` has them."""
+
+    agent = "agent"
+    subagent = "subagent"
+    teammate = "teammate"
 
 
 @cli.command()
@@ -114,11 +123,14 @@ def _read_document(path: Path | None) -> str:
 @cli.command("list")
 def list_agents(
     all: Annotated[bool, typer.Option("--all", help="Show the archived ones as well.")] = False,
+    kind: Annotated[
+        AgentKind | None, typer.Option(help="Only agents, subagents or teammates.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """List the agents below the one of the settings.
 
-    Example: uncaged agent list
+    Example: uncaged agent list --kind teammate
     """
     from functions.agent.agents.record import scan_agents
     from functions.agent.management.agents import make_row
@@ -127,6 +139,8 @@ def list_agents(
     with open_agent(switch=True) as (app, settings):
         running = _find_turns(app, settings).list_working()
         found = list(scan_agents(app.kv, app.root))
+        if kind:
+            found = [row for row in found if row[1] and row[1].kind == kind.value]
         shown = [(name, record) for name, record in found if all or not _is_archived(record)]
         rows = [make_row(app, name, record, running) for name, record in shown]
     printer = Printer(json=json)
@@ -151,6 +165,8 @@ def list_agents(
                 for each, (_, record) in zip(rows, shown, strict=True)
             ],
         )
+    elif kind and not left_out:
+        printer.note(f"there is no {kind.value}")
     elif not left_out:
         printer.note("there is none yet; `uncaged agent create NAME` makes one")
     if left_out:

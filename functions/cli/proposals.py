@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.local_agent import BY, Json, open_agent, print_result
+from functions.cli.local_agent import BY, Json, Whose, open_agent, print_result
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
 from sigil.errors import UsageError
@@ -24,6 +24,7 @@ def proposals(
     everything: Annotated[
         bool, typer.Option("--all", help="Those of the last month too that were decided.")
     ] = False,
+    agent: Whose = None,
     json: Json = False,
 ) -> None:
     """List what waits for an owner's approval, look at it, or take a change back.
@@ -34,11 +35,13 @@ def proposals(
 
     if context.invoked_subcommand:
         return
-    with open_agent(switch=True) as (app, _):
+    with open_agent(switch=True, name=agent) as (app, _):
         now = app.clock.now()
         found = app.proposals.list_open()
         if everything:
             found = sorted(app.proposals.scan(), key=lambda each: (each.at, each.id))
+        if agent:
+            found = [each for each in found if each.agent == app.name]
     printer = Printer(json=json)
     if json:
         printer.document([make_row(each, now) for each in found])

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import islice
 from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta
@@ -43,6 +45,8 @@ BY_CHARACTERS: Final = 80
 PROMPT_CHARACTERS: Final = 16_000
 BUNDLE_MOST: Final = 64
 LIMIT_MOST: Final = 10**15
+LOOKED_MOST: Final = 200
+"""Among so many agents a name is looked for that is almost the one that nobody has."""
 Limit = Annotated[int, Meta(ge=0, lt=LIMIT_MOST)]
 Name = Annotated[str, Meta(max_length=TEXT_CHARACTERS)]
 Time = Annotated[float, Meta(ge=0, lt=1e11)]
@@ -175,7 +179,7 @@ def change_state(kv: KV, root: str, name: str, state: State, now: float = 0.0) -
 
     def decide(value: bytes | None) -> tuple[bytes | None, AgentRecord]:
         if value is None:
-            raise unknown_agent(name)
+            raise unknown_agent(kv, root, name)
         record = _read_record(value, name)
         if record.state == state:
             return None, record
@@ -198,7 +202,7 @@ def read_agent(kv: KV, root: str, name: str) -> AgentRecord:
     require_name(root, name)
     item = kv.get(keys.agent_record(root, name))
     if item is None:
-        raise unknown_agent(name)
+        raise unknown_agent(kv, root, name)
     return _read_record(item.value, name)
 
 
@@ -235,12 +239,15 @@ def name_taken(name: str) -> UsageError:
     )
 
 
-def unknown_agent(name: str) -> UsageError:
-    """Return the error for a name that no agent has."""
+def unknown_agent(kv: KV, root: str, name: str) -> UsageError:
+    """Return the error for a name that no agent has, with the names that are almost the same."""
+    known = (each for each, _ in islice(scan_agents(kv, root), LOOKED_MOST))
+    near = get_close_matches(name, [root, *known], n=3)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
     return UsageError(
         "ENOENT",
         f"there is no agent {one_line(name, 40)}",
-        suggestion="`uncaged agent list` shows them",
+        suggestion=f"{meant}`uncaged agent list` shows them",
     )
 
 

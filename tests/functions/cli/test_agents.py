@@ -57,7 +57,8 @@ def test_an_agent_from_its_beginning_to_its_end(
     assert made["did"] == "did:uncaged:main.alice"
     (row,) = json.loads(run("agent", "list", "--json"))
     assert (row["name"], row["state"], row["tokens"], row["ticks"]) == ("alice", "enabled", 90, 7)
-    assert "alice  sleeping  agent" in run("agent", "list")
+    assert "alice  sleeping  agent" in run("agent", "list", "--kind", "agent")
+    assert json.loads(run("agent", "list", "--kind", "teammate", "--json")) == []
     assert (row["hp"]["hp"], row["hp"]["state"]) == (100_000, "ok")
     gone = dumps(HpRecord(0, time.time(), disabled=True))
     for name in ("main", "main.alice"):

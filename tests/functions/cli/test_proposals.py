@@ -24,6 +24,10 @@ def test_proposals_are_listed_approved_and_denied(
         done = CliRunner().invoke(cli, arguments)
         return done.output if done.exception is None else str(done.exception)
 
+    def refused(*arguments: str) -> str:
+        problem = CliRunner().invoke(cli, arguments).exception
+        return str(getattr(problem, "suggestion", ""))
+
     assert run("proposals") == "nothing waits for an approval\n"
     for number in (1, 2):
         home.app.proposals.propose(
@@ -38,6 +42,10 @@ def test_proposals_are_listed_approved_and_denied(
                 arguments='{"to":"a\u202eb"}' if number == 2 else "{}",
             )
         )
+    run("agent", "create", "alice", "--heartbeat", "off")
+    assert len(json.loads(run("proposals", "--agent", "main", "--json"))) == 2
+    assert run("proposals", "--agent", "alice") == "nothing waits for an approval\n"
+    assert "did you mean alice?" in refused("proposals", "--agent", "alcie")
     assert "  call pay  {}  telegram:7  telegram:7\n" in run("proposals")
     assert '{"to":"a\\u202eb"}' in run("proposals")
     for _ in range(2):
