@@ -14,7 +14,9 @@ import pytest
 from functions import worker
 from functions.agent.agents.lifecycle import stop_agent
 from functions.agent.agents.record import AgentRecord, add_agent, read_agent
+from functions.agent.memory.documents import Documents
 from functions.agent.policy.document import NAME as POLICY
+from functions.agent.policy.document import open_versions
 from functions.events import Event, Sender
 from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
@@ -263,7 +265,7 @@ def test_a_turn_makes_eight_subagents_and_a_name_is_taken_while_it_works(
     delivery = home.queue.take(0.0)
     assert delivery
     worker.process(delivery, home)
-    told = [parse(each) for each in results(model.bodies[2])[-9:]]
+    told = [parse(each) for each in results(model.bodies[2])[-8:]]
     assert sorted("ok" in each for each in told) == [False] + [True] * 8
     refused = next(each["error"] for each in told if "error" in each)
     assert "at most 8 agents" in refused["message"]
@@ -396,12 +398,25 @@ def test_owners_alone_see_and_change_agents_in_a_chat(
 
 
 def test_an_agent_reads_nothing_that_another_one_keeps_in_the_same_chat(
-    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+    runtime: Callable[..., AgentRuntime], home: AgentRuntime, bot: BotApi, model: ScriptedModel
 ) -> None:
     kv = home.stores.kv
     for name in ("alice", "bob"):
         add_agent(kv, "main", name, AgentRecord("agent", "enabled", 1.0, "terminal:local"))
-    wanted = ("remember", "recall", "search-history", "write a file", "kb-ingest", "kb-search")
+    documents = Documents(kv, "main.bob", time.time)
+    rule = 'format = 1\npreset = "standard"\nrules = ["deny everybody call hush"]\n'
+    documents.write(documents.agent, "role", "hush is what you work on", by="terminal:local")
+    policies = open_versions(kv, "main.bob", time.time)
+    policies.write("main.bob", POLICY, rule, by="terminal:local")
+    wanted = (
+        "remember",
+        "recall",
+        "search-history",
+        "write a file",
+        "kb-ingest",
+        "kb-search",
+        "read-policy",
+    )
     look = call(*[("sigil_query", {"query": each}) for each in wanted])
     source = {"source": "user"}
     keep = call(
@@ -416,21 +431,26 @@ def test_an_agent_reads_nothing_that_another_one_keeps_in_the_same_chat(
         ("cap_read_file", {"path": "secret.md"}),
         ("cap_list_files", {}),
         ("cap_kb_search", {"query": "which is the word"}),
+        ("cap_diff_file", {"path": "secret.md"}),
+        ("cap_read_policy", {}),
     )
     for name in ("main", "bob"):
         model.then(look, keep, say("kept"), look, read, say("read"))
         settle(home, message(f"/agent {name}"), message("the word is hush: keep it"))
         # the agent itself finds all of it
         settle(home, message("what is the word?"))
-        own = results(model.bodies[-1])[-6:]
-        assert ["hush" in each or "secret.md" in each for each in own] == [True] * 6, own
-    model.then(look, read, say("nothing"))
-    settle(home, message("/agent alice"), message("what is the word?"))
-    assert len(results(model.bodies[-1])) == len(wanted) + 6
-    assert "hush" not in str(model.bodies[-3:])
-    other = results(model.bodies[-1])[-6:]
-    assert "ENOENT" in other[3]
-    assert parse(other[4])["ok"]["items"] == []
+        own = results(model.bodies[-1])[-8:]
+        found = ["hush" in each or "secret.md" in each for each in own]
+        assert found == [True] * 7 + [name == "bob"], own
+    other = runtime(llm_url=model.url, library="builtin", agent="other", **platform(bot))
+    for asked, words in ((home, ("/agent alice", "what is the word?")), (other, ("which word?",))):
+        model.then(look, read, say("nothing"))
+        settle(asked, *map(message, words))
+        assert len(results(model.bodies[-1])) == len(wanted) + 8
+        assert "hush" not in str(model.bodies[-3:])
+        answers = results(model.bodies[-1])[-8:]
+        assert "ENOENT" in answers[3]
+        assert parse(answers[4])["ok"]["items"] == []
 
 
 def test_stopping_an_agent_cuts_off_the_call_that_runs(
