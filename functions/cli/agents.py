@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from functions.settings import Settings
     from functions.turns_in_progress import TurnsInProgress
 
+DOCUMENT_BYTES = 1 << 18
+"""A larger file is not even read: a document has a few thousand characters."""
 KEPT = "Its ledger and its part of the budget stay."
 cli = typer.Typer(rich_markup_mode=None)
 AgentName = Annotated[str, typer.Argument(help="Its name, such as `alice`.", metavar="NAME")]
@@ -115,8 +117,12 @@ def _read_document(path: Path | None) -> str:
     if path is None:
         return ""
     try:
+        if path.stat().st_size > DOCUMENT_BYTES:
+            raise UsageError("ETOOBIG", f"{path} is too large for a document")
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError:
+        raise UsageError("EINVAL", f"{path} is no text in UTF-8") from None
+    except OSError as problem:
         raise UsageError("ENOENT", f"{path} cannot be read: {one_line(str(problem), 80)}") from None
 
 

@@ -11,6 +11,7 @@ from typing import Final, get_args
 from functions.agent.access.roles import Access
 from functions.agent.agents.lifecycle import create_agent, with_identity
 from functions.agent.agents.record import (
+    LIMIT_MOST,
     NEXT_STATES,
     PROMPT_CHARACTERS,
     TEXT_CHARACTERS,
@@ -85,8 +86,14 @@ def read_new_agent(fields: Mapping[str, object], by: str, now: float, session: s
         if value is not None and not isinstance(value, str):
             raise UsageError("EINVAL", f"{name} is a text")
         texts[name] = value or ""
+    for name in _NUMBERS:
+        number = fields.get(name) or 0
+        if not isinstance(number, int) or not 0 <= number < LIMIT_MOST:
+            raise UsageError("EINVAL", f"{name} is a whole number from 0 to {LIMIT_MOST - 1:,}")
     if not texts["name"]:
         raise UsageError("EINVAL", "name is missing", suggestion="such as alice")
+    if len(texts["model"]) > TEXT_CHARACTERS:
+        raise UsageError("ETOOBIG", f"model has at most {TEXT_CHARACTERS} characters")
     if texts["access"] and texts["access"] not in ACCESS:
         shown = one_line(texts["access"], 40)
         raise UsageError("EINVAL", f"access is {', '.join(ACCESS)}, not {shown!r}")

@@ -138,3 +138,32 @@ def test_what_is_no_agent_is_refused(run: Run) -> None:
         (("unbind", ""), "EUSAGE"),
     ):
         assert refusal("agent", *words).startswith(why), words
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("cafe\u0301",), "EINVAL 'cafe\u0301' is no name of an agent"),
+        (("a" * 256,), "is no name of an agent"),
+        (("a\nb\u202e",), "EINVAL 'a b' is no name of an agent"),
+        (("../al",), "is no name of an agent"),
+        (("al", "--tokens", "-5"), "EINVAL tokens is a whole number from 0 to 999,999,999,999,999"),
+        (("al", "--ticks", "9" * 30), "EINVAL ticks is a whole number from 0 to "),
+        (("al", "--model", "m" * 201), "ETOOBIG model has at most 200 characters"),
+        (("al", "--role", "binary"), "is no text in UTF-8"),
+        (("al", "--self", "large"), "is too large for a document"),
+        (("al", "--role", "nowhere"), "cannot be read"),
+        (("al", "--role", "hidden"), "EINVAL role has an invisible character in line 1"),
+    ],
+    ids=lambda value: str(value)[:30].encode("ascii", "replace").decode(),
+)
+def test_what_can_be_no_agent_is_refused_with_the_reason(
+    run: Run, tmp_path: Path, words: tuple[str, ...], why: str
+) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00role")
+    (tmp_path / "large").write_text("x" * 10_000_000)
+    (tmp_path / "hidden").write_text("a\u202eb")
+    files = [str(tmp_path / word) if word.isalpha() and len(word) > 2 else word for word in words]
+    with_paths = files if "--role" in words or "--self" in words else words
+    assert why in refusal("agent", "create", *with_paths)
+    assert json.loads(run("agent", "list", "--json")) == []
