@@ -1,0 +1,225 @@
+"""Feishu as a channel.
+
+Receiving needs no network, so httpx and the markdown parser are loaded only when something is sent.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.feishu.events import ANSWERS, SESSION, FeishuApp, read_payload
+from functions.channels.feishu.signature import WebhookSecrets, open_body
+from functions.events import PRESS, Event
+from sigil.errors import Refused, UsageError
+from sigil.json_fields import as_string
+
+if TYPE_CHECKING:
+    from functions.channels.feishu.api import FeishuApi
+    from functions.channels.feishu.directory import FeishuDirectory
+    from functions.channels.feishu.waiting import WaitingSigns
+    from functions.channels.http_client import Transport
+
+API = "https://open.feishu.cn"
+"""The API's address in China; Lark's is https://open.larksuite.com."""
+BODY_MOST = 1 << 20
+SCOPES = (
+    "im:message",
+    "im:message.p2p_msg:readonly",
+    "im:message.group_at_msg:readonly",
+    "im:resource",
+    "contact:user.base:readonly",
+    "im:chat.members:read",
+)
+"""What the app may do: write and answer, read what is said to it, files, and names of people."""
+_APP_ID = re.compile(r"cli_[A-Za-z0-9]{1,64}", re.ASCII)
+_BASE = re.compile(r"https?://[!-~]{1,1000}")
+_FILE = re.compile(r"(om_[A-Za-z0-9_]{1,64})/([A-Za-z0-9_-]{1,128})", re.ASCII)
+
+
+class Feishu:
+    """One bot.
+
+    `app_id` and `app_secret` name its app to Feishu; a webhook that only receives needs no secret.
+    `secrets` prove what it is sent. `agent`: whose sessions its chats are. `name`: the channel's,
+    with which its sessions and people begin. `transport` makes the HTTP transport (None: httpx's
+    own). `UsageError` when `app_id` or `api` cannot be right.
+    """
+
+    def __init__(
+        self,
+        app_id: str,
+        app_secret: str,
+        secrets: WebhookSecrets,
+        api: str = API,
+        *,
+        agent: str = "main",
+        name: str = "feishu",
+        transport: Transport | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        if not _APP_ID.fullmatch(app_id):
+            raise UsageError(
+                "EINVAL", "the app's id is not of the form cli_a1b2c3", source="feishu"
+            )
+        if not _BASE.fullmatch(api):
+            raise UsageError(
+                "EINVAL", "Feishu's address must be an http or https URL", source="feishu"
+            )
+        self._app = FeishuApp(app_id, name, agent)
+        self._app_secret = app_secret
+        self._secrets = secrets
+        self._base = api.rstrip("/")
+        self._transport = transport
+        self._now = now
+        self._lock = threading.Lock()
+        self._opened: FeishuApi | None = None
+        self._directory: FeishuDirectory | None = None
+        self._signs: WaitingSigns | None = None
+
+    @property
+    def body_most(self) -> int:
+        """Return far more than Feishu sends."""
+        return BODY_MOST
+
+    @property
+    def api(self) -> FeishuApi:
+        """Return the API, opened at its first use."""
+        from functions.channels.feishu.api import FeishuApi
+
+        with self._lock:
+            if self._opened is None:
+                self._opened = FeishuApi(
+                    self._base, self._app.id, self._app_secret, self._transport
+                )
+            return self._opened
+
+    @property
+    def directory(self) -> FeishuDirectory:
+        """Return what is known of people and messages."""
+        from functions.channels.feishu.directory import FeishuDirectory
+
+        with self._lock:
+            if self._directory is None:
+                self._directory = FeishuDirectory(self._app.channel, self._app.id)
+            return self._directory
+
+    @property
+    def signs(self) -> WaitingSigns:
+        """Return the reactions that show that an answer is on its way."""
+        from functions.channels.feishu.waiting import WaitingSigns
+
+        with self._lock:
+            if self._signs is None:
+                self._signs = WaitingSigns()
+            return self._signs
+
+    def close(self) -> None:
+        """Close what is open; a later request opens it again."""
+        with self._lock:
+            opened = self._opened
+            self._opened = None
+        if opened:
+            opened.close()
+
+    def verify_head(self, request: PlatformRequest) -> bool:
+        """Return False: the signature covers the body as well."""
+        return False
+
+    def receive(self, request: PlatformRequest) -> Received:
+        """Return the event of a request (at most one), or the answer to a challenge."""
+        if request.method != "POST":
+            raise Refused("EAUTH", "the request is not Feishu's", source="feishu")
+        payload = open_body(request, self._secrets, self._now())
+        return read_payload(payload, self._app)
+
+    def accept(self, event: Event) -> Event | None:
+        """Return the event with its sender's name and what it answers, if it names us or answers a
+        message of ours.
+        """
+        answered = None
+        parent = as_string(event.data.get(ANSWERS))
+        if event.addressed:
+            bot, _ = self.directory.fetch_bot(self.api)
+            if bot not in event.addressed:
+                if event.addressed != (parent,):
+                    return None
+                answered = self.directory.fetch_message(self.api, parent)
+                if not answered.ours:
+                    return None
+        if parent and answered is None:
+            answered = self.directory.fetch_message(self.api, parent)
+        if answered and answered.quote:
+            event = replace(event, quotes=(answered.quote, *event.quotes))
+        match = SESSION.fullmatch(event.session)
+        person = event.sender.id.partition(":")[2]
+        if not match or not person.startswith("ou_"):
+            return event
+        name = self.directory.find_name(self.api, person, match[1])
+        return replace(event, sender=replace(event.sender, name=name))
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        """Send one message a part, and then a picture or a file each. `reply.to` is a message's id;
+        only a group's first part points at it.
+        """
+        from functions.channels.feishu.sending import (
+            FeishuChat,
+            MessageSender,
+            make_attachment,
+            make_parts,
+        )
+
+        chat = FeishuChat.parse(reply.session)
+        sender = MessageSender(self.api, chat, reply.key)
+        parts = make_parts(reply)
+        for number, part in enumerate(parts):
+            if number >= reply.start:
+                if isinstance(part, AttachedFile):
+                    ready = make_attachment(part, reply.text)
+                else:
+                    ready = part
+                answered = reply.to if number == 0 and chat.is_group else ""
+                sender.send(ready, number, answered)
+                if number + 1 < len(parts):
+                    sent(number + 1)
+        if reply.to:
+            self.signs.take_away(self.api, reply.to)
+
+    def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
+        """Return a file that somebody sent; Feishu gives files of up to 100 MB."""
+        match = _FILE.fullmatch(as_string(attachment.get("file_id")))
+        if not match:
+            raise UsageError("EINVAL", "not a file of Feishu", source="feishu")
+        kind = "image" if attachment.get("kind") == "photo" else "file"
+        path = f"/im/v1/messages/{match[1]}/resources/{match[2]}"
+        return self.api.download(path, {"type": kind}, most)
+
+    def show_waiting(self, event: Event) -> float:
+        """Put a reaction below the message, which stays until the answer is there."""
+        if event.reply_to and PRESS not in event.data:
+            self.signs.show(self.api, event.reply_to)
+        return 0.0
+
+    def end_waiting(self, event: Event) -> None:
+        """Take the reaction away."""
+        if event.reply_to and PRESS not in event.data:
+            self.signs.take_away(self.api, event.reply_to)
+
+    def acknowledge(self, event: Event) -> None:
+        """Do nothing: the answer to its webhook has ended the button's wait."""
+
+    def fetch_bot_name(self) -> str:
+        """Return the bot's name; `BackendError` when Feishu does not answer."""
+        return self.directory.fetch_bot(self.api)[1]
+
+    def list_missing_scopes(self) -> tuple[str, ...]:
+        """Return the permissions that the app needs and was not given; `BackendError` without an
+        answer.
+        """
+        granted = self.directory.fetch_scopes(self.api)
+        return tuple(scope for scope in SCOPES if scope not in granted)

@@ -1,0 +1,161 @@
+"""What Feishu tells of people and messages only when it is asked, remembered for a day."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from functions.channels.feishu.api import FeishuApi, NotAllowed, Rejected
+from functions.channels.feishu.contents import (
+    ID,
+    NAME_CHARACTERS,
+    make_quote,
+    read_contents,
+    read_mentions,
+)
+from functions.channels.visible_text import clean_text
+from functions.events import Quote
+from sigil.errors import BackendError, one_line
+from sigil.json_fields import as_mapping, as_sequence, as_string
+
+KEPT_SECONDS: Final = 86_400.0
+NAMES_MOST: Final = 10_000
+LOOKUP_TIMEOUT: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredMessage:
+    """A message that is answered: whether it is ours, and what it says, as a quote."""
+
+    ours: bool
+    quote: Quote | None
+
+
+class FeishuDirectory:
+    """The people and the bot of one app. Safe to share between threads."""
+
+    def __init__(
+        self, channel: str, app_id: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._channel = channel
+        self._app_id = app_id
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._bot = ("", "")
+        self._names: dict[str, tuple[str, float]] = {}
+
+    def fetch_bot(self, api: FeishuApi) -> tuple[str, str]:
+        """Return the bot's id and name; Feishu is asked once. `BackendError` when it does not
+        answer.
+        """
+        if not self._bot[0]:
+            try:
+                answer = api.call("GET", "/bot/v3/info")
+            except Rejected as problem:
+                raise BackendError("EUNAVAILABLE", problem.message, source="feishu") from None
+            bot = as_mapping(answer.get("bot"))
+            self._bot = (as_string(bot.get("open_id")), as_string(bot.get("app_name")))
+        if not self._bot[0]:
+            raise BackendError(
+                "EUNAVAILABLE",
+                "Feishu does not tell the bot's id",
+                source="feishu",
+                suggestion="add the bot to the app's features, and publish a version",
+            )
+        return self._bot
+
+    def fetch_scopes(self, api: FeishuApi) -> frozenset[str]:
+        """Return the permissions that the app was given; `BackendError` without an answer."""
+        try:
+            answer = api.call("GET", "/application/v6/scopes")
+        except Rejected as problem:
+            raise BackendError("EUNAVAILABLE", problem.message, source="feishu") from None
+        scopes = map(as_mapping, as_sequence(as_mapping(answer.get("data")).get("scopes")))
+        return frozenset(
+            as_string(scope.get("scope_name"))
+            for scope in scopes
+            if scope.get("grant_status") == 1 and scope.get("scope_type", "tenant") == "tenant"
+        )
+
+    def find_name(self, api: FeishuApi, person: str, chat: str) -> str:
+        """Return how a person is called who wrote in a chat, or else their id.
+
+        The contacts know it, or the group's members, whichever the app may read. A name is no
+        reason to let anybody wait: without an answer it is the id, and asked again the next time.
+        """
+        now = self._clock()
+        with self._lock:
+            name, end = self._names.get(person, ("", 0.0))
+        if end > now:
+            return name or person
+        try:
+            name = self._fetch_name(api, person, chat)
+        except BackendError:
+            return name or person
+        with self._lock:
+            if len(self._names) >= NAMES_MOST:
+                self._names.clear()
+            self._names[person] = (name, now + KEPT_SECONDS)
+        return name or person
+
+    def _fetch_name(self, api: FeishuApi, person: str, chat: str) -> str:
+        """Return a person's name, empty when the app may know it from nowhere."""
+        path = f"/contact/v3/users/{person}"
+        try:
+            query = {"user_id_type": "open_id"}
+            answer = api.call("GET", path, query=query, timeout=LOOKUP_TIMEOUT)
+            user = as_mapping(as_mapping(answer.get("data")).get("user"))
+            name = _read_name(user.get("name"))
+            if name:
+                return name
+        except (NotAllowed, Rejected):
+            # the permission for contacts may be missing, or the person is not in their range
+            pass
+        if not chat.startswith("oc_"):
+            return ""
+        try:
+            query = {"member_id_type": "open_id", "page_size": "100"}
+            path = f"/im/v1/chats/{chat}/members"
+            answer = api.call("GET", path, query=query, timeout=LOOKUP_TIMEOUT)
+        except (NotAllowed, Rejected):
+            return ""
+        members = as_sequence(as_mapping(answer.get("data")).get("items"))
+        names = {
+            as_string(member.get("member_id")): _read_name(member.get("name"))
+            for member in map(as_mapping, members)
+        }
+        return names.get(person, "")
+
+    def fetch_message(self, api: FeishuApi, id: str) -> AnsweredMessage:
+        """Return a message that is answered; one that cannot be read is nobody's.
+
+        `BackendError` when Feishu does not answer.
+        """
+        try:
+            answer = api.call("GET", f"/im/v1/messages/{id}")
+        except Rejected:
+            return AnsweredMessage(ours=False, quote=None)
+        items = as_sequence(as_mapping(answer.get("data")).get("items"))
+        message = as_mapping(items[0]) if items else {}
+        sender = as_mapping(message.get("sender"))
+        author = as_string(sender.get("id"))
+        ours = sender.get("sender_type") == "app" and author == self._app_id
+        kind = as_string(message.get("msg_type"))
+        content = as_string(as_mapping(message.get("body")).get("content"))
+        contents = read_contents(kind, content, id, read_mentions(message))
+        lines = [contents.text, *(quote.text for quote in contents.quotes)]
+        lines += [f"[{file['kind']}]" for file in contents.attachments]
+        text = "\n".join(filter(None, lines))
+        if not text or message.get("deleted") is True:
+            return AnsweredMessage(ours, None)
+        is_person = sender.get("sender_type") == "user" and ID.fullmatch(author)
+        by = f"{self._channel}:{author}" if is_person else ""
+        quote = make_quote("reply", text, by, ours=ours)
+        return AnsweredMessage(ours, quote)
+
+
+def _read_name(value: object) -> str:
+    return " ".join(one_line(clean_text(as_string(value)), NAME_CHARACTERS).split())

@@ -1,0 +1,239 @@
+"""Messages are sent to a chat, and repaired when Feishu refuses them
+(https://open.feishu.cn/document/server-docs/im-v1/message/create).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from functions.channels.base import AttachedFile, Reply
+from functions.channels.feishu.api import Rejected
+from functions.channels.feishu.contents import ID
+from functions.channels.feishu.events import SESSION
+from functions.channels.http_client import FormFile
+from functions.channels.render.feishu import is_plain, make_plain, render_parts
+from functions.channels.render.pictures import take_pictures
+from functions.channels.visible_text import clean_text
+from functions.events import Button
+from functions.texts.languages import find_texts
+from sigil.errors import UsageError
+from sigil.json_fields import as_mapping, as_string
+
+if TYPE_CHECKING:
+    from functions.channels.feishu.api import FeishuApi
+
+MESSAGES_MOST: Final = 10
+"""Messages of one reply; the last of them is a file when there would be more."""
+FILE_NAME: Final = "answer.md"
+PICTURE_NAME: Final = "picture.svg"
+SUMMARY_CHARACTERS: Final = 100
+_PHOTOS: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""The types that Feishu shows as pictures."""
+_PHOTO_BYTES: Final = 10 * 1024 * 1024
+_ABOUT_ANSWERED: Final = frozenset((230011, 230019, 230050, 230071, 230072, 230110, 230111))
+"""The message that is answered is gone, or takes no answer."""
+_ABOUT_CONTENT: Final = frozenset((230001, 230022, 230025, 230028, 230054, 230099))
+"""Another text helps: this one is too long, refused by a filter, or no card."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeishuChat:
+    """Where a session's messages go: to a person or a group, or into the thread that began with the
+    message `root`.
+    """
+
+    id: str
+    root: str = ""
+
+    @property
+    def is_group(self) -> bool:
+        """Return whether more than one person may read it."""
+        return self.id.startswith("oc_")
+
+    @classmethod
+    def parse(cls, session: str) -> FeishuChat:
+        """Return the chat of `feishu:CHAT[:MESSAGE]`; `UsageError` for any other session."""
+        match = SESSION.fullmatch(session)
+        if not match:
+            raise UsageError("EINVAL", "not a session of Feishu", source="feishu")
+        return cls(match[1], match[2] or "")
+
+
+@dataclass(frozen=True, slots=True)
+class FeishuText:
+    """A message of text: a card, or a plain text where that looks the same. `gave_up`: a note is in
+    place of the text.
+    """
+
+    part: str
+    session: str = ""
+    buttons: tuple[Button, ...] = ()
+    plain: bool = False
+    gave_up: bool = False
+
+    def make_message(self) -> tuple[str, dict[str, object]]:
+        """Return the kind of the message and its content."""
+        if self.plain or (not self.buttons and is_plain(self.part)):
+            return "text", {"text": make_plain(self.part)}
+        elements: list[object] = [{"tag": "markdown", "content": self.part}]
+        if self.buttons:
+            elements.append(self._make_row())
+        summary = " ".join(make_plain(self.part[:1000]).split())[:SUMMARY_CHARACTERS]
+        return "interactive", {
+            "schema": "2.0",
+            # without it a notification only says that there is a card
+            "config": {"summary": {"content": summary}},
+            "body": {"elements": elements},
+        }
+
+    def _make_row(self) -> dict[str, object]:
+        """Return the buttons side by side. Each says where it stands: a press does not tell the
+        thread, and a card that is forwarded takes its buttons along.
+        """
+        columns = []
+        for button in self.buttons:
+            value = {"command": button.command, "session": self.session}
+            element = {
+                "tag": "button",
+                "text": {"tag": "plain_text", "content": button.label},
+                "behaviors": [{"type": "callback", "value": value}],
+            }
+            columns.append({"tag": "column", "width": "auto", "elements": [element]})
+        return {"tag": "column_set", "flex_mode": "flow", "columns": columns}
+
+    def repair(self, problem: Rejected) -> FeishuText | None:
+        """Return the message to try instead, None when nothing helps: plain text when a card is
+        refused, and then a note in place of the text.
+        """
+        if problem.number not in _ABOUT_CONTENT or self.gave_up:
+            return None
+        if self.make_message()[0] != "text":
+            return replace(self, plain=True)
+        note = find_texts(self.part).part_not_taken
+        return FeishuText(note, plain=True, gave_up=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FeishuFile:
+    """A message that is a file, or a picture where `is_photo`. `instead`: what a chat reads that
+    takes none.
+    """
+
+    file: FormFile
+    name: str
+    instead: str
+    is_photo: bool = False
+
+
+Part = FeishuText | FeishuFile | AttachedFile
+
+
+def make_parts(reply: Reply) -> list[Part]:
+    """Return the messages of a reply; what would be more than `MESSAGES_MOST` goes as a file."""
+    visible, pictures = take_pictures(reply.text)
+    messages = render_parts(visible, MESSAGES_MOST + 1)
+    needs_file = len(messages) > MESSAGES_MOST
+    if needs_file:
+        messages = messages[: MESSAGES_MOST - 1]
+    parts: list[Part] = []
+    for number, message in enumerate(messages, 1):
+        below = reply.buttons if number == len(messages) else ()
+        parts.append(FeishuText(message, reply.session, below))
+    texts = find_texts(reply.text)
+    if needs_file:
+        whole = clean_text(reply.text)
+        rest = max(len(visible) - sum(map(len, messages)), 0)
+        file = FormFile(FILE_NAME, "text/markdown", whole.encode())
+        parts.append(FeishuFile(file, FILE_NAME, texts.no_file.format(rest=rest)))
+    for number, picture in enumerate(pictures, 1):
+        name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
+        file = FormFile(name, "image/svg+xml", picture.encode())
+        parts.append(FeishuFile(file, name, texts.no_picture))
+    parts.extend(reply.files)
+    return parts
+
+
+def make_attachment(attached: AttachedFile, text: str) -> FeishuFile | FeishuText:
+    """Return a kept file as Feishu gets it, or a note when it is gone; `text` is the reply that it
+    belongs to.
+    """
+    texts = find_texts(text)
+    try:
+        body = attached.read()
+    except UsageError:
+        return FeishuText(texts.file_is_gone.format(name=attached.name))
+    # the name that people see is a field of its own
+    file = FormFile("file", attached.type, body)
+    is_photo = attached.type in _PHOTOS and len(body) <= _PHOTO_BYTES
+    return FeishuFile(file, attached.name, texts.no_picture, is_photo)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSender:
+    """Sends the messages of one reply to `chat`. `key` is the reply's, for Feishu to drop what it
+    has had within the last hour.
+    """
+
+    api: FeishuApi
+    chat: FeishuChat
+    key: str
+
+    def send(self, part: FeishuText | FeishuFile, number: int, answered: str) -> None:
+        """Send the part with a number; `answered` is the message that it shows it answers."""
+        if isinstance(part, FeishuText):
+            self._send_text(part, number, answered)
+            return
+        try:
+            kind, content = self._upload(part)
+        except Rejected:
+            if part.is_photo:
+                # a picture may be too large in points, and yet be a file
+                self.send(replace(part, is_photo=False), number, answered)
+            else:
+                self._send_text(FeishuText(part.instead), number, answered)
+            return
+        self._post(kind, content, number, answered)
+
+    def _send_text(self, text: FeishuText, number: int, answered: str) -> None:
+        while True:
+            kind, content = text.make_message()
+            try:
+                self._post(kind, content, number, answered)
+                return
+            except Rejected as problem:
+                repaired = text.repair(problem)
+                if repaired is None:
+                    raise
+                text = repaired
+
+    def _upload(self, part: FeishuFile) -> tuple[str, dict[str, object]]:
+        if part.is_photo:
+            found = self.api.upload("/im/v1/images", {"image_type": "message"}, "image", part.file)
+            key = as_string(as_mapping(found.get("data")).get("image_key"))
+            return "image", {"image_key": key}
+        name = part.name.replace("\r", " ").replace("\n", " ")
+        fields = {"file_type": "stream", "file_name": name}
+        found = self.api.upload("/im/v1/files", fields, "file", part.file)
+        return "file", {"file_key": as_string(as_mapping(found.get("data")).get("file_key"))}
+
+    def _post(self, kind: str, content: dict[str, object], number: int, answered: str) -> None:
+        body: dict[str, object] = {"msg_type": kind, "content": orjson.dumps(content).decode()}
+        if self.key:
+            name = f"{self.key} {number} {kind}"
+            body["uuid"] = hashlib.sha256(name.encode()).hexdigest()[:40]
+        target = self.chat.root or answered
+        if target and ID.fullmatch(target):
+            in_thread = {"reply_in_thread": True} if self.chat.root else {}
+            try:
+                self.api.call("POST", f"/im/v1/messages/{target}/reply", body | in_thread)
+                return
+            except Rejected as problem:
+                if problem.number not in _ABOUT_ANSWERED:
+                    raise
+        kind_of_id = "chat_id" if self.chat.is_group else "open_id"
+        query = {"receive_id_type": kind_of_id}
+        self.api.call("POST", "/im/v1/messages", body | {"receive_id": self.chat.id}, query)

@@ -1,0 +1,365 @@
+"""Feishu's API as a local server, and the events that it posts: it validates as Feishu does, records
+every request and fails when told to.
+
+`with FeishuServer() as server: Feishu(APP, SECRET, SECRETS, server.url)`
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email import message_from_bytes
+from email.message import Message
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
+
+from functions.channels.base import PlatformRequest
+from functions.channels.feishu.channel import SCOPES
+from functions.channels.feishu.signature import WebhookSecrets
+from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
+
+APP = "cli_a1b2c3d4e5f6"
+APP_SECRET = "the-secret-of-the-app"
+SECRETS = WebhookSecrets("the-encrypt-key", "the-verification-token")
+BOT = "ou_b07b07b07b07"
+ALICE = "ou_a11ce0a11ce0"
+BOB = "ou_b0bb0bb0bb0b"
+GROUP = "oc_96096096096096"
+NOW = 1_770_000_000
+CONTENT_BYTES = {"text": 150_000, "interactive": 30_000}
+
+
+def sign(body: bytes, secrets: WebhookSecrets = SECRETS, time: int = NOW) -> PlatformRequest:
+    """A request as Feishu signs it."""
+    nonce = "a-nonce"
+    signed = f"{time}{nonce}{secrets.encrypt_key}".encode() + body
+    headers = {
+        "x-lark-request-timestamp": str(time),
+        "x-lark-request-nonce": nonce,
+        "x-lark-signature": hashlib.sha256(signed).hexdigest(),
+    }
+    return PlatformRequest(headers, body)
+
+
+def encrypt(payload: Mapping[str, Any], key: str = SECRETS.encrypt_key) -> bytes:
+    """An event's body as Feishu encrypts it."""
+    plain = json.dumps(payload).encode()
+    length = 16 - len(plain) % 16
+    start = os.urandom(16)
+    cipher = Cipher(AES(hashlib.sha256(key.encode()).digest()), CBC(start)).encryptor()
+    data = start + cipher.update(plain + bytes([length]) * length) + cipher.finalize()
+    return json.dumps({"encrypt": base64.b64encode(data).decode()}).encode()
+
+
+def make_payload(kind: str, event: Mapping[str, Any], id: str = "e1") -> dict[str, Any]:
+    """An event of version 2, around `event`."""
+    header = {
+        "event_id": id,
+        "event_type": kind,
+        "create_time": f"{NOW}000",
+        "token": SECRETS.verification_token,
+        "app_id": APP,
+        "tenant_key": "t1",
+    }
+    return {"schema": "2.0", "header": header, "event": dict(event)}
+
+
+def make_message(
+    id: str,
+    said: Mapping[str, Any] | str,
+    *,
+    sender: str = ALICE,
+    group: str = "",
+    mentions: Mapping[str, tuple[str, str]] | None = None,
+    **message: Any,
+) -> dict[str, Any]:
+    """The event of a message. `mentions`: the id and the name of whom each key names."""
+    fields = {"text": said} if isinstance(said, str) else dict(said)
+    named = [
+        {"key": key, "id": {"open_id": who, "union_id": "on_1"}, "name": name, "tenant_key": "t1"}
+        for key, (who, name) in (mentions or {}).items()
+    ]
+    body = {
+        "message_id": f"om_{id}",
+        "create_time": f"{NOW}000",
+        "chat_id": group or "oc_privat",
+        "chat_type": "group" if group else "p2p",
+        "message_type": "text",
+        "content": json.dumps(fields, ensure_ascii=False),
+    }
+    if named:
+        body["mentions"] = named
+    who = {"open_id": sender, "union_id": "on_1", "user_id": None}
+    event = {
+        "sender": {"sender_id": who, "sender_type": "user", "tenant_key": "t1"},
+        "message": body | message,
+    }
+    return make_payload("im.message.receive_v1", event, f"e-{id}")
+
+
+def make_press(id: str, value: Mapping[str, Any], *, by: str = ALICE, chat: str) -> dict[str, Any]:
+    """The callback of a button of a card."""
+    event = {
+        "operator": {"open_id": by, "union_id": "on_1", "tenant_key": "t1"},
+        "token": "c-update-token",
+        "action": {"value": dict(value), "tag": "button"},
+        "host": "im_message",
+        "context": {"open_message_id": "om_card", "open_chat_id": chat},
+    }
+    return make_payload("card.action.trigger", event, id)
+
+
+@dataclass(slots=True)
+class Failure:
+    """The answer to the next `times` requests whose path ends with `path`."""
+
+    answer: Answer
+    path: str
+    times: int
+
+
+class FeishuServer(RecordingServer):
+    """`messages` holds the messages that were accepted, in order, each with `to` (a chat, or the
+    message that it answers) and its parsed `content`.
+
+    `names` has the people of the contacts, `members` those of every group, `sent_files` what people
+    sent, by its key; `stored` are messages that can be fetched, and `gone` those that were
+    recalled. `reactions` has what stands below messages, `scopes` what the app may do.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[dict[str, Any]] = []
+        self.uploads: list[dict[str, Any]] = []
+        self.reactions: dict[str, str] = {}
+        self.names: dict[str, str] = {ALICE: "Alice", BOB: "Bob"}
+        self.members: dict[str, str] = {}
+        self.sent_files: dict[str, bytes] = {}
+        self.stored: dict[str, dict[str, Any]] = {}
+        self.gone: set[str] = set()
+        self.scopes: list[str] = list(SCOPES)
+        self.token = 0
+        self._uuids: dict[str, dict[str, Any]] = {}
+        self._failures: list[Failure] = []
+
+    # ---- for tests
+
+    def fail(
+        self, code: int, status: int = 400, *, path: str = "", times: int = 1, message: str = ""
+    ) -> None:
+        """Answer the next requests with an error, in Feishu's form."""
+        self.reply(json_answer({"code": code, "msg": message}, status), path=path, times=times)
+
+    def reply(self, answer: Answer, *, path: str = "", times: int = 1) -> None:
+        """Answer the next requests whose path ends with `path` with `answer`."""
+        self._failures.append(Failure(answer, path, times))
+
+    def calls(self, path: str) -> list[Recorded]:
+        """The requests whose path ends so."""
+        return [each for each in self.requests if urlsplit(each.path).path.endswith(path)]
+
+    def texts(self) -> list[str]:
+        """What was written, message by message."""
+        return [_text_of(message) for message in self.messages]
+
+    # ---- the server
+
+    def answer(self, request: Recorded) -> Answer:
+        path = urlsplit(request.path).path.removeprefix("/open-apis")
+        with self.changed:
+            for failure in self._failures:
+                if failure.times and path.endswith(failure.path):
+                    failure.times -= 1
+                    return failure.answer
+        if path == "/auth/v3/tenant_access_token/internal":
+            return self._give_token(request.json())
+        if request.headers.get("authorization") != f"Bearer t-{self.token}":
+            return _refusal(99991663, "Invalid access token for authorization.")
+        for method, form, handle in self._routes():
+            match = re.fullmatch(form, path)
+            if match and method == request.method:
+                return handle(request, *match.groups())
+        return Answer(404, b"404 page not found")
+
+    def _routes(self) -> list[tuple[str, str, Callable[..., Answer]]]:
+        return [
+            ("GET", "/bot/v3/info", self._tell_bot),
+            ("GET", "/application/v6/scopes", self._tell_scopes),
+            ("POST", "/im/v1/messages", self._send),
+            ("POST", "/im/v1/messages/([^/]+)/reply", self._send),
+            ("GET", "/im/v1/messages/([^/]+)", self._tell_message),
+            ("POST", "/im/v1/messages/([^/]+)/reactions", self._react),
+            ("DELETE", "/im/v1/messages/([^/]+)/reactions/([^/]+)", self._unreact),
+            ("GET", "/im/v1/messages/([^/]+)/resources/([^/]+)", self._give_file),
+            ("POST", "/im/v1/(images|files)", self._take_file),
+            ("GET", "/contact/v3/users/([^/]+)", self._tell_person),
+            ("GET", "/im/v1/chats/([^/]+)/members", self._tell_members),
+        ]
+
+    def _give_token(self, given: Mapping[str, Any]) -> Answer:
+        if (given.get("app_id"), given.get("app_secret")) != (APP, APP_SECRET):
+            return json_answer({"code": 10014, "msg": "app secret invalid"})
+        self.token += 1
+        token = {"tenant_access_token": f"t-{self.token}", "expire": 7200}
+        return json_answer({"code": 0, "msg": "ok", **token})
+
+    def _tell_bot(self, request: Recorded) -> Answer:
+        bot = {"activate_status": 2, "app_name": "Sigil", "open_id": BOT}
+        return json_answer({"code": 0, "msg": "ok", "bot": bot})
+
+    def _tell_scopes(self, request: Recorded) -> Answer:
+        granted = [
+            {"scope_name": name, "grant_status": 1, "scope_type": "tenant"} for name in self.scopes
+        ]
+        asked = {"scope_name": "im:resource", "grant_status": 2, "scope_type": "tenant"}
+        return _ok({"scopes": [*granted, asked]})
+
+    def _send(self, request: Recorded, answered: str = "") -> Answer:
+        params = request.json()
+        if answered in self.gone:
+            return _refusal(230011, "The message was recalled.")
+        problem = message_problem(params)
+        query = parse_qs(urlsplit(request.path).query)
+        kind = (query.get("receive_id_type") or [""])[0]
+        to = answered or params.get("receive_id", "")
+        if not answered and {"chat_id": "oc_", "open_id": "ou_"}.get(kind, "?") != to[:3]:
+            problem = "invalid receive_id"
+        if problem:
+            return _refusal(
+                230001, f"Your request contains an invalid request parameter: {problem}"
+            )
+        uuid = params.get("uuid")
+        with self.changed:
+            if uuid and uuid in self._uuids:
+                return _ok(self._uuids[uuid])
+            message = {**params, "to": to, "content": json.loads(params["content"])}
+            self.messages.append(message)
+            answer = {"message_id": f"om_sent{len(self.messages)}"}
+            if uuid:
+                self._uuids[uuid] = answer
+            self.changed.notify_all()
+        return _ok(answer)
+
+    def _tell_message(self, request: Recorded, id: str) -> Answer:
+        if id not in self.stored:
+            return _refusal(230110, "The message was deleted.")
+        return _ok({"items": [{"message_id": id, **self.stored[id]}]})
+
+    def _react(self, request: Recorded, message: str) -> Answer:
+        kind = request.json()["reaction_type"]["emoji_type"]
+        if kind != "Typing":
+            return _refusal(231001, "reaction type is invalid.")
+        with self.changed:
+            self.reactions[message] = kind
+            self.changed.notify_all()
+        return _ok({"reaction_id": f"ZC-{message}"})
+
+    def _unreact(self, request: Recorded, message: str, reaction: str) -> Answer:
+        if reaction != f"ZC-{message}" or message not in self.reactions:
+            return _refusal(231003, "The reaction does not exist.")
+        with self.changed:
+            del self.reactions[message]
+            self.changed.notify_all()
+        return _ok({})
+
+    def _give_file(self, request: Recorded, message: str, key: str) -> Answer:
+        kind = parse_qs(urlsplit(request.path).query).get("type")
+        if kind not in (["image"], ["file"]) or key not in self.sent_files:
+            return _refusal(234003, "File not in msg.")
+        return Answer(200, self.sent_files[key], {"content-type": "application/octet-stream"})
+
+    def _take_file(self, request: Recorded, kind: str) -> Answer:
+        fields = _fields(request)
+        name = kind.removesuffix("s")
+        content = fields.get(name)
+        allowed = {"image": ("image_type", ["message"]), "file": ("file_type", ["stream"])}
+        field, values = allowed[name]
+        if not content or fields.get(field) not in values:
+            return _refusal(234001, "Invalid request param.")
+        if name == "image" and not content.startswith((b"\x89PNG", b"\xff\xd8", b"GIF8", b"RIFF")):
+            return _refusal(234011, "Can't recognize the image format.")
+        if name == "file" and not fields.get("file_name"):
+            return _refusal(234001, "Invalid request param: file_name.")
+        with self.changed:
+            self.uploads.append(fields)
+            return _ok({f"{name}_key": f"{name}_v3_{len(self.uploads)}"})
+
+    def _tell_person(self, request: Recorded, id: str) -> Answer:
+        if id not in self.names:
+            return _refusal(41050, "no user authority error")
+        return _ok({"user": {"open_id": id, "name": self.names[id]}})
+
+    def _tell_members(self, request: Recorded, chat: str) -> Answer:
+        items = [{"member_id": id, "name": name} for id, name in self.members.items()]
+        return _ok({"items": items, "has_more": False})
+
+
+def message_problem(params: Mapping[str, Any]) -> str:
+    """Why Feishu refuses a message, empty when it takes it."""
+    kind = params.get("msg_type")
+    content = params.get("content")
+    if not isinstance(content, str):
+        return "content is not a string in json format"
+    if len(params.get("uuid", "")) > 50:
+        return "uuid is longer than 50"
+    fields = json.loads(content)
+    if len(json.dumps(params, ensure_ascii=False).encode()) > CONTENT_BYTES.get(kind or "", 30_000):
+        return "content is too long"
+    if kind == "text":
+        return "" if str(fields.get("text", "")).strip() else "text is empty"
+    if kind in ("image", "file"):
+        return "" if fields.get(f"{kind}_key") else f"{kind}_key is empty"
+    return _card_problem(fields) if kind == "interactive" else "msg_type is invalid"
+
+
+def _card_problem(card: Mapping[str, Any]) -> str:
+    if card.get("schema") != "2.0":
+        return "unsupported card"
+    written = "\n".join(
+        each["content"] for each in card["body"]["elements"] if each["tag"] == "markdown"
+    )
+    outside_code = re.sub(r"(`+).*?\1", "", written, flags=re.DOTALL)
+    if len(re.findall(r"^ *\|? *:?-+:? *\|", outside_code, re.MULTILINE)) > 5:
+        return "ErrCode: 11310; ErrMsg: card table number over limit"
+    if re.search(r"!\[[^\]]*\]\((?!img_)", outside_code):
+        return "ErrCode: 11232; ErrMsg: image key is invalid"
+    return "" if written.strip() else "the card is empty"
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    content = message["content"]
+    if message["msg_type"] == "interactive":
+        return "\n".join(each.get("content", "") for each in content["body"]["elements"]).strip()
+    return str(content.get("text", message["msg_type"]))
+
+
+def _fields(request: Recorded) -> dict[str, Any]:
+    """A form's parameters; a file's content is bytes."""
+    kind = request.headers["content-type"]
+    form = message_from_bytes(f"content-type: {kind}\r\n\r\n".encode() + request.body)
+    fields: dict[str, Any] = {}
+    for part in form.get_payload():
+        assert isinstance(part, Message)
+        name = part.get_param("name", header="content-disposition")
+        content = part.get_payload(decode=True)
+        assert isinstance(name, str)
+        assert isinstance(content, bytes)
+        fields[name] = content if part.get_filename() else content.decode()
+    return fields
+
+
+def _ok(data: object) -> Answer:
+    return json_answer({"code": 0, "msg": "success", "data": data})
+
+
+def _refusal(code: int, message: str, status: int = 400) -> Answer:
+    return json_answer({"code": code, "msg": message}, status)
