@@ -104,7 +104,7 @@ class Settings(SigilSettings):
         rules=True,
     )
     owners: tuple[str, ...] = setting(
-        "UNCAGED_OWNERS", (), "who may change the agent: telegram:123,slack:U1", rules=True
+        "UNCAGED_OWNERS", (), "who may change the agent: telegram:123,slack:T1.U1", rules=True
     )
     access: str = setting(
         "UNCAGED_ACCESS",
@@ -337,6 +337,20 @@ class Settings(SigilSettings):
         "TELEGRAM_USERNAME",
         "",
         "the bot's user name without @ (default: the Bot API is asked once)",
+    )
+    slack_token: str = setting("SLACK_TOKEN", "", "the bot's token, xoxb-…", secret=True)
+    slack_secret: str = setting(
+        "SLACK_SECRET",
+        "",
+        "the app's signing secret (without it the webhook refuses everything)",
+        secret=True,
+        rules=True,
+    )
+    slack_api: str = setting(
+        "SLACK_API",
+        "https://slack.com/api",
+        "the Web API's address",
+        keeps="SLACK_TOKEN SLACK_SECRET",
     )
 
     def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ from functions.agent.safety import locks
 from functions.agent.sanitize import escape_unseen
 from functions.agent.session.document import Turn
 from functions.agent.workspace.difference import LINE_CHARACTERS, compare_texts
-from functions.events import PRESSED, Button, Event, Sender
+from functions.events import OWN_CHAT, PRESSED, Button, Event, Sender
 from functions.texts.en import Texts
 from functions.texts.languages import load_texts
 from functions.time.time_zone import format_clock
@@ -87,7 +87,7 @@ def _list_owners(app: App) -> list[str]:
     """
     known = [each.id for each in app.people.list_members() if each.role == "owner"]
     owners = dict.fromkeys((*app.rules.owners, *known))
-    return [who for who in owners if who.startswith("telegram:")][:TOLD_MOST]
+    return [who for who in owners if OWN_CHAT.fullmatch(who)][:TOLD_MOST]
 
 
 def find_approval(app: App, event: Event) -> Proposal | None:

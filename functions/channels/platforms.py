@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from functions.channels.base import Channel
+from functions.channels.webhooks import SetupRecipe
 from functions.settings import Settings
 from sigil.storage.setting_secrets import reveal
+
+
+def write_recipe(platform: str, url: str) -> SetupRecipe:
+    """Return how an owner sets up a platform that registers no webhook from here; `url` is ours."""
+    from functions.channels.slack import manifest
+
+    return SetupRecipe(manifest.write_manifest(url), manifest.STEPS)
 
 
 def open_channels(settings: Settings) -> dict[str, Channel]:
@@ -20,5 +28,14 @@ def open_channels(settings: Settings) -> dict[str, Channel]:
             settings.agent,
             settings.telegram_username or None,
             bot=settings.telegram_bot,
+        )
+    if settings.slack_token or settings.slack_secret:
+        from functions.channels.slack import Slack
+
+        channels["slack"] = Slack(
+            reveal(settings.slack_token),
+            reveal(settings.slack_secret),
+            settings.slack_api,
+            settings.agent,
         )
     return channels

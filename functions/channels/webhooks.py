@@ -61,6 +61,32 @@ class WebhookState:
         return bool(self.url) and not (self.error and self.pending)
 
 
+@dataclass(frozen=True, slots=True)
+class SetupRecipe:
+    """How an owner sets a platform up by hand: the `document` to give it, and the steps."""
+
+    document: str
+    steps: str
+
+
+@runtime_checkable
+class KnowsBotName(Protocol):
+    """A platform that can tell the bot's name."""
+
+    def fetch_bot_name(self) -> str:
+        """Return the bot's name there; `BackendError` when the platform does not answer or does not
+        know it.
+        """
+
+
+@runtime_checkable
+class HasScopes(Protocol):
+    """A platform where an app may do what it has scopes for."""
+
+    def list_missing_scopes(self) -> tuple[str, ...]:
+        """Return the scopes that it needs and does not have; `BackendError` without an answer."""
+
+
 class WebhookAdmin(Protocol):
     """One bot's webhook at its platform.
 

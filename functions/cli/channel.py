@@ -13,11 +13,14 @@ from urllib.parse import urlsplit
 
 import typer
 
-from functions.channels.platforms import open_channels
+from functions.channels.base import Channel
+from functions.channels.platforms import open_channels, write_recipe
 from functions.channels.webhooks import (
     PATH,
     CommandMenu,
+    HasScopes,
     HasWebhook,
+    KnowsBotName,
     WebhookRegistration,
     WebhookState,
 )
@@ -36,8 +39,13 @@ cli = typer.Typer(
     rich_markup_mode=None,
     help="Connect chat platforms, and let people talk to the agent.",
 )
-NEEDED = {"telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET")}
+NEEDED = {
+    "telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET"),
+    "slack": ("SLACK_TOKEN", "SLACK_SECRET"),
+}
 """The settings that a platform needs: with the first we can send, with the second it can."""
+BY_HAND = ("slack",)
+"""Platforms that have no call to register a webhook with: we print what their owner does."""
 SECRET_BYTES = 32
 _PLAIN = re.compile(r"[!-~]+")
 
@@ -95,7 +103,8 @@ def set_webhook(
 ) -> None:
     """Register the webhook and the agent's commands with the platform.
 
-    Then show the webhook's state as the platform reports it.
+    Then show the webhook's state as the platform reports it. For Slack, which has no call for that,
+    print the manifest of the app to create there, and the steps.
 
     Example: uncaged channel set telegram --url https://bot.example.com
     """
@@ -109,9 +118,12 @@ def set_webhook(
             source=platform,
             suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
         )
-    with _open_channel(platform, NEEDED.get(platform, ())) as channel:
+    url = _add_webhook_path(url, platform)
+    if platform in BY_HAND:
+        _print_recipe(platform, url, json)
+        return
+    with _open_webhook(platform, NEEDED.get(platform, ())) as channel:
         menus = make_menus(platform)
-        url = _add_webhook_path(url, platform)
         channel.webhook.register(WebhookRegistration(url, max_connections, drop, menus))
         _show_webhook(platform, channel.webhook.read_state(), json)
 
@@ -159,11 +171,15 @@ def _list_owners(settings: Settings, platform: str) -> list[str]:
 def status(platform: Platform, json: Json = False) -> None:
     """Ask the platform for the bot's name and its webhook's state.
 
-    The exit code is 1 when no webhook is set or its deliveries fail.
+    The exit code is 1 when no webhook is set or its deliveries fail. Slack tells of no webhook: it
+    is 1 there when the app lacks scopes.
 
     Example: uncaged channel status telegram
     """
-    with _open_channel(platform, NEEDED.get(platform, ())[:1]) as channel:
+    if platform in BY_HAND:
+        _show_scopes(platform, json)
+        return
+    with _open_webhook(platform, NEEDED.get(platform, ())[:1]) as channel:
         name = channel.fetch_bot_name()
         webhook = channel.webhook.read_state()
     _show_webhook(platform, webhook, json, name)
@@ -179,7 +195,7 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
 
     Example: uncaged channel unset telegram
     """
-    with _open_channel(platform, NEEDED.get(platform, ())[:1]) as channel:
+    with _open_webhook(platform, NEEDED.get(platform, ())[:1]) as channel:
         channel.webhook.remove(drop=drop)
         _show_webhook(platform, channel.webhook.read_state(), json)
 
@@ -220,7 +236,22 @@ def free_from_webhook(platform: str, channel: object, *, take_webhook: bool | No
 
 
 @contextmanager
-def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[HasWebhook]:
+def _open_webhook(platform: str, needed: tuple[str, ...]) -> Iterator[HasWebhook]:
+    """Open the platform's channel, whose webhook can be registered from here."""
+    with _open_channel(platform, needed) as channel:
+        if not isinstance(channel, HasWebhook):
+            raise UsageError(
+                "EINVAL",
+                f"{platform} has no webhook to change from here",
+                source=platform,
+                suggestion=f"see the steps: uncaged channel set {platform} --url"
+                " https://bot.example.com",
+            )
+        yield channel
+
+
+@contextmanager
+def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[Channel]:
     """Open the platform's channel once the settings that it needs are there."""
     settings = Settings.read()
     values = _setting_values(settings)
@@ -234,8 +265,6 @@ def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[HasWebhook
                 suggestion=_suggest_setting(name, platform),
             )
     channel = open_channels(settings)[platform]
-    if not isinstance(channel, HasWebhook):
-        raise UsageError("EINVAL", f"{platform} has no webhook to set from here", source=platform)
     try:
         yield channel
     finally:
@@ -250,7 +279,44 @@ def _require_platform(platform: str) -> None:
         )
 
 
+def _print_recipe(platform: str, url: str, json: bool) -> None:
+    """Print what the owner gives to the platform, and on stderr what else there is to do."""
+    _require_platform(platform)
+    if not url.startswith("https://") or not _PLAIN.fullmatch(url):
+        raise UsageError(
+            "EINVAL",
+            "the url has to begin with https://",
+            source=platform,
+            suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
+        )
+    recipe = write_recipe(platform, url)
+    if json:
+        rows = {"platform": platform, "url": url, "document": recipe.document}
+        Printer().document(rows | {"steps": recipe.steps.splitlines()})
+        return
+    sys.stderr.write(recipe.steps)
+    Printer().line(recipe.document)
+
+
+def _show_scopes(platform: str, json: bool) -> None:
+    """Show the bot's name and what its app may not do; exit with 1 when that is anything."""
+    with _open_channel(platform, NEEDED[platform][:1]) as channel:
+        name = channel.fetch_bot_name() if isinstance(channel, KnowsBotName) else ""
+        missing = channel.list_missing_scopes() if isinstance(channel, HasScopes) else ()
+    if json:
+        Printer().document({"platform": platform, "bot": name, "missing_scopes": missing})
+    else:
+        Printer().line(f"{platform} @{name}: the bot answers")
+        if missing:
+            Printer().line(f"missing     {' '.join(missing)}")
+            Printer().line("help        give the app these scopes, and install it again")
+    if missing:
+        raise typer.Exit(FAILED)
+
+
 def _suggest_setting(missing: str, platform: str) -> str:
+    if platform in BY_HAND:
+        return f"see the steps: uncaged channel set {platform} --url https://bot.example.com"
     if missing.endswith("_SECRET"):
         return (
             f'make one: export {missing}="$(uncaged channel set {platform} --make-secret)", and'
@@ -283,6 +349,13 @@ def _add_webhook_path(url: str, platform: str) -> str:
 def _print_new_secret(platform: str, url: str, json: bool) -> None:
     _require_platform(platform)
     _, setting = NEEDED[platform]
+    if platform in BY_HAND:
+        raise UsageError(
+            "EINVAL",
+            f"{platform} makes the secret itself",
+            source=platform,
+            suggestion=_suggest_setting(setting, platform),
+        )
     if url:
         raise UsageError(
             "EINVAL",
@@ -317,6 +390,8 @@ def _make_platform_row(platform: str, changed: Sequence[str]) -> PlatformRow:
         state = "not set"
     elif secret in present:
         state = "ready"
+    elif platform in BY_HAND:
+        state = "its webhook is refused"
     else:
         state = "for `uncaged serve --poll`: its webhook is refused"
     return {

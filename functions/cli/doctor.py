@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, runtime_checkable
 
 from functions.agent.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
 from functions.channels.platforms import open_channels
 from functions.channels.updates import PolledChannel
-from functions.channels.webhooks import HasWebhook
+from functions.channels.webhooks import HasScopes, HasWebhook, KnowsBotName
 from functions.cli.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
 from functions.queues.leases import is_leased
@@ -33,16 +32,6 @@ from sigil.storage.setting_secrets import reveal
 from sigil.wiring import open_stores
 
 MODEL_SECONDS = 20.0
-
-
-@runtime_checkable
-class KnowsBotName(Protocol):
-    """A platform that can tell the bot's name."""
-
-    def fetch_bot_name(self) -> str:
-        """Return the bot's name there; `BackendError` when the platform does not answer or does not
-        know it.
-        """
 
 
 def run_checks_and_print(printer: Printer) -> int:
@@ -186,6 +175,8 @@ def check_platforms(settings: Settings) -> str:
                     platform, channel, has_secret=bool(settings.telegram_secret)
                 )
                 finding += ", its webhook works"
+            elif isinstance(channel, HasScopes):
+                require_scopes(platform, channel)
             found.append(finding)
     return ", ".join(found) or "none set"
 
@@ -197,7 +188,9 @@ def _fetch_bot_name(platform: str, channel: KnowsBotName) -> str:
     except BackendError as problem:
         remedy = "check this machine's network or proxy"
         if problem.suggestion:
-            remedy = f"uncaged setup {platform}: {problem.suggestion}"
+            remedy = problem.suggestion
+        if problem.suggestion and platform == "telegram":
+            remedy = f"uncaged setup telegram: {problem.suggestion}"
         raise BackendError(problem.code, problem.message, suggestion=remedy) from None
 
 
@@ -217,6 +210,16 @@ def require_no_webhook(platform: str, channel: PolledChannel) -> None:
             "EUNAVAILABLE",
             f"{platform}: a server polls the bot, whose webhook {url} gets everything",
             suggestion=f"uncaged channel unset {platform}",
+        )
+
+
+def require_scopes(platform: str, channel: HasScopes) -> None:
+    """Raise `DoctorWarning` when an app may not do all that it has to."""
+    missing = channel.list_missing_scopes()
+    if missing:
+        raise DoctorWarning(
+            f"{platform}: the bot answers, but its app lacks {', '.join(missing)}",
+            suggestion="give the app these scopes, and install it again",
         )
 
 

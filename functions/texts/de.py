@@ -78,6 +78,9 @@ class German(Texts):
     help_head = "Schreib einfach, was du brauchst. Diese Befehle helfen:"
     help_owner_head = "Für dich, weil ich dir gehöre:"
     help_group = "In einer Gruppe nenn mich oder antworte mir, damit ich weiß, dass du mich meinst."
+    help_hints: ClassVar[Mapping[str, str]] = {
+        "slack": "Schreib in Slack `!` statt `/`, etwa `!status`, oder `/uncaged status`.",
+    }
     help_offline = (
         "Noch hat niemand ein Sprachmodell angeschlossen, darum verstehe ich nur schlichte Bitten."
         " Mein Besitzer schließt eins an: `uncaged setup model` (oder `UNCAGED_LLM_URL`)."

@@ -56,6 +56,10 @@ class Texts:
     help_head = "Just write what you need. These commands help:"
     help_owner_head = "For you as my owner:"
     help_group = "In a group, mention me or reply to me, so that I know that you mean me."
+    help_hints: ClassVar[Mapping[str, str]] = {
+        "slack": "On Slack write `!` instead of `/`, as in `!status`, or `/uncaged status`.",
+    }
+    """How commands are written on a platform that keeps the slash for itself."""
     help_offline = (
         "Nobody has connected a language model yet, so I only understand plain requests. My owner"
         " can connect one: `uncaged setup model` (or `UNCAGED_LLM_URL`)."

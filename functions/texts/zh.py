@@ -36,6 +36,9 @@ class Chinese(Texts):
     help_head = "直接写你的需要就行。这些命令也有用："
     help_owner_head = "你是我的主人，还可以用："
     help_group = "在群里请 @我 或回复我的消息，我才知道你在和我说话。"
+    help_hints: ClassVar[Mapping[str, str]] = {
+        "slack": "在 Slack 里请用 `!` 代替 `/`，例如 `!status`，或者写 `/uncaged status`。",
+    }
     help_offline = (
         "目前还没有接上语言模型，我只能听懂简单的请求。我的主人可以用 `uncaged setup model`"
         "（或 `UNCAGED_LLM_URL`）接上一个。"

@@ -34,7 +34,13 @@ from sigil.sandbox.protocol import INPUT_LIMIT
 from sigil.sandbox.runtime.config import MEMORY_BYTES, STACK_BYTES
 from tests.project.tree import ROOT
 
-ALL_PAGES = sorted([*ROOT.glob("README*.md"), *(ROOT / "docs").glob("*.md")])
+ALL_PAGES = sorted(
+    [
+        *ROOT.glob("README*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs/channels").glob("*.md"),
+    ]
+)
 CHINESE = tuple(path for path in ALL_PAGES if path.name.endswith(".zh-CN.md"))
 ENGLISH_PAGES = tuple(path for path in ALL_PAGES if path not in CHINESE)
 TOML_NAMES = {"tests": "test"}

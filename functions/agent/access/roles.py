@@ -91,7 +91,8 @@ class Rules:
 def owns_chat(who: str, chat: str) -> bool:
     """Return whether a chat is the private one of a person, by its name.
 
-    On Telegram it has the person's id; over HTTP and in the terminal a name follows.
+    On Telegram and Slack it has the person's id; over HTTP and in the terminal a name follows, on
+    Slack that of a thread.
     """
     if who == "terminal:local":
         return chat.startswith("terminal:")

@@ -15,7 +15,7 @@ from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST, Schedule
 from functions.agent.schedules.when import When
-from functions.events import Button
+from functions.events import OWN_CHAT, Button
 from functions.texts.en import Texts
 from functions.time.time_zone import DAY_SECONDS, format_clock
 from sigil.errors import Refused, UsageError, one_line
@@ -26,8 +26,6 @@ SHOWN_CHARACTERS: Final = 200
 ANSWER_CHARACTERS: Final = 60
 _IDENTIFIED: Final = re.compile(r"([0-9a-f]{12})(?:\s+(\S.*))?", re.DOTALL | re.ASCII)
 """The id of a reminder, which a button sends, and the words behind it."""
-_OWN_CHAT: Final = re.compile(r"telegram:[0-9]{1,19}", re.ASCII)
-"""A person's own chat on a platform with buttons: groups have negative ids there."""
 _NUMBERED: Final = re.compile(r"#?(\d{1,9})\s+(\S.*)", re.DOTALL | re.ASCII)
 _NUMBER: Final = re.compile(r"#?(\d{1,9})", re.ASCII)
 _CJK: Final = re.compile("[\u3400-\u9fff]")
@@ -108,7 +106,7 @@ def make_buttons(id: str, session: str, texts: Texts) -> tuple[Button, ...]:
 
     What they send is a command like any other.
     """
-    if not _OWN_CHAT.fullmatch(session):
+    if not OWN_CHAT.fullmatch(session):
         return ()
     return (
         Button(texts.button_ten_minutes, f"/snooze {id} 10m"),

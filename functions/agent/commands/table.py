@@ -181,6 +181,9 @@ def _describe_setup(call: CommandCall) -> list[str]:
     notes = []
     if not call.event.private:
         notes.append(texts.help_group)
+    hint = texts.help_hints.get(call.event.platform)
+    if hint:
+        notes.append(hint)
     if call.app.model.name == OFFLINE:
         notes.append(texts.help_offline)
     elif not call.app.rules.may_deploy(call.role):

@@ -1,0 +1,368 @@
+"""Slack as a channel.
+
+Receiving needs no network, so httpx and the markdown parser are loaded only when something is sent.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+import orjson
+
+from functions.channels.base import PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.slack.attachments import FILE_ID
+from functions.channels.slack.events import Bot, read_command, read_payload, read_press
+from functions.channels.slack.incoming_text import (
+    as_command,
+    find_mentions,
+    name_mentions,
+    strip_mention,
+)
+from functions.channels.slack.reply_address import ReplyAddress
+from functions.channels.slack.signature import TIMESTAMP, check_head, check_signature
+from functions.events import Event, Sender
+from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
+from sigil.json_fields import as_integer, as_mapping, as_string
+from sigil.protocol import Json
+
+if TYPE_CHECKING:
+    from functions.channels.http_client import Transport
+    from functions.channels.slack.api import SlackApi
+
+API = "https://slack.com/api"
+BODY_MOST = 1 << 20
+WAITING_TIMEOUT = 5.0
+STATUS_SECONDS = 100.0
+"""Slack shows a status for two minutes."""
+NAME_SECONDS = 86_400.0
+NAMES_MOST = 5_000
+ANSWERED_MOST = 1_000
+MENTIONS_MOST = 10
+"""So many people that a message names are asked for; the others keep their ids."""
+EYES = "eyes"
+"""The reaction that says that an answer to a message is on its way."""
+SCOPES = (
+    "app_mentions:read",
+    "channels:history",
+    "channels:read",
+    "chat:write",
+    "commands",
+    "files:read",
+    "files:write",
+    "groups:history",
+    "groups:read",
+    "im:history",
+    "im:write",
+    "mpim:history",
+    "reactions:write",
+    "users:read",
+)
+EMPTY = PlatformAnswer()
+"""Slack shows what else it is answered to a command as a message."""
+_TOKEN = re.compile(r"xoxb-[A-Za-z0-9-]{1,250}", re.ASCII)
+_BASE = re.compile(r"https?://[!-~]{1,1000}")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
+_CHALLENGE_CHARACTERS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Person:
+    """A person as Slack describes them, asked at a time of the monotonic clock."""
+
+    name: str
+    language: str
+    asked: float
+
+
+class Slack:
+    """One bot in one workspace.
+
+    `token` names it to Slack (empty: it only receives), `secret` is what its app signs with
+    (empty: every request is refused). `name` is the channel's, `agent` whose sessions its chats
+    are. `transport` makes the HTTP transport (None: httpx's own), `now` returns seconds since 1970.
+    `UsageError` when `token` or `api` cannot be right.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        secret: str,
+        api: str = API,
+        agent: str = "main",
+        name: str = "slack",
+        *,
+        transport: Transport | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        if token and not _TOKEN.fullmatch(token):
+            raise UsageError("EINVAL", "the bot token is not of the form xoxb-…", source="slack")
+        if not _BASE.fullmatch(api):
+            raise UsageError(
+                "EINVAL", "the Web API's address must be an http or https URL", source="slack"
+            )
+        self._token = token
+        self._secret = secret
+        self._base = api.rstrip("/")
+        self._bot = Bot(name, agent)
+        self._transport = transport
+        self._now = now
+        self._lock = threading.Lock()
+        self._opened: SlackApi | None = None
+        self._own: tuple[str, str] | None = None
+        self._people: dict[str, _Person] = {}
+        self._answered: set[tuple[str, str]] = set()
+
+    @property
+    def body_most(self) -> int:
+        """Return far more than Slack sends."""
+        return BODY_MOST
+
+    @property
+    def api(self) -> SlackApi:
+        """Return the Web API, opened at its first use."""
+        from functions.channels.slack.api import SlackApi
+
+        if not self._token:
+            raise BackendError(
+                "EUNAVAILABLE", "SLACK_TOKEN is not set", source="slack", suggestion="set it"
+            )
+        with self._lock:
+            if self._opened is None:
+                self._opened = SlackApi(self._base, self._token, self._transport)
+            return self._opened
+
+    def close(self) -> None:
+        """Close what is open; a later request opens it again."""
+        with self._lock:
+            opened = self._opened
+            self._opened = None
+        if opened:
+            opened.close()
+
+    def verify_head(self, request: PlatformRequest) -> bool:
+        """Refuse what is not signed, or was signed long ago; the body decides over all else."""
+        if not self._secret:
+            raise Refused("EAUTH", "SLACK_SECRET is not set", source="slack")
+        check_head(request.headers, self._now())
+        return False
+
+    def receive(self, request: PlatformRequest) -> Received:
+        """Return what a request brings, or the answer to Slack's challenge."""
+        self.verify_head(request)
+        check_signature(self._secret, request.headers, request.body)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/x-www-form-urlencoded":
+            return self._receive_form(request)
+        payload = _parse_json(request.body)
+        if payload.get("type") == "url_verification":
+            challenge = as_string(payload.get("challenge"))[:_CHALLENGE_CHARACTERS]
+            answer = orjson.dumps({"challenge": challenge})
+            return Received(answer=PlatformAnswer(body=answer))
+        return replace(read_payload(payload, self._bot), answer=EMPTY)
+
+    def _receive_form(self, request: PlatformRequest) -> Received:
+        """Return the event of a command or of a press of a button."""
+        try:
+            pairs = parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=100)
+        except ValueError:
+            raise UsageError("EINVAL", "the form cannot be read", source="slack") from None
+        form = dict(pairs)
+        if "payload" in form:
+            received = read_press(_parse_json(form["payload"].encode()), self._bot)
+        elif form.get("ssl_check") == "1":
+            received = Received()
+        else:
+            received = read_command(form, int(request.headers[TIMESTAMP]), self._bot)
+        return replace(received, answer=EMPTY)
+
+    def accept(self, event: Event) -> Event | None:
+        """Return the event with the names of those who speak and who are named."""
+        if event.addressed:
+            own, name = self._fetch_own()
+            if own not in event.addressed:
+                return None
+            shown = (name,) if event.joined else ()
+            text = as_command(strip_mention(event.text, own))
+            event = replace(event, text=text, addressed=shown)
+        person = self._find_person(event.sender.id.rpartition(".")[2])
+        named = find_mentions(event.text)[:MENTIONS_MOST]
+        names = {id: self._find_person(id).name for id in named}
+        return replace(
+            event,
+            sender=Sender(event.sender.id, person.name),
+            text=name_mentions(event.text, names),
+            language=event.language or person.language,
+        )
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        """Send one message a part, then upload each picture and file.
+
+        More than ten messages would be sent as nine, and the whole of it as a file.
+        """
+        from functions.channels.render.pictures import take_pictures
+        from functions.channels.render.slack import render_parts
+        from functions.channels.slack import sending
+
+        to = ReplyAddress.decode(reply.to)
+        chat = sending.SlackChat.parse(reply.session)
+        text = reply.text
+        visible, pictures = take_pictures(text)
+        messages = render_parts(visible, sending.MESSAGES_MOST + 1)
+        needs_file = len(messages) > sending.MESSAGES_MOST
+        if needs_file:
+            messages = messages[: sending.MESSAGES_MOST - 1]
+        parts: list[sending.SlackOutgoing] = []
+        for number, message in enumerate(messages, 1):
+            below = reply.buttons if number == len(messages) else ()
+            parts.append(sending.SlackMessage(message, below))
+        if needs_file:
+            rest = len(visible) - sum(len(message.text) for message in messages)
+            parts.append(sending.make_whole_answer(text, rest))
+        for number, picture in enumerate(pictures, 1):
+            parts.append(sending.make_picture(picture, number, text))
+        parts.extend(reply.files)
+        sender = sending.SlackSender(self.api, chat, to, self._now)
+        for number, part in enumerate(parts):
+            if number >= reply.start:
+                sender.send(part, text, number)
+                if number + 1 < len(parts):
+                    sent(number + 1)
+        self._clear_signs(to, chat.thread, replied=True)
+
+    def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
+        """Return a file that somebody sent."""
+        id = as_string(attachment.get("file_id"))
+        if not FILE_ID.fullmatch(id):
+            raise UsageError("EINVAL", "that is no file of Slack", source="slack")
+        answer, _ = self.api.call("files.info", {"file": id})
+        file = as_mapping(answer.get("file"))
+        if (as_integer(file.get("size"), 0) or 0) > most:
+            raise UsageError("ETOOBIG", "the file is too large", source="slack")
+        url = as_string(file.get("url_private_download")) or as_string(file.get("url_private"))
+        return self.api.download(url, as_string(file.get("mimetype")), most)
+
+    def show_waiting(self, event: Event) -> float:
+        """Show a status in a thread, and a reaction on a message that stands in none."""
+        thread = find_thread(event.session)
+        to = ReplyAddress.decode(event.reply_to)
+        if not (to.channel and to.time) or (to.channel, to.time) in self._answered:
+            return 0.0
+        with suppress(SigilError):
+            if thread:
+                self._set_status(to.channel, thread, "…")
+            else:
+                self._react("reactions.add", to)
+        if (to.channel, to.time) in self._answered:
+            # the answer was faster than the sign of it
+            self._clear_signs(to, thread)
+        return STATUS_SECONDS if thread else 0.0
+
+    def end_waiting(self, event: Event) -> None:
+        """Take the status or the reaction away."""
+        self._clear_signs(ReplyAddress.decode(event.reply_to), find_thread(event.session))
+
+    def acknowledge(self, event: Event) -> None:
+        """Do nothing: the answer to Slack's request has ended the button's wait."""
+
+    def fetch_bot_name(self) -> str:
+        """Return the bot's own name; `BackendError` when Slack does not answer."""
+        return self._fetch_own()[1]
+
+    def list_missing_scopes(self) -> tuple[str, ...]:
+        """Return the scopes that the app's token lacks; `BackendError` when Slack does not
+        answer.
+        """
+        try:
+            _, scopes = self.api.call("auth.test", {})
+        except Refused as problem:
+            raise BackendError("EUNAVAILABLE", problem.message, source="slack") from None
+        granted = {scope.strip() for scope in scopes.split(",")}
+        return tuple(scope for scope in SCOPES if scope not in granted)
+
+    def _fetch_own(self) -> tuple[str, str]:
+        """Return our own id and name; Slack is asked once.
+
+        Two threads may both ask; the answer is the same.
+        """
+        if self._own is None:
+            try:
+                answer, _ = self.api.call("auth.test", {})
+            except Refused as problem:
+                raise BackendError("EUNAVAILABLE", problem.message, source="slack") from None
+            self._own = (
+                as_string(answer.get("user_id")),
+                one_line(as_string(answer.get("user")), 100),
+            )
+        return self._own
+
+    def _find_person(self, id: str) -> _Person:
+        """Return a person, asked once a day; their id is their name where Slack tells none."""
+        known = self._people.get(id)
+        now = time.monotonic()
+        if known and now - known.asked < NAME_SECONDS:
+            return known
+        user: Mapping[str, Json] = {}
+        try:
+            answer, _ = self.api.call(
+                "users.info", {"user": id, "include_locale": True}, timeout=WAITING_TIMEOUT
+            )
+            user = as_mapping(answer.get("user"))
+        except Refused:
+            pass  # nobody here knows them: a person of another workspace, or one who left
+        except BackendError:
+            return known or _Person(id, "", now)  # the next message asks again
+        profile = as_mapping(user.get("profile"))
+        names = (profile.get("display_name"), profile.get("real_name"), user.get("name"))
+        name = next((one_line(text, 100) for text in map(as_string, names) if text.strip()), id)
+        locale = as_string(user.get("locale"))
+        person = _Person(name, locale if _LANGUAGE.fullmatch(locale) else "", now)
+        with self._lock:
+            if len(self._people) >= NAMES_MOST:
+                self._people.clear()
+            self._people[id] = person
+        return person
+
+    def _set_status(self, channel: str, thread: str, status: str) -> None:
+        params = {"channel_id": channel, "thread_ts": thread, "status": status}
+        self.api.call("assistant.threads.setStatus", params, timeout=WAITING_TIMEOUT)
+
+    def _react(self, method: str, to: ReplyAddress) -> None:
+        eyes = {"channel": to.channel, "timestamp": to.time, "name": EYES}
+        self.api.call(method, eyes, timeout=WAITING_TIMEOUT)
+
+    def _clear_signs(self, to: ReplyAddress, thread: str, *, replied: bool = False) -> None:
+        """Take away what shows that an answer to a message is on its way.
+
+        A reply in a thread does so by itself.
+        """
+        if not (to.channel and to.time):
+            return
+        with self._lock:
+            if len(self._answered) >= ANSWERED_MOST:
+                self._answered.clear()
+            self._answered.add((to.channel, to.time))
+        with suppress(SigilError):
+            if not thread:
+                self._react("reactions.remove", to)
+            elif not replied:
+                self._set_status(to.channel, thread, "")
+
+
+def find_thread(session: str) -> str:
+    """Return the thread of a session; empty when it has none."""
+    return session.partition(":")[2].partition(":")[2]
+
+
+def _parse_json(text: bytes) -> Mapping[str, Json]:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise UsageError("EINVAL", "the request is not JSON", source="slack") from None
+    return as_mapping(value)

@@ -1,0 +1,267 @@
+"""What Slack sends is read as events: messages of the Events API, slash commands, presses of
+buttons (https://docs.slack.dev/apis/events-api).
+
+It is read tolerantly: a field that is odd counts as absent. Only new messages of people are events,
+presses of our own buttons, commands, and that somebody took us into a channel. Edits, reactions,
+other bots and service messages are none.
+
+A mention comes twice where an app hears both `app_mention` and the channel's messages, in any
+order. So a message is known by its channel and its time, which no other message there has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from functions.channels.base import Received
+from functions.channels.slack.attachments import list_attachments
+from functions.channels.slack.incoming_text import (
+    as_command,
+    find_mentions,
+    read_text,
+    strip_mention,
+)
+from functions.channels.slack.reply_address import ReplyAddress
+from functions.events import PRESSED, Event, Sender, order_of
+from functions.overheard import make_overheard
+from sigil.json_fields import as_mapping, as_sequence, as_string
+from sigil.protocol import Json
+
+Payload = Mapping[str, Json]
+CHANNEL = re.compile(r"[CDG][A-Z0-9]{1,30}", re.ASCII)
+TIME = re.compile(r"([0-9]{1,12})\.([0-9]{1,9})", re.ASCII)
+"""The time of a message, which is its id in its channel."""
+_USER = re.compile(r"[UW][A-Z0-9]{1,30}", re.ASCII)
+_TEAM = re.compile(r"[TE][A-Z0-9]{1,30}", re.ASCII)
+_TRIGGER = re.compile(r"[A-Za-z0-9.]{1,100}", re.ASCII)
+_OF_PEOPLE = ("", "file_share", "thread_broadcast")
+"""The subtypes of messages that people wrote."""
+_OWN = "USLACKBOT"
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """Who reads: the channel's `name` (`slack`), and the `agent` whose sessions its chats are."""
+
+    name: str
+    agent: str
+
+
+def read_payload(payload: Payload, bot: Bot) -> Received:
+    """Return what the Events API tells of: a message for us, or what people of a channel said to
+    nobody in particular.
+    """
+    event = as_mapping(payload.get("event"))
+    kind = event.get("type")
+    if payload.get("type") != "event_callback":
+        return Received()
+    if kind == "member_joined_channel":
+        return Received(tuple(_read_arrival(payload, event, bot)))
+    if kind not in ("message", "app_mention"):
+        return Received()
+    found = _read_message(payload, event, bot)
+    if found is None or not (found.text.strip() or found.attachments):
+        return Received()
+    if found.is_overheard:
+        return Received(overheard=(make_overheard(found),))
+    return Received((found,))
+
+
+def read_command(form: Mapping[str, str], sent_at: int, bot: Bot) -> Received:
+    """Return the event of a slash command: `/uncaged status` is our command `/status`, and
+    `/uncaged what is new?` a message.
+
+    A command has no time of its own; `sent_at` is that of its request. One that was typed between
+    two people is answered where its sender is alone with us.
+    """
+    channel = form.get("channel_id", "")
+    trigger = form.get("trigger_id", "")
+    sender = _read_sender(form.get("user_id"), form.get("team_id"), bot)
+    if sender is None or not CHANNEL.fullmatch(channel) or not _TRIGGER.fullmatch(trigger):
+        return Received()
+    typed = read_text(form.get("text", "")).strip()
+    own = form.get("command", "").lstrip("/").lower()
+    text = as_command(f"!{own} {typed}")
+    if text.startswith("!"):
+        text = as_command("!" + (typed.lstrip("/!") or "help"))
+        if text.startswith("!"):
+            text = typed
+    private = channel.startswith("D")
+    at = float(sent_at)
+    to = ReplyAddress()
+    if not private:
+        to = ReplyAddress.of_url(channel, form.get("response_url", ""), at)
+    event = Event(
+        id=f"{bot.name}:{channel}:{trigger}",
+        kind="message",
+        agent=bot.agent,
+        session=sender.id if private else f"{bot.name}:{channel}",
+        sender=sender,
+        text=text.strip(),
+        at=at,
+        order=order_of(at, 0),
+        reply_to=to.encode(),
+        private=private,
+    )
+    return Received((event,))
+
+
+def read_press(payload: Payload, bot: Bot) -> Received:
+    """Return the event of a press of one of our buttons: the command that the button sends, by the
+    person who pressed it, in the chat where it stands. Any other press is none.
+    """
+    actions = as_sequence(payload.get("actions"))
+    action = as_mapping(actions[0] if actions else None)
+    command = as_string(action.get("value"))
+    pressed = TIME.fullmatch(as_string(action.get("action_ts")))
+    user = as_mapping(payload.get("user"))
+    team = as_string(user.get("team_id")) or as_mapping(payload.get("team")).get("id")
+    sender = _read_sender(user.get("id"), team, bot)
+    container = as_mapping(payload.get("container"))
+    channel = as_string(as_mapping(payload.get("channel")).get("id"))
+    channel = channel or as_string(container.get("channel_id"))
+    message = as_mapping(payload.get("message"))
+    if (
+        payload.get("type") != "block_actions"
+        or not PRESSED.fullmatch(command)
+        or pressed is None
+        or sender is None
+        or not CHANNEL.fullmatch(channel)
+    ):
+        return Received()
+    thread = as_string(message.get("thread_ts")) or as_string(container.get("thread_ts"))
+    at = float(pressed[0])
+    private = channel.startswith("D")
+    event = Event(
+        id=f"{bot.name}:{channel}:press-{pressed[0]}",
+        kind="message",
+        agent=bot.agent,
+        session=_name_session(bot, channel, thread, sender),
+        sender=sender,
+        text=command,
+        at=at,
+        order=_order_of(pressed),
+        reply_to=ReplyAddress(channel).encode(),
+        private=private,
+    )
+    return Received((event,))
+
+
+def _read_message(payload: Payload, event: Payload, bot: Bot) -> Event | None:
+    """Return the event of a person's message, whomever it addresses; None when it is none."""
+    time = TIME.fullmatch(as_string(event.get("ts")))
+    channel = as_string(event.get("channel"))
+    own = _find_own_id(payload)
+    team = event.get("user_team") or event.get("team") or payload.get("team_id")
+    sender = _read_sender(event.get("user"), team, bot)
+    if (
+        time is None
+        or sender is None
+        or sender.name == own
+        or not CHANNEL.fullmatch(channel)
+        or event.get("bot_id")
+        or event.get("hidden")
+        or "edited" in event
+        or as_string(event.get("subtype")) not in _OF_PEOPLE
+    ):
+        return None
+    source = as_string(event.get("text"))
+    text = read_text(source)
+    if own:
+        text = strip_mention(text, own)
+    private = channel.startswith("D")
+    addressed = _find_addressed(event, source, own, private=private)
+    at = float(time[0])
+    return Event(
+        id=f"{bot.name}:{channel}:{time[0]}",
+        kind="message",
+        agent=bot.agent,
+        session=_name_session(bot, channel, as_string(event.get("thread_ts")), sender),
+        sender=sender,
+        text=as_command(text),
+        at=at,
+        order=_order_of(time),
+        attachments=list_attachments(event),
+        reply_to=ReplyAddress(channel, time[0]).encode(),
+        addressed=addressed,
+        private=private,
+    )
+
+
+def _read_arrival(payload: Payload, event: Payload, bot: Bot) -> list[Event]:
+    """Return the event that somebody took us into a channel."""
+    own = _find_own_id(payload)
+    time = TIME.fullmatch(as_string(event.get("event_ts")))
+    channel = as_string(event.get("channel"))
+    team = event.get("team") or payload.get("team_id")
+    sender = _read_sender(event.get("inviter"), team, bot)
+    if not own or event.get("user") != own or sender is None or time is None:
+        return []
+    if not CHANNEL.fullmatch(channel):
+        return []
+    at = float(time[0])
+    arrival = Event(
+        id=f"{bot.name}:{channel}:join-{time[0]}",
+        kind="message",
+        agent=bot.agent,
+        session=f"{bot.name}:{channel}",
+        sender=sender,
+        text="",
+        at=at,
+        order=_order_of(time),
+        reply_to=ReplyAddress(channel).encode(),
+        addressed=(own,),
+        joined=True,
+    )
+    return [arrival]
+
+
+def _find_addressed(event: Payload, source: str, own: str, *, private: bool) -> tuple[str, ...]:
+    """Return the ids to which a message is addressed; () when it is surely for us, `NOBODY` when
+    it is for nobody in particular.
+    """
+    if private or event.get("type") == "app_mention":
+        return ()
+    mentioned = find_mentions(source)
+    if own and (own in mentioned or event.get("parent_user_id") == own):
+        # named, or below a message of ours
+        return ()
+    if own or not mentioned:
+        return ("",)
+    return mentioned
+
+
+def _find_own_id(payload: Payload) -> str:
+    """Return our own id as the signed payload tells it; empty when it does not.
+
+    An authorization of a person's is among them where the app acts for people as well.
+    """
+    for each in map(as_mapping, as_sequence(payload.get("authorizations"))[:10]):
+        own = as_string(each.get("user_id"))
+        if each.get("is_bot") is True and _USER.fullmatch(own):
+            return own
+    return ""
+
+
+def _read_sender(user: object, team: object, bot: Bot) -> Sender | None:
+    """Return the person who wrote, by a workspace and an id in it, which another may have as well.
+
+    Slack tells no name here, so it is the id until somebody asks.
+    """
+    id = as_string(user)
+    home = as_string(team)
+    if not _USER.fullmatch(id) or not _TEAM.fullmatch(home) or id == _OWN:
+        return None
+    return Sender(f"{bot.name}:{home}.{id}", id)
+
+
+def _name_session(bot: Bot, channel: str, thread: str, sender: Sender) -> str:
+    """Return the chat: a person's own is named like them, and a thread is a place of its own."""
+    session = sender.id if channel.startswith("D") else f"{bot.name}:{channel}"
+    return f"{session}:{thread}" if TIME.fullmatch(thread) else session
+
+
+def _order_of(time: re.Match[str]) -> str:
+    return order_of(float(time[0]), int(time[2]))

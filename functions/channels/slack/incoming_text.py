@@ -1,0 +1,73 @@
+"""The text of a message as Slack writes it: `<@U1>`, `<https://example.com|label>`, `&amp;`
+(https://docs.slack.dev/messaging/formatting-message-text#retrieving-messages).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from functions.channels.visible_text import clean_text
+from functions.events import TEXT_LIMIT
+
+MENTION = re.compile(r"<@([UW][A-Z0-9]{1,30})(?:\|[^<>]{0,200})?>", re.ASCII)
+"""A person or a bot who is named; the name is no longer written behind the id by Slack itself."""
+_TOKEN = re.compile(r"<([^<>]{1,4000})>")
+_SPACES = " \t\n\u00a0:,"
+
+
+def find_mentions(text: str) -> tuple[str, ...]:
+    """Return the ids of those whom a message names, each once."""
+    return tuple(dict.fromkeys(MENTION.findall(text)))
+
+
+def read_text(text: str) -> str:
+    """Return a message as its sender typed it, but for its mentions, which stay `<@U1>` until
+    somebody knows the names.
+    """
+    text = _TOKEN.sub(_read_token, text[: 2 * TEXT_LIMIT])
+    text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return clean_text(text)[:TEXT_LIMIT]
+
+
+def strip_mention(text: str, id: str) -> str:
+    """Return a text without the mention of `id` that it begins with."""
+    match = MENTION.match(text.lstrip())
+    if match is None or match[1] != id:
+        return text
+    return text.lstrip()[match.end() :].lstrip(_SPACES)
+
+
+def name_mentions(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with the names of those whom it mentions, by their ids."""
+    return MENTION.sub(lambda match: f"@{names.get(match[1], match[1])}", text)
+
+
+def as_command(text: str) -> str:
+    """Return `!word …` as `/word …` where it is one of our commands.
+
+    Slack keeps for itself what begins with a slash, and takes no slash command in a thread.
+    """
+    from functions.texts.en import TEXTS
+
+    match = re.match(r"!([a-z]{1,32})(?![\w!])", text.lstrip(), re.ASCII | re.IGNORECASE)
+    if match is None or match[1].lower() not in TEXTS.meanings:
+        return text
+    return f"/{match[1].lower()}{text.lstrip()[match.end() :]}"
+
+
+def _read_token(match: re.Match[str]) -> str:
+    """Return what a person sees of `<…>`."""
+    if MENTION.fullmatch(match[0]):
+        return match[0]
+    target, _, label = match[1].partition("|")
+    if target[:1] in "#@!":
+        # a channel, a group of people, everybody, a date
+        mark = "#" if target.startswith("#") else "@"
+        name = label or target[1:].partition("^")[0]
+        is_date = target.startswith("!date^")
+        return name if is_date or name.startswith(mark) else f"{mark}{name}"
+    bare = re.sub(r"\A(?:https?://|mailto:|tel:)", "", target).rstrip("/")
+    if label.rstrip("/") in ("", target, bare):
+        return label or target  # what was typed, which Slack made a link of
+    return f"{label} ({target})"

@@ -1,0 +1,122 @@
+"""`uncaged channel` and Slack, which registers no webhook: the app is made from what is printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from functions.cli import main
+from functions.cli.doctor import check_platforms
+from functions.settings import Settings
+from sigil.cli.doctor import DoctorWarning
+from sigil.errors import BackendError
+from tests.fakes.slack import SECRET, SlackWorkspace
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def workspace() -> Iterator[SlackWorkspace]:
+    with SlackWorkspace() as found:
+        yield found
+
+
+@pytest.fixture
+def run(
+    workspace: SlackWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """Runs `uncaged channel …` with the settings of a workspace."""
+    for name, value in (
+        ("SLACK_TOKEN", workspace.token),
+        ("SLACK_SECRET", SECRET),
+        ("SLACK_API", workspace.api),
+    ):
+        monkeypatch.setenv(name, value)
+
+    def channel(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    return channel
+
+
+def test_a_workspace_whose_app_may_do_everything_is_fine(
+    run: Run, workspace: SlackWorkspace
+) -> None:
+    assert run("status", "slack")[:2] == (0, "slack @sigil: the bot answers\n")
+    workspace.scopes = workspace.scopes.replace("files:read,", "")
+    code, out, _ = run("status", "slack", "--json")
+    assert code == 1
+    assert json.loads(out) == {
+        "platform": "slack",
+        "bot": "sigil",
+        "missing_scopes": ["files:read"],
+    }
+    code, out, _ = run("status", "slack")
+    assert code == 1
+    assert "missing     files:read" in out
+    workspace.fail("invalid_auth", method="auth.test")
+    code, _, err = run("status", "slack")
+    assert code == 7
+    assert "SLACK_TOKEN" in err
+
+
+def test_the_doctor_names_what_an_app_lacks(workspace: SlackWorkspace) -> None:
+    settings = Settings(
+        slack_token=workspace.token,
+        slack_secret=SECRET,
+        slack_api=workspace.api,
+        data="/nonexistent",
+    )
+    assert check_platforms(settings) == "slack: the bot @sigil answers"
+    workspace.scopes = "chat:write"
+    with pytest.raises(DoctorWarning, match="files:read") as lacking:
+        check_platforms(settings)
+    assert "install it again" in lacking.value.suggestion
+    workspace.fail("token_revoked", method="auth.test")
+    with pytest.raises(BackendError) as revoked:
+        check_platforms(settings)
+    assert revoked.value.suggestion == "check SLACK_TOKEN"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "help"),
+    [
+        (("set", "slack"), 2, "--url is missing"),
+        (("set", "slack", "--url", "http://bot.example.com"), 2, "https://"),
+        (("set", "slack", "--make-secret"), 2, "makes the secret itself"),
+        (("unset", "slack"), 2, "no webhook to change from here"),
+    ],
+)
+def test_what_slack_cannot_do_from_here_is_said(
+    run: Run, arguments: tuple[str, ...], code: int, help: str
+) -> None:
+    ended, _, err = run(*arguments)
+    assert (ended, help in err) == (code, True), err
+
+
+def test_a_platform_without_a_secret_refuses_its_webhook(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [row] = [each for each in json.loads(run("list", "--json")[1]) if each["platform"] == "slack"]
+    assert (row["state"], row["path"]) == ("ready", "/webhook/slack")
+    monkeypatch.delenv("SLACK_SECRET")
+    [row] = [each for each in json.loads(run("list", "--json")[1]) if each["platform"] == "slack"]
+    assert (row["state"], row["missing"]) == ("its webhook is refused", ["SLACK_SECRET"])
+
+
+def test_the_manifest_comes_as_json_with_its_steps(run: Run) -> None:
+    code, out, _ = run("set", "slack", "--url", "https://bot.example.com", "--json")
+    printed = json.loads(out)
+    manifest = json.loads(printed["document"])
+    assert (code, printed["url"]) == (0, "https://bot.example.com/webhook/slack")
+    assert manifest["settings"]["interactivity"]["request_url"] == printed["url"]
+    assert manifest["features"]["slash_commands"][0]["url"] == printed["url"]
+    assert len(printed["steps"]) >= 5
