@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -699,3 +701,33 @@ def test_what_a_team_says_in_a_chat_is_in_the_language_of_that_chat(
     assert said[1].startswith("alice bittet um die Freigabe eines Plans (request_id=")
     assert said[2] == "#1 von alice erledigt: did: 1: parse"
     assert crew.write("/team stop alice")[-1] == "alice hat sich beendet."
+
+
+def test_the_transcript_of_the_documentation_is_what_happens(crew: Crew, model: TeamModel) -> None:
+    page = Path(__file__).parents[4] / "docs" / "teams.md"
+    transcript = page.read_text().partition("```text\n")[2].partition("```")[0]
+    parts = re.split(r"^(you|agent):\s+", transcript, flags=re.MULTILINE)[1:]
+    lines = [(who, text.rstrip()) for who, text in zip(parts[::2], parts[1::2], strict=True)]
+    reports = dict(
+        found.groups()
+        for _, text in lines
+        if (found := re.match(r"#\d+ done by (\w+): (.+)", text))
+    )
+    assert set(reports) == {"alice", "bob"}
+
+    def follow(name: str) -> Callable[[Body], dict[str, Any]]:
+        return lambda body: say(reports[name] if "Task #" in contents(body)[-1] else "[SILENT]")
+
+    model.plans = {name: follow(name) for name in reports}
+    model.then(*spawning(*reports))
+    said: list[str] = []
+    for who, text in lines:
+        if who == "you":
+            assert not said
+            said = crew.write(text)
+        else:
+            found = said.pop(0)
+            assert [line.strip() for line in found.splitlines()] == [
+                line.strip() for line in text.splitlines()
+            ]
+    assert not said
