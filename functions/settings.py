@@ -353,6 +353,29 @@ class Settings(SigilSettings):
         keeps="SLACK_TOKEN SLACK_SECRET",
     )
 
+    feishu_app_id: str = setting("FEISHU_APP_ID", "", "the app's id, cli_…")
+    feishu_app_secret: str = setting("FEISHU_APP_SECRET", "", "the app's secret", secret=True)
+    feishu_verification_token: str = setting(
+        "FEISHU_VERIFICATION_TOKEN",
+        "",
+        "the app's verification token (without it the webhook refuses everything)",
+        secret=True,
+        rules=True,
+    )
+    feishu_encrypt_key: str = setting(
+        "FEISHU_ENCRYPT_KEY",
+        "",
+        "the app's encrypt key: with it only what is signed and encrypted is taken",
+        secret=True,
+        rules=True,
+    )
+    feishu_api: str = setting(
+        "FEISHU_API",
+        "https://open.feishu.cn",
+        "the API's address; Lark's is https://open.larksuite.com",
+        keeps="FEISHU_APP_SECRET",
+    )
+
     def __post_init__(self) -> None:
         """Raise `UsageError` ESETTING for a value that cannot be used."""
         SigilSettings.__post_init__(self)

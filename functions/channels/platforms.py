@@ -10,6 +10,10 @@ from sigil.storage.setting_secrets import reveal
 
 def write_recipe(platform: str, url: str) -> SetupRecipe:
     """Return how an owner sets up a platform that registers no webhook from here; `url` is ours."""
+    if platform == "feishu":
+        from functions.channels.feishu import recipe
+
+        return SetupRecipe(recipe.write_scopes(), recipe.write_steps(url))
     from functions.channels.slack import manifest
 
     return SetupRecipe(manifest.write_manifest(url), manifest.STEPS)
@@ -37,5 +41,18 @@ def open_channels(settings: Settings) -> dict[str, Channel]:
             reveal(settings.slack_secret),
             settings.slack_api,
             settings.agent,
+        )
+    if settings.feishu_app_id:
+        from functions.channels.feishu import Feishu
+        from functions.channels.feishu.signature import WebhookSecrets
+
+        channels["feishu"] = Feishu(
+            settings.feishu_app_id,
+            reveal(settings.feishu_app_secret),
+            WebhookSecrets(
+                reveal(settings.feishu_encrypt_key), reveal(settings.feishu_verification_token)
+            ),
+            settings.feishu_api,
+            agent=settings.agent,
         )
     return channels

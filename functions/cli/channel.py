@@ -42,9 +42,10 @@ cli = typer.Typer(
 NEEDED = {
     "telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET"),
     "slack": ("SLACK_TOKEN", "SLACK_SECRET"),
+    "feishu": ("FEISHU_APP_ID", "FEISHU_APP_SECRET", "FEISHU_VERIFICATION_TOKEN"),
 }
-"""The settings that a platform needs: with the first we can send, with the second it can."""
-BY_HAND = ("slack",)
+"""The settings that a platform needs: with all but the last we can send, with that it can."""
+BY_HAND = ("slack", "feishu")
 """Platforms that have no call to register a webhook with: we print what their owner does."""
 SECRET_BYTES = 32
 _PLAIN = re.compile(r"[!-~]+")
@@ -103,8 +104,8 @@ def set_webhook(
 ) -> None:
     """Register the webhook and the agent's commands with the platform.
 
-    Then show the webhook's state as the platform reports it. For Slack, which has no call for that,
-    print the manifest of the app to create there, and the steps.
+    Then show the webhook's state as the platform reports it. For Slack and Feishu, which have
+    no call for that, print what the app there is made from, and the steps.
 
     Example: uncaged channel set telegram --url https://bot.example.com
     """
@@ -171,15 +172,15 @@ def _list_owners(settings: Settings, platform: str) -> list[str]:
 def status(platform: Platform, json: Json = False) -> None:
     """Ask the platform for the bot's name and its webhook's state.
 
-    The exit code is 1 when no webhook is set or its deliveries fail. Slack tells of no webhook: it
-    is 1 there when the app lacks scopes.
+    The exit code is 1 when no webhook is set or its deliveries fail. Slack and Feishu tell of no
+    webhook: it is 1 there when the app lacks scopes.
 
     Example: uncaged channel status telegram
     """
     if platform in BY_HAND:
         _show_scopes(platform, json)
         return
-    with _open_webhook(platform, NEEDED.get(platform, ())[:1]) as channel:
+    with _open_webhook(platform, NEEDED.get(platform, ())[:-1]) as channel:
         name = channel.fetch_bot_name()
         webhook = channel.webhook.read_state()
     _show_webhook(platform, webhook, json, name)
@@ -195,7 +196,7 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
 
     Example: uncaged channel unset telegram
     """
-    with _open_webhook(platform, NEEDED.get(platform, ())[:1]) as channel:
+    with _open_webhook(platform, NEEDED.get(platform, ())[:-1]) as channel:
         channel.webhook.remove(drop=drop)
         _show_webhook(platform, channel.webhook.read_state(), json)
 
@@ -300,7 +301,7 @@ def _print_recipe(platform: str, url: str, json: bool) -> None:
 
 def _show_scopes(platform: str, json: bool) -> None:
     """Show the bot's name and what its app may not do; exit with 1 when that is anything."""
-    with _open_channel(platform, NEEDED[platform][:1]) as channel:
+    with _open_channel(platform, NEEDED[platform][:-1]) as channel:
         name = channel.fetch_bot_name() if isinstance(channel, KnowsBotName) else ""
         missing = channel.list_missing_scopes() if isinstance(channel, HasScopes) else ()
     if json:
@@ -309,7 +310,7 @@ def _show_scopes(platform: str, json: bool) -> None:
         Printer().line(f"{platform} @{name}: the bot answers")
         if missing:
             Printer().line(f"missing     {' '.join(missing)}")
-            Printer().line("help        give the app these scopes, and install it again")
+            Printer().line("help        give the app these scopes, and install or publish it again")
     if missing:
         raise typer.Exit(FAILED)
 
@@ -348,7 +349,7 @@ def _add_webhook_path(url: str, platform: str) -> str:
 
 def _print_new_secret(platform: str, url: str, json: bool) -> None:
     _require_platform(platform)
-    _, setting = NEEDED[platform]
+    setting = NEEDED[platform][-1]
     if platform in BY_HAND:
         raise UsageError(
             "EINVAL",
@@ -384,9 +385,9 @@ class PlatformRow(TypedDict):
 
 def _make_platform_row(platform: str, changed: Sequence[str]) -> PlatformRow:
     """Return a platform's row; `changed` are the settings that have no default value."""
-    token, secret = NEEDED[platform]
+    *speaks, secret = NEEDED[platform]
     present = [name for name in changed if name.startswith(f"{platform.upper()}_")]
-    if token not in present:
+    if not set(speaks) <= set(present):
         state = "not set"
     elif secret in present:
         state = "ready"

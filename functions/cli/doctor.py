@@ -219,7 +219,7 @@ def require_scopes(platform: str, channel: HasScopes) -> None:
     if missing:
         raise DoctorWarning(
             f"{platform}: the bot answers, but its app lacks {', '.join(missing)}",
-            suggestion="give the app these scopes, and install it again",
+            suggestion="give the app these scopes, and install or publish it again",
         )
 
 

@@ -71,6 +71,10 @@ class Feishu:
             raise UsageError(
                 "EINVAL", "Feishu's address must be an http or https URL", source="feishu"
             )
+        if secrets.encrypt_key:
+            # before a request waits for it
+            import functions.channels.feishu.encryption  # noqa: F401
+
         self._app = FeishuApp(app_id, name, agent)
         self._app_secret = app_secret
         self._secrets = secrets

@@ -7,8 +7,6 @@ Without it the verification token in the body is all that proves the sender.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -28,7 +26,6 @@ STALE_SECONDS = 8 * 3600
 """Feishu repeats an event for a good seven hours; whether with a new time is not documented."""
 EARLY_SECONDS = 300
 """Our clock may be behind by so much."""
-_BLOCK = 16
 _TIME = re.compile(r"[0-9]{1,16}", re.ASCII)
 _NOT_FEISHU = "the request is not Feishu's"
 
@@ -65,6 +62,8 @@ def _open_encrypted(request: PlatformRequest, key: str, now: float) -> Payload |
 
     A challenge at the set-up has no signature: it is known by its token.
     """
+    from functions.channels.feishu.encryption import decrypt
+
     is_signed = _check_signature(request, key, now)
     outer = _read_json(request.body) or {}
     payload = _read_json(decrypt(as_string(outer.get("encrypt")), key))
@@ -97,30 +96,6 @@ def sign(time: str, nonce: str, key: str, body: bytes) -> str:
     """Return the signature of a body."""
     beginning = f"{time}{nonce}{key}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(beginning + body).hexdigest()
-
-
-def decrypt(encrypted: str, key: str) -> bytes:
-    """Return what was encrypted with the encrypt key (AES-256-CBC, PKCS #7); empty for what was
-    not.
-    """
-    # only who has an encrypt key pays for it
-    from cryptography.hazmat.primitives.ciphers import Cipher
-    from cryptography.hazmat.primitives.ciphers.algorithms import AES
-    from cryptography.hazmat.primitives.ciphers.modes import CBC
-
-    try:
-        data = base64.b64decode(encrypted, validate=True)
-    except (binascii.Error, ValueError):
-        return b""
-    if len(data) < 2 * _BLOCK or len(data) % _BLOCK:
-        return b""
-    cipher = Cipher(AES(hashlib.sha256(key.encode()).digest()), CBC(data[:_BLOCK]))
-    decryptor = cipher.decryptor()
-    padded = decryptor.update(data[_BLOCK:]) + decryptor.finalize()
-    length = padded[-1]
-    if not 1 <= length <= _BLOCK or padded[-length:] != bytes([length]) * length:
-        return b""
-    return padded[:-length]
 
 
 def _read_json(body: bytes) -> Payload | None:

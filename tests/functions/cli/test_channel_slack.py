@@ -79,7 +79,7 @@ def test_the_doctor_names_what_an_app_lacks(workspace: SlackWorkspace) -> None:
     workspace.scopes = "chat:write"
     with pytest.raises(DoctorWarning, match="files:read") as lacking:
         check_platforms(settings)
-    assert "install it again" in lacking.value.suggestion
+    assert "install or publish it again" in lacking.value.suggestion
     workspace.fail("token_revoked", method="auth.test")
     with pytest.raises(BackendError) as revoked:
         check_platforms(settings)

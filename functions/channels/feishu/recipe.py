@@ -1,0 +1,36 @@
+"""What an owner does in Feishu's developer console, which has no call for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from functions.channels.feishu.channel import SCOPES
+
+STEPS: Final = """\
+1. Open https://open.feishu.cn/app (Lark: https://open.larksuite.com/app), create a custom app, and
+   add the feature "Bot" to it.
+2. "Credentials & Basic Info": set FEISHU_APP_ID and FEISHU_APP_SECRET. For Lark also set
+   FEISHU_API=https://open.larksuite.com.
+3. "Permissions & Scopes", "Batch import/export scopes": paste what is printed here.
+4. "Events & Callbacks", "Encryption Strategy": let Feishu make an encrypt key, and set
+   FEISHU_ENCRYPT_KEY and FEISHU_VERIFICATION_TOKEN.
+5. Start the agent with these settings. Then "Event Configuration" and "Callback Configuration":
+   choose to receive at a request URL, each time
+   {url}
+6. Add the events "Message received" (im.message.receive_v1) and "Bot added to group chat"
+   (im.chat.member.bot.added_v1), and the callback "Card callback communication"
+   (card.action.trigger).
+7. "Version Management & Release": create a version, and publish it.
+8. Write to the bot in Feishu, or add it to a group and mention it.
+"""
+
+
+def write_scopes() -> str:
+    """Return the app's permissions as the console imports them."""
+    return json.dumps({"scopes": {"tenant": list(SCOPES), "user": []}}, indent=2)
+
+
+def write_steps(url: str) -> str:
+    """Return the steps for an app whose events go to `url`."""
+    return STEPS.replace("{url}", url)
