@@ -20,6 +20,7 @@ from functions.cli.local_agent import (
     require_model,
 )
 from sigil.cli.printing import Printer
+from sigil.cli.times import format_count
 from sigil.errors import UsageError
 
 cli = typer.Typer(rich_markup_mode=None)
@@ -65,7 +66,7 @@ def export_agent(
         except OSError as problem:
             raise make_write_error(folder, problem) from None
         row: dict[str, object] = {"agent": app.name, "folder": str(folder), "commits": commits}
-    print_result(row, f"{commits:,} commits in {folder}", json)
+    print_result(row, f"{format_count(commits, 'commit')} in {folder}", json)
 
 
 @cli.command("import")
