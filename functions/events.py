@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final, Literal, get_args
 
 import orjson
@@ -125,7 +126,7 @@ class Event(Stored):
     at: float
     order: str
     attachments: tuple[Mapping[str, object], ...] = ()
-    reply_to: str = ""
+    reply_to: str = field(default="", repr=False)
     addressed: tuple[str, ...] = ()
     private: bool = False
     quotes: tuple[Quote, ...] = later(())
@@ -216,13 +217,16 @@ class Event(Stored):
         return self.is_control or self.is_inquiry
 
 
-def order_of(at: float, update: int) -> str:
-    """Return the sort key of an event: `at` in seconds, `update` the platform's own counter.
+def order_of(at: float, tie: int | str) -> str:
+    """Return the sort key of an event: `at` in seconds, `tie` the platform's own counter, or a name
+    that it gave the event, which is only told from others of the same millisecond.
 
     Both are clamped to their digits.
     """
     milliseconds = min(max(int(at * 1000), 0), 10**15 - 1)
-    number = min(max(update, 0), 10**20 - 1)
+    if isinstance(tie, str):
+        tie = int.from_bytes(sha256(tie.encode(errors="replace")).digest()[:8])
+    number = min(max(tie, 0), 10**20 - 1)
     return f"{milliseconds:015d}-{number:020d}"
 
 

@@ -16,7 +16,9 @@ _ALERTS = re.compile(
     r"https?://[^\s/?#]+\S*|sns:arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_.-]{1,256}",
     re.ASCII,
 )
-_OWNER = re.compile(r"telegram:[1-9][0-9]{0,18}|(?!telegram:)[a-z]+:[!-~]{1,100}")
+_OWNER = re.compile(
+    r"telegram(-[a-z0-9-]+)?:[1-9][0-9]{0,18}|(?!telegram[-:])[a-z][a-z0-9-]*:[!-~]{1,100}"
+)
 """A Telegram id is a number: a user name is no id, and would never match anybody."""
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from functions.agent.access.roles import PERSON
 from functions.settings import Settings
 from sigil.errors import UsageError
 from sigil.settings import Settings as SigilSettings
@@ -285,6 +286,8 @@ def test_no_time_is_longer_than_can_be_waited(name: str, tmp_path: Path) -> None
         "telegram:42 ",
         "telegram:４２",
         "telegram:-100",
+        "telegram-work:ada",
+        "-work:42",
         "slack:ü",
         "42",
     ],
@@ -292,6 +295,12 @@ def test_no_time_is_longer_than_can_be_waited(name: str, tmp_path: Path) -> None
 def test_an_owner_who_can_be_nobody_is_refused(who: str) -> None:
     with pytest.raises(UsageError, match="is not a user id"):
         Settings(owners=(who,))
+
+
+@pytest.mark.parametrize("who", ["telegram-work:42", "slack:T1.U1", "slack-team2:T1.U1"])
+def test_an_owner_may_be_of_one_of_several_bots_of_a_platform(who: str) -> None:
+    assert Settings(owners=(who,)).owners == (who,)
+    assert PERSON.fullmatch(who)
 
 
 @pytest.mark.parametrize(

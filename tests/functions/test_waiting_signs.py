@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pytest
 
 from functions import worker
 from functions.wiring import AgentRuntime
+from sigil.storage.kv.base import scan_everything
 from tests.functions.channels.toy import Toy, make_body, make_message, sign
 
 
@@ -56,3 +58,18 @@ def test_a_reply_has_a_key_of_its_own_that_stays_the_same(agent: ToyAgent) -> No
     keys = [reply.key for reply in agent.toy.sent]
     assert len(set(keys)) == len(keys) == 2
     assert all(keys)
+
+
+def test_the_address_of_a_reply_is_in_no_log_and_nowhere_once_it_has_left(
+    agent: ToyAgent, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    agent.hear(make_message(8, "encode hello in base64"))
+    (reply,) = agent.toy.sent
+    assert reply.to.startswith("token-of-8")
+    logged = "".join(str(record.__dict__) for record in caplog.records)
+    assert "toy:8" in logged
+    assert "token-of-8" not in logged + repr(reply)
+    stored = list(scan_everything(agent.runtime.stores.kv))
+    assert any(b"encode hello" in row.value for row in stored)
+    assert not [row.key for row in stored if b"token-of-8" in row.value]

@@ -217,7 +217,7 @@ class Outgoing(Stored):
     event: str
     session: str
     text: str
-    reply_to: str = ""
+    reply_to: str = field(default="", repr=False)
     rounds: Count = 0
     tools: tuple[str, ...] = ()
     usage: Usage = Usage()

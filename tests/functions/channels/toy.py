@@ -87,7 +87,7 @@ class Toy:
             Sender(f"{self.name}:{row['from']}", ""),
             row["text"],
             NOW,
-            order_of(NOW, int(row["id"])),
+            order_of(NOW, row["id"]),
             reply_to=f"token-of-{row['id']}|1800000900",
             private="group" not in row,
         )

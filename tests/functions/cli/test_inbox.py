@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,22 @@ def test_a_dead_letter_is_shown_retried_and_dropped(
 
     assert run("inbox", "drop", other.id)[0] == 0
     assert json.loads(run("inbox", "dead", "--json")[1]) == []
+
+
+def test_nobody_is_shown_the_address_of_a_reply_which_may_hold_a_token(
+    runtime: Callable[..., AgentRuntime], run: Callable[..., tuple[int, str]]
+) -> None:
+    home = runtime()
+    waiting, dead = (replace(event(text), reply_to="a-token") for text in ("waits", "is dead"))
+    home.queue.put(waiting)
+    dead_letters.give_up(home.stores.kv, dead, "its turn failed at every try", 1.0)
+    for command in ("list", "dead"):
+        for options in ((), ("--json",)):
+            code, shown = run("inbox", command, *options)
+            assert code == 0
+            assert waiting.text in shown or dead.text in shown
+            assert "a-token" not in shown
+    assert "a-token" not in repr(waiting)
 
 
 def test_bytes_that_are_no_event_can_be_seen_and_dropped_only(
