@@ -18,6 +18,7 @@ from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasScopes, HasWebhook, KnowsBotName
 from functions.cli.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
+from functions.events import OWN_CHAT
 from functions.queues.leases import is_leased
 from functions.settings import Settings
 from functions.wiring import Closable, open_ingress_queue, open_model
@@ -244,6 +245,14 @@ def require_working_webhook(platform: str, channel: HasWebhook, *, has_secret: b
 
 def check_owners(settings: Settings) -> str:
     """Return the ids of the agent's owners."""
+    foreign = [
+        id for id in settings.owners if id.startswith("slack:") and not OWN_CHAT.fullmatch(id)
+    ]
+    if foreign:
+        raise DoctorWarning(
+            f"UNCAGED_OWNERS: {foreign[0]} is nobody's id",
+            suggestion="use slack:TEAM.USER; /uncaged whoami tells it in Slack",
+        )
     with open_agent() as (app, _):
         paired = [person.id for person in app.people.list_members() if person.role == "owner"]
     owners = ", ".join([*settings.owners, *paired])

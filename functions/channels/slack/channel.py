@@ -28,6 +28,7 @@ from functions.channels.slack.incoming_text import (
 from functions.channels.slack.reply_address import ReplyAddress
 from functions.channels.slack.signature import TIMESTAMP, check_head, check_signature
 from functions.events import Event, Sender
+from functions.overheard import OverheardMessage
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
 from sigil.protocol import Json
@@ -165,7 +166,9 @@ class Slack:
             challenge = as_string(payload.get("challenge"))[:_CHALLENGE_CHARACTERS]
             answer = orjson.dumps({"challenge": challenge})
             return Received(answer=PlatformAnswer(body=answer))
-        return replace(read_payload(payload, self._bot), answer=EMPTY)
+        received = read_payload(payload, self._bot)
+        overheard = tuple(map(self._name_overheard, received.overheard))
+        return replace(received, answer=EMPTY, overheard=overheard)
 
     def _receive_form(self, request: PlatformRequest) -> Received:
         """Return the event of a command or of a press of a button."""
@@ -328,6 +331,16 @@ class Slack:
                 self._people.clear()
             self._people[id] = person
         return person
+
+    def _name_overheard(self, message: OverheardMessage) -> OverheardMessage:
+        """Return what people said to each other with the names that are known already.
+
+        Nobody is asked while Slack waits, and nobody is for what may never be read.
+        """
+        known = {id: person.name for id, person in list(self._people.items())}
+        id = message.sender.name
+        sender = Sender(message.sender.id, known.get(id, id))
+        return replace(message, sender=sender, text=name_mentions(message.text, known))
 
     def _set_status(self, channel: str, thread: str, status: str) -> None:
         params = {"channel_id": channel, "thread_ts": thread, "status": status}

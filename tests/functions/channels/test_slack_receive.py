@@ -173,11 +173,11 @@ def test_a_mention_is_one_event_in_both_forms_in_which_it_comes() -> None:
 
 
 def test_what_people_say_to_each_other_is_overheard() -> None:
-    for text in ("lunch?", f"<@{BOB}> lunch?"):
+    for text, read in (("lunch?", "lunch?"), (f"<@{BOB}> lunch?", f"@{BOB} lunch?")):
         received = hear(fake.message(text, TS, channel=CHAT))
         assert received.events == ()
         [heard] = received.overheard
-        assert (heard.session, heard.text) == (f"slack:{CHAT}", text)
+        assert (heard.session, heard.text) == (f"slack:{CHAT}", read)
     answered = fake.message("yes", TS, channel=CHAT, thread_ts=THREAD, parent_user_id=BOT)
     assert read_event(answered).addressed == ()
 

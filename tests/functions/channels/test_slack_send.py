@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from functions.channels.base import AttachedFile, Busy, Reply
+from functions.channels.base import AttachedFile, Busy, PlatformRequest, Reply
 from functions.channels.render.slack import render_parts
 from functions.channels.slack import Slack
 from functions.channels.slack.reply_address import ReplyAddress
 from functions.events import Button, Event, Sender
 from sigil.errors import BackendError, Refused, UsageError
+from tests.fakes import slack as fake
 from tests.fakes.server import Answer
 from tests.fakes.slack import ADA, BOB, BOT, CHAT, DIRECT, SECRET, TEAM, TOKEN, SlackWorkspace
 from tests.fakes.slack_rules import message_problem, read_blocks
@@ -288,6 +289,18 @@ def test_people_and_those_they_name_have_their_names(
         assert accepted.language == "en-US"
     asked = [each["user"] for each in workspace.calls("users.info")]
     assert sorted(asked) == sorted([ADA, BOB, "U0GONE001"])
+
+
+def test_what_is_overheard_has_the_names_that_are_known(
+    slack: Slack, workspace: SlackWorkspace
+) -> None:
+    slack.accept(make_event())
+    asked = len(workspace.requests)
+    said = fake.message(f"<@{ADA}> and <@{BOB}>, lunch?", TS, ADA, CHAT)
+    [heard] = slack.receive(PlatformRequest(*fake.json_request(fake.event_payload(said)))).overheard
+    assert heard.sender == Sender(PRIVATE, "Ada")
+    assert heard.text == f"@Ada and @{BOB}, lunch?"
+    assert len(workspace.requests) == asked
 
 
 def test_a_message_that_names_hundreds_asks_for_a_few(

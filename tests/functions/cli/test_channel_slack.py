@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from functions.cli import main
-from functions.cli.doctor import check_platforms
+from functions.cli.doctor import check_owners, check_platforms
 from functions.settings import Settings
 from sigil.cli.doctor import DoctorWarning
 from sigil.errors import BackendError
@@ -84,6 +85,11 @@ def test_the_doctor_names_what_an_app_lacks(workspace: SlackWorkspace) -> None:
     with pytest.raises(BackendError) as revoked:
         check_platforms(settings)
     assert revoked.value.suggestion == "check SLACK_TOKEN"
+
+
+def test_the_doctor_names_an_owner_who_is_nobody(tmp_path: Path) -> None:
+    with pytest.raises(DoctorWarning, match="slack:U1 is nobody's id"):
+        check_owners(Settings(owners=("slack:U1",), data=str(tmp_path)))
 
 
 @pytest.mark.parametrize(
