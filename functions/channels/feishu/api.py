@@ -30,7 +30,8 @@ _TOKEN_PATH: Final = "/open-apis/auth/v3/tenant_access_token/internal"
 _TOKEN_MARGIN: Final = 600.0
 """A token is replaced so many seconds before its end; the one before stays valid meanwhile."""
 _TOKEN_ENDED: Final = frozenset((99991661, 99991663, 99991664, 99991668, 99991671, 99991677))
-_BUSY: Final = frozenset((99991400, 11232, 11247, 230020))
+_BUSY: Final = frozenset((99991400, 11232, 11247, 230020, 230049))
+"""Too many requests; 230049: the same message is on its way from a request before."""
 _GATEWAY: Final = range(99991000, 99992000)
 """The codes that are about the app and its rights, never about a message."""
 _NO_SCOPE: Final = (99991672, 99991679)

@@ -222,8 +222,8 @@ class Feishu:
         return self.directory.fetch_bot(self.api)[1]
 
     def list_missing_scopes(self) -> tuple[str, ...]:
-        """Return the permissions that the app needs and was not given; `BackendError` without an
-        answer.
+        """Return the permissions that the app needs and was not given, none when it may not know
+        them; `BackendError` without an answer.
         """
         granted = self.directory.fetch_scopes(self.api)
-        return tuple(scope for scope in SCOPES if scope not in granted)
+        return tuple(scope for scope in SCOPES if granted and scope not in granted)

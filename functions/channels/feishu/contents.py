@@ -18,6 +18,7 @@ from sigil.errors import one_line
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
+_MENTION_KEY = re.compile(r"@_(?:user_[0-9]{1,4}|all)", re.ASCII)
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 NAME_CHARACTERS: Final = 100
 _FILES: Final[Mapping[str, tuple[str, str]]] = {
@@ -73,7 +74,7 @@ def read_mentions(message: Mapping[str, Json]) -> tuple[Mention, ...]:
         given = mention.get("id")
         id = as_string(given) or as_string(as_mapping(given).get("open_id"))
         name = one_line(clean_text(as_string(mention.get("name"))), NAME_CHARACTERS)
-        if key:
+        if _MENTION_KEY.fullmatch(key):
             found.append(Mention(key, id if ID.fullmatch(id) else "", name))
     return tuple(found)
 

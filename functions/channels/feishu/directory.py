@@ -68,11 +68,13 @@ class FeishuDirectory:
         return self._bot
 
     def fetch_scopes(self, api: FeishuApi) -> frozenset[str]:
-        """Return the permissions that the app was given; `BackendError` without an answer."""
+        """Return the permissions that the app was given, nothing when it may not know them;
+        `BackendError` without an answer.
+        """
         try:
             answer = api.call("GET", "/application/v6/scopes")
-        except Rejected as problem:
-            raise BackendError("EUNAVAILABLE", problem.message, source="feishu") from None
+        except (NotAllowed, Rejected):
+            return frozenset()
         scopes = map(as_mapping, as_sequence(as_mapping(answer.get("data")).get("scopes")))
         return frozenset(
             as_string(scope.get("scope_name"))

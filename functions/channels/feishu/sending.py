@@ -34,7 +34,7 @@ SUMMARY_CHARACTERS: Final = 100
 _PHOTOS: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """The types that Feishu shows as pictures."""
 _PHOTO_BYTES: Final = 10 * 1024 * 1024
-_ABOUT_ANSWERED: Final = frozenset((230011, 230019, 230050, 230071, 230072, 230110, 230111))
+_ABOUT_ANSWERED: Final = frozenset((230011, 230019, 230050, 230071, 230072, 230110, 230111, 231003))
 """The message that is answered is gone, or takes no answer."""
 _ABOUT_CONTENT: Final = frozenset((230001, 230022, 230025, 230028, 230054, 230099))
 """Another text helps: this one is too long, refused by a filter, or no card."""

@@ -127,6 +127,7 @@ def test_a_chat_that_takes_nothing_is_given_up(
         (0, 429, {"x-ogw-ratelimit-reset": "soon"}, 0.0),
         (230020, 400, {}, 0.0),
         (11232, 200, {}, 0.0),
+        (230049, 400, {}, 0.0),
     ],
 )
 def test_feishu_may_ask_to_slow_down(
