@@ -109,6 +109,8 @@ def test_markdown_becomes_blocks_that_slack_takes() -> None:
         "rich_text_preformatted",
         "rich_text_section",
     ]
+    title = blocks[0]["elements"][0]["elements"][0]  # type: ignore[index]
+    assert title == {"type": "text", "text": "Title", "style": {"bold": True}}
     assert "if a < b:\n    pass" in read_blocks(blocks)  # type: ignore[arg-type]
 
 
