@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +142,23 @@ class TestFeishu(ChannelContract):
     def list_handshakes(self) -> list[tuple[PlatformRequest, PlatformAnswer]]:
         expected = PlatformAnswer(body=b'{"challenge":"ajls384k"}')
         return [(PlatformRequest({}, encrypt(challenge())), expected)]
+
+
+def test_receiving_loads_no_client_and_only_a_key_the_cipher() -> None:
+    code = (
+        "import sys\n"
+        "from functions.channels.base import PlatformRequest\n"
+        "from functions.channels.feishu import Feishu\n"
+        "from functions.channels.feishu.signature import WebhookSecrets\n"
+        "bot = Feishu(sys.argv[1], '', WebhookSecrets('', sys.argv[2]))\n"
+        "assert bot.receive(PlatformRequest({}, sys.argv[3].encode())).events\n"
+        "print(*sys.modules)\n"
+        "Feishu(sys.argv[1], '', WebhookSecrets('a-key', ''))\n"
+        "print('cryptography' in sys.modules)"
+    )
+    body = json.dumps(make_message("1", "hello"))
+    command = [sys.executable, "-c", code, APP, SECRETS.verification_token, body]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded, with_key = ran.stdout.splitlines()
+    assert not {"httpx", "markdown_it", "cryptography"} & set(loaded.split())
+    assert with_key == "True"
