@@ -378,6 +378,29 @@ class Settings(SigilSettings):
         keeps="FEISHU_APP_SECRET",
     )
 
+    whatsapp_number: str = setting("WHATSAPP_NUMBER", "", "the phone number's id at Meta")
+    whatsapp_token: str = setting("WHATSAPP_TOKEN", "", "the access token", secret=True)
+    whatsapp_verify_token: str = setting(
+        "WHATSAPP_VERIFY_TOKEN",
+        "",
+        "a word of your own, which Meta repeats when its webhook is set",
+        secret=True,
+        rules=True,
+    )
+    whatsapp_secret: str = setting(
+        "WHATSAPP_SECRET",
+        "",
+        "the app's secret (without it the webhook refuses everything)",
+        secret=True,
+        rules=True,
+    )
+    whatsapp_api: str = setting(
+        "WHATSAPP_API",
+        "https://graph.facebook.com/v23.0",
+        "the Graph API's address, with its version",
+        keeps="WHATSAPP_TOKEN",
+    )
+
     def __post_init__(self) -> None:
         """Raise `UsageError` ESETTING for a value that cannot be used."""
         SigilSettings.__post_init__(self)

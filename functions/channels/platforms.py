@@ -11,9 +11,13 @@ from sigil.storage.setting_secrets import reveal
 def write_recipe(platform: str, url: str) -> SetupRecipe:
     """Return how an owner sets up a platform that registers no webhook from here; `url` is ours."""
     if platform == "feishu":
-        from functions.channels.feishu import recipe
+        from functions.channels.feishu.recipe import write_scopes, write_steps
 
-        return SetupRecipe(recipe.write_scopes(), recipe.write_steps(url))
+        return SetupRecipe(write_scopes(), write_steps(url))
+    if platform == "whatsapp":
+        from functions.channels.whatsapp.recipe import STEPS, write_webhook
+
+        return SetupRecipe(write_webhook(url), STEPS)
     from functions.channels.slack import manifest
 
     return SetupRecipe(manifest.write_manifest(url), manifest.STEPS)
@@ -53,6 +57,17 @@ def open_channels(settings: Settings) -> dict[str, Channel]:
                 reveal(settings.feishu_encrypt_key), reveal(settings.feishu_verification_token)
             ),
             settings.feishu_api,
+            agent=settings.agent,
+        )
+    if settings.whatsapp_number:
+        from functions.channels.whatsapp import WhatsApp
+
+        channels["whatsapp"] = WhatsApp(
+            settings.whatsapp_number,
+            reveal(settings.whatsapp_token),
+            reveal(settings.whatsapp_secret),
+            reveal(settings.whatsapp_verify_token),
+            api=settings.whatsapp_api,
             agent=settings.agent,
         )
     return channels

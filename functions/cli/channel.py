@@ -43,9 +43,10 @@ NEEDED = {
     "telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET"),
     "slack": ("SLACK_TOKEN", "SLACK_SECRET"),
     "feishu": ("FEISHU_APP_ID", "FEISHU_APP_SECRET", "FEISHU_VERIFICATION_TOKEN"),
+    "whatsapp": ("WHATSAPP_NUMBER", "WHATSAPP_TOKEN", "WHATSAPP_VERIFY_TOKEN", "WHATSAPP_SECRET"),
 }
 """The settings that a platform needs: with all but the last we can send, with that it can."""
-BY_HAND = ("slack", "feishu")
+BY_HAND = ("slack", "feishu", "whatsapp")
 """Platforms that have no call to register a webhook with: we print what their owner does."""
 SECRET_BYTES = 32
 _PLAIN = re.compile(r"[!-~]+")
@@ -104,8 +105,8 @@ def set_webhook(
 ) -> None:
     """Register the webhook and the agent's commands with the platform.
 
-    Then show the webhook's state as the platform reports it. For Slack and Feishu, which have
-    no call for that, print what the app there is made from, and the steps.
+    Then show the webhook's state as the platform reports it. For Slack, Feishu and
+    WhatsApp, whose consoles take it by hand, print what to give to them, and the steps.
 
     Example: uncaged channel set telegram --url https://bot.example.com
     """
@@ -172,8 +173,8 @@ def _list_owners(settings: Settings, platform: str) -> list[str]:
 def status(platform: Platform, json: Json = False) -> None:
     """Ask the platform for the bot's name and its webhook's state.
 
-    The exit code is 1 when no webhook is set or its deliveries fail. Slack and Feishu tell of no
-    webhook: it is 1 there when the app lacks scopes.
+    The exit code is 1 when no webhook is set or its deliveries fail. Slack, Feishu and
+    WhatsApp tell of no webhook: it is 1 there when the app lacks scopes.
 
     Example: uncaged channel status telegram
     """

@@ -1,0 +1,204 @@
+"""What Meta sends is read as events
+(https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components).
+
+It is read tolerantly: a field that is odd counts as absent. Only new messages of people are events,
+and presses of our own buttons: reactions, edits, deletions, receipts and notices are none. All
+chats are private.
+
+A person is known by their phone number. Who hides it behind a user name has an id for our business
+alone (`US.134…`) instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypedDict
+
+from functions.channels.visible_text import clean_text
+from functions.events import PRESSED, QUOTE_LIMIT, TEXT_LIMIT, Event, Quote, Sender, order_of
+from sigil.errors import one_line
+from sigil.json_fields import as_integer, as_mapping, as_number, as_sequence, as_string
+from sigil.protocol import Json
+
+Fields = Mapping[str, Json]
+PERSON: Final = re.compile(r"[1-9][0-9]{4,19}|[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", re.ASCII)
+MESSAGE_ID: Final = re.compile(r"wamid\.[A-Za-z0-9+/=_-]{1,250}", re.ASCII)
+FILE_ID: Final = re.compile(r"[0-9]{1,40}", re.ASCII)
+NAME_CHARACTERS: Final = 100
+_MOST: Final = 1_000
+"""Messages of one request; Meta sends far fewer."""
+_MIME: Final = re.compile(r"[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}")
+_FILES: Final = {
+    "image": "photo",
+    "audio": "audio",
+    "video": "video",
+    "document": "document",
+    "sticker": "sticker",
+}
+_UNREADABLE: Final = ("unsupported", "order")
+"""Kinds of messages that are for us, and of which nothing can be read."""
+
+
+class Attachment(TypedDict):
+    """A file of a message; `size` in bytes, 0 when unknown, other unknown fields are empty."""
+
+    kind: str
+    file_id: str
+    name: str
+    size: int
+    mime: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Our phone number: its `id` at Meta, the channel's `name` (`whatsapp`), and the `agent` whose
+    sessions its chats are.
+    """
+
+    id: str
+    name: str
+    agent: str
+
+
+def read_payload(payload: Fields, number: Number) -> tuple[Event, ...]:
+    """Return the events of a request, in order; what is for another number of ours is none."""
+    events: list[Event] = []
+    for entry in map(as_mapping, as_sequence(payload.get("entry"))[:_MOST]):
+        for change in map(as_mapping, as_sequence(entry.get("changes"))[:_MOST]):
+            value = as_mapping(change.get("value"))
+            known = as_string(as_mapping(value.get("metadata")).get("phone_number_id"))
+            if change.get("field") == "messages" and known == number.id:
+                events.extend(_read_messages(value, number))
+    return tuple(events[:_MOST])
+
+
+def _read_messages(value: Fields, number: Number) -> Iterator[Event]:
+    contacts = [as_mapping(each) for each in as_sequence(value.get("contacts"))[:_MOST]]
+    messages = map(as_mapping, as_sequence(value.get("messages"))[:_MOST])
+    for place, message in enumerate(messages):
+        event = _read_message(message, contacts, number, place)
+        if event is not None:
+            yield event
+
+
+def _read_message(
+    message: Fields, contacts: list[Fields], number: Number, place: int
+) -> Event | None:
+    """Return the event of a person's message, None when it is none. `place` is that in its request,
+    which is the order of messages of the same second.
+    """
+    id = as_string(message.get("id"))
+    sender = _read_sender(message, contacts, number)
+    if sender is None or not MESSAGE_ID.fullmatch(id):
+        return None
+    text = _read_text(message)
+    attachments = _list_attachments(message)
+    holdings = _list_holdings(message)
+    if not (text.strip() or attachments or holdings):
+        return None
+    at = _read_time(message)
+    return Event(
+        id=f"{number.name}:{number.id}:{id}",
+        kind="message",
+        agent=number.agent,
+        session=sender.id,
+        sender=sender,
+        text=text,
+        at=at,
+        order=order_of(at, place),
+        attachments=attachments,
+        reply_to=id,
+        private=True,
+        quotes=holdings,
+    )
+
+
+def _read_sender(message: Fields, contacts: list[Fields], number: Number) -> Sender | None:
+    """Return who wrote, with the name that they have chosen."""
+    phone = as_string(message.get("from"))
+    scoped = as_string(message.get("from_user_id"))
+    who = phone if PERSON.fullmatch(phone) else scoped
+    if not PERSON.fullmatch(who):
+        return None
+    name = ""
+    for contact in contacts:
+        if who in (contact.get("wa_id"), contact.get("user_id")):
+            name = as_string(as_mapping(contact.get("profile")).get("name"))
+    return Sender(f"{number.name}:{who}", one_line(clean_text(name), NAME_CHARACTERS))
+
+
+def _read_time(message: Fields) -> float:
+    """Return when it was sent: Meta writes the seconds as a string."""
+    stamp = as_string(message.get("timestamp"))
+    return float(stamp) if stamp.isascii() and stamp.isdigit() and len(stamp) <= 12 else 0.0
+
+
+def _read_text(message: Fields) -> str:
+    """Return what somebody wrote or chose; a press of one of our buttons is its command."""
+    kind = as_string(message.get("type"))
+    content = as_mapping(message.get(kind))
+    text = ""
+    if kind == "text":
+        text = as_string(content.get("body"))
+    elif kind == "button":
+        text = as_string(content.get("text"))
+    elif kind == "interactive":
+        chosen = as_mapping(content.get("button_reply")) or as_mapping(content.get("list_reply"))
+        command = as_string(chosen.get("id"))
+        text = command if PRESSED.fullmatch(command) else as_string(chosen.get("title"))
+    elif kind in _FILES:
+        text = as_string(content.get("caption"))
+    return clean_text(text)[:TEXT_LIMIT]
+
+
+def _list_attachments(message: Fields) -> tuple[Attachment, ...]:
+    """Return the file of a message, to be fetched later; nothing is downloaded here."""
+    kind = as_string(message.get("type"))
+    if kind in _UNREADABLE:
+        return ({"kind": kind, "file_id": "", "name": "", "size": 0, "mime": ""},)
+    content = as_mapping(message.get(kind))
+    id = as_string(content.get("id"))
+    if kind not in _FILES or not FILE_ID.fullmatch(id):
+        return ()
+    mime = as_string(content.get("mime_type")).partition(";")[0]
+    is_voice = kind == "audio" and content.get("voice") is True
+    return (
+        {
+            "kind": "voice" if is_voice else _FILES[kind],
+            "file_id": id,
+            "name": one_line(as_string(content.get("filename")), 200),
+            "size": as_integer(content.get("file_size"), 0) or 0,
+            "mime": mime if _MIME.fullmatch(mime) else "",
+        },
+    )
+
+
+def _list_holdings(message: Fields) -> tuple[Quote, ...]:
+    """Return what a message holds beside text and files: a place, or people's contacts."""
+    kind = message.get("type")
+    if kind == "location":
+        place = as_mapping(message.get("location"))
+        latitude = as_number(place.get("latitude"))
+        longitude = as_number(place.get("longitude"))
+        named = (as_string(place.get("name")), as_string(place.get("address")))
+        words = (*named, f"latitude {latitude:.6f}, longitude {longitude:.6f}")
+        relation = "venue" if any(named) else "location"
+        return (_make_quote(relation, "\n".join(filter(None, words))),)
+    if kind == "contacts":
+        cards = [as_mapping(each) for each in as_sequence(message.get("contacts"))[:20]]
+        return tuple(_make_quote("contact", _describe_contact(card)) for card in cards)
+    return ()
+
+
+def _describe_contact(card: Fields) -> str:
+    name = as_string(as_mapping(card.get("name")).get("formatted_name"))
+    phones = [as_mapping(each) for each in as_sequence(card.get("phones"))[:5]]
+    numbers = [as_string(phone.get("phone")) for phone in phones]
+    return "\n".join(filter(None, (name, *numbers)))
+
+
+def _make_quote(relation: str, text: str) -> Quote:
+    text = clean_text(text)
+    return Quote(relation, text[:QUOTE_LIMIT], length=len(text))
