@@ -354,6 +354,20 @@ class Settings(SigilSettings):
         "the Web API's address",
         keeps="SLACK_TOKEN SLACK_SECRET",
     )
+    discord_token: str = setting("DISCORD_TOKEN", "", "the bot's token", secret=True)
+    discord_public_key: str = setting(
+        "DISCORD_PUBLIC_KEY",
+        "",
+        "the application's public key, 64 digits of 0-9 a-f (without it the webhook refuses"
+        " everything)",
+        rules=True,
+    )
+    discord_api: str = setting(
+        "DISCORD_API",
+        "https://discord.com/api/v10",
+        "the address of Discord's API",
+        keeps="DISCORD_TOKEN",
+    )
 
     feishu_app_id: str = setting("FEISHU_APP_ID", "", "the app's id, cli_…")
     feishu_app_secret: str = setting("FEISHU_APP_SECRET", "", "the app's secret", secret=True)

@@ -70,4 +70,13 @@ def open_channels(settings: Settings) -> dict[str, Channel]:
             api=settings.whatsapp_api,
             agent=settings.agent,
         )
+    if settings.discord_token or settings.discord_public_key:
+        from functions.channels.discord import Discord
+
+        channels["discord"] = Discord(
+            reveal(settings.discord_token),
+            settings.discord_public_key,
+            settings.discord_api,
+            settings.agent,
+        )
     return channels

@@ -7,6 +7,8 @@ from typing import Protocol, runtime_checkable
 
 PATH = "/webhook/{platform}"
 """The webhook's path at the server, behind any proxy in front of it."""
+WITHOUT_TYPED_COMMANDS = ("discord",)
+"""Platforms on which nobody can use a command that is in no menu."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from functions.channels.base import Channel
 from functions.channels.platforms import open_channels, write_recipe
 from functions.channels.webhooks import (
     PATH,
+    WITHOUT_TYPED_COMMANDS,
     CommandMenu,
     HasScopes,
     HasWebhook,
@@ -44,10 +45,18 @@ NEEDED = {
     "slack": ("SLACK_TOKEN", "SLACK_SECRET"),
     "feishu": ("FEISHU_APP_ID", "FEISHU_APP_SECRET", "FEISHU_VERIFICATION_TOKEN"),
     "whatsapp": ("WHATSAPP_NUMBER", "WHATSAPP_TOKEN", "WHATSAPP_VERIFY_TOKEN", "WHATSAPP_SECRET"),
+    "discord": ("DISCORD_TOKEN", "DISCORD_PUBLIC_KEY"),
 }
 """The settings that a platform needs: with all but the last we can send, with that it can."""
 BY_HAND = ("slack", "feishu", "whatsapp")
 """Platforms that have no call to register a webhook with: we print what their owner does."""
+POLLED = ("telegram",)
+"""The platforms that `uncaged serve --poll` fetches messages from."""
+_WHERE_FOUND = {
+    "TELEGRAM_TOKEN": "the token that @BotFather gives you",
+    "DISCORD_TOKEN": "the bot's token in Discord's developer portal: Bot, Reset Token",
+    "DISCORD_PUBLIC_KEY": "the key in Discord's developer portal: General Information, Public Key",
+}
 SECRET_BYTES = 32
 _PLAIN = re.compile(r"[!-~]+")
 
@@ -135,7 +144,7 @@ def make_menus(platform: str) -> tuple[CommandMenu, ...]:
     owners on a platform, with what is of use where the agent runs.
     """
     from functions.agent.commands.command import Reader
-    from functions.agent.commands.table import make_menu
+    from functions.agent.commands.table import COMMANDS, make_menu
     from functions.texts.languages import list_codes, load_texts
 
     settings = Settings.read()
@@ -150,6 +159,9 @@ def make_menus(platform: str) -> tuple[CommandMenu, ...]:
         menus.append(CommandMenu(code, make_menu(texts, alone)))
         menus.append(CommandMenu(code, in_groups, groups=True))
         menus += [CommandMenu(code, of_owners, person=id) for id in owners]
+        if platform in WITHOUT_TYPED_COMMANDS:
+            everything = tuple((name, texts.meanings[name]) for name in COMMANDS)
+            menus.append(CommandMenu(code, everything))
     return tuple(menus)
 
 
@@ -324,9 +336,7 @@ def _suggest_setting(missing: str, platform: str) -> str:
             f'make one: export {missing}="$(uncaged channel set {platform} --make-secret)", and'
             " give the server the same"
         )
-    if platform == "telegram":
-        return f"set {missing} to the token that @BotFather gives you"
-    return f"set {missing}"
+    return f"set {missing} to {_WHERE_FOUND[missing]}"
 
 
 def _add_webhook_path(url: str, platform: str) -> str:
@@ -351,7 +361,7 @@ def _add_webhook_path(url: str, platform: str) -> str:
 def _print_new_secret(platform: str, url: str, json: bool) -> None:
     _require_platform(platform)
     setting = NEEDED[platform][-1]
-    if platform in BY_HAND:
+    if platform in BY_HAND or not setting.endswith("_SECRET"):
         raise UsageError(
             "EINVAL",
             f"{platform} makes the secret itself",
@@ -392,10 +402,10 @@ def _make_platform_row(platform: str, changed: Sequence[str]) -> PlatformRow:
         state = "not set"
     elif secret in present:
         state = "ready"
-    elif platform in BY_HAND:
-        state = "its webhook is refused"
-    else:
+    elif platform in POLLED:
         state = "for `uncaged serve --poll`: its webhook is refused"
+    else:
+        state = "its webhook is refused"
     return {
         "platform": platform,
         "state": state,

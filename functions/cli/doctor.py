@@ -172,9 +172,8 @@ def check_platforms(settings: Settings) -> str:
                 require_no_webhook(platform, channel)
                 finding += ", and a server polls it"
             elif isinstance(channel, HasWebhook):
-                require_working_webhook(
-                    platform, channel, has_secret=bool(settings.telegram_secret)
-                )
+                polls_first = platform == "telegram" and not settings.telegram_secret
+                require_working_webhook(platform, channel, polls_first=polls_first)
                 finding += ", its webhook works"
             elif isinstance(channel, HasScopes):
                 require_scopes(platform, channel)
@@ -224,16 +223,21 @@ def require_scopes(platform: str, channel: HasScopes) -> None:
         )
 
 
-def require_working_webhook(platform: str, channel: HasWebhook, *, has_secret: bool) -> None:
-    """Raise `DoctorWarning` when no webhook is set, `BackendError` when deliveries fail."""
+def require_working_webhook(platform: str, channel: HasWebhook, *, polls_first: bool) -> None:
+    """Raise `DoctorWarning` when no webhook is set, `BackendError` when deliveries fail.
+
+    `polls_first`: where the bot can be polled, that is advised before a webhook.
+    """
     webhook = channel.webhook.read_state()
     if not webhook.url:
         by_webhook = f"uncaged channel set {platform} --url https://bot.example.com"
-        by_polling = "uncaged serve --poll"
-        remedies = (by_webhook, by_polling) if has_secret else (by_polling, by_webhook)
+        remedies = [by_webhook]
+        lacks = "no webhook is set"
+        if isinstance(channel, PolledChannel):
+            remedies.insert(0 if polls_first else 1, "uncaged serve --poll")
+            lacks += " and no server polls it"
         raise DoctorWarning(
-            f"{platform}: the bot answers, but no webhook is set and no server polls it",
-            suggestion=", or ".join(remedies),
+            f"{platform}: the bot answers, but {lacks}", suggestion=", or ".join(remedies)
         )
     if not webhook.works:
         raise BackendError(

@@ -1309,6 +1309,12 @@ class German(Texts):
     )
     whole_answer = "Die ganze Antwort: {count} Zeichen."
 
+    # --- Discord's commands ---
+    discord_ask = "Dem Agenten etwas sagen"
+    discord_text = "Was du sagst"
+    discord_file = "Eine Datei, die dazugehört"
+    discord_words = "Was hinter dem Befehl steht"
+
     when_no_time = (
         "Darin sehe ich keine Zeit. Schreib sie etwa so: `morgen um neun Bob anrufen` oder"
         " `jeden Werktag um 8 Nachrichten lesen`."

@@ -1140,6 +1140,12 @@ class Texts:
     file_is_gone = "(A file belonged here: {name}. It was kept for a week, and is gone by now.)"
     whole_answer = "The whole answer: {count:,} characters."
 
+    # --- Discord's commands ---
+    discord_ask = "Say something to the agent"
+    discord_text = "What you say"
+    discord_file = "A file that belongs to it"
+    discord_words = "What stands behind the command"
+
     # --- times ---
     when_no_time = (
         "I see no time in that. Write it such as `tomorrow at nine call Bob` or"

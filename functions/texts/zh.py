@@ -1052,6 +1052,12 @@ class Chinese(Texts):
     file_is_gone = "（这里本来有一个文件：{name}。文件只保留一周，现在已经没有了。）"
     whole_answer = "完整的回答：{count:,} 个字符。"
 
+    # --- Discord's commands ---
+    discord_ask = "对智能体说话"
+    discord_text = "你要说的话"
+    discord_file = "附带的文件"
+    discord_words = "命令后面的内容"
+
     when_no_time = (
         "我没看出时间。可以这样写：`明天上午九点给鲍勃打电话`，或 `工作日早上八点看新闻`。"
     )

@@ -29,8 +29,8 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")
 _WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 
 
-def parse_markdown(markdown: str) -> RichText:
-    """Return `markdown` as text with spans."""
+def parse_markdown(markdown: str, *, with_headings: bool = False) -> RichText:
+    """Return `markdown` as text with spans. A heading is bold, unless it is wanted as one."""
     text = clean_text(markdown)
     if len(text) > MOST_CHARACTERS:
         return RichText(text)
@@ -45,7 +45,7 @@ def parse_markdown(markdown: str) -> RichText:
     # the parser silently drops what is nested deeper than it may go
     if any(token.nesting == 1 and token.level >= DEPTH - 1 for token in tokens):
         return RichText(text)
-    return _DocumentWriter().write_document(tokens)
+    return _DocumentWriter(with_headings).write_document(tokens)
 
 
 def _parse_whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -74,8 +74,9 @@ def _parse_whole_table(state: StateBlock, start: int, end: int, silent: bool) ->
 class _DocumentWriter:
     """Writes the blocks of one document (paragraphs, lists, tables, …) as lines; used once."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_headings: bool) -> None:
         self._text = RichTextBuilder()
+        self._with_headings = with_headings
         self._gap = 0  # line breaks due before the next block
         self._follows_heading = False  # the next block must stay with its heading
         self._lists = 0
@@ -110,7 +111,10 @@ class _DocumentWriter:
         match token.type:
             case "heading_open":
                 self._begin_block()
-                self._text.open_span("bold")
+                if self._with_headings:
+                    self._text.open_span("heading", token.tag.removeprefix("h"))
+                else:
+                    self._text.open_span("bold")
             case "heading_close":
                 self._text.close_span()
                 self._gap = 2

@@ -7,14 +7,14 @@ from typing import Literal
 
 from functions.channels.visible_text import clean_text
 
-Kind = Literal["bold", "italic", "strike", "code", "pre", "link", "quote"]
+Kind = Literal["bold", "italic", "strike", "code", "pre", "link", "quote", "heading"]
 
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
     """A style for the characters from `start` up to `end`.
 
-    `value`: a link's address, a code block's language.
+    `value`: a link's address, a code block's language, a heading's level (`1` to `6`).
     """
 
     kind: Kind

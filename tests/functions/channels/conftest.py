@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from functions.channels.discord import Discord
 from functions.channels.telegram import Telegram
 from tests.fakes.bot_api import BotApi
+from tests.fakes.discord import DiscordServer, open_discord
 
 
 @pytest.fixture
@@ -19,5 +21,18 @@ def bot_api() -> Iterator[BotApi]:
 @pytest.fixture
 def telegram(bot_api: BotApi) -> Iterator[Telegram]:
     channel = Telegram(bot_api.token, "hush-hush", api=bot_api.url)
+    yield channel
+    channel.close()
+
+
+@pytest.fixture
+def discord_server() -> Iterator[DiscordServer]:
+    with DiscordServer() as server:
+        yield server
+
+
+@pytest.fixture
+def discord(discord_server: DiscordServer) -> Iterator[Discord]:
+    channel = open_discord(discord_server)
     yield channel
     channel.close()

@@ -27,6 +27,7 @@ from functions.settings import Settings
 from functions.texts.languages import list_codes, load_texts
 from sigil.wiring import open_stores
 from tests.fakes.bot_api import TOKEN, BotApi
+from tests.fakes.discord import DiscordServer
 from tests.fakes.server import Answer
 from tests.machine import within
 
@@ -455,3 +456,35 @@ def test_the_platforms_are_listed_with_what_is_missing(telegram: BotApi, tmp_pat
     assert written[0]["state"] == "ready"
     assert SECRET not in half.stdout + json.dumps(ready) + json.dumps(written)
     assert telegram.requests == []
+
+
+@pytest.fixture
+def discord() -> Iterator[DiscordServer]:
+    with DiscordServer() as server:
+        yield server
+
+
+def test_discord_gets_the_address_and_every_command(discord: DiscordServer) -> None:
+    given = {"DISCORD_API": discord.url, "DISCORD_TOKEN": discord.token}
+    key = {"DISCORD_PUBLIC_KEY": discord.public_key}
+    rows = document(uncaged(None, "channel", "list", "--json", **given))
+    assert [row["state"] for row in rows if row["platform"] == "discord"] == [
+        "its webhook is refused"
+    ]
+    missing = uncaged(None, "channel", "set", "discord", "--url", URL, **given)
+    assert missing.returncode == 2
+    assert "General Information, Public Key" in missing.stderr
+    nothing = uncaged(None, "channel", "status", "discord", **given)
+    assert nothing.returncode == 1
+    done = uncaged(None, "channel", "set", "discord", "--url", URL, **given, **key)
+    assert done.stdout.splitlines()[0] == f"discord: {URL}/webhook/discord"
+    assert discord.endpoint == f"{URL}/webhook/discord"
+    names = {command["name"] for command in discord.commands}
+    assert {"ask", "pair", "halt", "unlock", "new"} <= names
+    status = document(uncaged(None, "channel", "status", "discord", "--json", **given))
+    assert (status["bot"], status["url"], status["works"]) == ("sigil", discord.endpoint, True)
+    assert uncaged(None, "channel", "unset", "discord", **given).returncode == 0
+    assert discord.endpoint == ""
+    for wrong in (("--make-secret",), ("--url", URL, "--drop-pending")):
+        refused = uncaged(None, "channel", "set", "discord", *wrong, **given, **key)
+        assert refused.returncode == 2

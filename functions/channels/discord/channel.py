@@ -1,0 +1,195 @@
+"""Discord as a channel.
+
+Receiving needs no network, so httpx and the markdown parser are loaded only when something is sent.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.discord.interactions import read_interaction
+from functions.channels.discord.reply_address import InteractionAddress
+from functions.channels.discord.signature import (
+    load_public_key,
+    verify_headers,
+    verify_signature,
+)
+from functions.events import Event
+from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.json_fields import as_mapping, as_string
+
+if TYPE_CHECKING:
+    from functions.channels.discord.api import DiscordApi
+    from functions.channels.discord.application import DiscordApplication
+    from functions.channels.http_client import Transport
+    from functions.channels.webhooks import CommandMenu
+
+API = "https://discord.com/api/v10"
+FILES = "https://cdn.discordapp.com"
+BODY_MOST = 1 << 20
+_TOKEN = re.compile(r"[A-Za-z0-9_.-]{20,200}", re.ASCII)
+_BASE = re.compile(r"https?://[!-~]{1,1000}")
+
+
+class Discord:
+    """One application with its bot.
+
+    `token` is the bot's, `public_key` the application's (empty: every webhook is refused). `agent`:
+    whose sessions its chats are. `name`: of the channel. `api` and `files`: where Discord's API and
+    the files are. `transport` makes the HTTP transport (None: httpx's own), `pauses` as in
+    `DiscordApi`. `clock`: by which a signature is too old. `UsageError` when `token`, `public_key`
+    or an address cannot be right.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        public_key: str,
+        api: str = API,
+        agent: str = "main",
+        *,
+        name: str = "discord",
+        files: str = FILES,
+        transport: Transport | None = None,
+        pauses: Sequence[float] = (0.5, 1.0, 2.0),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if token and not _TOKEN.fullmatch(token):
+            raise UsageError(
+                "EINVAL",
+                "the bot token is not as Discord makes them",
+                source=name,
+                suggestion="copy it from the developer portal: Bot, Reset Token",
+            )
+        if not _BASE.fullmatch(api) or not _BASE.fullmatch(files):
+            raise UsageError("EINVAL", "an address must be an http or https URL", source=name)
+        # what verifies is loaded now and not while Discord waits
+        self._key = load_public_key(public_key) if public_key else None
+        self._token = token
+        self._base = api.rstrip("/")
+        self._file_base = files.rstrip("/")
+        self._agent = agent
+        self._name = name
+        self._transport = transport
+        self._pauses = pauses
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opened: DiscordApi | None = None
+
+    @property
+    def body_most(self) -> int:
+        """Return far more than Discord sends."""
+        return BODY_MOST
+
+    @property
+    def api(self) -> DiscordApi:
+        """Return Discord's API, opened at its first use."""
+        from functions.channels.discord.api import DiscordApi
+
+        with self._lock:
+            if self._opened is None:
+                self._opened = DiscordApi(
+                    self._base, self._file_base, self._token, self._transport, self._pauses
+                )
+            return self._opened
+
+    @property
+    def webhook(self) -> DiscordApplication:
+        """Return the application's settings at Discord."""
+        from functions.channels.discord.application import DiscordApplication
+
+        return DiscordApplication(self.api)
+
+    def close(self) -> None:
+        """Close what is open; a later request opens it again."""
+        with self._lock:
+            opened = self._opened
+            self._opened = None
+        if opened:
+            opened.close()
+
+    def verify_head(self, request: PlatformRequest) -> bool:
+        """Refuse what has no signature, or an old one; whether it is right, the body tells."""
+        if self._key is None:
+            raise Refused("EAUTH", "the request is not Discord's", source=self._name)
+        verify_headers(request, self._clock())
+        return False
+
+    def receive(self, request: PlatformRequest) -> Received:
+        """Return the event of an interaction (at most one), and how Discord is answered."""
+        if self._key is None:
+            raise Refused("EAUTH", "the request is not Discord's", source=self._name)
+        verify_signature(request, self._key, self._clock())
+        return read_interaction(request.body, self._name, self._agent)
+
+    def accept(self, event: Event) -> Event | None:
+        """Return the event: whoever uses a command of ours means us, and it names its sender."""
+        return event
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        """Send each part of a reply as a message, a picture or a file as one of its own.
+
+        More than five messages would be sent as four, and the whole of it as a file.
+        """
+        from functions.channels.discord import sending
+
+        conversation = sending.Conversation.open(self.api, reply.session, reply.to)
+        parts = sending.make_messages(reply)
+        for number, part in enumerate(parts):
+            if number >= reply.start:
+                if isinstance(part, AttachedFile):
+                    message = sending.make_attachment(part, reply.text)
+                else:
+                    message = part
+                conversation.send(message, number, reply.key)
+                if number + 1 < len(parts):
+                    sent(number + 1)
+
+    def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
+        """Return a file that somebody sent, from where Discord keeps all of them."""
+        from functions.channels.discord.interactions import FILE_PATH
+
+        path = as_string(attachment.get("file_id"))
+        if not FILE_PATH.fullmatch(path):
+            raise UsageError("EINVAL", "the file is not kept at Discord", source=self._name)
+        return self.api.download(path, most)
+
+    def show_waiting(self, event: Event) -> float:
+        """Do nothing: Discord shows "thinking…" until the reply comes."""
+        return 0.0
+
+    def end_waiting(self, event: Event) -> None:
+        """Delete "thinking…" where no reply has taken its place."""
+        from functions.channels.discord import sending
+        from functions.channels.discord.api import InteractionOver
+
+        address = InteractionAddress.parse(event.reply_to)
+        if address is not None and time.time() < address.ends:
+            with suppress(SigilError, InteractionOver):
+                sending.end_thinking(self.api, address)
+
+    def acknowledge(self, event: Event) -> None:
+        """Do nothing: the press was answered when it came."""
+
+    def set_menus(self, menus: Sequence[CommandMenu]) -> None:
+        """Register the application's commands."""
+        self.webhook.set_menus(menus)
+
+    def fetch_bot_name(self) -> str:
+        """Return the bot's user name; `BackendError` when Discord does not tell it."""
+        try:
+            me = self.api.call("GET", "/users/@me")
+        except Refused as problem:
+            raise BackendError("EUNAVAILABLE", problem.message, source=self._name) from None
+        name = as_string(as_mapping(me).get("username"))
+        if not name:
+            raise BackendError(
+                "EUNAVAILABLE", "Discord does not tell the bot's name", source=self._name
+            )
+        return name

@@ -1,0 +1,256 @@
+"""Replies leave as messages: into the interaction that they answer, or into its channel.
+
+The first part takes the place of "thinking…", and the interaction tells whether it did so before.
+Discord drops the other parts when it has had them (`nonce`), where the bot may write into the
+channel. Where it may not, they follow the answer, and a crash can repeat one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from functions.channels.base import AttachedFile, Reply
+from functions.channels.discord.api import (
+    UNKNOWN_MESSAGE,
+    DiscordApi,
+    InteractionOver,
+    Rejected,
+    UploadFile,
+)
+from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
+from functions.channels.render.discord import render_messages
+from functions.channels.render.pictures import take_pictures
+from functions.channels.visible_text import clean_text
+from functions.events import Button
+from functions.texts.languages import find_texts
+from sigil.errors import UsageError
+from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
+from sigil.protocol import Json
+
+MESSAGES_MOST: Final = 5
+"""Messages of one reply; the last of them is a file when there would be more. An interaction of an
+app that is not in the server takes no more than five behind the first.
+"""
+ROW: Final = 5
+"""Buttons side by side."""
+FILE_NAME: Final = "answer.md"
+PICTURE_NAME: Final = "picture.svg"
+LABEL_CHARACTERS: Final = 80
+_SUPPRESS_EMBEDS: Final = 1 << 2
+_LOADING: Final = 1 << 7
+ORIGINAL: Final = "/messages/@original"
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingMessage:
+    """One message. `instead`: what a channel reads that does not take the file."""
+
+    content: str
+    buttons: tuple[Button, ...] = ()
+    file: UploadFile | None = None
+    instead: str = ""
+
+    @property
+    def files(self) -> tuple[UploadFile, ...]:
+        """Return the files to upload with it."""
+        return (self.file,) if self.file else ()
+
+    def fields(self) -> dict[str, object]:
+        """Return the fields of the request: nobody is mentioned by it, whatever it says."""
+        fields: dict[str, object] = {
+            "content": self.content,
+            "allowed_mentions": {"parse": []},
+            "flags": _SUPPRESS_EMBEDS,
+        }
+        if self.buttons:
+            keys = [
+                {
+                    "type": 2,
+                    "style": 2,
+                    "label": each.label[:LABEL_CHARACTERS],
+                    "custom_id": each.command,
+                }
+                for each in self.buttons
+            ]
+            rows = [keys[start : start + ROW] for start in range(0, len(keys), ROW)]
+            fields["components"] = [{"type": 1, "components": row} for row in rows]
+        if self.file:
+            fields["attachments"] = [{"id": 0, "filename": self.file.name}]
+        return fields
+
+    def repair(self, problem: Rejected) -> OutgoingMessage | None:
+        """Return the message to try instead, None when nothing helps."""
+        if self.file:
+            return OutgoingMessage(self.instead)
+        texts = find_texts(self.content)
+        if problem.status == 400 and self.content != texts.part_not_taken:
+            return OutgoingMessage(texts.part_not_taken)
+        return None
+
+    def is_shown(self, message: Json) -> bool:
+        """Return whether a message of the channel is this one."""
+        fields = as_mapping(message)
+        shown = [
+            as_string(as_mapping(each).get("filename"))
+            for each in as_sequence(fields.get("attachments"))
+        ]
+        # Discord takes the white space at the ends away
+        same_text = as_string(fields.get("content")).strip() == self.content.strip()
+        return same_text and shown == [file.name for file in self.files]
+
+
+def make_messages(reply: Reply) -> list[OutgoingMessage | AttachedFile]:
+    """Return the parts of a reply."""
+    visible, pictures = take_pictures(reply.text)
+    contents = render_messages(visible, MESSAGES_MOST + 1)
+    parts: list[OutgoingMessage | AttachedFile] = []
+    needs_file = len(contents) > MESSAGES_MOST
+    if needs_file:
+        contents = contents[: MESSAGES_MOST - 1]
+    for number, content in enumerate(contents, 1):
+        parts.append(OutgoingMessage(content, reply.buttons if number == len(contents) else ()))
+    if needs_file:
+        rest = len(visible) - sum(map(len, contents))
+        parts.append(_make_whole_answer(reply.text, max(rest, 0)))
+    for number, picture in enumerate(pictures, 1):
+        name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
+        file = UploadFile(name, "image/svg+xml", picture.encode())
+        parts.append(OutgoingMessage("", file=file, instead=find_texts(reply.text).no_picture))
+    return [*parts, *reply.files]
+
+
+def _make_whole_answer(text: str, rest: int) -> OutgoingMessage:
+    """Return the whole of a reply as a file; `rest`: the number of characters that are sent in no
+    other way.
+    """
+    text = clean_text(text)
+    texts = find_texts(text)
+    return OutgoingMessage(
+        texts.whole_answer.format(count=len(text)),
+        file=UploadFile(FILE_NAME, "text/markdown", text.encode()),
+        instead=texts.no_file.format(rest=rest),
+    )
+
+
+def make_attachment(attached: AttachedFile, text: str) -> OutgoingMessage:
+    """Return the message with a kept file, or a note when it is gone; `text` is the reply that it
+    belongs to.
+    """
+    texts = find_texts(text)
+    try:
+        body = attached.read()
+    except UsageError:
+        return OutgoingMessage(texts.file_is_gone.format(name=attached.name))
+    name = attached.name if attached.name.isascii() else f"file{PurePath(attached.name).suffix}"
+    safe = "".join(letter for letter in name if letter.isprintable() and letter not in '"\\/')
+    file = UploadFile(safe or "file", attached.type, body)
+    return OutgoingMessage("", file=file, instead=texts.no_picture)
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The channel of a session, with the interaction (None: none) or the message (0: none) that is
+    answered there.
+    """
+
+    api: DiscordApi
+    channel: int
+    address: InteractionAddress | None = None
+    message: int = 0
+
+    @classmethod
+    def open(cls, api: DiscordApi, session: str, reply_to: str) -> Conversation:
+        """Return the conversation of a session; `UsageError` for one that is not Discord's."""
+        channel = read_snowflake(session.rpartition(":")[2])
+        if channel is None:
+            raise UsageError("EINVAL", "not a session of Discord", source="discord")
+        address = InteractionAddress.parse(reply_to)
+        if address is not None and time.time() >= address.ends:
+            address = None
+        message = read_snowflake(reply_to)
+        return cls(api, channel.number, address, message.number if message else 0)
+
+    def send(self, message: OutgoingMessage, number: int, key: str) -> None:
+        """Send the part with a number of a reply with a key; errors as `DiscordApi.call`."""
+        try:
+            self._send(message, number, key)
+        except Rejected as problem:
+            repaired = message.repair(problem)
+            if repaired is None:
+                raise
+            self.send(repaired, number, key)
+
+    def _send(self, message: OutgoingMessage, number: int, key: str) -> None:
+        if self.address is not None:
+            try:
+                if number == 0:
+                    self._answer(self.address, message, key)
+                else:
+                    self._follow(self.address, message, number, key)
+                return
+            except InteractionOver:
+                self.address = None
+        self._post(message, number, key)
+
+    def _answer(self, address: InteractionAddress, message: OutgoingMessage, key: str) -> None:
+        """Let a message take the place of "thinking…", unless it or another one has done so."""
+        shown = read_original(self.api, address)
+        if is_loading(shown):
+            fields = message.fields()
+            self.api.answer(address, "PATCH", ORIGINAL, fields, message.files)
+        elif not message.is_shown(shown):
+            self._follow(address, message, 0, key)
+
+    def _follow(
+        self, address: InteractionAddress, message: OutgoingMessage, number: int, key: str
+    ) -> None:
+        """Send a message behind the answer to an interaction."""
+        if address.is_member and key:
+            try:
+                self._post(message, number, key)
+                return
+            except Rejected as problem:
+                if problem.status not in (403, 404):
+                    raise
+        self.api.answer(address, "POST", "", message.fields(), message.files)
+
+    def _post(self, message: OutgoingMessage, number: int, key: str) -> None:
+        """Post a message as the bot."""
+        fields = message.fields()
+        if key:
+            # at most 25 characters; the same message again is the one that is there
+            fields |= {"nonce": f"{key[:20]}-{number}", "enforce_nonce": True}
+        if self.message and number == 0:
+            fields["message_reference"] = {
+                "message_id": str(self.message),
+                "fail_if_not_exists": False,
+            }
+        path = f"/channels/{self.channel}/messages"
+        if message.files:
+            self.api.upload(path, fields, message.files)
+        else:
+            self.api.call("POST", path, fields)
+
+
+def read_original(api: DiscordApi, address: InteractionAddress) -> Json:
+    """Return the first answer to an interaction, None when somebody deleted it."""
+    try:
+        return api.answer(address, "GET", ORIGINAL)
+    except Rejected as problem:
+        if problem.reason == UNKNOWN_MESSAGE:
+            return None
+        raise
+
+
+def is_loading(message: Json) -> bool:
+    """Return whether the answer to an interaction still shows "thinking…"."""
+    return bool((as_integer(as_mapping(message).get("flags"), 0) or 0) & _LOADING)
+
+
+def end_thinking(api: DiscordApi, address: InteractionAddress) -> None:
+    """Take "thinking…" away where nothing has taken its place; errors as `DiscordApi.answer`."""
+    if is_loading(read_original(api, address)):
+        api.answer(address, "DELETE", ORIGINAL)

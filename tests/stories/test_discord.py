@@ -1,0 +1,196 @@
+"""Discord from outside: signed interactions come in over HTTP, and people see what comes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+import pytest
+
+from functions.agent.policy.document import open_versions, write_policy
+from functions.texts.en import TEXTS as ENGLISH
+from functions.wiring import AgentRuntime
+from tests.fakes.discord import LOADING, DiscordServer, Interaction, open_discord
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.serving import Served, serving
+from tests.machine import within
+
+OWNER, GUEST = 42, 66
+GUILD, THREAD = 900, 901
+CODE = re.compile(r"[0-9A-Z]{4}-[0-9A-Z]{4}")
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A served agent, and the Discord that its people sit at."""
+
+    server: Served
+    discord: DiscordServer
+
+    def send(self, interaction: dict[str, Any]) -> Interaction:
+        """Send an interaction; what came of it once "thinking…" is gone."""
+        answer = self.discord.deliver(interaction, f"{self.server.url}/webhook/discord")
+        assert answer.json() == {"type": 5}
+        found = self.discord.find(interaction)
+        with self.discord.changed:
+            assert self.discord.changed.wait_for(lambda: not is_thinking(found), within(20))
+        return found
+
+    def say(self, text: str, **fields: Any) -> str:
+        """The answer to `/ask`."""
+        return shown(self.send(self.discord.command("ask", text, **fields)))
+
+
+def is_thinking(found: Interaction) -> bool:
+    return found.original is not None and bool(found.original["flags"] & LOADING)
+
+
+def shown(found: Interaction) -> str:
+    assert found.original
+    return str(found.original["content"])
+
+
+@pytest.fixture
+def discord() -> Iterator[DiscordServer]:
+    with DiscordServer() as server:
+        yield server
+
+
+@pytest.fixture
+def talk(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, discord: DiscordServer
+) -> Callable[..., AbstractContextManager[Talk]]:
+    @contextmanager
+    def opened(**settings: Any) -> Iterator[Talk]:
+        given = {"owners": (f"discord:{OWNER}",), "access": "members", **settings}
+        made = runtime(
+            llm_url=model.url,
+            discord_token=discord.token,
+            discord_public_key=discord.public_key,
+            discord_api=discord.url,
+            **given,
+        )
+        channel = open_discord(discord, pauses=(0.02,) * 200)
+        with serving(replace(made, channels={"discord": channel})) as server:
+            yield Talk(server, discord)
+        channel.close()
+
+    return opened
+
+
+def test_an_owner_asks_in_private_and_a_thread_of_a_server_is_a_chat_of_its_own(
+    talk: Callable[..., AbstractContextManager[Talk]], model: ScriptedModel
+) -> None:
+    model.then(say("it is **4**"), say("in the thread"), say("# Plan\n\n- first"))
+    with talk() as chat:
+        assert chat.say("what is 2+2?") == "it is **4**"
+        assert chat.say("and here?", guild=GUILD, channel=THREAD) == "in the thread"
+        assert chat.say("a plan?") == "# Plan\n\n• first"
+        said = [str(body["messages"]) for body in model.bodies]
+        assert "what is 2+2?" not in said[1]
+        assert '\\"Ada\\"' in said[1] or '"Ada"' in said[1]
+        assert "what is 2+2?" in said[2]
+        assert len(chat.discord.posted) == 0
+
+
+def test_a_command_is_obeyed_and_a_repeated_interaction_is_answered_once(
+    talk: Callable[..., AbstractContextManager[Talk]], model: ScriptedModel
+) -> None:
+    with talk() as chat:
+        new = chat.discord.command("new")
+        said = shown(chat.send(new))
+        # a copy within the minutes in which its signature counts
+        body = orjson.dumps(new)
+        copy = chat.server.post("/webhook/discord", content=body, headers=chat.discord.sign(body))
+        assert copy.status_code == 200
+        assert "discord:42" in shown(chat.send(chat.discord.command("whoami")))
+        assert chat.say("/new") == said
+        assert chat.discord.texts().count(said) == 2
+    assert model.bodies == []
+
+
+def test_a_stranger_pairs_in_private_and_leaves_no_thinking_on_a_server(
+    talk: Callable[..., AbstractContextManager[Talk]], model: ScriptedModel
+) -> None:
+    model.then(say("hello Eve"))
+    eve: dict[str, Any] = {"user": GUEST, "called": "Eve", "channel": 6}
+    with talk() as chat:
+        on_server = chat.discord.command("ask", "hi", **(eve | {"guild": GUILD}))
+        assert chat.send(on_server).original is None
+        found = CODE.search(chat.say("hi", **eve))
+        assert found
+        let_in = shown(chat.send(chat.discord.command("pair", found[0])))
+        assert "discord:66" in let_in
+        assert [message["content"] for message in chat.discord.posted] == [ENGLISH.let_in]
+        assert chat.discord.posted[0]["channel_id"] == "6"
+        assert chat.say("hi", **eve) == "hello Eve"
+
+
+def test_a_button_approves_what_waits(
+    talk: Callable[..., AbstractContextManager[Talk]], model: ScriptedModel
+) -> None:
+    model.then(call(QUERY), call(DOUBLE), say("it waits"), say("it is 4"))
+    with talk() as chat:
+        assert chat.server.post("/_api/deploy", json=SPEC).status_code == 201
+        chat.server.post("/_api/grant", json={"ref": "double"})
+        kv = chat.server.runtime.stores.kv
+        policy = 'format = 1\nrules = ["ask everybody call double"]'
+        write_policy(open_versions(kv, "main", lambda: 1.0), policy, by="terminal:local")
+        asked = chat.send(chat.discord.command("ask", "double 2"))
+        assert asked.original
+        (row,) = asked.original["components"]
+        approve = row["components"][0]["custom_id"]
+        assert approve.startswith("/approve ")
+        # only an owner's press counts
+        press = chat.discord.press(approve, user=GUEST, guild=GUILD, channel=5)
+        assert chat.send(press).original is None
+        chat.send(chat.discord.press(approve))
+        with chat.discord.changed:
+            assert chat.discord.changed.wait_for(
+                lambda: any("it is 4" in text for text in chat.discord.texts()), within(20)
+            ), chat.discord.texts()
+
+
+def test_a_text_that_comes_with_ask_is_a_file_of_the_chat(
+    talk: Callable[..., AbstractContextManager[Talk]], model: ScriptedModel
+) -> None:
+    path = "ephemeral-attachments/1/2/list.txt?ex=1&is=2&hm=3"
+    model.then(say("milk"))
+    with talk() as chat:
+        chat.discord.files[path] = b"milk and bread"
+        file = {
+            "id": "3",
+            "filename": "list.txt",
+            "size": 14,
+            "content_type": "text/plain; charset=utf-8",
+            "url": f"https://cdn.discordapp.com/{path}",
+        }
+        options = [{"name": "text", "value": "what is on it?"}, {"name": "file", "value": "3"}]
+        data = {
+            "name": "ask",
+            "type": 1,
+            "options": options,
+            "resolved": {"attachments": {"3": file}},
+        }
+        assert shown(chat.send(chat.discord.interact(data))) == "milk"
+        assert "received/list.txt" in str(model.bodies[0]["messages"])
+
+
+def test_what_is_not_discords_gets_401_and_a_ping_an_answer(
+    talk: Callable[..., AbstractContextManager[Talk]], discord: DiscordServer
+) -> None:
+    with talk() as chat:
+        url = "/webhook/discord"
+        body = orjson.dumps({"type": 1})
+        refused = chat.server.post(url, content=body, headers=discord.sign(b"other"))
+        assert refused.status_code == 401
+        assert chat.server.post(url, content=body).status_code == 401
+        ping = chat.server.post(url, content=body, headers=discord.sign(body))
+        assert (ping.status_code, ping.json()) == (200, {"type": 1})
+        odd = orjson.dumps({"type": 42})
+        assert chat.server.post(url, content=odd, headers=discord.sign(odd)).status_code == 200
