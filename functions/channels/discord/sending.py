@@ -22,8 +22,7 @@ from functions.channels.discord.api import (
 )
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
 from functions.channels.render.discord import render_messages
-from functions.channels.render.pictures import take_pictures
-from functions.channels.visible_text import clean_text
+from functions.channels.reply_parts import divide_reply
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
@@ -36,8 +35,6 @@ app that is not in the server takes no more than five behind the first.
 """
 ROW: Final = 5
 """Buttons side by side."""
-FILE_NAME: Final = "answer.md"
-PICTURE_NAME: Final = "picture.svg"
 LABEL_CHARACTERS: Final = 80
 _SUPPRESS_EMBEDS: Final = 1 << 2
 _LOADING: Final = 1 << 7
@@ -104,35 +101,15 @@ class OutgoingMessage:
 
 def make_messages(reply: Reply) -> list[OutgoingMessage | AttachedFile]:
     """Return the parts of a reply."""
-    visible, pictures = take_pictures(reply.text)
-    contents = render_messages(visible, MESSAGES_MOST + 1)
+    divided = divide_reply(reply.text, MESSAGES_MOST, render_messages, len)
     parts: list[OutgoingMessage | AttachedFile] = []
-    needs_file = len(contents) > MESSAGES_MOST
-    if needs_file:
-        contents = contents[: MESSAGES_MOST - 1]
-    for number, content in enumerate(contents, 1):
-        parts.append(OutgoingMessage(content, reply.buttons if number == len(contents) else ()))
-    if needs_file:
-        rest = len(visible) - sum(map(len, contents))
-        parts.append(_make_whole_answer(reply.text, max(rest, 0)))
-    for number, picture in enumerate(pictures, 1):
-        name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
-        file = UploadFile(name, "image/svg+xml", picture.encode())
-        parts.append(OutgoingMessage("", file=file, instead=find_texts(reply.text).no_picture))
+    for number, content in enumerate(divided.messages, 1):
+        below = reply.buttons if number == len(divided.messages) else ()
+        parts.append(OutgoingMessage(content, below))
+    for made in divided.files:
+        file = UploadFile(made.name, made.type, made.content)
+        parts.append(OutgoingMessage(made.caption, file=file, instead=made.instead))
     return [*parts, *reply.files]
-
-
-def _make_whole_answer(text: str, rest: int) -> OutgoingMessage:
-    """Return the whole of a reply as a file; `rest`: the number of characters that are sent in no
-    other way.
-    """
-    text = clean_text(text)
-    texts = find_texts(text)
-    return OutgoingMessage(
-        texts.whole_answer.format(count=len(text)),
-        file=UploadFile(FILE_NAME, "text/markdown", text.encode()),
-        instead=texts.no_file.format(rest=rest),
-    )
 
 
 def make_attachment(attached: AttachedFile, text: str) -> OutgoingMessage:

@@ -16,8 +16,7 @@ from functions.channels.feishu.contents import ID
 from functions.channels.feishu.events import SESSION
 from functions.channels.http_client import FormFile
 from functions.channels.render.feishu import is_plain, make_plain, render_parts
-from functions.channels.render.pictures import take_pictures
-from functions.channels.visible_text import clean_text
+from functions.channels.reply_parts import divide_reply
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 MESSAGES_MOST: Final = 10
 """Messages of one reply; the last of them is a file when there would be more."""
-FILE_NAME: Final = "answer.md"
-PICTURE_NAME: Final = "picture.svg"
 SUMMARY_CHARACTERS: Final = 100
 _PHOTOS: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """The types that Feishu shows as pictures."""
@@ -133,26 +130,15 @@ Part = FeishuText | FeishuFile | AttachedFile
 
 
 def make_parts(reply: Reply) -> list[Part]:
-    """Return the messages of a reply; what would be more than `MESSAGES_MOST` goes as a file."""
-    visible, pictures = take_pictures(reply.text)
-    messages = render_parts(visible, MESSAGES_MOST + 1)
-    needs_file = len(messages) > MESSAGES_MOST
-    if needs_file:
-        messages = messages[: MESSAGES_MOST - 1]
+    """Return the messages of a reply."""
+    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, len)
     parts: list[Part] = []
-    for number, message in enumerate(messages, 1):
-        below = reply.buttons if number == len(messages) else ()
+    for number, message in enumerate(divided.messages, 1):
+        below = reply.buttons if number == len(divided.messages) else ()
         parts.append(FeishuText(message, reply.session, below))
-    texts = find_texts(reply.text)
-    if needs_file:
-        whole = clean_text(reply.text)
-        rest = max(len(visible) - sum(map(len, messages)), 0)
-        file = FormFile(FILE_NAME, "text/markdown", whole.encode())
-        parts.append(FeishuFile(file, FILE_NAME, texts.no_file.format(rest=rest)))
-    for number, picture in enumerate(pictures, 1):
-        name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
-        file = FormFile(name, "image/svg+xml", picture.encode())
-        parts.append(FeishuFile(file, name, texts.no_picture))
+    for made in divided.files:
+        file = FormFile(made.name, made.type, made.content)
+        parts.append(FeishuFile(file, made.name, made.instead))
     parts.extend(reply.files)
     return parts
 

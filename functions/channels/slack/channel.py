@@ -209,32 +209,15 @@ class Slack:
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
-        from functions.channels.render.pictures import take_pictures
-        from functions.channels.render.slack import render_parts
         from functions.channels.slack import sending
 
         to = ReplyAddress.decode(reply.to)
         chat = sending.SlackChat.parse(reply.session)
-        text = reply.text
-        visible, pictures = take_pictures(text)
-        messages = render_parts(visible, sending.MESSAGES_MOST + 1)
-        needs_file = len(messages) > sending.MESSAGES_MOST
-        if needs_file:
-            messages = messages[: sending.MESSAGES_MOST - 1]
-        parts: list[sending.SlackOutgoing] = []
-        for number, message in enumerate(messages, 1):
-            below = reply.buttons if number == len(messages) else ()
-            parts.append(sending.SlackMessage(message, below))
-        if needs_file:
-            rest = len(visible) - sum(len(message.text) for message in messages)
-            parts.append(sending.make_whole_answer(text, rest))
-        for number, picture in enumerate(pictures, 1):
-            parts.append(sending.make_picture(picture, number, text))
-        parts.extend(reply.files)
+        parts = sending.make_parts(reply)
         sender = sending.SlackSender(self.api, chat, to, self._now)
         for number, part in enumerate(parts):
             if number >= reply.start:
-                sender.send(part, text, number)
+                sender.send(part, reply.text, number)
                 if number + 1 < len(parts):
                     sent(number + 1)
         self._clear_signs(to, chat.thread, replied=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
 
-from functions.channels.base import AttachedFile
-from functions.channels.render.slack import SlackPart, escape_text, make_notice
+from functions.channels.base import AttachedFile, Reply
+from functions.channels.render.slack import SlackPart, escape_text, make_notice, render_parts
+from functions.channels.reply_parts import divide_reply
 from functions.channels.slack.api import Rejected, SlackApi
 from functions.channels.slack.reply_address import ReplyAddress
 from functions.channels.visible_text import clean_text
@@ -20,8 +21,6 @@ from sigil.json_fields import as_mapping, as_string
 
 MESSAGES_MOST = 10
 """Messages of one reply; the last of them is a file when there would be more."""
-FILE_NAME = "answer.md"
-PICTURE_NAME = "picture.svg"
 _LABEL_CHARACTERS = 75
 _SESSION = re.compile(
     r"[a-z][a-z0-9-]*:(?:([CDG][A-Z0-9]{1,30})|[TE][A-Z0-9]{1,30}\.([UW][A-Z0-9]{1,30}))"
@@ -119,24 +118,17 @@ class SlackFile:
 SlackOutgoing = SlackMessage | SlackFile | AttachedFile
 
 
-def make_whole_answer(text: str, rest: int) -> SlackFile:
-    """Return the whole of a reply as a file; `rest`: the number of characters that are sent in no
-    other way.
-    """
-    text = clean_text(text)
-    texts = find_texts(text)
-    return SlackFile(
-        FILE_NAME,
-        text.encode(),
-        texts.whole_answer.format(count=len(text)),
-        texts.no_file.format(rest=rest),
-    )
-
-
-def make_picture(picture: str, number: int, text: str) -> SlackFile:
-    """Return an SVG picture as a file; `text` is the reply that it belongs to."""
-    name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
-    return SlackFile(name, picture.encode(), "", find_texts(text).no_picture)
+def make_parts(reply: Reply) -> list[SlackOutgoing]:
+    """Return the messages and files of a reply."""
+    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
+    parts: list[SlackOutgoing] = []
+    for number, message in enumerate(divided.messages, 1):
+        below = reply.buttons if number == len(divided.messages) else ()
+        parts.append(SlackMessage(message, below))
+    for made in divided.files:
+        parts.append(SlackFile(made.name, made.content, made.caption, made.instead))
+    parts.extend(reply.files)
+    return parts
 
 
 def make_attachment(attached: AttachedFile, text: str) -> SlackFile | SlackMessage:

@@ -141,31 +141,14 @@ class Telegram:
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
-        from functions.channels.render.pictures import take_pictures
-        from functions.channels.render.telegram import render_parts
         from functions.channels.telegram import sending
 
         chat = sending.TelegramChat.parse(reply.session)
-        text = reply.text
-        visible, pictures = take_pictures(text)
-        messages = render_parts(visible, sending.MESSAGES_MOST + 1)
-        needs_file = len(messages) > sending.MESSAGES_MOST
-        if needs_file:
-            messages = messages[: sending.MESSAGES_MOST - 1]
-        parts: list[sending.TelegramMessage | sending.TelegramFile | AttachedFile] = []
-        for number, message in enumerate(messages, 1):
-            below = reply.buttons if number == len(messages) else ()
-            parts.append(sending.TelegramMessage(chat, message, buttons=below))
-        if needs_file:
-            rest = len(visible) - sum(len(message.text) for message in messages)
-            parts.append(sending.make_whole_answer(chat, text, rest))
-        for number, picture in enumerate(pictures, 1):
-            parts.append(sending.make_picture(chat, picture, number, text))
-        parts.extend(reply.files)
+        parts = sending.make_parts(chat, reply)
         for number, part in enumerate(parts):
             if number >= reply.start:
                 if isinstance(part, AttachedFile):
-                    ready = sending.make_attachment(chat, part, text)
+                    ready = sending.make_attachment(chat, part, reply.text)
                 else:
                     ready = part
                 answered = reply.to if number == 0 else ""

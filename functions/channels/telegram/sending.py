@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from functions.channels.base import AttachedFile
-from functions.channels.render.telegram import MessagePart
+from functions.channels.base import AttachedFile, Reply
+from functions.channels.render.telegram import MessagePart, render_parts
+from functions.channels.reply_parts import divide_reply
 from functions.channels.telegram.api import Rejected, UploadFile
-from functions.channels.visible_text import clean_text
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
@@ -30,8 +30,6 @@ ROW = 2
 """Buttons side by side."""
 MESSAGES_MOST = 10
 """Messages of one reply; the last of them is a file when there would be more."""
-FILE_NAME = "answer.md"
-PICTURE_NAME = "picture.svg"
 _PHOTOS = ("image/png", "image/jpeg")
 """The types that Telegram shows as photos."""
 
@@ -135,25 +133,21 @@ class TelegramFile:
         return params | {"caption": self.caption} if self.caption else params
 
 
-def make_whole_answer(chat: TelegramChat, text: str, rest: int) -> TelegramFile:
-    """Return the whole of a reply as a file; `rest`: the number of characters that are sent in no
-    other way.
-    """
-    text = clean_text(text)
-    texts = find_texts(text)
-    return TelegramFile(
-        chat,
-        UploadFile(FILE_NAME, "text/markdown", text.encode()),
-        texts.whole_answer.format(count=len(text)),
-        texts.no_file.format(rest=rest),
-    )
+TelegramPart = TelegramMessage | TelegramFile | AttachedFile
 
 
-def make_picture(chat: TelegramChat, picture: str, number: int, text: str) -> TelegramFile:
-    """Return an SVG picture as a file; `text` is the reply that it belongs to."""
-    name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
-    file = UploadFile(name, "image/svg+xml", picture.encode())
-    return TelegramFile(chat, file, "", find_texts(text).no_picture)
+def make_parts(chat: TelegramChat, reply: Reply) -> list[TelegramPart]:
+    """Return the messages and files of a reply."""
+    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
+    parts: list[TelegramPart] = []
+    for number, message in enumerate(divided.messages, 1):
+        below = reply.buttons if number == len(divided.messages) else ()
+        parts.append(TelegramMessage(chat, message, buttons=below))
+    for made in divided.files:
+        file = UploadFile(made.name, made.type, made.content)
+        parts.append(TelegramFile(chat, file, made.caption, made.instead))
+    parts.extend(reply.files)
+    return parts
 
 
 def make_attachment(

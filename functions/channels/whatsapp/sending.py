@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.http_client import FormFile
-from functions.channels.render.pictures import take_pictures
 from functions.channels.render.whatsapp import render_parts
-from functions.channels.visible_text import clean_text
+from functions.channels.reply_parts import divide_reply
 from functions.channels.whatsapp.api import Rejected
 from functions.channels.whatsapp.events import PERSON
 from functions.events import Button
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 MESSAGES_MOST: Final = 10
 """Messages of one reply; the last of them is a file when there would be more."""
-FILE_NAME: Final = "answer.txt"
-PICTURE_NAME: Final = "picture.svg.txt"
 BUTTONS_MOST: Final = 3
 BUTTON_CHARACTERS: Final = 20
 BODY_CHARACTERS: Final = 1_024
@@ -97,16 +94,11 @@ Part = WhatsAppText | WhatsAppFile | AttachedFile
 
 
 def make_parts(reply: Reply) -> list[Part]:
-    """Return the messages of a reply; what would be more than `MESSAGES_MOST` goes as a file."""
-    visible, pictures = take_pictures(reply.text)
-    messages = render_parts(visible, MESSAGES_MOST + 1)
-    needs_file = len(messages) > MESSAGES_MOST
-    if needs_file:
-        messages = messages[: MESSAGES_MOST - 1]
-    parts: list[Part] = [WhatsAppText(message) for message in messages]
-    texts = find_texts(reply.text)
-    if reply.buttons and messages:
-        last = messages[-1]
+    """Return the messages of a reply."""
+    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, len)
+    parts: list[Part] = [WhatsAppText(message) for message in divided.messages]
+    if reply.buttons and divided.messages:
+        last = divided.messages[-1]
         if len(last) <= BODY_CHARACTERS:
             parts[-1] = WhatsAppText(last, reply.buttons)
         else:
@@ -115,15 +107,10 @@ def make_parts(reply: Reply) -> list[Part]:
                 WhatsAppText(last[:cut].rstrip()),
                 WhatsAppText(last[cut:].lstrip(), reply.buttons),
             ]
-    if needs_file:
-        whole = clean_text(reply.text)
-        rest = max(len(visible) - sum(map(len, messages)), 0)
-        file = FormFile(FILE_NAME, "text/plain", whole.encode())
-        parts.append(WhatsAppFile(file, FILE_NAME, texts.no_file.format(rest=rest)))
-    for number, picture in enumerate(pictures, 1):
-        name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
-        file = FormFile(name, "text/plain", picture.encode())
-        parts.append(WhatsAppFile(file, name, texts.no_picture))
+    for made in divided.files:
+        name = f"{made.name}.txt"
+        file = FormFile(name, "text/plain", made.content)
+        parts.append(WhatsAppFile(file, name, made.instead))
     parts.extend(reply.files)
     return parts
 

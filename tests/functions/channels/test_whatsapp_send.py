@@ -91,7 +91,7 @@ def test_a_text_of_very_many_messages_ends_as_a_file(channel: WhatsApp, graph: G
     say(channel, text)
     assert len(graph.messages) == 10
     last = graph.messages[-1]
-    assert last["document"]["filename"] == "answer.txt"
+    assert last["document"]["filename"] == "answer.md.txt"
     assert graph.uploads[last["document"]["id"]] == ("text/plain", text.encode())
 
 

@@ -1,0 +1,67 @@
+"""A reply is divided in the same way on every platform: messages of text, or a few of them and the
+whole as a file; then its pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from functions.channels.render.pictures import take_pictures
+from functions.channels.visible_text import clean_text
+from functions.texts.languages import find_texts
+
+Message = TypeVar("Message")
+ANSWER_NAME: Final = "answer.md"
+PICTURE_NAME: Final = "picture.svg"
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file that a reply's own text makes. `caption` stands beside it, and `instead` is what a
+    chat reads that takes no files.
+    """
+
+    name: str
+    type: str
+    content: bytes
+    caption: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyParts(Generic[Message]):
+    """What a reply's text is sent as, in this order."""
+
+    messages: list[Message]
+    files: list[TextFile]
+
+
+def divide_reply(
+    text: str,
+    most: int,
+    render: Callable[[str, int], Sequence[Message]],
+    count_characters: Callable[[Message], int],
+) -> ReplyParts[Message]:
+    """Return the parts of a reply of `text`, with at most `most` messages of it: of more, the last
+    is the whole of it as a file.
+
+    `render` makes at most so many messages of markdown.
+    """
+    visible, pictures = take_pictures(text)
+    messages = list(render(visible, most + 1))
+    texts = find_texts(text)
+    files: list[TextFile] = []
+    if len(messages) > most:
+        messages = messages[: most - 1]
+        whole = clean_text(text)
+        rest = max(len(visible) - sum(map(count_characters, messages)), 0)
+        caption = texts.whole_answer.format(count=len(whole))
+        instead = texts.no_file.format(rest=rest)
+        files.append(TextFile(ANSWER_NAME, "text/markdown", whole.encode(), caption, instead))
+    for number, picture in enumerate(pictures, 1):
+        name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
+        content = picture.encode()
+        files.append(TextFile(name, "image/svg+xml", content, "", texts.no_picture))
+    return ReplyParts(messages, files)
