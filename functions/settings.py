@@ -272,6 +272,12 @@ class Settings(SigilSettings):
         "how long a tool call may take, all its tries together",
         duration=True,
     )
+    task_call_seconds: float = setting(
+        "UNCAGED_TASK_CALL_SECONDS",
+        600.0,
+        "how long a call that runs as a task may take (`sigil mcp add --background`)",
+        duration=True,
+    )
     alerts: str = setting(
         "UNCAGED_ALERTS",
         "",

@@ -151,7 +151,9 @@ class AgentRuntime:
 
 def open_queue(settings: Settings, stores: Stores) -> QueueSides:
     """Open the queue that `UNCAGED_QUEUE` names."""
-    hold = settings.turn_seconds + HOLD_SECONDS
+    # background work has calls that take longer than a turn of a chat
+    longest = max(settings.turn_seconds, settings.task_call_seconds)
+    hold = longest + HOLD_SECONDS
     if not settings.queue:
         from functions.queues.store_queue import StoreQueue
 
@@ -497,6 +499,7 @@ def _make_safety_limits(settings: Settings) -> SafetyLimits:
         settings.call_seconds,
         settings.timezone,
         chain_tokens=settings.chain_tokens if settings.endpoint else 0,
+        task_call_seconds=settings.task_call_seconds,
     )
 
 

@@ -177,7 +177,8 @@ class Offer:
     """A capability as a caller may use it, which becomes a tool.
 
     `pure`: it may run twice (no permission, or idempotent). One of kind `host` is run by the agent
-    that was offered it, and by no registry.
+    that was offered it, and by no registry. A call of one with `background` may outlive the turn
+    that makes it.
     """
 
     name: str
@@ -187,6 +188,7 @@ class Offer:
     schema: Mapping[str, Json]
     pure: bool = False
     kind: Kind = "wasm"
+    background: bool = field(default=False, metadata={"since": "0.2.0"}, kw_only=True)
     _rest: Mapping[str, Json] | None = field(default=None, compare=False, repr=False, kw_only=True)
     """The fields that a newer version wrote into a history: see `sigil.storage.stored`."""
 

@@ -102,10 +102,11 @@ class RoundContext:
     queue; `mailbox` is read before each request. `patient` says that the turn may wait when the
     model does not answer. `check_allowance` notes what the turn has cost so far, and returns why
     its sender may use no more, empty while they may. `reader` reads the notice with which a stopped
-    turn ends. `behaviour` is the one of the agent's own work. `approved_call` is made
-    before the first request, once. `hp` bound work of the agent's own. `chain` is the budget of the
-    chain of events that the turn belongs to, and `posts` is what it may still post. With
-    `goes_in_legs` another turn goes on where this one has no room for another step.
+    turn ends. `behaviour` is the one of the agent's own work. `ready_call` is made
+    before the first request, once; with `is_call_alone` no request follows. `hp` bound work of the
+    agent's own. `chain` is the budget of the chain of events that the turn belongs to, and `posts`
+    is what it may still post. With `goes_in_legs` another turn goes on where this one has no room
+    for another step.
     """
 
     app: App
@@ -121,7 +122,8 @@ class RoundContext:
     put: Callable[[Event], None] | None = None
     mailbox: Mailbox | None = None
     behaviour: Behaviour | None = None
-    approved_call: ToolCall | None = None
+    ready_call: ToolCall | None = None
+    is_call_alone: bool = False
     hp: HpAccount | None = None
     chain: ChainBudget | None = None
     posts: PostAllowance | None = None
@@ -178,13 +180,15 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
     """
     if context.is_cut_short():
         return opened, None
-    opened = _make_approved_call(_finish_open_calls(opened, context), context)
+    opened = _make_ready_call(_finish_open_calls(opened, context), context)
     while True:
         if _turn_of(opened).ended and not opened.document.safety.reason:
             return opened, SILENT
         ending = _find_ending(opened, context)
         if ending:
             return ending
+        if context.is_call_alone:
+            return opened, SILENT
         if context.app.clock.monotonic() >= context.deadline:
             return _note_limit(opened, SECONDS, SAFE_STOP), context.texts.out_of_time
         if context.is_cut_short():
@@ -585,7 +589,7 @@ def _finish_open_calls(opened: SessionHandle, context: RoundContext) -> SessionH
     if document.safety.reason or not pending:
         return opened
     offers = in_scope(document.messages)
-    repeatable = [call for call in pending if is_safe_to_repeat(call, offers)]
+    repeatable = [call for call in pending if is_safe_to_repeat(context.calls, call, offers)]
     began = context.app.clock.now()
     results = _run_calls(document, context, repeatable, offers)
     by_id = {result.call.id: result for result in results}
@@ -593,12 +597,12 @@ def _finish_open_calls(opened: SessionHandle, context: RoundContext) -> SessionH
     return _record_results(opened, context, answers, began)
 
 
-def _make_approved_call(opened: SessionHandle, context: RoundContext) -> SessionHandle:
-    """Make the call that an owner has approved, unless the history has it already.
+def _make_ready_call(opened: SessionHandle, context: RoundContext) -> SessionHandle:
+    """Make the call that an owner has approved, or the one of a task, unless the history has it.
 
     The history has it before it runs, so that after a crash it is never made again.
     """
-    call = context.approved_call
+    call = context.ready_call
     if call is None or _find_ending(opened, context):
         return opened
     document = opened.document
@@ -705,7 +709,9 @@ def _record_results(
         )
         if result.note:
             turn = turn.add_step(NOTE_STEP, text=result.note)
-        entries += [describe_call(result), *result.entries]
+        if not result.is_started:  # the turn of its task has the call
+            entries.append(describe_call(result))
+        entries += result.entries
         taken += result.taken
         first = turn.posted + len(posts) - before
         if name == NEXT_TOOL and result.error == "ELIMIT" and not turn.ended:

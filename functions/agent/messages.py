@@ -61,6 +61,10 @@ SCHEDULED_NOTE: Final = (
     f" interrupts somebody. When there is nothing that they need to know, answer {SILENT} and"
     " nothing else."
 )
+RESULT_NOTE: Final = (
+    f"{RUNTIME_MARK} This is the result of a call that you made here as a task. Somebody"
+    " waits for it: tell them what came of it."
+)
 HEARTBEAT_TEXT: Final = (
     "Nobody has written to you: this is your heartbeat. Look at what is new, and by your documents"
     " whether it asks for something; then do it, or say it."
@@ -249,6 +253,7 @@ class CallResult:
     id of the one that it waits for. `skill` is the one whose text it has, as NAME@VERSION. `note`
     is for the turn's run. `taken` are the mails that the content has, by their items. `stopped`
     says that it still ran when its turn was told to stop, which then waited no longer.
+    `is_started` says that it goes on as a task.
     """
 
     call: ToolCall
@@ -270,6 +275,7 @@ class CallResult:
     note: str = ""
     taken: tuple[str, ...] = ()
     stopped: bool = False
+    is_started: bool = False
 
 
 def user_message(

@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from functions.agent.messages import Message
+from functions.agent.messages import MAIL_ORIGIN, Message
 from functions.agent.toolset import is_capability
 from sigil.json_fields import as_mapping
 from sigil.protocol import KeptFile
@@ -43,7 +43,11 @@ def collect_files(messages: Sequence[Message]) -> tuple[KeptFile, ...]:
 
     `messages` are those of the turn.
     """
-    files = [file for message in messages if message.role == "tool" for file in message.files]
+    files: list[KeptFile] = []
+    for message in messages:
+        # the result of a task comes as mail
+        if message.role == "tool" or message.origin == MAIL_ORIGIN:
+            files += message.files
     return tuple(files[-FILES_MOST:])
 
 

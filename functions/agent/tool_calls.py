@@ -114,6 +114,12 @@ def report_nothing(calls: Mapping[ToolCall, CallProgress], seconds: float) -> No
     """Do nothing: nobody wants to know."""
 
 
+StartCall = Callable[[ToolCall, Offer, str], ServiceAnswer]
+"""Makes a call of a tool that may outlive the turn into a task, and returns what the model reads.
+The text names the call within its turn.
+"""
+
+
 IN_ORDER = frozenset({tool_of("create-task")})
 """Of these the calls of one round are answered one after the other, so that the numbers that they
 give out are in the order of the calls.
@@ -134,6 +140,8 @@ class ToolCallContext:
     NAME@VERSION. `places` has the name of each call within the turn by its
     id: ids alone may come again in the next round. `gate` lets through what the policy allows.
     `report` gets how far the running calls have come, each second when there is something new.
+    `start` makes tasks of calls that may outlive the turn; None where all are made within it. With
+    `is_patient` a silent call may take as long as one that tells how far it has come.
     """
 
     registry: Registry
@@ -151,6 +159,8 @@ class ToolCallContext:
     resident_skills: frozenset[str] = frozenset()
     places: Mapping[str, str] = field(default_factory=dict)
     report: ReportProgress = report_nothing
+    start: StartCall | None = None
+    is_patient: bool = False
 
 
 def answer_calls(
@@ -167,7 +177,7 @@ def answer_calls(
     last: dict[str, Future[CallResult]] = {}
     for position, call in enumerate(calls):
         before = last.get(call.name)
-        running = RunningCall(context.retry.seconds)
+        running = RunningCall(context.retry.seconds, is_patient=context.is_patient)
         with run_as(running):
             answer = partial(_answer_after, before, context, call, offers, position)
             future = context.pool.submit(copy_context().run, answer)
@@ -411,7 +421,7 @@ def answer_call(
             result = replace(fail_call(call, refusal), ran=False)
         elif context.stopped():
             result = _refuse_stopped(call)
-        elif is_safe_to_repeat(call, offers):
+        elif is_safe_to_repeat(context, call, offers):
             attempt = partial(_run_call, context, call, offers)
             result = context.retry.run(attempt, context.stopped)
         else:
@@ -460,12 +470,15 @@ def describe_call(result: CallResult) -> Entry:
     return Entry("call", facts)
 
 
-def is_safe_to_repeat(call: ToolCall, offers: Sequence[Offer]) -> bool:
-    """Return whether a call whose result was lost may simply run again."""
+def is_safe_to_repeat(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer]) -> bool:
+    """Return whether a call whose result was lost may simply run again.
+
+    One that is made a task may: it is the same task again.
+    """
     if call.name in (QUERY, DEPLOY):
         return True
     offer = by_tool(offers).get(call.name)
-    return offer is not None and offer.pure
+    return offer is not None and (offer.pure or bool(offer.background and context.start))
 
 
 def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer]) -> CallResult:
@@ -504,6 +517,11 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
             note=answer.note,
             taken=answer.taken,
         )
+    if offer.background and context.start:
+        place = context.places.get(call.id, call.id)
+        started = context.start(call, offer, place)
+        content = sanitize_result(dumps({"ok": started.result}, source=offer.name).decode())
+        return CallResult(call, content, posts=started.posts, place=place, is_started=True)
     ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
     if not ran.files:
         return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))

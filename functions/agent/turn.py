@@ -12,7 +12,15 @@ from functools import partial
 from math import inf
 
 from functions import overheard
-from functions.agent import approvals, compaction, gathering, pictures, tokens, unopened
+from functions.agent import (
+    approvals,
+    background_calls,
+    compaction,
+    gathering,
+    pictures,
+    tokens,
+    unopened,
+)
 from functions.agent.access.roles import Role
 from functions.agent.agents import bindings
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
@@ -20,6 +28,7 @@ from functions.agent.agents.bundle import shorten_names
 from functions.agent.agents.lifecycle import end_task
 from functions.agent.agents.record import AgentRecord, TaskLimits
 from functions.agent.app import App, TurnStep, Watch, ignore_step
+from functions.agent.background_calls import BackgroundTask, CallStarter
 from functions.agent.behaviours import chain
 from functions.agent.behaviours.behaviour import parse_behaviour
 from functions.agent.behaviours.briefing import make_briefing
@@ -46,6 +55,7 @@ from functions.agent.loop import (
 )
 from functions.agent.mailbox import Mail, Mailbox, format_mails, scope_of, take_fitting
 from functions.agent.messages import (
+    RESULT_NOTE,
     RUNTIME_ORIGIN,
     SAID_NOTE,
     SCHEDULED_KINDS,
@@ -212,7 +222,7 @@ class TurnContext:
     were when the turn began, and `approval` is what an owner has approved for it. `hp` bound it
     where nobody typed or approved what it does. `chain` is the budget of the chain of events that
     it belongs to. `workspaces` are the records of the agent's files and of the chat's, as they were
-    read. `member` is what changes of a teammate.
+    read. `member` is what changes of a teammate. `task` is the call that the turn makes alone.
     """
 
     app: App
@@ -229,9 +239,17 @@ class TurnContext:
     hp: HpAccount | None = None
     workspaces: Sequence[Item | None] = ()
     member: Member | None = None
+    task: BackgroundTask | None = None
 
     def make_gate(self, event: Event) -> Gate:
         """Return the gate for what is done for the turn's event."""
+        task = self.task
+        if task:
+            gate = self.app.make_gate(
+                self.policies, self.role, private=task.call.private, own_work=task.call.own_work
+            )
+            # the call was allowed when it was made: nobody is asked a second time
+            return replace(gate, approved=task.approved)
         approval = self.approval
         own_work = approval.own_work if approval else event.kind in BACKGROUND_KINDS
         gate = self.app.make_gate(
@@ -372,7 +390,9 @@ def _open_chain(event: Event, app: App, known: Read | None = None) -> ChainBudge
 
 def _is_bounded(event: Event, app: App) -> bool:
     """Return whether HP bound what an event sets off: what nobody typed, and nobody approved."""
-    return app.hp.most > 0 and event.is_own_work and "proposal" not in event.data
+    # the turn that made the call of a task has paid for it
+    is_paid = "proposal" in event.data or background_calls.find_call(event) is not None
+    return app.hp.most > 0 and event.is_own_work and not is_paid
 
 
 def _find_home(event: Event, app: App) -> str:
@@ -430,6 +450,9 @@ def run_turn(
     role = records.role
     if approval:
         role = approvals.find_asker_role(app, approval, role)
+    task = background_calls.find_task(app, event)
+    if task:
+        role = background_calls.find_asker_role(app, event, task, role)
     context = TurnContext(
         app,
         watch,
@@ -445,6 +468,7 @@ def run_turn(
         records.hp,
         records.workspaces,
         records.member,
+        task,
     )
     return _begin_turn(opened, event, records.prompt, context)
 
@@ -539,6 +563,8 @@ def _begin_turn(
         if count:
             turn = turn.add_step(missed_messages.KIND, count=count)
 
+    if context.task:
+        return _begin_call(_with_safety(opened, begun), turn, prompt, context.task, context)
     mailbox = None
     if "proposal" not in event.data:
         mailbox = _open_mailbox(event, app, opened.document)
@@ -622,7 +648,11 @@ def _begin_turn(
     elif mails:
         mails = take_fitting(mails, most)
         message = format_mails([mail for _, mail in mails], turn.began, most)
-        message = replace(message, content=f"{message.content}\n{SCHEDULED_NOTE}")
+        is_result = background_calls.is_result(event)
+        below = RESULT_NOTE if is_result else SCHEDULED_NOTE
+        message = replace(message, content=f"{message.content}\n{below}")
+        if is_result:
+            message = replace(message, files=background_calls.read_files(event))
         document = document.add(message)
         document = replace(document, taken=(*document.taken, *(name for name, _ in mails)))
     elif context.approval:
@@ -640,6 +670,27 @@ def _begin_turn(
     opened = _save_open_turn(opened, replace(document, turn=turn), context)
     if work.stop_if_told(event, app):
         breakers.reload()
+    return _run_and_close(opened, preamble, context)
+
+
+def _begin_call(
+    opened: SessionHandle,
+    turn: Turn,
+    prompt: Sequence[Item | None],
+    task: BackgroundTask,
+    context: TurnContext,
+) -> SessionHandle:
+    """Run the call of a task, which takes no request to the model."""
+    app = context.app
+    call = task.call
+    caller = app.make_caller(call.session)
+    message = background_calls.open_call(app, call, caller, turn.began)
+    if message is None:
+        why = f"{call.name} is not what was offered any more"
+        return close_turn(opened, app, turn, why, in_history=False)
+    document = opened.document.add(message)
+    opened = _save_open_turn(opened, replace(document, turn=turn), context)
+    preamble = app.build_preamble(opened.memory, prompt, own=True)
     return _run_and_close(opened, preamble, context)
 
 
@@ -806,7 +857,7 @@ def _answer_without_turn(
             opened, app, turn, groups.write_greeting(event, app), in_history=False, role=role
         )
     if event.kind in BACKGROUND_KINDS:
-        if not app.rules.may_work(role):
+        if not _may_work(app, role, context.task):
             return _skip_unwanted(opened, turn, app)
     elif not app.rules.may_talk(role):
         turn = turn.add_step("refused")
@@ -835,6 +886,13 @@ def _answer_without_turn(
     saved = (result.saved or opened).with_document(document)
     turn = turn.add_step("command", name=result.name)
     return close_turn(saved, app, turn, result.text, in_history=False, role=role)
+
+
+def _may_work(app: App, role: Role, task: BackgroundTask | None) -> bool:
+    """Return whether background work is done with this role; the call of a person is their own."""
+    if task and not task.call.own_work:
+        return app.rules.may_talk(role)
+    return app.rules.may_work(role)
 
 
 def _skip_event(
@@ -1000,7 +1058,10 @@ def _resume_turn(
     early = outage.seconds_still_to_wait(turn.trace, app.clock.now())
     breakers = app.make_breakers(opened.key)
     role = app.people.find_role(turn.event)
-    if turn.event.kind in BACKGROUND_KINDS and not app.rules.may_work(role):
+    task = background_calls.find_task(app, turn.event)
+    if task:
+        role = background_calls.find_asker_role(app, turn.event, task, role)
+    if turn.event.kind in BACKGROUND_KINDS and not _may_work(app, role, task):
         opened = note_lost_request(opened, app)
         return _skip_unwanted(opened, opened.document.turn or turn, app, begun=True)
     if early and worker.patient and not breakers.is_told_to_stop(turn.event.id):
@@ -1028,6 +1089,7 @@ def _resume_turn(
         _open_chain(turn.event, app),
         approval=approval,
         hp=account,
+        task=task,
     )
     opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
     preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
@@ -1059,10 +1121,19 @@ def _make_round_context(
     if app.record and app.record.task and document.safety.task_since:
         left = document.safety.task_since + app.record.task.seconds - app.clock.now()
         seconds = min(seconds, max(left, 0.0))
-    deadline = app.clock.monotonic() + seconds
+    call_seconds = app.limits.call_seconds
     is_owner = role == "owner" and event.private
-    gate = context.make_gate(event)
     caller = app.make_caller(event.session, owner=is_owner)
+    task = context.task
+    if task:
+        # what a worker's own end cuts off would not be known to have ended
+        left = worker.until - SAVE_SECONDS - app.clock.monotonic()
+        call_seconds = max(min(app.limits.task_call_seconds, left), 0.0)
+        seconds = call_seconds + SAVE_SECONDS
+        is_owner = role == "owner" and task.call.private
+        caller = app.make_caller(task.call.session, owner=is_owner)
+    deadline = app.clock.monotonic() + seconds
+    gate = context.make_gate(event)
     chained = context.chain
     posts = PostAllowance(
         POSTS_MOST - turn.posted, app.name, event.hops, chained.require_room, chained.count_mail
@@ -1097,6 +1168,7 @@ def _make_round_context(
     def show_progress(call: ToolCall, progress: CallProgress) -> None:
         context.watch(TurnStep("progress", call.name, format_progress(progress)))
 
+    starter = CallStarter(app, event, context.approval, posts)
     calls = ToolCallContext(
         registry=app.registry,
         caller=caller,
@@ -1105,12 +1177,14 @@ def _make_round_context(
         never_deploys=app.rules.never_deploys(role, private=event.private),
         pool=app.background_pool if event.is_own_work else app.pool,
         stopped=partial(breakers.must_end, event.id),
-        retry=Retry(app.clock, min(deadline, worker.until), app.limits.call_seconds),
+        retry=Retry(app.clock, min(deadline, worker.until), call_seconds),
         serve=partial(call_service, services),
         list_acts=partial(list_acts, services),
         find_remembered=find_in_memory,
         find_skills=find_skills,
         report=ProgressReporter(app.kv, session, event.id, app.clock, show_progress).report,
+        start=starter.start if background_calls.makes_tasks(app, event) else None,
+        is_patient=task is not None,
     )
 
     allowances = app.make_allowances(app.find_zone(document))
@@ -1134,13 +1208,21 @@ def _make_round_context(
         reader=replace(reader, guest=False),
         put=worker.put,
         behaviour=behaviour,
-        mailbox=None if context.approval else _open_mailbox(event, app, document),
-        approved_call=approvals.make_approved_call(context.approval) if context.approval else None,
+        mailbox=None if context.approval or task else _open_mailbox(event, app, document),
+        ready_call=_find_ready_call(context),
+        is_call_alone=task is not None,
         goes_in_legs=event.is_own_work and legs.read_leg(event).number > 0,
         hp=context.hp,
         chain=context.chain,
         posts=posts,
     )
+
+
+def _find_ready_call(context: TurnContext) -> ToolCall | None:
+    """Return the call that is made before the first request, if there is one."""
+    if context.task:
+        return context.task.call.call
+    return approvals.make_approved_call(context.approval) if context.approval else None
 
 
 def _run_and_close(
@@ -1422,6 +1504,7 @@ def close_turn(
         )
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
     posts += notice
+    posts += background_calls.end_call(turn, app, document, text, now)
     (chain or _open_chain(event, app)).close(turn, posts)
     seen = (*document.seen, *(each.id for each in turn.events))
     if len(seen) > SEEN_MOST:

@@ -317,6 +317,7 @@ class German(Texts):
     status_waiting = "Ich warte auf das Modell, das im Moment nicht antwortet."
     status_request = "Die {number}. Anfrage an das Modell läuft seit {seconds} s."
     status_calls = "Seit {seconds} s läuft: {names}."
+    status_task = "Aufgabe {id} läuft seit {seconds} s: {name}."
     hp_now = "HP für eigene Arbeit: {hp:,.0f} von {most:,.0f}."
     hp_full = "Um {time} sind alle wieder da."
     hp_ended = "Ich habe eigene Arbeit beendet, bevor sie fertig war: Es fehlten HP."
@@ -724,6 +725,10 @@ class German(Texts):
     offline_empty = "(ein leerer Text)"
 
     nothing_runs = "Gerade läuft nichts."
+    tasks_stopping = "Ich halte an, was als Aufgabe läuft: {names}."
+    task_stopped = (
+        "Aufgabe {id} ({name}) wurde angehalten. Ob sie etwas bewirkt hat, ist nicht bekannt."
+    )
     stop_waits = (
         "Ich warte auf ein Modell, das nicht antwortet. Ich höre auf, bevor ich es wieder frage,"
         " spätestens in einer Stunde."

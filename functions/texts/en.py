@@ -249,6 +249,7 @@ class Texts:
     status_waiting = "I am waiting for the model, which does not answer at the moment."
     status_request = "Request {number} to the model has been under way for {seconds} s."
     status_calls = "At work for {seconds} s: {names}."
+    status_task = "Task {id} has been at work for {seconds} s: {name}."
     hp_now = "HP for work of my own: {hp:,.0f} of {most:,.0f}."
     hp_full = "All are back at {time}."
     hp_ended = "I ended work of my own before it was done, for want of HP."
@@ -659,6 +660,8 @@ class Texts:
 
     # --- stop, halt, unlock ---
     nothing_runs = "Nothing is running."
+    tasks_stopping = "I am stopping what runs as a task: {names}."
+    task_stopped = "Task {id} ({name}) was stopped. Whether it took effect is not known."
     stop_waits = (
         "I am waiting for a model that does not answer. I will stop before I ask it again, within"
         " an hour at most."

@@ -242,6 +242,7 @@ class Chinese(Texts):
     status_waiting = "模型暂时没有回应，我在等它。"
     status_request = "第 {number} 次请求模型已进行 {seconds} 秒。"
     status_calls = "已运行 {seconds} 秒：{names}。"
+    status_task = "任务 {id} 已运行 {seconds} 秒：{name}。"
     hp_now = "自主工作的体力（HP）：{hp:,.0f}，上限 {most:,.0f}。"
     hp_full = "{time} 全部恢复。"
     hp_ended = "体力（HP）不足，我的自主工作没有做完就停下了。"
@@ -617,6 +618,8 @@ class Chinese(Texts):
     offline_empty = "（空文本）"
 
     nothing_runs = "现在没有在做的事。"
+    tasks_stopping = "正在停止作为任务运行的调用：{names}。"
+    task_stopped = "任务 {id}（{name}）已停止，不知道它是否已经生效。"
     stop_waits = "我在等一个没有回应的模型。再次请求它之前我就会停下，最多一小时。"
     stop_not_yours = "在群里，别人让我做的事只有我的主人可以叫停。"
     halted = "已在所有聊天里停下。发送 `/unlock` 让我继续。"

@@ -75,6 +75,7 @@ class Record(Stored):
             manifest.input,
             manifest.pure,
             manifest.kind,
+            background=manifest.is_background,
         )
 
 

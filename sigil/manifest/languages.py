@@ -16,6 +16,8 @@ BUNDLE: Final = "bundle"
 """The language of a list of other capabilities, which are found together."""
 CODELESS: Final = (HOST, BUNDLE)
 """Languages without code."""
+BACKGROUND: Final = "background"
+"""The tag of a tool of an MCP server whose calls may outlive the turns that make them."""
 BINARY: Final = ("wasm", "wasi")
 """Languages whose code is a finished module."""
 SOURCES: Final = {

@@ -17,7 +17,7 @@ from pydantic import (
 
 from sigil.errors import UsageError, one_line
 from sigil.manifest import schema
-from sigil.manifest.languages import BUNDLE, HOST, Lang
+from sigil.manifest.languages import BACKGROUND, BUNDLE, HOST, Lang
 from sigil.manifest.schema import clean_texts
 from sigil.protocol import Kind, is_name
 from sigil.strict_json import canonical
@@ -205,6 +205,11 @@ class Manifest(_ManifestModel):
         return self.idempotent or (
             self.kind != "host" and self.permissions.none and not self.requires
         )
+
+    @property
+    def is_background(self) -> bool:
+        """Return whether a call may outlive the turn that makes it."""
+        return self.lang == "mcp" and BACKGROUND in self.tags
 
     @property
     def kind(self) -> Kind:

@@ -59,6 +59,8 @@ from sigil.sandbox.worker_pool import WorkerPool
 
 TEXT_BYTES = 256 << 10
 TIMEOUT_LIMIT_MS = 60_000
+SERVER_TIMEOUT_LIMIT_MS = 3_600_000
+"""A program that only waits for an MCP server may take so long. It does nothing meanwhile."""
 UPLOAD_PATIENCE = 60.0
 UPLOADS = 2
 """The number of foreign modules that are made or checked at once; one of each namespace."""
@@ -373,11 +375,12 @@ def _make_order(program: Program, input: bytes, grants: Grants, limits: SandboxL
     """Make the order that the runner gets, with every limit within what the sandbox allows."""
     if not _DIGEST.fullmatch(program.digest):
         raise ValueError("not a digest")
+    most = SERVER_TIMEOUT_LIMIT_MS if "mcp" in grants.services else TIMEOUT_LIMIT_MS
     return RunOrder(
         digest=program.digest,
         linked=program.kind == "js",
         grants=_granted_names(grants),
-        timeout_ms=min(max(limits.timeout_ms, 1), TIMEOUT_LIMIT_MS),
+        timeout_ms=min(max(limits.timeout_ms, 1), most),
         memory_bytes=min(max(limits.memory_bytes, 0), MEMORY_BYTES),
         output_bytes=min(max(limits.output_bytes, 0), OUTPUT_LIMIT),
         data=input,

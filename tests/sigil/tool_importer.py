@@ -23,14 +23,20 @@ class ToolImporter:
         return self.registry.importing.tools(server, OWNER, only)
 
     def import_tools(
-        self, server: dict[str, Json], *, grant: bool = True, timeout: int = 5_000
+        self,
+        server: dict[str, Json],
+        *,
+        grant: bool = True,
+        timeout: int = 5_000,
+        tags: tuple[str, ...] = (),
     ) -> list[str]:
         """Bring in every tool that can be a capability, and grant it; their names."""
         read = document.parse_server(server)
         names = []
         for row in self.list_tools(server):
             if not row["problem"]:
-                self.registry.deploy(spec(read, row, timeout), OWNER)
+                flat = spec(read, row, timeout)
+                self.registry.deploy({**flat, "tags": [*flat["tags"], *tags]}, OWNER)
                 if grant:
                     self.registry.granting.grant(row["capability"], OWNER)
                 names.append(row["capability"])

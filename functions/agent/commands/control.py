@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from functions.agent import background_calls
 from functions.agent.access.roles import Role
 from functions.agent.app import App
 from functions.agent.language import choose_texts_for
@@ -55,9 +56,14 @@ def handle_control(event: Event, app: App, role: Role | None = None) -> ControlA
     texts = choose_texts_for(event, document)
     if word == "/stop":
         anybodys = role == "owner" or event.private
-        answer = ControlAnswer(
-            _stop_turn(session, document, app, event.sender.id, texts, anybodys=anybodys)
-        )
+        sender = event.sender.id
+        by = BY_OWNER if role == "owner" else BY_SENDER
+        tasks = background_calls.stop_running(app, session, by, sender, anybodys=anybodys)
+        text = _stop_turn(session, document, app, sender, texts, anybodys=anybodys)
+        if tasks:
+            stopped = texts.tasks_stopping.format(names=", ".join(tasks))
+            text = "\n".join(filter(None, (stopped, text if document and document.turn else "")))
+        answer = ControlAnswer(text)
     elif role != "owner":
         answer = ControlAnswer(texts.owners_only)
     elif word == "/halt":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from functions.agent import compaction
+from functions.agent import background_calls, compaction
 from functions.agent.app import App
 from functions.agent.commands.command import CommandCall
 from functions.agent.context import count_overhead
@@ -32,6 +32,7 @@ from functions.time.time_zone import format_clock
 from sigil.errors import one_line
 from sigil.json_fields import as_number
 from sigil.running_call import format_progress
+from sigil.storage.kv import keys
 
 TITLE_CHARACTERS = 60
 SHOWN_FAILURES = 3
@@ -150,6 +151,7 @@ def format_status(opened: SessionHandle, app: App, chat: str) -> list[str]:
     lines = [
         f"State: {report.state}{reason}",
         _describe_work(opened, app, ENGLISH),
+        *_describe_tasks(opened.key, app, ENGLISH),
         f"Failures: {report.consecutive} in a row, {report.failed} of the last"
         f" {report.operations} operations",
         _describe_next_wakeup(app.open_chat_schedules(chat), app, ENGLISH),
@@ -175,7 +177,7 @@ def describe_status(call: CommandCall) -> list[str]:
     document = call.document
     in_full = call.role != "guest"
     report = make_report(call.session, document, app)
-    lines = [_describe_state(report, call)]
+    lines = [_describe_state(report, call), *_describe_tasks(call.session, app, texts)]
     if in_full:
         share = count_window(call) / app.model.window
         model = texts.status_model.format(
@@ -239,6 +241,22 @@ def _describe_work(opened: SessionHandle, app: App, texts: Texts) -> str:
         if told:
             lines.append(f"{step['name']}: {format_progress(told)}")
     return "\n".join(lines)
+
+
+def _describe_tasks(session: str, app: App, texts: Texts) -> list[str]:
+    """Return the calls of a session (S of the keys) that outlive its turns, each with how far it
+    has come.
+    """
+    now = app.clock.now()
+    lines = []
+    for id, task in background_calls.list_running(app.kv, session, now).items():
+        own = keys.session_of(app.name, background_calls.name_session(id))
+        work = _describe_work(app.sessions.open(own), app, texts)
+        seconds = f"{max(now - task.at, 0.0):.0f}"
+        line = texts.status_task.format(id=id, name=task.tool, seconds=seconds)
+        # the first line of the work names the call again
+        lines.append("\n".join((line, *work.split("\n")[1:])))
+    return lines
 
 
 def find_next_wakeup(schedules: ChatSchedules) -> ChatSchedule | None:

@@ -67,7 +67,8 @@ class SafetyLimits:
     The root and all agents below it may spend `tokens` together, one of those agents
     `agent_tokens` and one session `session_tokens` in a period of `seconds`. One
     piece of work may take `ticks` requests. All that one cause sets off may use `chain_tokens`. A
-    tool call is waited for `call_seconds`. A day begins at midnight in the time zone `zone`.
+    tool call is waited for `call_seconds`, as a task `task_call_seconds`. A day
+    begins at midnight in the time zone `zone`.
     """
 
     tokens: int = 1_500_000
@@ -78,6 +79,7 @@ class SafetyLimits:
     zone: str = DEFAULT
     agent_tokens: int = 0
     chain_tokens: int = 500_000
+    task_call_seconds: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)

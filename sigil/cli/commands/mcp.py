@@ -87,6 +87,14 @@ class AddOptions:
         int,
         typer.Option("--seconds", min=1, max=30, help="The longest time of a call, in seconds."),
     ] = CALL_SECONDS
+    background: Annotated[
+        bool,
+        typer.Option(
+            "--background",
+            help="A call of a chat outlives its turn: it runs as a task, and its result comes"
+            " by itself.",
+        ),
+    ] = False
     grant: Annotated[
         bool,
         typer.Option("--grant", help="Grant the tools what they ask for: to reach this server."),
@@ -266,7 +274,7 @@ def add_server(
     row = absolute_paths(row, shell.printer.note)
     with suggest_next_step(row), shell.open_registry(_UNSURE) as opened:
         row = add_sign_in(row, opened, named=bool(options.name))
-        tools = ServerTools(opened, row, options.seconds)
+        tools = ServerTools(opened, row, options.seconds, background=options.background)
         states = tools.add(tuple(options.only or ()))
         if options.grant:
             states = tools.grant(states)

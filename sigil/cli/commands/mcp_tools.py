@@ -12,6 +12,7 @@ from sigil.access.sign_in import how_to_set
 from sigil.cli.details import describe_changes
 from sigil.cli.shell import OpenRegistry
 from sigil.errors import Refused, SigilError, UsageError
+from sigil.manifest.languages import BACKGROUND
 from sigil.mcp.hints import describe_hints, find_hints, is_repeatable
 from sigil.run.mcp_client import document
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from sigil.run.mcp_client.document import McpServerRow, ServerToolDocument
 
 TAG = "mcp"
+BACKGROUND_CHANGES: Final = {
+    True: "its calls run as tasks from now on",
+    False: "its calls no longer run as tasks",
+}
 _COMPARED_FIELDS: Final[tuple[Literal["description", "schema"], ...]] = ("description", "schema")
 
 
@@ -89,13 +94,25 @@ class ToolState:
 
 
 class ServerTools:
-    """The tools of one server in one registry. `seconds`: how long a call may take."""
+    """The tools of one server in one registry.
 
-    def __init__(self, opened: OpenRegistry, server: McpServerRow, seconds: int) -> None:
+    `seconds`: how long a call may take. `background`: whether calls may outlive the turns that make
+    them; None leaves each tool as it is.
+    """
+
+    def __init__(
+        self,
+        opened: OpenRegistry,
+        server: McpServerRow,
+        seconds: int,
+        *,
+        background: bool | None = None,
+    ) -> None:
         self._registry = opened.registry
         self._caller = opened.caller
         self._server = document.parse_server(server)
         self.seconds = seconds
+        self._background = background
         self.server = self._server.row
 
     def list_deployed(self) -> list[ToolState]:
@@ -194,7 +211,7 @@ class ServerTools:
         try:
             if old is None:
                 self._require_free(row["capability"])
-            deployed = self._registry.deploy(self._make_spec(row), self._caller)
+            deployed = self._registry.deploy(self._make_spec(row, old), self._caller)
         except SigilError as problem:
             return replace(state, problem=problem.message)
         return replace(
@@ -223,6 +240,9 @@ class ServerTools:
         if set(known) != set(hints):
             said, says = describe_hints(known), describe_hints(hints)
             texts += (f"the server says that it {says}; before, that it {said}",)
+        is_background = BACKGROUND in old["tags"]
+        if self._background not in (None, is_background):
+            texts += (BACKGROUND_CHANGES[not is_background],)
         if _read_source(old).server != self._server:
             texts += ("it is asked with the sign-in from now on",)
         return replace(
@@ -252,17 +272,23 @@ class ServerTools:
             "EEXIST", f"there is a capability {row['capability']} already: choose another --name"
         )
 
-    def _make_spec(self, row: ServerToolRow) -> dict[str, object]:
+    def _make_spec(self, row: ServerToolRow, old: DetailRow | None) -> dict[str, object]:
         """Return the flat form of the capability that calls a tool."""
         server = self._server
         permissions = {"http": list(server.http), "secrets": list(server.secrets)}
         if server.mcp:
             permissions["mcp"] = list(server.mcp)
+        tags = [TAG, server.name, *find_hints(row.get("hints", ()))]
+        is_background = self._background
+        if is_background is None:
+            is_background = old is not None and BACKGROUND in old["tags"]
+        if is_background:
+            tags.append(BACKGROUND)
         return {
             "name": row["capability"],
             "description": row["description"],
             "schema": row["schema"],
-            "tags": [TAG, server.name, *find_hints(row.get("hints", ()))],
+            "tags": tags,
             "idempotent": is_repeatable(row.get("hints", ())),
             "lang": "mcp",
             "code": document.ServerToolDocument(server, row["tool"]).code.decode(),

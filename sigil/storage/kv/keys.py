@@ -305,6 +305,11 @@ def call_progress(session: str) -> Key:
     return Key(f"session#{session}", "progress")
 
 
+def background_calls(session: str) -> Key:
+    """The calls that outlive the turns of a session and have not come to their end."""
+    return Key(f"session#{session}", "background-calls")
+
+
 def missed_messages(session: str) -> Key:
     """The messages that a locked session did not work on, and whether a notice of them was sent."""
     return Key(f"session#{session}", "missed")

@@ -238,6 +238,24 @@ def test_what_a_server_changed_is_shown_and_waits_for_a_grant_again(
     assert states(sigil, "refresh", "tracker", "--new")["more"] == "added"
 
 
+def test_tools_whose_calls_run_as_tasks_are_marked_until_they_are_added_without_it(
+    sigil: Sigil, fake: FakeMcp
+) -> None:
+    def is_marked() -> bool:
+        return "background" in sigil("--json", "inspect", "tracker-greet").document["tags"]
+
+    add = ("mcp", "add", fake.address, "--name", "tracker", "--grant")
+    assert sigil(*add, "--background").code == 0
+    assert is_marked()
+    fake.tools = [tool("greet", "Greet somebody else.", "name")]
+    assert sigil("mcp", "refresh", "tracker").code == 0
+    assert is_marked()
+    ended = sigil(*add)
+    assert "its calls no longer run as tasks" in ended.err
+    assert not is_marked()
+    assert "its calls run as tasks from now on" in sigil(*add, "--background").err
+
+
 def test_what_was_not_shown_is_not_granted(importer: ToolImporter, fake: FakeMcp) -> None:
     from sigil.cli.commands.mcp_tools import ServerTools
     from sigil.cli.shell import OpenRegistry
