@@ -265,7 +265,7 @@ def test_a_turn_makes_eight_subagents_and_a_name_is_taken_while_it_works(
     delivery = home.queue.take(0.0)
     assert delivery
     worker.process(delivery, home)
-    told = [parse(each) for each in results(model.bodies[2])[-8:]]
+    told = [parse(each) for each in results(model.bodies[2])[-9:]]
     assert sorted("ok" in each for each in told) == [False] + [True] * 8
     refused = next(each["error"] for each in told if "error" in each)
     assert "at most 8 agents" in refused["message"]
