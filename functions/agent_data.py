@@ -8,18 +8,19 @@ interrupted goes on the next time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
 
 from functions.agent.agents.bindings import parse_binding
-from functions.agent.agents.record import change_state, join_name, scan_agents
+from functions.agent.agents.record import RECORD, AgentRecord, change_state, join_name, scan_agents
 from functions.agent.session.overflow import find_bodies
 from functions.agent.workspace.file import read_version
 from functions.hooks import Hooks
 from functions.time.clock import Clock
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kept_files import KeptFiles
 from sigil.storage.kv import KV, Item, Key, keys
@@ -71,22 +72,45 @@ class AgentData:
             self.clock.pause(LOOK_SECONDS)
         removed = 0
         for _ in range(PASSES):
-            found = self._remove_once()
+            found = self._remove_once(record)
             removed += found
             if not found:
                 break
-        self.kv.delete(keys.agent_record(self.root, self.name))
-        return removed + 1
+        item = self._find_record(record)
+        if item is None:
+            return removed  # somebody else has purged it at the same time
+        with suppress(Conflict):
+            self.kv.delete(keys.agent_record(self.root, self.name), expect=item.version)
+            removed += 1
+        return removed
 
-    def _remove_once(self) -> int:
-        """Remove what is there now, and return how many items that were."""
+    def _find_record(self, record: AgentRecord) -> Item | None:
+        """Return the item of the agent's record while it is still the one that is being purged."""
+        item = self.kv.get(keys.agent_record(self.root, self.name))
+        if item is None:
+            return None
+        known = RECORD.read(item.value)
+        is_same = (known.since, known.generation) == (record.since, record.generation)
+        return item if is_same and known.state == "purged" else None
+
+    def _remove_once(self, record: AgentRecord) -> int:
+        """Remove what is there now, and return how many items that were.
+
+        Another purge may come to its end meanwhile, and the name go to a new agent, which keeps
+        what it has.
+        """
         removed = 0
         bodies: set[str] = set()
         partitions = sorted(list_partitions(self.kv))
         for partition in partitions:
-            for key, item in list(self._scan(partition)):
+            found = list(self._scan(partition))
+            if found and self._find_record(record) is None:
+                return removed
+            for key, item in found:
                 bodies.update(self._remove_item(key, item))
                 removed += 1
+        if self._find_record(record) is None:
+            return removed
         removed += self._remove_by_content()
         return removed + self._remove_bodies(bodies)
 

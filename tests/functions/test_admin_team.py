@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+import pytest
+
+from functions.agent.agents.record import change_state, read_agent
 from functions.agent.management.team import spawn_by_hand
 from functions.agent.team.member import Members
 from functions.agent.team.template import Template
+from sigil.errors import UsageError
 from tests.functions.people import Live
 
 Lives = Callable[..., AbstractContextManager[Live]]
@@ -51,3 +55,21 @@ def test_the_team_is_read_with_the_token_by_the_name_of_its_root(live: Lives) ->
             refused = client.get("/team", headers=header)
             assert refused.status_code == 401
             assert "alice" not in refused.text
+
+
+def test_a_teammate_that_is_purged_or_disabled_is_not_spawned_over(live: Lives) -> None:
+    with live() as agent:
+        app = agent.server.runtime.app
+
+        def spawn(call: str) -> None:
+            spawn_by_hand(app, "alice", Template("Dig."), home="telegram:1", by="test", call=call)
+
+        spawn("1")
+        for state, problem in (("disabled", "is disabled"), ("purged", "is being purged")):
+            change_state(app.kv, "main", "alice", "enabled")
+            Members(app.kv, "main").remove("alice")
+            change_state(app.kv, "main", "alice", state)
+            with pytest.raises(UsageError, match=problem):
+                spawn(state)
+            assert read_agent(app.kv, "main", "alice").state == state
+            assert Members(app.kv, "main").read("alice") is None

@@ -12,7 +12,8 @@ import orjson
 import pytest
 
 from functions.agent.agents.bindings import bind, read_binding
-from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.agents.lifecycle import create_agent
+from functions.agent.agents.record import AgentRecord, add_agent, read_agent
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent_data import AgentData
 from functions.settings import Settings
@@ -149,3 +150,23 @@ def test_an_agent_that_worked_in_chats_and_by_itself_is_purged_while_others_go_o
     work(home, message("who is there?"))
     assert list_texts(bot)[-1].startswith("root is here")
     assert home.app.load_policies()
+
+
+@pytest.mark.parametrize("kv", ["memory"], indirect=True)
+def test_a_second_purge_leaves_whoever_was_made_under_the_name_meanwhile(kv: KV) -> None:
+    add_agent(kv, "main", "alice", RECORD)
+    data = AgentData(kv, MemoryArtifacts(), "main", "alice", SYSTEM)
+    mailbox = Mailbox(kv, "main.alice")
+    made: list[AgentRecord] = []
+
+    def purge_and_create(_: str) -> bool:
+        with pytest.raises(UsageError, match="being purged, and its name is not free"):
+            create_agent(kv, "main", "alice", RECORD)
+        data.purge(lambda _: False)
+        made.append(create_agent(kv, "main", "alice", replace(RECORD, since=2.0)))
+        mailbox.deliver(Mail("m", "bob", "hello", 1.0))
+        return False
+
+    assert data.purge(purge_and_create) == 0
+    assert read_agent(kv, "main", "alice") == made[0]
+    assert [mail.text for _, mail in mailbox.read()[0]] == ["hello"]

@@ -13,6 +13,7 @@ from functions.agent.agents.record import (
     RECORD,
     AgentRecord,
     State,
+    being_purged,
     change_state,
     join_name,
     make_did,
@@ -93,6 +94,8 @@ def create_agent(
         known = _read_known(value)
         if known and made.key and known.key == made.key:
             return None, known  # the call that made it is run again after a crash
+        if known and known.state == "purged":
+            raise being_purged(name)
         if known is None or not _is_free(name, known, made):
             raise name_taken(name)
         again = replace(made, generation=max(made.generation, known.generation + 1))

@@ -239,6 +239,15 @@ def name_taken(name: str) -> UsageError:
     )
 
 
+def being_purged(name: str) -> UsageError:
+    """Return the error for the name of an agent that is being removed."""
+    return UsageError(
+        "EBUSY",
+        f"{name} is being purged, and its name is not free yet",
+        suggestion=f"`uncaged agent purge {name}` goes on with it",
+    )
+
+
 def unknown_agent(kv: KV, root: str, name: str) -> UsageError:
     """Return the error for a name that no agent has, with the names that are almost the same."""
     known = (each for each, _ in islice(scan_agents(kv, root), LOOKED_MOST))

@@ -12,6 +12,7 @@ from functions.agent.agents.record import (
     PROMPT_CHARACTERS,
     RECORD,
     AgentRecord,
+    being_purged,
     join_name,
     make_record,
     require_name,
@@ -88,7 +89,11 @@ def spawn(app: App, order: Order, require: Callable[[str, str], None] | None = N
     _require_free(app, name)
     reserve_seat(app.kv, root, name, app.agents_most, now)
     member = Members(app.kv, app.root).change(name, take)
-    _write_record(app, order, member, now)
+    try:
+        _write_record(app, order, member, now)
+    except UsageError:
+        Members(app.kv, root).remove(name)  # somebody else has taken the name meanwhile
+        raise
     data: dict[str, Json] = {
         LEG: 1,
         GENERATION: member.generation,
@@ -115,13 +120,30 @@ def _require_order(root: str, order: Order) -> None:
 
 
 def _require_free(app: App, name: str) -> None:
-    """Raise `UsageError` EEXIST when the name is that of an agent that is no teammate."""
+    """Raise `UsageError` when the name is that of an agent that nobody may spawn."""
     item = app.kv.get(keys.agent_record(app.root, name))
-    if item is not None and RECORD.read(item.value).kind != "teammate":
+    if item is not None:
+        _require_spawnable(RECORD.read(item.value), name)
+
+
+def _require_spawnable(known: AgentRecord, name: str) -> None:
+    """Raise `UsageError` EEXIST for an agent that is no teammate, and EBUSY for a teammate that is
+    being purged, or that an owner has disabled.
+    """
+    if known.kind != "teammate":
         raise UsageError(
             "EEXIST",
             f"Error: '{name}' is an agent of its own, and no teammate",
             suggestion="take another name",
+        )
+    if known.state == "purged":
+        raise being_purged(name)
+    if known.state == "disabled":
+        raise UsageError(
+            "EBUSY",
+            f"Error: '{name}' is disabled",
+            suggestion=f"an owner enables it with `uncaged agent enable {name}`; or take another"
+            " name",
         )
 
 
@@ -147,6 +169,7 @@ def _write_record(app: App, order: Order, member: Member, now: float) -> None:
         if value is None:
             return dumps(wanted), wanted
         known = RECORD.read(value)
+        _require_spawnable(known, order.name)  # it may have changed since the first look
         if known.generation == wanted.generation and known.state == "enabled":
             return None, known
         kept = replace(wanted, tokens=known.tokens, ticks=known.ticks)
