@@ -11,6 +11,7 @@ import typer
 
 from functions.cli.local_agent import BY, Json, open_agent, require_chat
 from sigil.cli.printing import Printer
+from sigil.errors import UsageError
 
 if TYPE_CHECKING:
     from functions.agent.app import App
@@ -89,7 +90,7 @@ def show(number: Number, json: Json = False) -> None:
     from functions.agent.management import board
     from sigil.cli.times import format_time
 
-    with open_agent(switch=True) as (app, _):
+    with _naming_commands(), open_agent(switch=True) as (app, _):
         row, _ = board.show_task(app, number)
         task = board.open_board(app).read(number)
     if json:
@@ -246,8 +247,23 @@ def reopen(number: Number, json: Json = False) -> None:
 def _open_editor() -> Iterator[tuple[BoardEditor, App, Settings]]:
     from functions.agent.management.board import open_editor
 
-    with open_agent(switch=True) as (app, settings):
+    with _naming_commands(), open_agent(switch=True) as (app, settings):
         yield open_editor(app, BY, f"machine:{uuid.uuid4().hex}"), app, settings
+
+
+@contextmanager
+def _naming_commands() -> Iterator[None]:
+    """Let an error of the board say what a person types, where it says what a model calls."""
+    from functions.agent.team.board import REOPEN_FIRST
+
+    try:
+        yield
+    except UsageError as problem:
+        if problem.code == "ENOENT":
+            problem.suggestion = "`uncaged board list` shows those that are open"
+        elif problem.suggestion == REOPEN_FIRST:
+            problem.suggestion = "`uncaged board reopen N` opens it again"
+        raise
 
 
 def _make_fields(**fields: JsonValue) -> dict[str, JsonValue]:

@@ -81,6 +81,11 @@ def spawn(
             json,
             name=name,
         )
+    if not settings.endpoint:
+        Printer(json=json).note(
+            f"no model is connected, so {name} does no more than the offline model can;"
+            " `uncaged setup model` connects one"
+        )
 
 
 @cli.command("list")

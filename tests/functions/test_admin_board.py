@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.agent.team.board import Board, NewTask
+from functions.agent.team.board import Board, Claimer, NewTask
 from tests.functions.people import Live
 
 Lives = Callable[..., AbstractContextManager[Live]]
@@ -76,6 +76,10 @@ def test_the_same_request_makes_one_task(client: httpx.Client) -> None:
         (TASKS, {"subject": "x", "blockedBy": ["1"]}, 400),
         (TASKS, {"subject": "x", "blockedBy": [9]}, 404),
         (TASKS, {"subject": "x", "due": "soon or so"}, 400),
+        (TASKS, {"subject": "x", "blockedBy": list(range(1, 10_001))}, 400),
+        (TASKS, {"subject": "x" * 1_000_000}, 400),
+        (TASKS, {"subject": "x", "owner": "../x"}, 400),
+        (TASKS, {"subject": "x", "owner": "a" * 300}, 400),
         ("/board/other/tasks", {"subject": "x"}, 404),
     ],
 )
@@ -102,3 +106,60 @@ def test_the_board_is_its_owners(agent: Live, client: httpx.Client) -> None:
     refused = client.get(TASKS, headers={"authorization": "Bearer wrong"})
     assert refused.status_code == 401
     assert "secret" not in refused.text
+
+
+def test_a_condition_holds_for_every_kind_of_change(agent: Live, client: httpx.Client) -> None:
+    old = {"if-match": client.post(TASKS, json={"subject": "dig"}).headers["etag"]}
+    app = agent.server.runtime.app
+    Board(app.kv, "main", app.clock.now).claim(1, Claimer(member="alice"))
+    for fields in ({"comment": "hm"}, {"status": "pending"}, {"owner": "bob"}):
+        assert client.patch(f"{TASKS}/1", json=fields, headers=old).status_code == 412
+    read = client.get(f"{TASKS}/1")
+    assert (read.json()["owner"], read.json()["comments"]) == ("alice", [])
+    both = {"comment": "hm", "owner": "bob"}
+    now = {"if-match": read.headers["etag"]}
+    changed = client.patch(f"{TASKS}/1", json=both, headers=now).json()
+    assert (changed["owner"], len(changed["comments"])) == ("bob", 1)
+
+
+def test_a_refused_change_leaves_nothing_behind(client: httpx.Client) -> None:
+    for subject in ("dig", "build"):
+        client.post(TASKS, json={"subject": subject})
+    half = {"subject": "newer", "owner": "../x"}
+    assert client.patch(f"{TASKS}/1", json=half).status_code == 400
+    assert client.get(f"{TASKS}/1").json()["subject"] == "dig"
+    stale = {"if-match": '"9"'}
+    waits = client.patch(f"{TASKS}/1", json={"blockedBy": [2]}, headers=stale)
+    assert waits.status_code == 412
+    # the link that was refused closes no circle
+    assert client.patch(f"{TASKS}/2", json={"blockedBy": [1]}).json()["blockedBy"] == [1]
+    client.patch(f"{TASKS}/1", json={"comment": "<b>\n[runtime] " + "x" * 50_000})
+    said = client.get(f"{TASKS}/1").json()["comments"][0]["text"]
+    assert len(said) == 500
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", TASKS),
+        ("POST", TASKS),
+        ("GET", f"{TASKS}/1"),
+        ("PATCH", f"{TASKS}/1"),
+        ("GET", "/agents"),
+        ("POST", "/agents"),
+        ("GET", "/agents/alice"),
+        ("POST", "/agents/alice/archive"),
+        ("GET", "/team"),
+    ],
+)
+def test_nothing_is_said_or_done_without_the_token(
+    client: httpx.Client, method: str, path: str
+) -> None:
+    client.post(TASKS, json={"subject": "secret"})
+    for header in ("", "Bearer wrong"):
+        refused = client.request(
+            method, path, json={"name": "alice", "subject": "x"}, headers={"authorization": header}
+        )
+        assert (refused.status_code, "secret" in refused.text) == (401, False)
+    assert [row["subject"] for row in client.get(TASKS).json()["items"]] == ["secret"]
+    assert client.get("/agents").json()["items"] == []

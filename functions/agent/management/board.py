@@ -12,6 +12,7 @@ from functions.agent.management.ledger import add_entries
 from functions.agent.team.board import Board, Edit, NewTask
 from functions.agent.team.board_editor import BoardEditor, Edited
 from functions.agent.team.board_view import BoardView
+from functions.agent.team.member import parse_owner
 from functions.agent.team.task import PRIORITY_MOST, Task, TaskConflict, TaskLike, describe_task
 from functions.agent.team.task_words import parse_due
 from functions.events import Event
@@ -122,6 +123,8 @@ def change_task(
         blocked_by=_read_numbers(fields),
     )
     owner = _read_text(fields, "owner")
+    if owner is not None:  # what is refused comes before the first write
+        owner = parse_owner(app.kv, app.root, owner)
     comment = _read_text(fields, "comment")
     report = _read_text(fields, "report") or ""
     why = _read_text(fields, "why") or ""
@@ -130,7 +133,8 @@ def change_task(
         made.append(editor.edit(number, edit, revision=revision))
         revision = None
     if comment:
-        made.append(editor.comment(number, comment))
+        made.append(editor.comment(number, comment, revision=revision))
+        revision = None
     if owner is not None:
         made.append(editor.assign(number, owner, revision=revision))
         revision = None
@@ -141,7 +145,9 @@ def change_task(
     elif status == "pending":
         is_taken = editor.view.find(number).status == "in_progress"
         made.append(
-            editor.release(number) if is_taken else editor.reopen(number, revision=revision)
+            editor.release(number, revision=revision)
+            if is_taken
+            else editor.reopen(number, revision=revision)
         )
     if not made:
         raise _refuse(f"say what changes: {', '.join(sorted(CHANGES))}")

@@ -10,7 +10,7 @@ from functions.agent.app import App
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post
 from functions.agent.team.leg import OWN_MAIN
-from functions.agent.team.member import Members, require_teammate
+from functions.agent.team.member import Member, Members, require_teammate
 from functions.agent.team.report import LEAD
 from functions.agent.team.roster import list_team
 from functions.agent.team.shutdown import request_shutdown
@@ -69,7 +69,7 @@ def stop_by_hand(app: App, name: str, *, by: str, call: str, graceful: bool = Fa
 def mail_by_hand(app: App, name: str, text: str, *, by: str, call: str) -> Arranged:
     """Write to a teammate."""
     now = app.clock.now()
-    member = require_teammate(Members(app.kv, app.root).read(name), one_line(name, 40))
+    member = _read_teammate(app, name)
     if member.find_status(now, app.team_idle) == "shutdown":
         raise UsageError(
             "EINVAL",
@@ -86,7 +86,7 @@ def mail_by_hand(app: App, name: str, text: str, *, by: str, call: str) -> Arran
 def save_template(app: App, name: str) -> Template:
     """Return the template of a teammate, from which others can be spawned elsewhere."""
     record = read_agent(app.kv, app.root, name)
-    member = require_teammate(Members(app.kv, app.root).read(name), one_line(name, 40))
+    member = _read_teammate(app, name)
     return Template(
         record.prompt,
         record.role,
@@ -95,6 +95,15 @@ def save_template(app: App, name: str) -> Template:
         stay=member.stay,
         recall=member.recall,
     )
+
+
+def _read_teammate(app: App, name: str) -> Member:
+    """Return what changes of a teammate; `UsageError` ENOENT says what a person types."""
+    try:
+        return require_teammate(Members(app.kv, app.root).read(name), one_line(name, 40))
+    except UsageError as problem:
+        problem.suggestion = "`uncaged team list` names them, and `uncaged team spawn` starts one"
+        raise
 
 
 def _arrange(app: App, text: str, posts: tuple[Post, ...], by: str, call: str) -> Arranged:

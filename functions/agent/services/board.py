@@ -18,6 +18,7 @@ from functions.agent.team.task import (
     PRIORITY_MOST,
     Task,
     describe_task,
+    list_distinct_blockers,
 )
 from functions.agent.team.task_change import TaskNews, follow_change, list_unblocked, make_added
 from functions.time.time_zone import to_local
@@ -207,7 +208,7 @@ def _find(find: Callable[[int], Task], number: int) -> Task:
 
 
 def _find_all(view: BoardView, numbers: tuple[int, ...]) -> None:
-    for number in numbers:
+    for number in list_distinct_blockers(numbers):
         _find(view.find, number)
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from functions.agent.sanitize import clean_text
+from functions.agent.team.member import parse_owner
 from functions.agent.team.task import (
     ATTEMPTS_MOST,
-    BLOCKERS_MOST,
     COMMENT_CHARACTERS,
     COMMENTS_MOST,
     DESCRIPTION_CHARACTERS,
@@ -38,6 +38,7 @@ from functions.agent.team.task import (
     find_cycle,
     has_role,
     is_claimable,
+    list_distinct_blockers,
     list_open_ids,
     order_of_claims,
     read_task,
@@ -61,6 +62,7 @@ LINK_SECONDS: Final = 60.0
 """What a task is about to wait for is known for so long before the task says so itself."""
 NUMBER_MOST: Final = 10**8 - 1
 LOOKS_MOST: Final = 8
+REOPEN_FIRST: Final = "reopen it first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,8 @@ class Board:
         `UsageError` EINVAL for one that cannot be, ENOENT for one that waits for a task that never
         was; `Refused` EQUOTA when the board is full.
         """
-        made = _make_task(wanted, self._now())
+        owner = parse_owner(self._kv, self.root, wanted.owner)
+        made = _make_task(replace(wanted, owner=owner), self._now())
         number, is_known = self._reserve_number(made)
         if is_known:
             known = self.find(number)
@@ -364,7 +367,14 @@ class Board:
     # changing
 
     def release(
-        self, number: int, why: str = "", *, claim: int = 0, failed: bool = False, key: str = ""
+        self,
+        number: int,
+        why: str = "",
+        *,
+        claim: int = 0,
+        failed: bool = False,
+        key: str = "",
+        revision: int | None = None,
     ) -> Changed:
         """Put a task that somebody works on back, so that anybody may take it.
 
@@ -384,7 +394,7 @@ class Board:
             outcome = "failed" if failed else "released"
             return self._end_run(back, outcome, why, before=task, key=key)
 
-        return self._change(number, change)
+        return self._change(number, change, revision)
 
     def complete(
         self,
@@ -498,9 +508,10 @@ class Board:
     def assign(self, number: int, member: str, *, revision: int | None = None) -> Changed:
         """Let only this member take a task, or anybody where that is empty.
 
-        Whoever works on it meanwhile has it no longer.
+        Whoever works on it meanwhile has it no longer. `UsageError` EINVAL for a name that nobody
+        can have.
         """
-        owner = one_line(clean_text(member), NAME_CHARACTERS)
+        owner = parse_owner(self._kv, self.root, member)
 
         def change(task: Task) -> Task:
             if task.is_ended:
@@ -520,8 +531,6 @@ class Board:
         `UsageError` EINVAL for what cannot be, ECYCLE for a task that would wait for itself.
         """
         blockers = (*(edit.blocked_by or ()), *edit.more_blockers)
-        if blockers:
-            self._require_no_cycle(number, blockers)
 
         def change(task: Task) -> Task:
             waits = task.blocked_by if edit.blocked_by is None else edit.blocked_by
@@ -547,9 +556,17 @@ class Board:
                 raise _ended(task)
             return changed
 
+        if blockers:
+            # what is refused must not be known as a link, which would refuse others
+            known = self.read(number)
+            _require_revision(known, revision)
+            change(known)
+            self._require_no_cycle(number, blockers)
         return self._change(number, change, revision)
 
-    def comment(self, number: int, by: str, text: str, key: str = "") -> Changed:
+    def comment(
+        self, number: int, by: str, text: str, key: str = "", *, revision: int | None = None
+    ) -> Changed:
         """Add what somebody says about an open task; the same call again changes nothing."""
 
         def change(task: Task) -> Task:
@@ -562,7 +579,7 @@ class Board:
             added = Comment(by=one_line(by, NAME_CHARACTERS), text=said, at=self._now(), key=key)
             return replace(task, comments=(*task.comments, added)[-COMMENTS_MOST:])
 
-        return self._change(number, change)
+        return self._change(number, change, revision)
 
     def list_comments(self, by: Collection[str]) -> list[tuple[int, Comment]]:
         """Return what these people said about tasks, each with the number of the task."""
@@ -741,9 +758,7 @@ def _not_claimable(task: Task) -> UsageError | Refused:
 
 def _ended(task: Task) -> UsageError:
     """Return why something cannot be done with a task that has ended."""
-    return UsageError(
-        "EINVAL", f"task {task.id} is {task.status} already", suggestion="reopen it first"
-    )
+    return UsageError("EINVAL", f"task {task.id} is {task.status} already", suggestion=REOPEN_FIRST)
 
 
 def _has_claimed(task: Task, claimer: Claimer) -> bool:
@@ -778,7 +793,7 @@ def _make_task(wanted: NewTask, now: float) -> Task:
     """
     subject = clean_text(wanted.subject).strip()
     description = clean_text(wanted.description).strip()
-    blockers = tuple(sorted(set(wanted.blocked_by)))
+    blockers = list_distinct_blockers(wanted.blocked_by)
     problem = ""
     if not subject or "\n" in subject:
         problem = "a task needs a subject of one line"
@@ -791,15 +806,13 @@ def _make_task(wanted: NewTask, now: float) -> Task:
         )
     elif not 0 <= wanted.priority <= PRIORITY_MOST:
         problem = f"a priority is a whole number from 0 to {PRIORITY_MOST}"
-    elif len(blockers) > BLOCKERS_MOST:
-        problem = f"a task waits for at most {BLOCKERS_MOST} others"
     if problem:
         raise UsageError("EINVAL", problem, source="task")
     return Task(
         id=0,
         subject=one_line(subject, SUBJECT_CHARACTERS),
         description=description,
-        owner=one_line(clean_text(wanted.owner), NAME_CHARACTERS),
+        owner=wanted.owner,
         blocked_by=blockers,
         role=one_line(clean_text(wanted.role), NAME_CHARACTERS),
         priority=wanted.priority,

@@ -10,9 +10,10 @@ from functions.agent.agents.record import is_name, join_name
 from functions.agent.app import App
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.sanitize import clean_text
 from functions.agent.team.board import Changed, Edit, NewTask
 from functions.agent.team.board_view import BoardView
-from functions.agent.team.task import Task
+from functions.agent.team.task import COMMENT_CHARACTERS, Task
 from functions.agent.team.task_change import (
     TaskNews,
     find_scope,
@@ -23,7 +24,7 @@ from functions.agent.team.task_change import (
 from functions.agent.team.waking import make_events
 from functions.agent.workspace.edits import TaskEdit, describe_task_edit, note_task_edit
 from functions.events import Event
-from sigil.errors import Refused
+from sigil.errors import Refused, one_line
 from sigil.storage.kv import keys
 
 MAIL: Final = "board"
@@ -92,16 +93,18 @@ class BoardEditor:
         self.view.find_to_change(number)
         return self._follow(self._board.reopen(number, revision=revision), "reopened")
 
-    def release(self, number: int) -> Edited:
+    def release(self, number: int, *, revision: int | None = None) -> Edited:
         """Put a task back that somebody works on."""
         self.view.find_to_change(number)
-        return self._follow(self._board.release(number, "put back by a person"), "put back")
+        changed = self._board.release(number, "put back by a person", revision=revision)
+        return self._follow(changed, "put back")
 
-    def comment(self, number: int, text: str) -> Edited:
+    def comment(self, number: int, text: str, *, revision: int | None = None) -> Edited:
         """Add what the person says about a task."""
         self.view.find_to_change(number)
-        changed = self._board.comment(number, self.view.by, text, self._cause)
-        return self._follow(changed, f"commented: {text}")
+        changed = self._board.comment(number, self.view.by, text, self._cause, revision=revision)
+        said = one_line(clean_text(text), COMMENT_CHARACTERS)
+        return self._follow(changed, f"commented: {said}")
 
     def _follow(self, changed: Changed, change: str) -> Edited:
         task = changed.task

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functions.agent.policy.act import Act
 from functions.agent.policy.gate import Gate, deny_act
 from functions.agent.team.board import Board, unknown_task
-from functions.agent.team.task import Task
+from functions.agent.team.task import Task, list_distinct_blockers
 
 TASK, BOARD = "task", "board"
 """The acts of a policy: to put a task on the board, and to see and change those of others."""
@@ -71,7 +71,7 @@ class BoardView:
 
     def require_visible(self, numbers: tuple[int, ...]) -> None:
         """Raise `UsageError` ENOENT for a number whose task is not shown here."""
-        for number in numbers:
+        for number in list_distinct_blockers(numbers):
             self.find(number)
 
 

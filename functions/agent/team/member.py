@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from typing import Annotated, Final, Literal, TypeVar
 
 from msgspec import Meta
 
-from sigil.errors import UsageError
+from functions.agent.agents.record import LOOKED_MOST, is_name
+from functions.agent.sanitize import clean_text
+from sigil.errors import UsageError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps
 
 Status = Literal["working", "idle", "shutdown"]
 TROUBLE_CHARACTERS: Final = 300
+NAME_SHOWN: Final = 40
 _T = TypeVar("_T")
 
 
@@ -112,6 +117,26 @@ def read_member(item: Item, name: str) -> Member:
         return _MEMBER.read(item.value)
     except ValueError:
         raise damaged(f"what is known of the teammate {name} cannot be read", source=name) from None
+
+
+def parse_owner(kv: KV, root: str, text: str) -> str:
+    """Return the name of whoever is to do a task, empty for anybody; a teammate may be spawned
+    later. `UsageError` EINVAL for a name that nobody can have, with the ones that are almost it.
+    """
+    name = text.strip().removeprefix("@").lower()
+    if not name or is_name(name):
+        return name
+    shown = one_line(clean_text(text), NAME_SHOWN)
+    members = (member for member, _ in islice(Members(kv, root).scan(), LOOKED_MOST))
+    near = get_close_matches(shown.lower(), members, n=3)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    raise UsageError(
+        "EINVAL",
+        f"{shown!r} is no name of a teammate",
+        source="task",
+        suggestion=f"{meant}a name begins with a letter from a to z, and has at most 32 of a-z,"
+        " 0-9 and -, such as alice",
+    )
 
 
 def require_teammate(found: Member | None, name: str) -> Member:

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, Protocol
 from msgspec import DecodeError, Meta, Struct
 from msgspec.json import Decoder
 
-from sigil.errors import Conflict
+from sigil.errors import Conflict, UsageError
 from sigil.protocol import Json
 from sigil.storage.stored import FORMAT, Shape, Stored, damaged
 
@@ -254,6 +254,18 @@ def is_claimable(
 def order_of_claims(task: TaskLike) -> tuple[int, int]:
     """Return what tasks are sorted by for whoever takes the first: priority, then number."""
     return -task.priority, task.id
+
+
+def list_distinct_blockers(numbers: Iterable[int]) -> tuple[int, ...]:
+    """Return what a task is to wait for, each number once; `UsageError` EINVAL for too many."""
+    blockers = tuple(sorted(set(numbers)))
+    if len(blockers) > BLOCKERS_MOST:
+        raise UsageError(
+            "EINVAL",
+            f"a task waits for at most {BLOCKERS_MOST} others, not {len(blockers):,}",
+            source="task",
+        )
+    return blockers
 
 
 def find_cycle(

@@ -56,6 +56,15 @@ def test_what_cannot_be_done_says_why(run: Run) -> None:
     with pytest.raises(UsageError) as missing:
         run("done", "4")
     assert missing.value.message == "Task 4 not found"
+    assert "uncaged board list" in missing.value.suggestion
+    run("add", "dig")
+    assert run("assign", "1", "@Alice").stdout == "assigned: [ ] #1: dig @alice\n"
+    with pytest.raises(UsageError, match=r"'\.\./x' is no name of a teammate"):
+        run("assign", "1", "../x")
+    run("done", "1")
+    with pytest.raises(UsageError) as ended:
+        run("drop", "1")
+    assert "uncaged board reopen" in ended.value.suggestion
     with pytest.raises(UsageError) as status:
         run("list", "--status", "lost")
     assert status.value.code == "EINVAL"

@@ -61,7 +61,8 @@ def test_a_teammate_is_spawned_from_a_file_written_to_listed_saved_and_stopped(
     saved = tmp_path / "alice.md"
     run("save", "alice", str(saved))
     assert parse_template(saved.read_text()) == replace(example, stay=True)
-    run("spawn", "bob", "--file", str(saved), "--role", "tester")
+    spawned = run("spawn", "bob", "--file", str(saved), "--role", "tester")
+    assert "no model is connected, so bob does" in spawned
 
     assert "sent to 'alice'" in run("stop", "alice")
     work_off()
@@ -72,6 +73,7 @@ def test_a_teammate_is_spawned_from_a_file_written_to_listed_saved_and_stopped(
     for words, problem in (
         (("stop", "carol"), "no agent carol"),
         (("mail", "alice", "x"), "has shut down"),
+        (("mail", "carol", "x"), "no teammate 'carol'"),
         (("spawn", "Al ice", "--prompt", "x"), "no name"),
         (("spawn", "alice"), "say what they are to do"),
         (("spawn", "alice", "--file", "nowhere.md"), "cannot be read"),
