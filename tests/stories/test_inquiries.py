@@ -18,7 +18,7 @@ import pytest
 from functions.agent.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.channels.base import Busy
+from functions.channels.base import Busy, Reply
 from functions.queues.base import Delivery
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
@@ -195,20 +195,12 @@ def test_an_answer_in_parts_goes_on_where_it_stopped(
     channel = home.channels["telegram"]
     send = type(channel).send
 
-    def cut_off(
-        self: Any,
-        session: str,
-        text: str,
-        *,
-        reply_to: str = "",
-        start: int = 0,
-        sent: Callable[[int], None],
-    ) -> None:
+    def cut_off(self: Any, reply: Reply, sent: Callable[[int], None]) -> None:
         def then_away(parts: int) -> None:
             sent(parts)
             raise Busy("slow down")
 
-        send(self, session, text, reply_to=reply_to, start=start, sent=then_away)
+        send(self, reply, then_away)
 
     with monkeypatch.context() as broken:
         broken.setattr(type(channel), "send", cut_off)
