@@ -137,6 +137,10 @@ class SqsQueue:
 
     def put_all(self, events: Sequence[Event]) -> None:
         """Store the events, ten a request; as `put`."""
+        if len(events) == 1:
+            # most requests of platforms bring one
+            self.put(events[0])
+            return
         chats = [event for event in events if not event.is_background]
         work = [event for event in events if event.is_background]
         self._chats_client.send_all(chats)

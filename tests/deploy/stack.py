@@ -197,6 +197,9 @@ def _routed(server: Ministack, stack: str) -> str:
     return f"{server.url}/_aws/execute-api/{api}"
 
 
+_ANY_METHOD = "x-amazon-apigateway-any-method"
+
+
 def _routes(stack: str) -> Iterator[tuple[str, str]]:
     """The routes of the deployed API and the function behind each."""
     template: Any = aws.client("cloudformation").get_template(
@@ -208,4 +211,5 @@ def _routes(stack: str) -> Iterator[tuple[str, str]]:
                 r"\$\{(\w+)\.Arn\}", str(operation["x-amazon-apigateway-integration"]["uri"])
             )
             assert function, operation
-            yield f"{method.upper()} {path}", function[1]
+            verb = "ANY" if method == _ANY_METHOD else method.upper()
+            yield f"{verb} {path}", function[1]

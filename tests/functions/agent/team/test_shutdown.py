@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -151,7 +151,7 @@ def test_a_task_that_a_shutdown_puts_back_is_in_the_ledger_once_whatever_crashes
     assert [(each["did"], each["owner"]) for each in facts] == [("released", "alice")]
 
 
-def test_a_shutdown_cuts_off_the_calls_that_run(
+def test_a_shutdown_cuts_off_the_call_that_runs(
     live: Callable[..., AbstractContextManager[Live]], model: TeamModel
 ) -> None:
     is_down = threading.Event()
@@ -160,21 +160,14 @@ def test_a_shutdown_cuts_off_the_calls_that_run(
         assert is_down.wait(within(20)), "the teammate waited for its call"
         return "the late answer"
 
-    steps: Iterator[dict[str, Any]] = iter(
-        (
-            call(("sigil_query", {"query": "spin"}), ("sigil_query", {"query": "billing-greet"})),
-            call(("cap_spin", {}), ("cap_billing_greet", {"name": "Ada"})),
-        )
-    )
-    model.plans["alice"] = lambda _: next(steps)
+    def work(body: dict[str, Any]) -> dict[str, Any]:
+        # a request that is made again is answered in the same way
+        if any(message["role"] == "tool" for message in body["messages"]):
+            return call(("cap_billing_greet", {"name": "Ada"}))
+        return call(("sigil_query", {"query": "billing-greet"}))
+
+    model.plans["alice"] = work
     with FakeMcp() as fake, live(loopback=True, library="builtin") as agent:
-        spec = {
-            "name": "spin",
-            "description": "The ability to spin.",
-            "execute": "for (;;);",
-            "limits": {"timeout_ms": 30_000},
-        }
-        assert agent.server.post("/_api/deploy", json=spec).status_code == 201
         registry = agent.server.runtime.app.registry
         assert isinstance(registry, LocalRegistry)
         server: dict[str, Json] = {"name": "billing", "url": fake.address}
@@ -195,5 +188,5 @@ def test_a_shutdown_cuts_off_the_calls_that_run(
         assert ("stopped", "told") in outcomes
         entries = agent.server.client.get("/ledger?agent=alice").json()["items"]
         errors = [each["facts"].get("error") for each in entries if each["what"] == "call"]
-        assert errors[-2:] == ["EINTERRUPTED", "EINTERRUPTED"]
+        assert errors[-1:] == ["EINTERRUPTED"]
     assert len(model.of("alice")) == 2
