@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol, TypedDict, runtime_checkable
 
 from functions.events import Button, Event
 from functions.overheard import OverheardMessage
@@ -49,6 +49,20 @@ class Received:
     events: tuple[Event, ...] = ()
     answer: PlatformAnswer = TAKEN
     overheard: tuple[OverheardMessage, ...] = ()
+
+
+class Attachment(TypedDict):
+    """A file of a message, as an event carries it, to be fetched later.
+
+    `file_id` is what the platform's `fetch` needs, empty when nothing can be fetched; `size` is in
+    bytes, 0 when unknown; other unknown fields are empty.
+    """
+
+    kind: str
+    file_id: str
+    name: str
+    size: int
+    mime: str
 
 
 @dataclass(frozen=True, slots=True)

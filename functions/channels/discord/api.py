@@ -7,14 +7,19 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import httpx
 import orjson
 
 from functions.channels.base import Busy
 from functions.channels.discord.reply_address import InteractionAddress
-from functions.channels.http_client import TIMEOUT, UPLOAD_TIMEOUT, HttpClient, Transport
+from functions.channels.http_client import (
+    TIMEOUT,
+    UPLOAD_TIMEOUT,
+    FormFile,
+    HttpClient,
+    Transport,
+)
 from functions.http_connection import HttpAnswer, open_transport
 from sigil.errors import BackendError, Refused, one_line
 from sigil.json_fields import as_integer, as_mapping, as_number, as_string
@@ -44,15 +49,6 @@ class Rejected(Refused):
 
 class InteractionOver(Exception):
     """The interaction can be answered no more."""
-
-
-@dataclass(frozen=True, slots=True)
-class UploadFile:
-    """A file to upload: its name has no quotes and no line breaks."""
-
-    name: str
-    kind: str
-    content: bytes
 
 
 class DiscordApi:
@@ -89,7 +85,7 @@ class DiscordApi:
         """
         return self._send(method, path, fields, (), self._headers)
 
-    def upload(self, path: str, fields: Mapping[str, object], files: Sequence[UploadFile]) -> Json:
+    def upload(self, path: str, fields: Mapping[str, object], files: Sequence[FormFile]) -> Json:
         """Post a message with files as the bot."""
         return self._send("POST", path, fields, files, self._headers)
 
@@ -99,7 +95,7 @@ class DiscordApi:
         method: str,
         path: str = "",
         fields: object = None,
-        files: Sequence[UploadFile] = (),
+        files: Sequence[FormFile] = (),
     ) -> Json:
         """Make a request about an answer to an interaction; errors as `call`, and
         `InteractionOver`.
@@ -145,7 +141,7 @@ class DiscordApi:
         method: str,
         path: str,
         fields: object,
-        files: Sequence[UploadFile],
+        files: Sequence[FormFile],
         headers: Mapping[str, str],
     ) -> Json:
         content = b"" if fields is None else orjson.dumps(fields)
@@ -188,7 +184,7 @@ class _PathTokenTransport(httpx.BaseTransport):
         self._inner.close()
 
 
-def _make_form(fields: bytes, files: Sequence[UploadFile]) -> tuple[str, bytes]:
+def _make_form(fields: bytes, files: Sequence[FormFile]) -> tuple[str, bytes]:
     """Return the content type and the body of a form with files
     (https://discord.com/developers/docs/reference#uploading-files).
     """

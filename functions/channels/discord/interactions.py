@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TypedDict
 from urllib.parse import urlsplit
 
 import orjson
 
-from functions.channels.base import PlatformAnswer, Received
+from functions.channels.base import Attachment, PlatformAnswer, Received
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
 from functions.channels.visible_text import clean_text
 from functions.events import PRESSED, TEXT_LIMIT, Event, Sender, order_of
@@ -53,16 +52,6 @@ UNCHANGED = PlatformAnswer(body=b'{"type":6}')
 NO_CHOICES = PlatformAnswer(body=b'{"type":8,"data":{"choices":[]}}')
 NOTED = PlatformAnswer(204)
 """The answer to a webhook event, which is no interaction."""
-
-
-class Attachment(TypedDict):
-    """A file of a message. `file_id` is its path at Discord; unknown fields are 0 or empty."""
-
-    kind: str
-    file_id: str
-    name: str
-    size: int
-    mime: str
 
 
 def read_interaction(body: bytes, name: str, agent: str) -> Received:

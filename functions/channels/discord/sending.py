@@ -18,9 +18,9 @@ from functions.channels.discord.api import (
     DiscordApi,
     InteractionOver,
     Rejected,
-    UploadFile,
 )
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
+from functions.channels.http_client import FormFile
 from functions.channels.render.discord import render_messages
 from functions.channels.reply_parts import divide_reply
 from functions.events import Button
@@ -47,11 +47,11 @@ class OutgoingMessage:
 
     content: str
     buttons: tuple[Button, ...] = ()
-    file: UploadFile | None = None
+    file: FormFile | None = None
     instead: str = ""
 
     @property
-    def files(self) -> tuple[UploadFile, ...]:
+    def files(self) -> tuple[FormFile, ...]:
         """Return the files to upload with it."""
         return (self.file,) if self.file else ()
 
@@ -107,7 +107,7 @@ def make_messages(reply: Reply) -> list[OutgoingMessage | AttachedFile]:
         below = reply.buttons if number == len(divided.messages) else ()
         parts.append(OutgoingMessage(content, below))
     for made in divided.files:
-        file = UploadFile(made.name, made.type, made.content)
+        file = FormFile(made.name, made.type, made.content)
         parts.append(OutgoingMessage(made.caption, file=file, instead=made.instead))
     return [*parts, *reply.files]
 
@@ -123,7 +123,7 @@ def make_attachment(attached: AttachedFile, text: str) -> OutgoingMessage:
         return OutgoingMessage(texts.file_is_gone.format(name=attached.name))
     name = attached.name if attached.name.isascii() else f"file{PurePath(attached.name).suffix}"
     safe = "".join(letter for letter in name if letter.isprintable() and letter not in '"\\/')
-    file = UploadFile(safe or "file", attached.type, body)
+    file = FormFile(safe or "file", attached.type, body)
     return OutgoingMessage("", file=file, instead=texts.no_picture)
 
 

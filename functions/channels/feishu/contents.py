@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypedDict
+from typing import Final
 
 import orjson
 
+from functions.channels.base import Attachment
 from functions.channels.visible_text import clean_text
 from functions.events import QUOTE_LIMIT, TEXT_LIMIT, Quote
 from sigil.errors import one_line
@@ -30,16 +31,6 @@ _FILES: Final[Mapping[str, tuple[str, str]]] = {
 """The kinds of messages that are a file: what we call it, and the field with its key."""
 _ELEMENTS_MOST: Final = 2_000
 _ELEMENT_DEPTH: Final = 12
-
-
-class Attachment(TypedDict):
-    """A file of a message; `file_id` names the message and the file, unknown fields are empty."""
-
-    kind: str
-    file_id: str
-    name: str
-    size: int
-    mime: str
 
 
 @dataclass(frozen=True, slots=True)

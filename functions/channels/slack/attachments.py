@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TypedDict
 
+from functions.channels.base import Attachment
 from sigil.errors import one_line
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
@@ -15,16 +15,6 @@ FILES_MOST = 20
 _MIME = re.compile(r"[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}")
 _GONE = ("tombstone", "hidden_by_limit")
 """Files that were deleted, or that a free workspace shows no longer."""
-
-
-class Attachment(TypedDict):
-    """A file of a message; `size` in bytes, 0 when unknown, other unknown fields are empty."""
-
-    kind: str
-    file_id: str
-    name: str
-    size: int
-    mime: str
 
 
 def list_attachments(event: Mapping[str, Json]) -> tuple[Attachment, ...]:

@@ -5,30 +5,31 @@ speaks HTTP to it.
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import httpx
 import orjson
 
 from functions.channels.base import Busy
+from functions.channels.http_client import (
+    TIMEOUT,
+    UPLOAD_TIMEOUT,
+    FormFile,
+    Transport,
+    make_form,
+)
 from functions.channels.updates import ReceivedElsewhere
 from functions.http_connection import open_transport
 from sigil.errors import BackendError, Refused, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
 from sigil.protocol import Json
 
-TIMEOUT = 20.0
-UPLOAD_TIMEOUT = 60.0
 MOST_BYTES = 8 * 1024 * 1024
 """Bytes of an answer; a hundred updates stay far below."""
 _SOURCE = "telegram"
 _FILE = "telegram-file"
 """Marks the request for a file, whose address has the token elsewhere."""
 _JSON = "application/json"
-
-Transport = Callable[[], httpx.BaseTransport]
 
 
 class Rejected(Refused):
@@ -44,15 +45,6 @@ class Rejected(Refused):
         self.description = description
         self.moved_to = moved_to
         self.status = status
-
-
-@dataclass(frozen=True, slots=True)
-class UploadFile:
-    """A file to upload: its name is plain ASCII without quotes."""
-
-    name: str
-    kind: str
-    content: bytes
 
 
 class TelegramApi:
@@ -87,7 +79,7 @@ class TelegramApi:
         method: str,
         params: Mapping[str, object],
         field: str,
-        file: UploadFile,
+        file: FormFile,
         *,
         timeout: float = UPLOAD_TIMEOUT,
     ) -> Json:
@@ -96,18 +88,12 @@ class TelegramApi:
 
         A parameter that is no text travels as JSON.
         """
-        boundary = uuid.uuid4().hex
-        head = f"--{boundary}\r\ncontent-disposition: form-data; name="
-        body = bytearray()
-        for name, value in params.items():
-            text = value if isinstance(value, str) else orjson.dumps(value).decode()
-            body += f'{head}"{name}"\r\n\r\n{text}\r\n'.encode()
-        body += f'{head}"{field}"; filename="{file.name}"\r\n'.encode()
-        body += f"content-type: {file.kind}\r\n\r\n".encode()
-        body += file.content
-        body += f"\r\n--{boundary}--\r\n".encode()
-        kind = f"multipart/form-data; boundary={boundary}"
-        return self._request(method, bytes(body), kind, timeout)
+        fields = {
+            name: value if isinstance(value, str) else orjson.dumps(value).decode()
+            for name, value in params.items()
+        }
+        kind, body = make_form(fields, field, file)
+        return self._request(method, body, kind, timeout)
 
     def download(self, path: str, most: int, *, timeout: float = TIMEOUT) -> bytes:
         """Return the file at a path that `getFile` told, within `timeout` seconds.

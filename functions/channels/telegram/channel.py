@@ -21,7 +21,8 @@ from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 
 if TYPE_CHECKING:
-    from functions.channels.telegram.api import TelegramApi, Transport
+    from functions.channels.http_client import Transport
+    from functions.channels.telegram.api import TelegramApi
     from functions.channels.telegram.webhook_setup import TelegramWebhook
     from functions.channels.webhooks import CommandMenu
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypedDict
+from typing import Final
 
+from functions.channels.base import Attachment
 from functions.channels.visible_text import clean_text
 from functions.events import QUOTE_LIMIT, Quote
 from sigil.errors import one_line
@@ -25,16 +26,6 @@ _UNREADABLE = ("story", "paid_media", "game", "invoice", "giveaway", "giveaway_w
 """Kinds of messages of which nothing can be read and that have no file."""
 _FILE_ID = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _MIME = re.compile(r"[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}")
-
-
-class Attachment(TypedDict):
-    """A file of a message; `size` in bytes, 0 when unknown, other unknown fields are empty."""
-
-    kind: str
-    file_id: str
-    name: str
-    size: int
-    mime: str
 
 
 def raw_text(message: Message) -> str:

@@ -8,9 +8,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, Reply
+from functions.channels.http_client import FormFile
 from functions.channels.render.telegram import MessagePart, render_parts
 from functions.channels.reply_parts import divide_reply
-from functions.channels.telegram.api import Rejected, UploadFile
+from functions.channels.telegram.api import Rejected
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
@@ -121,7 +122,7 @@ class TelegramFile:
     """
 
     chat: TelegramChat
-    file: UploadFile
+    file: FormFile
     caption: str
     instead: str
     reply_to: str = ""
@@ -144,7 +145,7 @@ def make_parts(chat: TelegramChat, reply: Reply) -> list[TelegramPart]:
         below = reply.buttons if number == len(divided.messages) else ()
         parts.append(TelegramMessage(chat, message, buttons=below))
     for made in divided.files:
-        file = UploadFile(made.name, made.type, made.content)
+        file = FormFile(made.name, made.type, made.content)
         parts.append(TelegramFile(chat, file, made.caption, made.instead))
     parts.extend(reply.files)
     return parts
@@ -163,7 +164,7 @@ def make_attachment(
         gone = texts.file_is_gone.format(name=attached.name)
         return TelegramMessage(chat, MessagePart(gone))
     name = attached.name if attached.name.isascii() else f"file{PurePath(attached.name).suffix}"
-    file = UploadFile(name, attached.type, body)
+    file = FormFile(name, attached.type, body)
     is_photo = attached.type in _PHOTOS
     return TelegramFile(chat, file, "", texts.no_picture, is_photo=is_photo)
 

@@ -99,7 +99,10 @@ class WhatsAppApi:
         found = self.call("GET", f"/{id}")
         if (as_integer(found.get("file_size"), 0) or 0) > most:
             raise UsageError("ETOOBIG", "the file is too large", source=_SOURCE)
-        address = urlsplit(as_string(found.get("url")))
+        try:
+            address = urlsplit(as_string(found.get("url")))
+        except ValueError:
+            raise BackendError("EUNAVAILABLE", "WhatsApp names no file", source=_SOURCE) from None
         own = urlsplit(self._base)
         here = (address.scheme, address.netloc) == (own.scheme, own.netloc)
         if not here and (address.scheme, address.netloc) != ("https", FILE_HOST):

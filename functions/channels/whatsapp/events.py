@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypedDict
+from typing import Final
 
+from functions.channels.base import Attachment
 from functions.channels.visible_text import clean_text
 from functions.events import PRESSED, QUOTE_LIMIT, TEXT_LIMIT, Event, Quote, Sender, order_of
 from sigil.errors import one_line
@@ -39,16 +40,6 @@ _FILES: Final = {
 }
 _UNREADABLE: Final = ("unsupported", "order")
 """Kinds of messages that are for us, and of which nothing can be read."""
-
-
-class Attachment(TypedDict):
-    """A file of a message; `size` in bytes, 0 when unknown, other unknown fields are empty."""
-
-    kind: str
-    file_id: str
-    name: str
-    size: int
-    mime: str
 
 
 @dataclass(frozen=True, slots=True)

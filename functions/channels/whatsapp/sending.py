@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from functions.channels.base import AttachedFile, Reply
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
 MESSAGES_MOST: Final = 10
 """Messages of one reply; the last of them is a file when there would be more."""
+UPLOAD_NAME: Final = "file"
+"""The name of what is uploaded; that which people see is a field of the message."""
 BUTTONS_MOST: Final = 3
 BUTTON_CHARACTERS: Final = 20
 BODY_CHARACTERS: Final = 1_024
@@ -109,7 +110,7 @@ def make_parts(reply: Reply) -> list[Part]:
             ]
     for made in divided.files:
         name = f"{made.name}.txt"
-        file = FormFile(name, "text/plain", made.content)
+        file = FormFile(UPLOAD_NAME, "text/plain", made.content)
         parts.append(WhatsAppFile(file, name, made.instead))
     parts.extend(reply.files)
     return parts
@@ -138,8 +139,7 @@ def make_attachment(attached: AttachedFile, text: str) -> WhatsAppFile | WhatsAp
         kind = "text/plain"
         if not name.endswith(".txt"):
             name = f"{name}.txt"
-    upload_name = name if name.isascii() and '"' not in name else f"file{PurePath(name).suffix}"
-    return WhatsAppFile(FormFile(upload_name, kind, body), name, texts.no_picture, is_photo)
+    return WhatsAppFile(FormFile(UPLOAD_NAME, kind, body), name, texts.no_picture, is_photo)
 
 
 @dataclass(frozen=True, slots=True)

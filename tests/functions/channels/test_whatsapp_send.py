@@ -239,5 +239,23 @@ def test_the_token_goes_to_no_other_host(channel: WhatsApp, graph: GraphApi) -> 
         assert other.requests == []
 
 
+@pytest.mark.parametrize(
+    "host", ["https://[", "ftp://a", "https://lookaside.fbsbx.com@evil.example"]
+)
+def test_an_odd_address_of_a_file_is_none(host: str, channel: WhatsApp, graph: GraphApi) -> None:
+    graph.sent_files["42"] = b"%PDF"
+    graph.file_host = host
+    with pytest.raises(BackendError):
+        channel.fetch({"file_id": "42"}, 100)
+
+
+def test_a_name_of_a_file_breaks_no_form(channel: WhatsApp, graph: GraphApi) -> None:
+    name = 'a"; x="\r\n\r\nb.txt'
+    say(channel, "Here:", files=(AttachedFile(name, "text/plain", lambda: b"body"),))
+    sent = graph.messages[1]["document"]
+    assert sent["filename"] == name
+    assert graph.uploads[sent["id"]] == ("text/plain", b"body")
+
+
 def test_the_number_has_a_name(channel: WhatsApp) -> None:
     assert channel.fetch_bot_name() == "Sigil +1 631-555-1111"
