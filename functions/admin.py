@@ -811,7 +811,7 @@ def _open_deps() -> AdminDeps:
     except UsageError as problem:  # not for strangers: no token was checked yet
         log.note("unusable settings", code=problem.code, message=problem.message)
         raise BackendError("ESETTING", "the settings cannot be used; the log says why") from None
-    for unknown in find_unknown_variables(Settings):
+    for unknown in find_unknown_variables(settings):
         log.note("no setting", name=unknown.name, meant=unknown.meant)
     try:
         token = admin_token(settings)

@@ -48,13 +48,6 @@ HOOK_SENDER: Final = "hook:"
 """The ids of the senders of what is posted to hooks begin so."""
 HOPS_MOST: Final = 16
 """So often may one agent set off another in a chain of events. Circles end there."""
-OWN_CHAT: Final = re.compile(
-    r"telegram:[0-9]{1,19}|slack(?:-[a-z0-9-]{1,40})?:[TE][A-Z0-9]{1,30}\.[UW][A-Z0-9]{1,30}"
-    r"|feishu(?:-[a-z0-9-]{1,40})?:ou_[A-Za-z0-9]{1,64}"
-    r"|whatsapp(?:-[a-z0-9-]{1,40})?:(?:[1-9][0-9]{4,19}|[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128})",
-    re.ASCII,
-)
-"""A person's own chat, on the platforms with buttons where it is named like them."""
 NOBODY = ("",)
 """The `addressed` of what people of a group say to each other."""
 TEXT_LIMIT = 100_000

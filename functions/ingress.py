@@ -59,12 +59,12 @@ def open_ingress() -> Ingress:
     """Open what a function that only receives needs, by its settings."""
     log.start()
     settings = Settings.read()
-    for unknown in find_unknown_variables(Settings):
+    for unknown in find_unknown_variables(settings):
         log.note("no setting", name=unknown.name, meant=unknown.meant)
     queue = _open_queue(settings)
     # with another queue than the store's, this function may have no store, and updates need none
     return Ingress(
-        open_channels(settings),
+        open_channels(settings.channels),
         queue,
         passes_on=settings.listen,
         open_hooks=lru_cache(maxsize=1)(partial(_open_hooks, settings, queue)),

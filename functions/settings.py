@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from functions.channels.about import ChannelSettings, name_variable
+from functions.channels.platforms import PLATFORMS
 from functions.prices import parse_prices
 from sigil.errors import UsageError
+from sigil.settings import SettingFacts, setting
 from sigil.settings import Settings as SigilSettings
-from sigil.settings import setting
 
 DASHSCOPE = "https://dashscope.aliyuncs.com/compatible-mode/v1"
 _ALERTS = re.compile(
@@ -321,105 +324,6 @@ class Settings(SigilSettings):
     editor: str = setting(
         "EDITOR", "vi", "the program that `uncaged agent doc edit` opens", outside=True
     )
-    telegram_token: str = setting("TELEGRAM_TOKEN", "", "the bot's token", secret=True)
-    telegram_bot: str = setting(
-        "TELEGRAM_BOT",
-        "",
-        "the bot's id, for a webhook that does not get the token (default: the first part of the"
-        " token)",
-    )
-    telegram_secret: str = setting(
-        "TELEGRAM_SECRET",
-        "",
-        "the webhook's secret token (without it the webhook refuses everything)",
-        secret=True,
-        rules=True,
-    )
-    telegram_api: str = setting(
-        "TELEGRAM_API",
-        "https://api.telegram.org",
-        "the Bot API's address",
-        keeps="TELEGRAM_TOKEN TELEGRAM_SECRET",
-    )
-    telegram_username: str = setting(
-        "TELEGRAM_USERNAME",
-        "",
-        "the bot's user name without @ (default: the Bot API is asked once)",
-    )
-    slack_token: str = setting("SLACK_TOKEN", "", "the bot's token, xoxb-…", secret=True)
-    slack_secret: str = setting(
-        "SLACK_SECRET",
-        "",
-        "the app's signing secret (without it the webhook refuses everything)",
-        secret=True,
-        rules=True,
-    )
-    slack_api: str = setting(
-        "SLACK_API",
-        "https://slack.com/api",
-        "the Web API's address",
-        keeps="SLACK_TOKEN SLACK_SECRET",
-    )
-    discord_token: str = setting("DISCORD_TOKEN", "", "the bot's token", secret=True)
-    discord_public_key: str = setting(
-        "DISCORD_PUBLIC_KEY",
-        "",
-        "the application's public key, 64 digits of 0-9 a-f (without it the webhook refuses"
-        " everything)",
-        rules=True,
-    )
-    discord_api: str = setting(
-        "DISCORD_API",
-        "https://discord.com/api/v10",
-        "the address of Discord's API",
-        keeps="DISCORD_TOKEN",
-    )
-
-    feishu_app_id: str = setting("FEISHU_APP_ID", "", "the app's id, cli_…")
-    feishu_app_secret: str = setting("FEISHU_APP_SECRET", "", "the app's secret", secret=True)
-    feishu_verification_token: str = setting(
-        "FEISHU_VERIFICATION_TOKEN",
-        "",
-        "the app's verification token (without it the webhook refuses everything)",
-        secret=True,
-        rules=True,
-    )
-    feishu_encrypt_key: str = setting(
-        "FEISHU_ENCRYPT_KEY",
-        "",
-        "the app's encrypt key: with it only what is signed and encrypted is taken",
-        secret=True,
-        rules=True,
-    )
-    feishu_api: str = setting(
-        "FEISHU_API",
-        "https://open.feishu.cn",
-        "the API's address; Lark's is https://open.larksuite.com",
-        keeps="FEISHU_APP_SECRET",
-    )
-
-    whatsapp_number: str = setting("WHATSAPP_NUMBER", "", "the phone number's id at Meta")
-    whatsapp_token: str = setting("WHATSAPP_TOKEN", "", "the access token", secret=True)
-    whatsapp_verify_token: str = setting(
-        "WHATSAPP_VERIFY_TOKEN",
-        "",
-        "a word of your own, which Meta repeats when its webhook is set",
-        secret=True,
-        rules=True,
-    )
-    whatsapp_secret: str = setting(
-        "WHATSAPP_SECRET",
-        "",
-        "the app's secret (without it the webhook refuses everything)",
-        secret=True,
-        rules=True,
-    )
-    whatsapp_api: str = setting(
-        "WHATSAPP_API",
-        "https://graph.facebook.com/v23.0",
-        "the Graph API's address, with its version",
-        keeps="WHATSAPP_TOKEN",
-    )
 
     def __post_init__(self) -> None:
         """Raise `UsageError` ESETTING for a value that cannot be used."""
@@ -499,6 +403,33 @@ class Settings(SigilSettings):
                 f"UNCAGED_ALERTS={self.alerts!r} is not a destination",
                 suggestion="use https://ADDRESS or sns:ARN",
             )
+
+    @property
+    def channels(self) -> tuple[ChannelSettings, ...]:
+        """Return the settings of every channel that there may be."""
+        return tuple(
+            ChannelSettings(name, about, self.agent, self.declared)
+            for name, about in PLATFORMS.items()
+        )
+
+    def find_channel(self, name: str) -> ChannelSettings | None:
+        """Return the settings of a channel, None when there is no such one."""
+        return next((each for each in self.channels if each.name == name), None)
+
+    @classmethod
+    def _declare(cls, texts: Mapping[str, str]) -> list[SettingFacts]:  # noqa: ARG003
+        return [
+            SettingFacts(
+                name_variable(name, each.field),
+                each.default,
+                each.meaning,
+                each.secret,
+                " ".join(name_variable(name, kept) for kept in each.keeps),
+                each.rules,
+            )
+            for name, about in PLATFORMS.items()
+            for each in about.settings
+        ]
 
     @property
     def may_listen(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from threading import Event, Lock, Semaphore
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -446,11 +446,7 @@ def _make_redactor(settings: Settings) -> Callable[[str], str]:
     """Return a function that removes the settings' secrets from a text, in whatever form it has
     them.
     """
-    named = {
-        part.metadata["name"]: getattr(settings, part.name)
-        for part in fields(settings)
-        if part.metadata["secret"]
-    }
+    named = {facts.name: value for facts, value in settings.list_values() if facts.secret}
 
     def redact(text: str) -> str:
         from sigil.run.host_calls.scrubbing import scrub_text
@@ -530,7 +526,7 @@ def open_runtime(
         queue=sides.chats,
         control=sides.control,
         work=sides.work,
-        channels=open_channels(settings),
+        channels=open_channels(settings.channels),
         replies=HttpReplies(stores.kv),
         app=replace(app, wake_scheduler=due.set),
         notifier=open_notifier(settings),

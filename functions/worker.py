@@ -590,7 +590,7 @@ def _tell_queue(action: Callable[[], None], runtime: AgentRuntime) -> None:
 def _open_lambda_runtime() -> AgentRuntime:
     log.start()
     settings = Settings.read()
-    for unknown in find_unknown_variables(Settings):
+    for unknown in find_unknown_variables(settings):
         log.note("no setting", name=unknown.name, meant=unknown.meant)
     return open_runtime(settings, later=True)
 

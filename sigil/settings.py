@@ -19,6 +19,8 @@ FUNCTION = "AWS_LAMBDA_FUNCTION_NAME"
 program that it started would be too.
 """
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ")
+FACTS = "facts"
+"""Where a field of a settings class has the facts about its setting."""
 YEAR = 365 * 86_400
 """Seconds; a lock cannot wait for as long as a float can say."""
 OWN_PREFIX = "UNCAGED_"
@@ -31,6 +33,39 @@ AWS_SECRETS = ("ssm:", "secretsmanager:")
 """The beginnings of a value that names a secret of AWS."""
 NAMED = 3
 """How many misspelt names of a file one message tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingFacts:
+    """What is known about a setting: its outer name, its default, and its meaning for people.
+
+    `keeps` names the secrets that are sent to the address in this setting: they have to come from
+    the same place. `rules`: it decides who may do what, what runs, or who reads along, so a file
+    may set it only for a store of its own. `outside`: it opens the machine itself, so no file may
+    set it.
+
+    `choices` are the values that it may have, `least` is the smallest number, and `duration` says
+    that it is a number of seconds, above 0 and a year at most.
+    """
+
+    name: str
+    default: Any
+    meaning: str
+    secret: bool = False
+    keeps: str = ""
+    rules: bool = False
+    outside: bool = False
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    duration: bool = False
+
+    def format_value(self, value: object) -> str:
+        """Return a value as people see it; of a secret only whether it is set."""
+        if self.secret:
+            return "set" if value else ""
+        if isinstance(value, tuple):
+            return ",".join(value)
+        return without_userinfo(value) if isinstance(value, str) else str(value)
 
 
 def setting(
@@ -46,28 +81,11 @@ def setting(
     least: int | None = None,
     duration: bool = False,
 ) -> Any:
-    """Return a field of a settings class: its outer name, its default, and its meaning for people.
-
-    `keeps` names the secrets that are sent to the address in this setting: they have to come from
-    the same place. `rules`: it decides who may do what, what runs, or who reads along, so a file
-    may set it only for a store of its own. `outside`: it opens the machine itself, so no file may
-    set it.
-
-    `choices` are the values that it may have, `least` is the smallest number, and `duration` says
-    that it is a number of seconds, above 0 and a year at most.
-    """
-    facts = {
-        "name": name,
-        "meaning": meaning,
-        "secret": secret,
-        "keeps": keeps,
-        "rules": rules,
-        "outside": outside,
-        "choices": choices,
-        "least": least,
-        "duration": duration,
-    }
-    return field(default=default, metadata=facts)
+    """Return a field of a settings class, with the facts about its setting."""
+    facts = SettingFacts(
+        name, default, meaning, secret, keeps, rules, outside, choices, least, duration
+    )
+    return field(default=default, metadata={FACTS: facts})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,26 +255,26 @@ class Settings:
         outside=True,
     )
 
+    declared: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    """What is set of the settings that have no field, by their outer names."""
+
     def __post_init__(self) -> None:
         """Raise `UsageError` ESETTING for a value beyond its setting's bounds."""
-        for part in fields(self):
-            name = part.metadata["name"]
-            value = getattr(self, part.name)
-            choices = part.metadata["choices"]
-            if choices and value not in choices:
+        for facts, value in self.list_values():
+            name = facts.name
+            if facts.choices and value not in facts.choices:
                 raise UsageError(
                     "ESETTING",
                     f"{name}={value!r} is unknown",
-                    suggestion=f"use {', '.join(choices)}",
+                    suggestion=f"use {', '.join(facts.choices)}",
                 )
-            least = part.metadata["least"]
-            if least is not None and value < least:
+            if facts.least is not None and value < facts.least:
                 raise UsageError(
                     "ESETTING",
                     f"{name}={value} is too small",
-                    suggestion=f"use at least {least:,}",
+                    suggestion=f"use at least {facts.least:,}",
                 )
-            if part.metadata["duration"] and not 0 < value <= YEAR:
+            if facts.duration and not 0 < value <= YEAR:
                 raise UsageError(
                     "ESETTING",
                     f"{name}={value} is out of range",
@@ -292,16 +310,49 @@ class Settings:
             # Compiled code runs as it is, so no file may bring it along.
             ours = str(user_cache_path("uncaged", appauthor=False) / "compiled")
             texts["UNCAGED_CACHE"] = outer.get("UNCAGED_CACHE") or ours
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = {
+            "declared": {
+                facts.name: texts[facts.name]
+                for facts in cls._declare(texts)
+                if texts.get(facts.name)
+            }
+        }
         for part in fields(cls):
-            name = part.metadata["name"]
-            if texts.get(name):
-                values[part.name] = _parse_value(name, texts[name], part.default)
+            facts = part.metadata.get(FACTS)
+            if facts and texts.get(facts.name):
+                values[part.name] = _parse_value(facts.name, texts[facts.name], facts.default)
         if outer.get(FUNCTION) or (
             _brings_a_store(outer, inner) and not outer.get("SIGIL_PROGRAMS")
         ):
             values["programs"] = False
         return cls(**values)
+
+    @classmethod
+    def list_facts(cls, texts: Mapping[str, str]) -> list[SettingFacts]:
+        """Return the facts about every setting that there is where `texts` are set."""
+        own = [part.metadata[FACTS] for part in fields(cls) if FACTS in part.metadata]
+        return [*own, *cls._declare(texts)]
+
+    def list_values(self) -> list[tuple[SettingFacts, Any]]:
+        """Return every setting and its value."""
+        own = [
+            (part.metadata[FACTS], getattr(self, part.name))
+            for part in fields(self)
+            if FACTS in part.metadata
+        ]
+        texts = {facts.name: ",".join(value) for facts, value in own if isinstance(value, tuple)}
+        declared = self._declare(texts)
+        return [
+            *own,
+            *((facts, self.declared.get(facts.name, facts.default)) for facts in declared),
+        ]
+
+    @classmethod
+    def _declare(cls, texts: Mapping[str, str]) -> list[SettingFacts]:  # noqa: ARG003
+        """Return the facts about the settings that have no field: those of the agent's platforms.
+        Which there are may depend on the lists among `texts`.
+        """
+        return []
 
     @property
     def surroundings(self) -> dict[str, str]:
@@ -358,7 +409,7 @@ class UnknownSetting:
 
 
 def find_unknown_variables(
-    kind: type[Settings], environment: Mapping[str, str] | None = None
+    settings: Settings, environment: Mapping[str, str] | None = None
 ) -> list[UnknownSetting]:
     """Return the environment's variables that are meant as settings but are none, such as
     UNCAGED_LLM_MODLE.
@@ -367,13 +418,13 @@ def find_unknown_variables(
     resemble a setting that is not set.
     """
     outer = os.environ if environment is None else environment
-    known = {part.metadata["name"] for part in fields(kind)}
+    known = {facts.name for facts, _ in settings.list_values()}
     families = {name.partition("_")[0] for name in known if "_" in name}
     unknown = []
     for name in sorted(outer):
         if name in known or not outer[name]:
             continue
-        is_ours = name.startswith(OWN_PREFIX) and kind.knows_every_name
+        is_ours = name.startswith(OWN_PREFIX) and settings.knows_every_name
         beginning = name.partition("_")[0]
         if not is_ours and not _find_similar(beginning, families, SURELY_SIMILAR):
             continue
@@ -444,25 +495,28 @@ def _config_folder() -> Path:
 
 def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[str, str]) -> None:
     """Raise `UsageError` ESETTING for what a file may not set: another user may have written it."""
-    names = {part.metadata["name"]: part.metadata for part in fields(kind)}
-    for name, facts in names.items():
-        for secret in facts["keeps"].split():
+    settings = kind.list_facts({**inner, **{name: text for name, text in outer.items() if text}})
+    for facts in settings:
+        name = facts.name
+        for secret in facts.keeps.split():
             if inner.get(name) and not outer.get(name) and outer.get(secret):
                 # the secret would be sent to an address that another user chose
                 message = f"{name} comes from {FILE}, {secret} from the environment"
                 raise UsageError("ESETTING", f"{message}: set both in the same place")
-    for name, facts in names.items():
-        if facts["secret"] and inner.get(name, "").startswith(AWS_SECRETS):
+    for facts in settings:
+        name = facts.name
+        if facts.secret and inner.get(name, "").startswith(AWS_SECRETS):
             # it would be fetched with the person's own credentials at a cloud
             raise UsageError(
                 "ESETTING",
                 f"{FILE} names a secret of AWS as {name}",
                 suggestion=f"set {name} in the environment",
             )
-    refuse_unknown_names(kind, inner)
+    refuse_unknown_names(kind, inner, environment=outer)
     _refuse_foreign_endpoint(inner)
-    for name, facts in names.items():
-        if facts["outside"] and inner.get(name):
+    for facts in settings:
+        name = facts.name
+        if facts.outside and inner.get(name):
             # it would open the person's machine, with any store that the file names
             raise UsageError(
                 "ESETTING",
@@ -472,8 +526,9 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
     _refuse_choice_of_registry(inner)
     if _brings_a_store(outer, inner):
         return
-    for name, facts in names.items():
-        if facts["rules"] and inner.get(name) and not outer.get(name):
+    for facts in settings:
+        name = facts.name
+        if facts.rules and inner.get(name) and not outer.get(name):
             # it would change who may do what in the person's own store
             message = (
                 f"{FILE} sets {name} but not where its store is: set UNCAGED_DATA or UNCAGED_STORE"
@@ -482,9 +537,17 @@ def _check_file(kind: type[Settings], outer: Mapping[str, str], inner: Mapping[s
             raise UsageError("ESETTING", message, suggestion="or set it in the environment")
 
 
-def refuse_unknown_names(kind: type[Settings], inner: Mapping[str, str], shown: str = FILE) -> None:
+def refuse_unknown_names(
+    kind: type[Settings],
+    inner: Mapping[str, str],
+    shown: str = FILE,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> None:
     """Raise for lines of a file that set nothing: a limit that is misspelt would not limit."""
-    known = {part.metadata["name"] for part in fields(kind)}
+    outer = os.environ if environment is None else environment
+    texts = {**inner, **{name: value for name, value in outer.items() if value}}
+    known = {facts.name for facts in kind.list_facts(texts)}
     unknown = []
     for name in inner:
         if name in known:
@@ -652,16 +715,16 @@ def without_userinfo(text: str) -> str:
 
 def describe_settings(settings: Settings) -> list[tuple[str, str, str]]:
     """Return (name, value, meaning) of every setting; of a secret only if it is set."""
-    rows = []
-    for part in fields(settings):
-        value = getattr(settings, part.name)
-        if part.metadata["secret"]:
-            text = "set" if value else ""
-        elif isinstance(value, tuple):
-            text = ",".join(value)
-        elif isinstance(value, str):
-            text = without_userinfo(value)
-        else:
-            text = str(value)
-        rows.append((part.metadata["name"], text, part.metadata["meaning"]))
-    return rows
+    return [
+        (facts.name, facts.format_value(value), facts.meaning)
+        for facts, value in settings.list_values()
+    ]
+
+
+def describe_changed_settings(settings: Settings) -> list[tuple[str, str, str]]:
+    """Return (name, value, meaning) of the settings that differ from their default."""
+    return [
+        (facts.name, facts.format_value(value), facts.meaning)
+        for facts, value in settings.list_values()
+        if value != facts.default
+    ]

@@ -25,6 +25,7 @@ from sigil.sandbox import runner_process
 from sigil.sandbox.engine import ENGINE
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.protocol import RunOrder, pack_run
+from tests.channel_settings import make_settings
 from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel
@@ -153,8 +154,10 @@ def runtime(
                 stocked = request.getfixturevalue("stocked")
                 shutil.copytree(stocked, tmp_path, dirs_exist_ok=True)
             made = open_runtime(
-                Settings(**{"data": str(tmp_path), "library": "none", "runners": 1, **settings})
-            )  # type: ignore[arg-type]
+                make_settings(
+                    **{"data": str(tmp_path), "library": "none", "runners": 1, **settings}
+                )
+            )
             stack.callback(made.close)
             return made
 

@@ -29,7 +29,8 @@ from functions.agent.safety import locks
 from functions.agent.sanitize import escape_unseen
 from functions.agent.session.document import Turn
 from functions.agent.workspace.difference import LINE_CHARACTERS, compare_texts
-from functions.events import OWN_CHAT, PRESSED, Button, Event, Sender
+from functions.channels.platforms import OWN_CHAT
+from functions.events import PRESSED, Button, Event, Sender
 from functions.texts.en import Texts
 from functions.texts.languages import load_texts
 from functions.time.time_zone import format_clock

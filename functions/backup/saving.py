@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +27,7 @@ from functions.backup.format import (
 )
 from functions.settings import Settings
 from sigil.errors import BackendError
-from sigil.settings import describe_settings, installed_version
+from sigil.settings import describe_changed_settings, installed_version
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.base import ScannedItem
@@ -160,10 +160,7 @@ def read_last_backup(kv: KV) -> LastBackup | None:
 
 def list_settings(settings: Settings) -> Mapping[str, str]:
     """Return the settings that differ from their default; of a secret only that it was set."""
-    defaults = {name: value for name, value, _ in describe_settings(Settings())}
-    return {
-        name: value for name, value, _ in describe_settings(settings) if value != defaults[name]
-    }
+    return {name: value for name, value, _ in describe_changed_settings(settings)}
 
 
 def _write_artifacts(
@@ -208,9 +205,7 @@ def _encode_secrets(settings: Settings, found: Sequence[ScannedItem]) -> bytes:
         for item in found
     ]
     values = {
-        part.metadata["name"]: getattr(settings, part.name)
-        for part in fields(settings)
-        if part.metadata["secret"] and getattr(settings, part.name)
+        facts.name: value for facts, value in settings.list_values() if facts.secret and value
     }
     token = data_folder(settings) / TOKEN
     if not settings.token and token.is_file():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Final
 
 from functions.settings import Settings
@@ -21,14 +20,14 @@ def format_settings(settings: Mapping[str, str], secrets: Mapping[str, str]) -> 
     """Return the lines of a settings file. What has to be decided anew, is unknown here, or may
     stand in no file is a comment; so is a secret that is not among `secrets`.
     """
-    known = {part.metadata["name"]: part.metadata for part in fields(Settings)}
+    known = {facts.name: facts for facts in Settings.list_facts(settings)}
     lines = ["# settings of a backup; the lines that begin with # are for you to decide"]
     for name in sorted({*settings, *secrets}):
         facts = known.get(name)
         shown = one_line(settings.get(name, ""), 2_000)
-        if facts is None or facts["outside"] or name in OF_A_MACHINE:
+        if facts is None or facts.outside or name in OF_A_MACHINE:
             lines.append(f"# {one_line(name, 100)} was {quote_text(shown)}")
-        elif facts["secret"] and name not in secrets:
+        elif facts.secret and name not in secrets:
             lines.append(f"# {name} was set")
         else:
             lines.append(f"{name} = {quote_text(secrets.get(name, settings.get(name, '')))}")

@@ -1,82 +1,54 @@
-"""The platforms, and their channels as the settings describe them."""
+"""The platforms that there are, and their channels as the settings describe them."""
 
 from __future__ import annotations
 
-from functions.channels.base import Channel
-from functions.channels.webhooks import SetupRecipe
-from functions.settings import Settings
-from sigil.storage.setting_secrets import reveal
+import re
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from functions.channels.about import About, ChannelSettings
+from functions.channels.discord.about import ABOUT as DISCORD
+from functions.channels.feishu.about import ABOUT as FEISHU
+from functions.channels.slack.about import ABOUT as SLACK
+from functions.channels.telegram.about import ABOUT as TELEGRAM
+from functions.channels.whatsapp.about import ABOUT as WHATSAPP
+
+if TYPE_CHECKING:
+    from functions.channels.base import Channel
+    from functions.channels.webhooks import SetupRecipe
+
+PLATFORMS: Final = {about.platform: about for about in (TELEGRAM, SLACK, DISCORD, FEISHU, WHATSAPP)}
+OWN_CHAT: Final = re.compile(
+    "|".join(
+        f"{about.platform}(?:-[a-z0-9-]{{1,40}})?:(?:{about.own_chat})"
+        for about in PLATFORMS.values()
+        if about.own_chat
+    ),
+    re.ASCII,
+)
+"""A person's own chat, on the platforms where it is named like them."""
 
 
-def write_recipe(platform: str, url: str) -> SetupRecipe:
-    """Return how an owner sets up a platform that registers no webhook from here; `url` is ours."""
-    if platform == "feishu":
-        from functions.channels.feishu.recipe import write_scopes, write_steps
-
-        return SetupRecipe(write_scopes(), write_steps(url))
-    if platform == "whatsapp":
-        from functions.channels.whatsapp.recipe import STEPS, write_webhook
-
-        return SetupRecipe(write_webhook(url), STEPS)
-    from functions.channels.slack import manifest
-
-    return SetupRecipe(manifest.write_manifest(url), manifest.STEPS)
+def find_about(channel: str) -> About | None:
+    """Return what is known about the platform of a channel, None when there is no such platform."""
+    return PLATFORMS.get(channel.partition("-")[0])
 
 
-def open_channels(settings: Settings) -> dict[str, Channel]:
-    """Open the platforms whose settings are there, by name."""
+def open_channels(described: Iterable[ChannelSettings]) -> dict[str, Channel]:
+    """Open the channels for which enough is set, by name."""
     channels: dict[str, Channel] = {}
-    if settings.telegram_token or settings.telegram_bot:
-        from functions.channels.telegram import Telegram
-
-        channels["telegram"] = Telegram(
-            reveal(settings.telegram_token),
-            reveal(settings.telegram_secret),
-            settings.telegram_api,
-            settings.agent,
-            settings.telegram_username or None,
-            bot=settings.telegram_bot,
-        )
-    if settings.slack_token or settings.slack_secret:
-        from functions.channels.slack import Slack
-
-        channels["slack"] = Slack(
-            reveal(settings.slack_token),
-            reveal(settings.slack_secret),
-            settings.slack_api,
-            settings.agent,
-        )
-    if settings.feishu_app_id:
-        from functions.channels.feishu import Feishu
-        from functions.channels.feishu.signature import WebhookSecrets
-
-        channels["feishu"] = Feishu(
-            settings.feishu_app_id,
-            reveal(settings.feishu_app_secret),
-            WebhookSecrets(
-                reveal(settings.feishu_encrypt_key), reveal(settings.feishu_verification_token)
-            ),
-            settings.feishu_api,
-            agent=settings.agent,
-        )
-    if settings.whatsapp_number:
-        from functions.channels.whatsapp import WhatsApp
-
-        channels["whatsapp"] = WhatsApp(
-            settings.whatsapp_number,
-            reveal(settings.whatsapp_token),
-            reveal(settings.whatsapp_secret),
-            reveal(settings.whatsapp_verify_token),
-            api=settings.whatsapp_api,
-            agent=settings.agent,
-        )
-    if settings.discord_token or settings.discord_public_key:
-        from functions.channels.discord import Discord
-
-        channels["discord"] = Discord(
-            reveal(settings.discord_token),
-            settings.discord_public_key,
-            settings.discord_api,
-            settings.agent,
-        )
+    for settings in described:
+        if settings.is_open:
+            # a platform's code is loaded only where it has a channel
+            module = import_module(f"functions.channels.{settings.about.platform}.channel")
+            channels[settings.name] = module.open_channel(settings)
     return channels
+
+
+def write_recipe(about: About, url: str) -> SetupRecipe:
+    """Return how an owner sets up a platform that registers no webhook from here; `url` is ours."""
+    recipe: SetupRecipe = import_module(f"functions.channels.{about.platform}.recipe").write_recipe(
+        url
+    )
+    return recipe

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-PATH = "/webhook/{platform}"
+PATH = "/webhook/{channel}"
 """The webhook's path at the server, behind any proxy in front of it."""
-WITHOUT_TYPED_COMMANDS = ("discord",)
-"""Platforms on which nobody can use a command that is in no menu."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Annotated, TypedDict
@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 import typer
 
+from functions.channels.about import ChannelSetting, ChannelSettings, name_variable
 from functions.channels.base import Channel
-from functions.channels.platforms import open_channels, write_recipe
+from functions.channels.platforms import PLATFORMS, find_about, open_channels, write_recipe
 from functions.channels.webhooks import (
     PATH,
-    WITHOUT_TYPED_COMMANDS,
     CommandMenu,
     HasScopes,
     HasWebhook,
@@ -33,30 +33,12 @@ from sigil.cli.exit_codes import FAILED
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
 from sigil.errors import BackendError, SigilError, UsageError, one_line
-from sigil.settings import describe_settings
 
 cli = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     help="Connect chat platforms, and let people talk to the agent.",
 )
-NEEDED = {
-    "telegram": ("TELEGRAM_TOKEN", "TELEGRAM_SECRET"),
-    "slack": ("SLACK_TOKEN", "SLACK_SECRET"),
-    "feishu": ("FEISHU_APP_ID", "FEISHU_APP_SECRET", "FEISHU_VERIFICATION_TOKEN"),
-    "whatsapp": ("WHATSAPP_NUMBER", "WHATSAPP_TOKEN", "WHATSAPP_VERIFY_TOKEN", "WHATSAPP_SECRET"),
-    "discord": ("DISCORD_TOKEN", "DISCORD_PUBLIC_KEY"),
-}
-"""The settings that a platform needs: with all but the last we can send, with that it can."""
-BY_HAND = ("slack", "feishu", "whatsapp")
-"""Platforms that have no call to register a webhook with: we print what their owner does."""
-POLLED = ("telegram",)
-"""The platforms that `uncaged serve --poll` fetches messages from."""
-_WHERE_FOUND = {
-    "TELEGRAM_TOKEN": "the token that @BotFather gives you",
-    "DISCORD_TOKEN": "the bot's token in Discord's developer portal: Bot, Reset Token",
-    "DISCORD_PUBLIC_KEY": "the key in Discord's developer portal: General Information, Public Key",
-}
 SECRET_BYTES = 32
 _PLAIN = re.compile(r"[!-~]+")
 
@@ -73,10 +55,7 @@ def list_platforms(json: Json = False) -> None:
 
     Example: uncaged channel list
     """
-    defaults = _setting_values(Settings())
-    values = _setting_values(Settings.read())
-    changed = [name for name, value in values.items() if value != defaults[name]]
-    rows = [_make_platform_row(platform, changed) for platform in NEEDED]
+    rows = [_make_platform_row(channel) for channel in Settings.read().channels]
     if json:
         Printer().document(rows)
         return
@@ -119,8 +98,9 @@ def set_webhook(
 
     Example: uncaged channel set telegram --url https://bot.example.com
     """
+    channel = _find_channel(platform)
     if make_secret:
-        _print_new_secret(platform, url, json)
+        _print_new_secret(channel, url, json)
         return
     if not url:
         raise UsageError(
@@ -130,13 +110,13 @@ def set_webhook(
             suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
         )
     url = _add_webhook_path(url, platform)
-    if platform in BY_HAND:
-        _print_recipe(platform, url, json)
+    if channel.about.by_hand:
+        _print_recipe(channel, url, json)
         return
-    with _open_webhook(platform, NEEDED.get(platform, ())) as channel:
+    with _open_webhook(channel) as bot:
         menus = make_menus(platform)
-        channel.webhook.register(WebhookRegistration(url, max_connections, drop, menus))
-        _show_webhook(platform, channel.webhook.read_state(), json)
+        bot.webhook.register(WebhookRegistration(url, max_connections, drop, menus))
+        _show_webhook(platform, bot.webhook.read_state(), json)
 
 
 def make_menus(platform: str) -> tuple[CommandMenu, ...]:
@@ -159,7 +139,8 @@ def make_menus(platform: str) -> tuple[CommandMenu, ...]:
         menus.append(CommandMenu(code, make_menu(texts, alone)))
         menus.append(CommandMenu(code, in_groups, groups=True))
         menus += [CommandMenu(code, of_owners, person=id) for id in owners]
-        if platform in WITHOUT_TYPED_COMMANDS:
+        about = find_about(platform)
+        if about and not about.types_commands:
             everything = tuple((name, texts.meanings[name]) for name in COMMANDS)
             menus.append(CommandMenu(code, everything))
     return tuple(menus)
@@ -190,12 +171,13 @@ def status(platform: Platform, json: Json = False) -> None:
 
     Example: uncaged channel status telegram
     """
-    if platform in BY_HAND:
-        _show_scopes(platform, json)
+    channel = _find_channel(platform)
+    if channel.about.by_hand:
+        _show_scopes(channel, json)
         return
-    with _open_webhook(platform, NEEDED.get(platform, ())[:-1]) as channel:
-        name = channel.fetch_bot_name()
-        webhook = channel.webhook.read_state()
+    with _open_webhook(channel, by_worker=True) as bot:
+        name = bot.fetch_bot_name()
+        webhook = bot.webhook.read_state()
     _show_webhook(platform, webhook, json, name)
     if not webhook.works:
         raise typer.Exit(FAILED)
@@ -209,9 +191,9 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
 
     Example: uncaged channel unset telegram
     """
-    with _open_webhook(platform, NEEDED.get(platform, ())[:-1]) as channel:
-        channel.webhook.remove(drop=drop)
-        _show_webhook(platform, channel.webhook.read_state(), json)
+    with _open_webhook(_find_channel(platform), by_worker=True) as bot:
+        bot.webhook.remove(drop=drop)
+        _show_webhook(platform, bot.webhook.read_state(), json)
 
 
 cli.command()(pairing.pair)
@@ -250,77 +232,75 @@ def free_from_webhook(platform: str, channel: object, *, take_webhook: bool | No
 
 
 @contextmanager
-def _open_webhook(platform: str, needed: tuple[str, ...]) -> Iterator[HasWebhook]:
-    """Open the platform's channel, whose webhook can be registered from here."""
-    with _open_channel(platform, needed) as channel:
-        if not isinstance(channel, HasWebhook):
+def _open_webhook(channel: ChannelSettings, *, by_worker: bool = False) -> Iterator[HasWebhook]:
+    """Open a channel whose webhook can be registered from here."""
+    with _open_channel(channel, by_worker=by_worker) as bot:
+        if not isinstance(bot, HasWebhook):
             raise UsageError(
                 "EINVAL",
-                f"{platform} has no webhook to change from here",
-                source=platform,
-                suggestion=f"see the steps: uncaged channel set {platform} --url"
-                " https://bot.example.com",
+                f"{channel.name} has no webhook to change from here",
+                source=channel.name,
+                suggestion=_suggest_steps(channel),
             )
-        yield channel
+        yield bot
 
 
 @contextmanager
-def _open_channel(platform: str, needed: tuple[str, ...]) -> Iterator[Channel]:
-    """Open the platform's channel once the settings that it needs are there."""
-    settings = Settings.read()
-    values = _setting_values(settings)
-    _require_platform(platform)
-    for name in needed:
-        if not values[name]:
-            raise UsageError(
-                "ESETTING",
-                f"{name} is not set",
-                source=platform,
-                suggestion=_suggest_setting(name, platform),
-            )
-    channel = open_channels(settings)[platform]
-    try:
-        yield channel
-    finally:
-        if isinstance(channel, Closable):
-            channel.close()
-
-
-def _require_platform(platform: str) -> None:
-    if platform not in NEEDED:
+def _open_channel(channel: ChannelSettings, *, by_worker: bool = False) -> Iterator[Channel]:
+    """Open a channel once the settings that it needs are there, or those `by_worker` to send."""
+    missing = channel.list_missing(by_worker=by_worker)
+    if missing:
         raise UsageError(
-            "ENOENT", f"no platform {platform!r}", suggestion=f"use one of {', '.join(NEEDED)}"
+            "ESETTING",
+            f"{name_variable(channel.name, missing[0].field)} is not set",
+            source=channel.name,
+            suggestion=_suggest_setting(missing[0], channel),
         )
+    bot = open_channels([channel])[channel.name]
+    try:
+        yield bot
+    finally:
+        if isinstance(bot, Closable):
+            bot.close()
 
 
-def _print_recipe(platform: str, url: str, json: bool) -> None:
+def _find_channel(name: str) -> ChannelSettings:
+    """Return the settings of a channel; `UsageError` when there is no such one."""
+    found = Settings.read().find_channel(name)
+    if found is None:
+        raise UsageError(
+            "ENOENT", f"no platform {name!r}", suggestion=f"use one of {', '.join(PLATFORMS)}"
+        )
+    return found
+
+
+def _print_recipe(channel: ChannelSettings, url: str, json: bool) -> None:
     """Print what the owner gives to the platform, and on stderr what else there is to do."""
-    _require_platform(platform)
     if not url.startswith("https://") or not _PLAIN.fullmatch(url):
         raise UsageError(
             "EINVAL",
             "the url has to begin with https://",
-            source=platform,
-            suggestion=f"uncaged channel set {platform} --url https://bot.example.com",
+            source=channel.name,
+            suggestion=f"uncaged channel set {channel.name} --url https://bot.example.com",
         )
-    recipe = write_recipe(platform, url)
+    recipe = write_recipe(channel.about, url)
     if json:
-        rows = {"platform": platform, "url": url, "document": recipe.document}
+        rows = {"platform": channel.name, "url": url, "document": recipe.document}
         Printer().document(rows | {"steps": recipe.steps.splitlines()})
         return
     sys.stderr.write(recipe.steps)
     Printer().line(recipe.document)
 
 
-def _show_scopes(platform: str, json: bool) -> None:
+def _show_scopes(channel: ChannelSettings, json: bool) -> None:
     """Show the bot's name and what its app may not do; exit with 1 when that is anything."""
-    with _open_channel(platform, NEEDED[platform][:-1]) as channel:
-        name = channel.fetch_bot_name() if isinstance(channel, KnowsBotName) else ""
-        missing = channel.list_missing_scopes() if isinstance(channel, HasScopes) else ()
+    with _open_channel(channel, by_worker=True) as bot:
+        name = bot.fetch_bot_name() if isinstance(bot, KnowsBotName) else ""
+        missing = bot.list_missing_scopes() if isinstance(bot, HasScopes) else ()
     if json:
-        Printer().document({"platform": platform, "bot": name, "missing_scopes": missing})
+        Printer().document({"platform": channel.name, "bot": name, "missing_scopes": missing})
     else:
-        Printer().line(f"{platform} @{name}: the bot answers")
+        Printer().line(f"{channel.name} @{name}: the bot answers")
         if missing:
             Printer().line(f"missing     {' '.join(missing)}")
             Printer().line("help        give the app these scopes, and install or publish it again")
@@ -328,20 +308,25 @@ def _show_scopes(platform: str, json: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def _suggest_setting(missing: str, platform: str) -> str:
-    if platform in BY_HAND:
-        return f"see the steps: uncaged channel set {platform} --url https://bot.example.com"
-    if missing.endswith("_SECRET"):
+def _suggest_setting(missing: ChannelSetting, channel: ChannelSettings) -> str:
+    if channel.about.by_hand:
+        return _suggest_steps(channel)
+    name = name_variable(channel.name, missing.field)
+    if missing.made_here:
         return (
-            f'make one: export {missing}="$(uncaged channel set {platform} --make-secret)", and'
+            f'make one: export {name}="$(uncaged channel set {channel.name} --make-secret)", and'
             " give the server the same"
         )
-    return f"set {missing} to {_WHERE_FOUND[missing]}"
+    return f"set {name} to {missing.found}"
+
+
+def _suggest_steps(channel: ChannelSettings) -> str:
+    return f"see the steps: uncaged channel set {channel.name} --url https://bot.example.com"
 
 
 def _add_webhook_path(url: str, platform: str) -> str:
     """Return `url` with the webhook's path when it has none, and note when it has another path."""
-    path = PATH.format(platform=platform)
+    path = PATH.format(channel=platform)
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -358,30 +343,25 @@ def _add_webhook_path(url: str, platform: str) -> str:
     return url
 
 
-def _print_new_secret(platform: str, url: str, json: bool) -> None:
-    _require_platform(platform)
-    setting = NEEDED[platform][-1]
-    if platform in BY_HAND or not setting.endswith("_SECRET"):
+def _print_new_secret(channel: ChannelSettings, url: str, json: bool) -> None:
+    made = [each for each in channel.about.settings if each.made_here]
+    if not made:
         raise UsageError(
             "EINVAL",
-            f"{platform} makes the secret itself",
-            source=platform,
-            suggestion=_suggest_setting(setting, platform),
+            f"{channel.name} makes the secret itself",
+            source=channel.name,
+            suggestion=_suggest_setting(channel.about.list_needed()[-1], channel),
         )
     if url:
         raise UsageError(
             "EINVAL",
             "--make-secret sets no webhook, so it takes no --url",
-            source=platform,
-            suggestion=_suggest_setting(setting, platform),
+            source=channel.name,
+            suggestion=_suggest_setting(made[0], channel),
         )
     secret = secrets.token_urlsafe(SECRET_BYTES)
-    print_result({"platform": platform, "setting": setting, "secret": secret}, secret, json)
-
-
-def _setting_values(settings: Settings) -> dict[str, str]:
-    """Return the settings by their public name; a secret's value is only a mark that it is set."""
-    return {name: value for name, value, _ in describe_settings(settings)}
+    setting = name_variable(channel.name, made[0].field)
+    print_result({"platform": channel.name, "setting": setting, "secret": secret}, secret, json)
 
 
 class PlatformRow(TypedDict):
@@ -394,24 +374,27 @@ class PlatformRow(TypedDict):
     path: str
 
 
-def _make_platform_row(platform: str, changed: Sequence[str]) -> PlatformRow:
-    """Return a platform's row; `changed` are the settings that have no default value."""
-    *speaks, secret = NEEDED[platform]
-    present = [name for name in changed if name.startswith(f"{platform.upper()}_")]
-    if not set(speaks) <= set(present):
+def _make_platform_row(channel: ChannelSettings) -> PlatformRow:
+    """Return a channel's row, with the settings that have no default value."""
+    about = channel.about
+    if channel.list_missing(by_worker=True):
         state = "not set"
-    elif secret in present:
+    elif not channel.list_missing():
         state = "ready"
-    elif platform in POLLED:
+    elif about.polled:
         state = "for `uncaged serve --poll`: its webhook is refused"
     else:
         state = "its webhook is refused"
     return {
-        "platform": platform,
+        "platform": channel.name,
         "state": state,
-        "set": present,
-        "missing": [name for name in NEEDED[platform] if name not in present],
-        "path": PATH.format(platform=platform),
+        "set": [
+            name_variable(channel.name, each.field)
+            for each in about.settings
+            if channel[each.field] != each.default
+        ],
+        "missing": [name_variable(channel.name, each.field) for each in channel.list_missing()],
+        "path": PATH.format(channel=channel.name),
     }
 
 

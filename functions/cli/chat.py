@@ -79,7 +79,7 @@ def run_chat(text: str, session: str, style: Style) -> int:
     settings = Settings.read()
     screen = Screen()
     if style.shows_steps:
-        for unknown in find_unknown_variables(Settings):
+        for unknown in find_unknown_variables(settings):
             screen.progress(f"warning: no setting: {unknown}")
     runtime = open_runtime(settings, screen.progress if style.shows_steps else ignore_progress)
     chat = _Conversation(runtime, f"terminal:{session}", style, screen)

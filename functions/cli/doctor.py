@@ -13,12 +13,11 @@ from functools import partial
 from functions.agent.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
-from functions.channels.platforms import open_channels
+from functions.channels.platforms import OWN_CHAT, find_about, open_channels
 from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasScopes, HasWebhook, KnowsBotName
 from functions.cli.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
-from functions.events import OWN_CHAT
 from functions.queues.leases import is_leased
 from functions.settings import Settings
 from functions.wiring import Closable, open_ingress_queue, open_model
@@ -162,7 +161,7 @@ def check_guide(settings: Settings) -> str:
 def check_platforms(settings: Settings) -> str:
     """Check that the bot of each platform answers, and that its webhook works if it has one."""
     found: list[str] = []
-    for platform, channel in open_channels(settings).items():
+    for platform, channel in open_channels(settings.channels).items():
         with closing(channel) if isinstance(channel, Closable) else nullcontext():
             finding = f"{platform}: the bot answers"
             if isinstance(channel, KnowsBotName):
@@ -172,7 +171,8 @@ def check_platforms(settings: Settings) -> str:
                 require_no_webhook(platform, channel)
                 finding += ", and a server polls it"
             elif isinstance(channel, HasWebhook):
-                polls_first = platform == "telegram" and not settings.telegram_secret
+                described = settings.find_channel(platform)
+                polls_first = described is not None and described.is_polled
                 require_working_webhook(platform, channel, polls_first=polls_first)
                 finding += ", its webhook works"
             elif isinstance(channel, HasScopes):
@@ -249,18 +249,18 @@ def require_working_webhook(platform: str, channel: HasWebhook, *, polls_first: 
 
 def check_owners(settings: Settings) -> str:
     """Return the ids of the agent's owners."""
-    foreign = [
-        id for id in settings.owners if id.startswith("slack:") and not OWN_CHAT.fullmatch(id)
-    ]
-    if foreign:
-        raise DoctorWarning(
-            f"UNCAGED_OWNERS: {foreign[0]} is nobody's id",
-            suggestion="use slack:TEAM.USER; /uncaged whoami tells it in Slack",
-        )
+    for id in settings.owners:
+        name = id.partition(":")[0]
+        about = find_about(name)
+        if about and about.own_chat and not OWN_CHAT.fullmatch(id):
+            raise DoctorWarning(
+                f"UNCAGED_OWNERS: {id} is nobody's id",
+                suggestion=f"use {name}:{about.id_form}; {about.whoami} tells it in {about.title}",
+            )
     with open_agent() as (app, _):
         paired = [person.id for person in app.people.list_members() if person.role == "owner"]
     owners = ", ".join([*settings.owners, *paired])
-    if not owners and open_channels(settings):
+    if not owners and any(channel.is_open for channel in settings.channels):
         raise DoctorWarning(
             "nobody but this machine's own user, and a platform is set",
             suggestion="uncaged setup owner, or send the bot the code that `uncaged serve` prints",

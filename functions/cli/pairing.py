@@ -76,7 +76,7 @@ def _accept_code(code: str, app: App, settings: Settings, json: bool) -> None:
 
     event = f"terminal:{uuid.uuid4().hex}"
     person = app.pairing.accept_code(code, BY, event)
-    channels = open_channels(settings)
+    channels = open_channels(settings.channels)
     is_told = send_reply(channels, write_welcome(person, event, app.clock.now()))
     for channel in channels.values():
         if isinstance(channel, Closable):

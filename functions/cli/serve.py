@@ -31,7 +31,7 @@ def run_server(host: str, port: int, *, poll: bool = False, take_webhook: bool =
     """
     log.start()
     settings = Settings.read()
-    for unknown in find_unknown_variables(Settings):
+    for unknown in find_unknown_variables(settings):
         _print_line(f"warning: no setting: {unknown}")
     bounds = ClientLimits.from_settings(settings)
     listener = listen(host, port)

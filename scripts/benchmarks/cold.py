@@ -42,7 +42,7 @@ _ADMIN_FLOOR: Final = f"import fastapi, mangum; {_CLIENT.format('dynamodb')}"
 _WORKER: Final = (
     "import functions.worker; from sigil.storage import aws; aws.client('dynamodb'); from functions"
     " import wiring; settings = functions.worker.Settings.read(); wiring.open_model(settings);"
-    " wiring.open_channels(settings); from sigil.sandbox.pool import Sandbox; from pathlib import"
+    " wiring.open_channels(settings.channels); from sigil.sandbox.pool import Sandbox; from pathlib import"
     " Path; Sandbox(engine=Path('/'), cache=None)"
 )
 _WORKER_FLOOR: Final = (

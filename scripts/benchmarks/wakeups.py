@@ -292,9 +292,11 @@ def _open_runtime(model: str, platform: str) -> Iterator[AgentRuntime]:
             member_turns=0,
             member_tokens=0,
             owners=("http:admin",),
-            telegram_token=BotApi().token,
-            telegram_secret=SECRET,
-            telegram_api=platform,
+            declared={
+                "TELEGRAM_TOKEN": BotApi().token,
+                "TELEGRAM_SECRET": SECRET,
+                "TELEGRAM_API": platform,
+            },
         )
         runtime = open_runtime(settings)
         try:

@@ -5,7 +5,6 @@ queues and logs.
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,7 @@ NOT_DONE = {
     ),
 }
 """What checkov wants and we do not do, with the reason."""
-SECRETS = {part.metadata["name"] for part in fields(Settings) if part.metadata["secret"]}
+SECRETS = {facts.name for facts in Settings.list_facts({}) if facts.secret}
 PLAIN = (
     "123456789:AAF-a_bot_token_as_telegram_makes_it",
     "sk-0123456789abcdef",
@@ -138,7 +137,7 @@ def test_the_runtime_is_the_one_that_stages_are_compiled_for() -> None:
 
 @pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Admin", "Registry"])
 def test_every_variable_is_a_setting(function: str) -> None:
-    assert set(environment(function)) <= {part.metadata["name"] for part in fields(Settings)}
+    assert set(environment(function)) <= {facts.name for facts in Settings.list_facts({})}
 
 
 def test_the_settings_of_an_agent_can_be_chosen() -> None:
@@ -187,7 +186,7 @@ def test_the_settings_of_an_agent_can_be_chosen() -> None:
 
 
 def test_defaults_are_the_settings_own() -> None:
-    known = {part.metadata["name"]: part.default for part in fields(Settings)}
+    known = {facts.name: facts.default for facts in Settings.list_facts({})}
     own = {"UNCAGED_TOKEN", "UNCAGED_OWNERS"}
     for function in functions():
         for name, value in environment(function).items():

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from functions.channels.discord import Discord
+from functions.channels.discord.channel import Discord
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 
 APPLICATION = 880000000000000001

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from functions.channels.base import Received
-from functions.channels.telegram import Telegram
+from functions.channels.telegram.channel import Telegram
 from functions.channels.webhooks import CommandMenu
 from functions.events import Event
 from functions.poller import TRIES, PolledBot, Poller

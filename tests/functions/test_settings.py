@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -205,7 +204,7 @@ def test_a_file_cannot_fetch_a_secret_with_the_persons_own_credentials(
     with pytest.raises(UsageError, match="TELEGRAM_TOKEN"):
         Settings.read({}, tmp_path)
     (tmp_path / "uncaged.toml").unlink()
-    assert Settings.read({"TELEGRAM_TOKEN": value}, tmp_path).telegram_token == value
+    assert Settings.read({"TELEGRAM_TOKEN": value}, tmp_path).declared == {"TELEGRAM_TOKEN": value}
 
 
 def test_a_broken_file_and_a_wrong_value_say_what_to_write(tmp_path: Path) -> None:
@@ -329,15 +328,15 @@ def test_a_line_of_the_file_that_is_no_setting_is_an_error_that_names_the_one_th
 def test_the_registry_reads_a_file_with_the_agents_settings_and_finds_its_own_misspelt_ones(
     tmp_path: Path,
 ) -> None:
-    shared = {part.metadata["name"] for part in fields(SigilSettings)}
-    for part in fields(Settings):
-        name = part.metadata["name"]
-        if name not in shared and not part.metadata["outside"]:
+    shared = {facts.name for facts in SigilSettings.list_facts({})}
+    for facts in Settings.list_facts({}):
+        name = facts.name
+        if name not in shared and not facts.outside:
             (tmp_path / "uncaged.toml").write_text(
                 f'UNCAGED_DATA = "here"\n{name} = "{RULES.get(name, "")}"\n'
             )
             assert SigilSettings.read({}, tmp_path)
-            assert not find_unknown_variables(SigilSettings, {name: "1"})
+            assert not find_unknown_variables(SigilSettings(), {name: "1"})
     (tmp_path / "uncaged.toml").write_text('UNCAGED_DTA = "here"\n')
     with pytest.raises(UsageError, match="UNCAGED_DTA"):
         SigilSettings.read({}, tmp_path)
@@ -345,7 +344,7 @@ def test_the_registry_reads_a_file_with_the_agents_settings_and_finds_its_own_mi
 
 def test_variables_that_look_like_settings_are_found_and_those_of_other_programs_are_not() -> None:
     def find(*names: str) -> dict[str, str]:
-        unknown = find_unknown_variables(Settings, dict.fromkeys(names, "x"))
+        unknown = find_unknown_variables(Settings(), dict.fromkeys(names, "x"))
         return {one.name: one.meant for one in unknown}
 
     assert find(

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import fields
 
 import pytest
 
@@ -18,7 +17,7 @@ from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.machine import within
 from tests.project.tree import ROOT
 
-NAMES = {part.metadata["name"] for part in fields(Settings)}
+NAMES = {facts.name for facts in Settings.list_facts({})}
 DOCUMENT = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 IMAGE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")

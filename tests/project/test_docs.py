@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 
@@ -77,11 +76,11 @@ def _named(command: object, path: str = "") -> Iterator[str]:
 def settings_table() -> str:
     """The table of docs/settings.md, as the settings themselves tell it."""
     rows = ["| setting | default | meaning |", "|---|---|---|"]
-    for part in fields(Settings):
-        default = ",".join(part.default) if isinstance(part.default, tuple) else str(part.default)
+    for facts in Settings.list_facts({}):
+        default = "" if facts.secret else facts.format_value(facts.default)
         shown = f"`{default}`" if default else ""
-        secret = " (secret)" if part.metadata["secret"] else ""
-        rows.append(f"| `{part.metadata['name']}` | {shown} | {part.metadata['meaning']}{secret} |")
+        secret = " (secret)" if facts.secret else ""
+        rows.append(f"| `{facts.name}` | {shown} | {facts.meaning}{secret} |")
     return "\n".join(rows)
 
 
@@ -97,8 +96,7 @@ def test_what_a_file_may_set_for_a_store_of_its_own_alone_is_listed() -> None:
     )
 
     assert sorted(listed) == sorted(
-        {part.metadata["name"] for part in fields(Settings) if part.metadata["rules"]}
-        - {"UNCAGED_DATA"}
+        {facts.name for facts in Settings.list_facts({}) if facts.rules} - {"UNCAGED_DATA"}
     )
 
 

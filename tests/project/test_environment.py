@@ -69,7 +69,7 @@ def test_only_the_settings_read_the_environment() -> None:
         ),
         ("functions.agent.turn", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
         (
-            "functions.channels.telegram",
+            "functions.channels.telegram.channel",
             {"wasmtime", "redis", "httpx", "boto3", "fastapi", "markdown_it"},
         ),
         # what a tick reads, most of the time, is that nothing is due

@@ -85,12 +85,12 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "alerts": ("log", "http_connection"),
     "channels": COMMON,
     "queues": COMMON,
-    "agent": (*COMMON, "queues"),
+    "agent": (*COMMON, "queues", "channels"),
     "log": ("events",),
     "overheard": ("events",),
     "hooks": ("events",),
     "hook_endpoint": ("hooks", "events"),
-    "settings": ("prices", "time", "texts"),
+    "settings": ("channels", "prices", "time", "texts"),
     **dict.fromkeys(
         (
             "events",
@@ -105,7 +105,11 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """What each package and module of the agent may import. `alerts` is for the entry points and the
-wiring alone: a turn is done when they are sent. Of the queues, the agent may see the dead letters."""
+wiring alone: a turn is done when they are sent.
+"""
+
+SEEN_BY_AGENT = ("functions.queues.dead_letters", "functions.channels.platforms")
+"""What the agent may see of the queues, and of the channels: which platforms there are."""
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(
@@ -156,7 +160,7 @@ def allowed(source: str, target: str) -> bool:
         return layer(imported) >= layer(part)
     if package == other:
         return imported in FUNCTIONS.get(part, ()) and (
-            imported != "queues" or part != "agent" or target == "functions.queues.dead_letters"
+            imported not in ("channels", "queues") or part != "agent" or target in SEEN_BY_AGENT
         )
     seen = ACROSS.get(part, ())
     return package == "functions" and (seen is None or imported in seen)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from functions.settings import Settings
 from functions.wiring import Closable
 from sigil.protocol import Caller
 from sigil.storage import aws
 from sigil.storage.kv import Key
 from sigil.wiring import Stores, local_registry, open_stores
+from tests.channel_settings import make_settings
 from tests.stories.newer import Recorded
 
 SCHEMA = {
@@ -103,7 +103,7 @@ def deploy_capabilities(folder: Path) -> DeployedCapabilities:
     with open_stores_of(settings) as stores:
         written: set[Key] = set()
         recorded = replace(stores, kv=Recorded(stores.kv, written))
-        registry = local_registry(Settings(**settings), recorded)
+        registry = local_registry(make_settings(**settings), recorded)
         for name, permissions in (("double", {}), ("note", {"log": True})):
             spec = {
                 "name": name,
@@ -122,7 +122,7 @@ def deploy_capabilities(folder: Path) -> DeployedCapabilities:
 @contextmanager
 def open_stores_of(settings: Mapping[str, Any]) -> Iterator[Stores]:
     """The stores of the settings, closed afterwards where they are files or connections."""
-    stores = open_stores(Settings(**settings))
+    stores = open_stores(make_settings(**settings))
     try:
         yield stores
     finally:

@@ -43,8 +43,8 @@ import sigil.storage.kv.dynamodb
 import sigil.storage.kv.redis
 import sigil.storage.kv.sqlite
 from functions import local, log
-from functions.settings import Settings
 from sigil.storage import aws
+from tests.channel_settings import make_settings
 from tests.sharing import share_costly_values
 from tests.stories.switch import Order, Switch
 from tests.stories.watched import open_watched_runtime
@@ -130,7 +130,7 @@ def _serve(request: dict[str, Any]) -> NoReturn:
     faulthandler.register(signal.SIGUSR1, stacks)
     fields = request["settings"]
     runtime = open_watched_runtime(
-        Settings(**{**fields, "owners": tuple(fields["owners"])}), Switch(order)
+        make_settings(**{**fields, "owners": tuple(fields["owners"])}), Switch(order)
     )
     listener = socket.create_server(("127.0.0.1", 0))
 

@@ -16,10 +16,10 @@ from typing import Any
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.queues.dead_letters import DeadLetter, scan_dead_letters
-from functions.settings import Settings
 from functions.wiring import Closable
 from sigil.storage.kv import KV, keys
 from sigil.wiring import open_stores
+from tests.channel_settings import make_settings
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, json_answer
@@ -272,7 +272,7 @@ def start_system(
             **store_settings,
             **settings,
         }
-        store = open_stores(Settings(**store_settings)).kv
+        store = open_stores(make_settings(**store_settings)).kv
         system = System(forker, folder, platform, model, given, store, backend)
         try:
             yield system

@@ -23,11 +23,11 @@ from functions.agent.policy.document import open_versions, write_policy
 from functions.agent.policy.proposals import AskedCall, Proposal, Proposals, make_proposal
 from functions.agent.policy.settlement import GRACE_SECONDS
 from functions.channels.telegram.channel import Telegram
-from functions.settings import Settings
 from functions.wiring import open_queue
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from sigil.wiring import local_registry
+from tests.channel_settings import make_settings
 from tests.fakes.bot_api import TOKEN as BOT_TOKEN
 from tests.machine import until, within
 from tests.stories.backends import open_stores_of
@@ -101,7 +101,7 @@ def play(open_system: OpenSystem, point: str) -> str:
 def propose(system: System) -> str:
     """Store a proposal to call `note`, as the turn of a person does, and return its id."""
     write_policy(open_versions(system.store, "main", time.time), POLICY, by="terminal:local")
-    settings = Settings(**{**system.settings, "owners": tuple(system.settings["owners"])})
+    settings = make_settings(**{**system.settings, "owners": tuple(system.settings["owners"])})
     with open_stores_of(system.settings) as stores:
         registry = local_registry(settings, stores)
         hit = registry.query("note a number", Caller("main")).hits[0]
@@ -137,7 +137,7 @@ def wait_for_outcome(system: System, id: str) -> None:
 
 def tick(system: System) -> None:
     """Run the minute's tick, a minute later."""
-    settings = Settings(**system.settings)
+    settings = make_settings(**system.settings)
     with open_stores_of(system.settings) as stores:
         queue = open_queue(settings, stores).chats
         scheduler.tick(stores, queue, "main", lambda: time.time() + 2 * GRACE_SECONDS)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from functions.settings import Settings
 from sigil.registry import LocalRegistry
 from sigil.wiring import local_registry
+from tests.channel_settings import make_settings
 from tests.fakes.mcp import FakeMcp
 from tests.fakes.model import call, say
 from tests.functions.model_steps import find
@@ -76,7 +76,7 @@ def test_a_server_that_is_killed_in_a_long_call_leaves_it_told_and_not_repeated(
 def import_tools(system: System, fake: FakeMcp) -> None:
     """Import the server's tools into the store of a system, to be called as tasks."""
     with open_stores_of(system.settings) as stores:
-        registry = local_registry(Settings(**{**system.settings, "owners": ()}), stores)
+        registry = local_registry(make_settings(**{**system.settings, "owners": ()}), stores)
         assert isinstance(registry, LocalRegistry)
         server = {"name": "billing", "url": fake.address}
         ToolImporter(registry).import_tools(server, tags=("background",), timeout=30_000)

@@ -32,10 +32,10 @@ from functions.events import Event, Kind, Sender, order_of
 from functions.hook_endpoint import HookPost, make_event
 from functions.hooks import Hook, Hooks
 from functions.queues.store_queue import StoreQueue
-from functions.settings import Settings
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import open_queue
 from sigil.storage.kv import keys
+from tests.channel_settings import make_settings
 from tests.fakes.bot_api import TOKEN
 from tests.fakes.model import say
 from tests.fakes.server import Answer, Recorded, json_answer
@@ -370,7 +370,7 @@ def put_work(system: System, kind: str) -> None:
         Hooks(system.store, "main").add(HOOK)
         post = HookPost("look at the mail", delivery="1")
         events = [make_event(HOOK, post, time.time()) for _ in range(2)]
-    settings = Settings(**system.settings)
+    settings = make_settings(**system.settings)
     with open_stores_of(system.settings) as stores:
         for event in events:
             open_queue(settings, stores).chats.put(event)

@@ -24,8 +24,8 @@ from functions.agent.team.board import Board, NewTask
 from functions.agent.team.leg import OWN_MAIN
 from functions.agent.team.member import Member, Members
 from functions.agent.team.waking import make_events, wake_members
-from functions.settings import Settings
 from functions.wiring import open_queue
+from tests.channel_settings import make_settings
 from tests.machine import times, until, within
 from tests.stories.backends import STORES, open_stores_of
 from tests.stories.system import OWNER, System
@@ -66,7 +66,7 @@ def put_team(system: System, tasks: int = TASKS) -> None:
         board.add(NewTask(subject=f"part {number + 1}", by=HOME, home=HOME, blocked_by=blockers))
     posts = wake_members(system.store, "main", now, 60.0).posts
     with open_stores_of(system.settings) as stores:
-        queue = open_queue(Settings(**system.settings), stores).work
+        queue = open_queue(make_settings(**system.settings), stores).work
         for event in make_events(posts, HOME, now, "test"):
             assert queue is not None
             queue.put(event)
@@ -173,7 +173,7 @@ def test_mail_is_read_once_in_the_order_of_its_sender_though_its_reader_is_kille
         box = Mailbox(system.store, "main.alice")
         server = system.start()
         with open_stores_of(system.settings) as stores:
-            queue = open_queue(Settings(**system.settings), stores).work
+            queue = open_queue(make_settings(**system.settings), stores).work
             assert queue is not None
             for number in range(mails):
                 sender, count = number % SENDERS, number // SENDERS

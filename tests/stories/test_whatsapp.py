@@ -11,10 +11,10 @@ import pytest
 
 from functions.cli import main
 from functions.cli.doctor import check_platforms
-from functions.settings import Settings
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
+from tests.channel_settings import make_settings
 from tests.fakes.graph_api import (
     NUMBER,
     PERSON,
@@ -180,11 +180,11 @@ def test_status_and_list_tell_what_is_set(
     graph: GraphApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("WHATSAPP_NUMBER", NUMBER)
-    monkeypatch.setenv("WHATSAPP_TOKEN", TOKEN)
+    monkeypatch.setenv("WHATSAPP_VERIFY_TOKEN", VERIFY_TOKEN)
     monkeypatch.setenv("WHATSAPP_API", graph.url)
     code, _, err = run(monkeypatch, capsys, "status", "whatsapp")
-    assert (code, "WHATSAPP_VERIFY_TOKEN" in err) == (2, True)
-    monkeypatch.setenv("WHATSAPP_VERIFY_TOKEN", VERIFY_TOKEN)
+    assert (code, "WHATSAPP_TOKEN" in err) == (2, True)
+    monkeypatch.setenv("WHATSAPP_TOKEN", TOKEN)
     assert run(monkeypatch, capsys, "status", "whatsapp")[:2] == (
         0,
         "whatsapp @Sigil +1 631-555-1111: the bot answers\n",
@@ -195,7 +195,7 @@ def test_status_and_list_tell_what_is_set(
 
 
 def test_the_doctor_asks_for_the_number(graph: GraphApi) -> None:
-    settings = Settings(
+    settings = make_settings(
         whatsapp_number=NUMBER, whatsapp_token=TOKEN, whatsapp_api=graph.url, data="/nonexistent"
     )
     assert check_platforms(settings) == "whatsapp: the bot @Sigil +1 631-555-1111 answers"

@@ -42,7 +42,8 @@ def open_watched_runtime(settings: Settings, switch: Switch) -> AgentRuntime:
         control=sides.control,
         work=sides.work,
         channels={
-            name: _Platform(channel, switch) for name, channel in open_channels(settings).items()
+            name: _Platform(channel, switch)
+            for name, channel in open_channels(settings.channels).items()
         },
         replies=HttpReplies(stores.kv),
         app=replace(app, model=_Model(app.model, switch), registry=_Registry(app.registry, switch)),

@@ -15,7 +15,8 @@ from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST, Schedule
 from functions.agent.schedules.when import When
-from functions.events import OWN_CHAT, Button
+from functions.channels.platforms import OWN_CHAT
+from functions.events import Button
 from functions.texts.en import Texts
 from functions.time.time_zone import DAY_SECONDS, format_clock
 from sigil.errors import Refused, UsageError, one_line

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.discord.about import API
 from functions.channels.discord.interactions import read_interaction
 from functions.channels.discord.reply_address import InteractionAddress
 from functions.channels.discord.signature import (
@@ -25,12 +26,12 @@ from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
 
 if TYPE_CHECKING:
+    from functions.channels.about import ChannelSettings
     from functions.channels.discord.api import DiscordApi
     from functions.channels.discord.application import DiscordApplication
     from functions.channels.http_client import Transport
     from functions.channels.webhooks import CommandMenu
 
-API = "https://discord.com/api/v10"
 FILES = "https://cdn.discordapp.com"
 BODY_MOST = 1 << 20
 _TOKEN = re.compile(r"[A-Za-z0-9_.-]{20,200}", re.ASCII)
@@ -193,3 +194,14 @@ class Discord:
                 "EUNAVAILABLE", "Discord does not tell the bot's name", source=self._name
             )
         return name
+
+
+def open_channel(settings: ChannelSettings) -> Discord:
+    """Open the bot that the settings describe."""
+    return Discord(
+        settings.reveal("token"),
+        settings["public_key"],
+        settings["api"],
+        settings.agent,
+        name=settings.name,
+    )

@@ -1,7 +1,3 @@
 """Feishu, and Lark as it is called outside of China: `channel` is its bot, `events` reads what it
 sends, `sending` writes messages, `api` speaks HTTP to it.
 """
-
-from functions.channels.feishu.channel import Feishu
-
-__all__ = ["Feishu"]

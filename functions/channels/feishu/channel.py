@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.feishu.about import API
 from functions.channels.feishu.events import ANSWERS, SESSION, FeishuApp, read_payload
 from functions.channels.feishu.signature import WebhookSecrets, open_body
 from functions.events import PRESS, Event
@@ -20,12 +21,12 @@ from sigil.errors import Refused, UsageError
 from sigil.json_fields import as_string
 
 if TYPE_CHECKING:
+    from functions.channels.about import ChannelSettings
     from functions.channels.feishu.api import FeishuApi
     from functions.channels.feishu.directory import FeishuDirectory
     from functions.channels.feishu.waiting import WaitingSigns
     from functions.channels.http_client import Transport
 
-API = "https://open.feishu.cn"
 """The API's address in China; Lark's is https://open.larksuite.com."""
 BODY_MOST = 1 << 20
 SCOPES = (
@@ -227,3 +228,15 @@ class Feishu:
         """
         granted = self.directory.fetch_scopes(self.api)
         return tuple(scope for scope in SCOPES if granted and scope not in granted)
+
+
+def open_channel(settings: ChannelSettings) -> Feishu:
+    """Open the bot that the settings describe."""
+    return Feishu(
+        settings["app_id"],
+        settings.reveal("app_secret"),
+        WebhookSecrets(settings.reveal("encrypt_key"), settings.reveal("verification_token")),
+        settings["api"],
+        agent=settings.agent,
+        name=settings.name,
+    )

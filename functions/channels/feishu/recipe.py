@@ -6,6 +6,7 @@ import json
 from typing import Final
 
 from functions.channels.feishu.channel import SCOPES
+from functions.channels.webhooks import SetupRecipe
 
 STEPS: Final = """\
 1. Open https://open.feishu.cn/app (Lark: https://open.larksuite.com/app), create a custom app, and
@@ -24,6 +25,11 @@ STEPS: Final = """\
 7. "Version Management & Release": create a version, and publish it.
 8. Write to the bot in Feishu, or add it to a group and mention it.
 """
+
+
+def write_recipe(url: str) -> SetupRecipe:
+    """Return how an owner sets up an app whose requests go to `url`."""
+    return SetupRecipe(write_scopes(), write_steps(url))
 
 
 def write_scopes() -> str:

@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.slack.about import API
 from functions.channels.slack.attachments import FILE_ID
 from functions.channels.slack.events import Bot, read_command, read_payload, read_press
 from functions.channels.slack.incoming_text import (
@@ -34,10 +35,10 @@ from sigil.json_fields import as_integer, as_mapping, as_string
 from sigil.protocol import Json
 
 if TYPE_CHECKING:
+    from functions.channels.about import ChannelSettings
     from functions.channels.http_client import Transport
     from functions.channels.slack.api import SlackApi
 
-API = "https://slack.com/api"
 BODY_MOST = 1 << 20
 WAITING_TIMEOUT = 5.0
 STATUS_SECONDS = 100.0
@@ -362,3 +363,14 @@ def _parse_json(text: bytes) -> Mapping[str, Json]:
     except orjson.JSONDecodeError:
         raise UsageError("EINVAL", "the request is not JSON", source="slack") from None
     return as_mapping(value)
+
+
+def open_channel(settings: ChannelSettings) -> Slack:
+    """Open the bot that the settings describe."""
+    return Slack(
+        settings.reveal("token"),
+        settings.reveal("secret"),
+        settings["api"],
+        settings.agent,
+        settings.name,
+    )

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.telegram.about import API
 from functions.channels.telegram.updates import read_update
 from functions.channels.updates import Update
 from functions.events import PRESS, Event
@@ -21,12 +22,12 @@ from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 
 if TYPE_CHECKING:
+    from functions.channels.about import ChannelSettings
     from functions.channels.http_client import Transport
     from functions.channels.telegram.api import TelegramApi
     from functions.channels.telegram.webhook_setup import TelegramWebhook
     from functions.channels.webhooks import CommandMenu
 
-API = "https://api.telegram.org"
 SECRET_HEADER = "x-telegram-bot-api-secret-token"
 BODY_MOST = 1 << 20
 TYPING_SECONDS = 4.5
@@ -230,3 +231,15 @@ class Telegram:
                 "EUNAVAILABLE", "Telegram does not tell the bot's name", source="telegram"
             )
         return self._username
+
+
+def open_channel(settings: ChannelSettings) -> Telegram:
+    """Open the bot that the settings describe."""
+    return Telegram(
+        settings.reveal("token"),
+        settings.reveal("secret"),
+        settings["api"],
+        settings.agent,
+        settings["username"] or None,
+        bot=settings["bot"],
+    )

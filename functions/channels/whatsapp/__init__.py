@@ -1,5 +1,1 @@
 """WhatsApp's Cloud API (https://developers.facebook.com/docs/whatsapp/cloud-api)."""
-
-from functions.channels.whatsapp.channel import WhatsApp
-
-__all__ = ["WhatsApp"]

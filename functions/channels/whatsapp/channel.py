@@ -15,16 +15,17 @@ import orjson
 
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.whatsapp import signature
+from functions.channels.whatsapp.about import API
 from functions.channels.whatsapp.events import FILE_ID, MESSAGE_ID, Number, read_payload
 from functions.events import Event
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
 
 if TYPE_CHECKING:
+    from functions.channels.about import ChannelSettings
     from functions.channels.http_client import Transport
     from functions.channels.whatsapp.api import WhatsAppApi
 
-API: Final = "https://graph.facebook.com/v23.0"
 BODY_MOST: Final = 4 << 20
 """Bytes of a request; Meta sends at most 3 MB."""
 WAITING_SECONDS: Final = 20.0
@@ -182,3 +183,16 @@ class WhatsApp:
         found = self.api.call("GET", f"/{self._number.id}", query=query)
         words = (as_string(found.get(key)) for key in ("verified_name", "display_phone_number"))
         return " ".join(filter(None, words))
+
+
+def open_channel(settings: ChannelSettings) -> WhatsApp:
+    """Open the number that the settings describe."""
+    return WhatsApp(
+        settings["number"],
+        settings.reveal("token"),
+        settings.reveal("secret"),
+        settings.reveal("verify_token"),
+        api=settings["api"],
+        agent=settings.agent,
+        name=settings.name,
+    )

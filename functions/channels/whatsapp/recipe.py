@@ -6,6 +6,8 @@ import json
 import secrets
 from typing import Final
 
+from functions.channels.webhooks import SetupRecipe
+
 STEPS: Final = """\
 1. Open https://developers.facebook.com/apps, create an app of the type Business, and add the
    product WhatsApp.
@@ -20,6 +22,11 @@ STEPS: Final = """\
    here, and subscribe to the field "messages".
 7. Write to the number in WhatsApp.
 """
+
+
+def write_recipe(url: str) -> SetupRecipe:
+    """Return how an owner sets up an app whose requests go to `url`."""
+    return SetupRecipe(write_webhook(url), STEPS)
 
 
 def write_webhook(url: str) -> str:

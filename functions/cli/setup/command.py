@@ -97,7 +97,7 @@ def _is_served() -> bool:
 def _print_next_steps(printer: Printer, settings: Settings) -> None:
     """Print how to talk to the agent, and how to become its owner on a platform."""
     printer.note("talk to it here: uncaged chat")
-    if not settings.telegram_token:
+    if not settings.declared.get("TELEGRAM_TOKEN"):
         return
     if not _is_served():
         printer.note("let Telegram talk to it: uncaged serve --poll")

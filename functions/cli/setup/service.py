@@ -181,7 +181,7 @@ def is_polled(settings: Settings) -> bool:
 
     With a secret the bot has a webhook, which somebody set on purpose.
     """
-    return bool(settings.telegram_token) and not settings.telegram_secret
+    return any(channel.is_polled for channel in settings.channels)
 
 
 def _write_unit(

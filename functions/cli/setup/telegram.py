@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from functions.channels.telegram import Telegram
-from functions.channels.telegram.channel import API
+from functions.channels.telegram.about import API
+from functions.channels.telegram.channel import Telegram
 from functions.channels.updates import ReceivedElsewhere
 from functions.cli.channel import free_from_webhook
 from functions.cli.setup.flags import SetupFlags

@@ -20,7 +20,7 @@ import orjson
 from functions.backup.saving import LastBackup, note_backup, save_backup
 from functions.settings import Settings
 from sigil.errors import BackendError
-from sigil.settings import describe_settings, installed_version
+from sigil.settings import describe_changed_settings, installed_version
 from sigil.storage.files import OURS, make_write_error, write_whole
 from sigil.storage.kv.sqlite import SqliteKV
 from sigil.storage.kv.sqlite_backup import copy_store, read_formats, read_schema
@@ -209,12 +209,9 @@ def _write_facts(folder: Path, facts: dict[str, object]) -> None:
 
 def _describe(settings: Settings, path: Path) -> dict[str, object]:
     """Return what a backup tells of itself; of a secret only that it was set."""
-    defaults = {name: value for name, value, _ in describe_settings(Settings())}
     return {
         "version": installed_version(),
         "store": str(path),
         "artifacts": str(artifacts_folder(settings) or settings.artifacts),
-        "settings": {
-            name: value for name, value, _ in describe_settings(settings) if value != defaults[name]
-        },
+        "settings": {name: value for name, value, _ in describe_changed_settings(settings)},
     }

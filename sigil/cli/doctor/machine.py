@@ -39,7 +39,7 @@ def machine_checks(settings: Settings) -> Mapping[str, Check]:
 
 def check_environment(settings: Settings) -> str:
     """Check that every variable that looks like a setting is one."""
-    unknown = find_unknown_variables(type(settings))
+    unknown = find_unknown_variables(settings)
     if unknown:
         raise DoctorWarning(
             f"no setting: {', '.join(map(str, unknown))}",

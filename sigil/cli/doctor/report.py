@@ -56,12 +56,14 @@ def _list_settings(settings: Settings) -> list[dict[str, object]]:
     """Return every setting: its value, with secrets hidden, and whether it differs from the
     default.
     """
-    from sigil.settings import describe_settings
-
-    defaults = {name: value for name, value, _ in describe_settings(type(settings)())}
     return [
-        {"name": name, "value": value, "meaning": meaning, "set": value != defaults[name]}
-        for name, value, meaning in describe_settings(settings)
+        {
+            "name": facts.name,
+            "value": facts.format_value(value),
+            "meaning": facts.meaning,
+            "set": value != facts.default,
+        }
+        for facts, value in settings.list_values()
     ]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from functions.channels.discord import Discord
-from functions.channels.telegram import Telegram
+from functions.channels.discord.channel import Discord
+from functions.channels.telegram.channel import Telegram
 from tests.fakes.bot_api import BotApi
 from tests.fakes.discord import DiscordServer, open_discord
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from functions.channels.base import PlatformAnswer, PlatformRequest
-from functions.channels.telegram import Telegram
+from functions.channels.telegram.channel import Telegram
 from tests.fakes.bot_api import TOKEN
 from tests.functions.channels import toy
 from tests.functions.channels.contract import ChannelContract, Door

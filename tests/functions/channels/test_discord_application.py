@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from functions.channels.discord import Discord
+from functions.channels.discord.channel import Discord
 from functions.channels.webhooks import CommandMenu, WebhookRegistration
 from functions.cli.channel import make_menus
 from sigil.errors import BackendError, Refused, UsageError

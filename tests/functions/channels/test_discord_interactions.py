@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received
-from functions.channels.discord import Discord
+from functions.channels.discord.channel import Discord
 from functions.channels.discord.interactions import read_interaction
 from functions.channels.discord.reply_address import InteractionAddress
 from functions.channels.discord.signature import OLDEST_SECONDS

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from functions.channels.base import AttachedFile, Busy, Reply
-from functions.channels.discord import Discord
+from functions.channels.discord.channel import Discord
 from functions.channels.discord.reply_address import InteractionAddress
 from functions.events import Button, Event, Sender
 from functions.texts.en import TEXTS as ENGLISH

@@ -9,7 +9,7 @@ import pytest
 
 from functions.channels.base import Busy, Reply
 from functions.channels.render.pictures import PICTURES_MOST, take_pictures
-from functions.channels.telegram import Telegram
+from functions.channels.telegram.channel import Telegram
 from functions.texts.en import TEXTS as ENGLISH
 from tests.fakes.bot_api import BotApi
 from tests.functions.channels.test_telegram_send import GROUP, send

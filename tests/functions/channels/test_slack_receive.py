@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received
-from functions.channels.slack import Slack
+from functions.channels.slack.channel import Slack
 from functions.channels.slack.reply_address import ReplyAddress
 from functions.events import Event
 from sigil.errors import Refused

@@ -10,7 +10,7 @@ import pytest
 
 from functions.channels.base import AttachedFile, Busy, PlatformRequest, Reply
 from functions.channels.render.slack import render_parts
-from functions.channels.slack import Slack
+from functions.channels.slack.channel import Slack
 from functions.channels.slack.reply_address import ReplyAddress
 from functions.events import Button, Event, Sender
 from sigil.errors import BackendError, Refused, UsageError

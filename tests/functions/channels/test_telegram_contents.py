@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from functions.channels.telegram import Telegram
+from functions.channels.telegram.channel import Telegram
 from functions.events import QUOTE_LIMIT, Event, Quote, decode, encode
 from tests.fakes.bot_api import TOKEN
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from functions.channels.base import FetchesFiles
-from functions.channels.telegram import Telegram
+from functions.channels.telegram.channel import Telegram
 from sigil.errors import SigilError
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.server import Answer, json_answer

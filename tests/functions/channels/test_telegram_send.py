@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from functions.channels.base import AttachedFile, Busy, Reply
-from functions.channels.telegram import Telegram
+from functions.channels.telegram.channel import Telegram
 from functions.events import Event, Sender
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import BackendError, Refused, UsageError

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.channels.base import Channel, PlatformRequest
-from functions.channels.telegram import Telegram
+from functions.channels.telegram.channel import Telegram
 from functions.events import Event, Sender, decode, encode
 from sigil.errors import Refused, UsageError
 from tests.fakes.bot_api import TOKEN
@@ -406,7 +406,7 @@ def _places(tree: Any) -> list[tuple[Any, Any]]:
 
 def test_receiving_loads_neither_the_http_client_nor_the_markdown_parser() -> None:
     code = (
-        "import sys; import functions.channels.telegram as t; b = t.Telegram('1:a', 's');"
+        "import sys; import functions.channels.telegram.channel as t; b = t.Telegram('1:a', 's');"
         " b.read_update(b'{}'); print(*sorted(sys.modules))"
     )
     loaded = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 
 from functions.channels.base import AttachedFile, Busy, Reply
 from functions.channels.render.whatsapp import render_parts
-from functions.channels.whatsapp import WhatsApp
+from functions.channels.whatsapp.channel import WhatsApp
 from functions.events import Button
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes.graph_api import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from functions.channels.base import PlatformAnswer, PlatformRequest
-from functions.channels.whatsapp import WhatsApp
+from functions.channels.whatsapp.channel import WhatsApp
 from functions.events import Event, Quote, Sender
 from sigil.errors import Refused, UsageError
 from tests.fakes.graph_api import (

@@ -10,8 +10,8 @@ import pytest
 from functions.channels.feishu.channel import SCOPES
 from functions.cli import main
 from functions.cli.doctor import check_platforms
-from functions.settings import Settings
 from sigil.cli.doctor import DoctorWarning
+from tests.channel_settings import make_settings
 from tests.fakes.feishu import APP, APP_SECRET, SECRETS, FeishuServer
 
 Run = Callable[..., tuple[int, str, str]]
@@ -72,7 +72,7 @@ def test_list_tells_which_settings_are_missing(run: Run, monkeypatch: pytest.Mon
 
 
 def test_the_doctor_checks_the_app(feishu: FeishuServer) -> None:
-    settings = Settings(
+    settings = make_settings(
         feishu_app_id=APP,
         feishu_app_secret=APP_SECRET,
         feishu_verification_token=SECRETS.verification_token,

@@ -13,6 +13,7 @@ from functions.cli.doctor import check_owners, check_platforms
 from functions.settings import Settings
 from sigil.cli.doctor import DoctorWarning
 from sigil.errors import BackendError
+from tests.channel_settings import make_settings
 from tests.fakes.slack import SECRET, SlackWorkspace
 
 Run = Callable[..., tuple[int, str, str]]
@@ -70,7 +71,7 @@ def test_a_workspace_whose_app_may_do_everything_is_fine(
 
 
 def test_the_doctor_names_what_an_app_lacks(workspace: SlackWorkspace) -> None:
-    settings = Settings(
+    settings = make_settings(
         slack_token=workspace.token,
         slack_secret=SECRET,
         slack_api=workspace.api,

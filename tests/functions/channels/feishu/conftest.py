@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from functions.channels.feishu import Feishu
+from functions.channels.feishu.channel import Feishu
 from tests.fakes.feishu import APP, APP_SECRET, NOW, SECRETS, FeishuServer
 
 

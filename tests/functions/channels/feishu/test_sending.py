@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from functions.channels.base import AttachedFile, Busy, Reply
-from functions.channels.feishu import Feishu
+from functions.channels.feishu.channel import Feishu
 from functions.events import Button, Event
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes.feishu import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from functions.channels.base import PlatformAnswer, PlatformRequest
-from functions.channels.feishu import Feishu
+from functions.channels.feishu.channel import Feishu
 from functions.channels.feishu.signature import STALE_SECONDS, WebhookSecrets
 from sigil.errors import Refused, UsageError
 from tests.fakes.feishu import (
@@ -148,7 +148,7 @@ def test_receiving_loads_no_client_and_only_a_key_the_cipher() -> None:
     code = (
         "import sys\n"
         "from functions.channels.base import PlatformRequest\n"
-        "from functions.channels.feishu import Feishu\n"
+        "from functions.channels.feishu.channel import Feishu\n"
         "from functions.channels.feishu.signature import WebhookSecrets\n"
         "bot = Feishu(sys.argv[1], '', WebhookSecrets('', sys.argv[2]))\n"
         "assert bot.receive(PlatformRequest({}, sys.argv[3].encode())).events\n"

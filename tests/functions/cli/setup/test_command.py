@@ -69,7 +69,7 @@ def test_a_person_answers_every_question(
     assert "prints a code" not in terminal.shown
     assert TOKEN not in terminal.shown
     read = Settings.read()
-    assert (read.language, read.timezone, read.telegram_token, read.owners) == (
+    assert (read.language, read.timezone, read.declared["TELEGRAM_TOKEN"], read.owners) == (
         "de",
         "America/New_York",
         TOKEN,

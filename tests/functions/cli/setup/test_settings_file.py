@@ -84,7 +84,7 @@ def test_a_foreign_folder_neither_gets_the_users_keys_nor_loosens_the_users_rule
             Settings.read()
     # with a store of its own it gets nothing of the user's
     Path("uncaged.toml").write_text(f'{line}\nUNCAGED_DATA = "here"\n')
-    assert (Settings.read().llm_key, Settings.read().telegram_token) == ("", "")
+    assert (Settings.read().llm_key, Settings.read().declared.get("TELEGRAM_TOKEN")) == ("", None)
 
 
 def test_a_file_of_the_user_that_others_can_write_is_refused(config: Path) -> None:

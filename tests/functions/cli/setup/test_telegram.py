@@ -28,7 +28,7 @@ def test_a_bot_needs_its_token_alone(setup: Setup, config: Path, bot: BotApi) ->
     assert "https://t.me/sigil_bot" in done.stderr
     assert "uncaged serve --poll" in done.stderr
     assert TOKEN not in done.stderr
-    assert Settings.read().telegram_token == TOKEN
+    assert Settings.read().declared["TELEGRAM_TOKEN"] == TOKEN
     # again: our own server may poll it by now, so nobody asks for its messages
     bot.fail(409, "Conflict: terminated by other getUpdates request", method="getUpdates")
     assert setup(*WORDS).returncode == 0

@@ -6,6 +6,7 @@ import json
 from typing import Final
 
 from functions.channels.slack.channel import SCOPES
+from functions.channels.webhooks import SetupRecipe
 
 APP_NAME: Final = "Uncaged"
 COMMAND: Final = "/uncaged"
@@ -26,6 +27,11 @@ STEPS: Final = """\
    answers.
 5. Write to the app in Slack, or invite it into a channel and mention it.
 """
+
+
+def write_recipe(url: str) -> SetupRecipe:
+    """Return how an owner sets up an app whose requests go to `url`."""
+    return SetupRecipe(write_manifest(url), STEPS)
 
 
 def write_manifest(url: str) -> str:

@@ -1,0 +1,110 @@
+"""What is known about a platform before any of its code is loaded: its settings, and how it is set
+up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sigil.storage.setting_secrets import reveal
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSetting:
+    """A setting of a channel, by the name that its platform's settings call it: `token`.
+
+    `secret`, `rules` and `keeps` are as in `SettingFacts`, but `keeps` names fields. `needed`: the
+    channel does not work without it. `used_by` says where: only the webhook needs what just proves
+    that a request is the platform's. `found` tells where an owner finds the value; one that is
+    `made_here` they let `uncaged channel set --make-secret` make.
+    """
+
+    field: str
+    meaning: str
+    default: str = ""
+    secret: bool = False
+    rules: bool = False
+    keeps: tuple[str, ...] = ()
+    needed: bool = False
+    used_by: Literal["both", "webhook", "worker"] = "both"
+    found: str = ""
+    made_here: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """A platform: its name in settings and ids, and its name for people (`title`).
+
+    `opens_with`: each of these fields alone opens a channel. `by_hand`: nothing registers a webhook
+    there, so its module `recipe` writes what its owner does. `polled`: `uncaged serve --poll` can
+    fetch its messages. `types_commands`: a command that is in no menu can be typed there.
+
+    `own_chat` matches what stands behind the channel's name in the id of a person whose private
+    chat is named like them; it is empty where chats have other names. `id_form` is what such an id
+    looks like, for people, and `whoami` the command that tells a person theirs.
+    """
+
+    platform: str
+    title: str
+    settings: tuple[ChannelSetting, ...]
+    opens_with: tuple[str, ...]
+    by_hand: bool = False
+    polled: bool = False
+    types_commands: bool = True
+    own_chat: str = ""
+    id_form: str = ""
+    whoami: str = "/whoami"
+
+    def list_needed(self, *, by_worker: bool = False) -> list[ChannelSetting]:
+        """Return the settings that a channel needs, or only those `by_worker` to send with."""
+        return [
+            each
+            for each in self.settings
+            if each.needed and not (by_worker and each.used_by == "webhook")
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSettings:
+    """The settings of one channel: a bot on a platform, under a name of its own.
+
+    `values` has what is set, by the names of the environment's variables, for any channels.
+    """
+
+    name: str
+    about: About
+    agent: str = "main"
+    values: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+
+    def __getitem__(self, field: str) -> str:
+        """Return the value of a field, or else its default; a secret may be only a name of it."""
+        [setting] = [each for each in self.about.settings if each.field == field]
+        return self.values.get(name_variable(self.name, field)) or setting.default
+
+    def reveal(self, field: str) -> str:
+        """Return a secret as it is, from AWS when the value only names it."""
+        return reveal(self[field])
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether enough is set to open the channel."""
+        return any(self[field] for field in self.about.opens_with)
+
+    @property
+    def is_polled(self) -> bool:
+        """Return whether it can only be polled: nothing is set for a webhook, which somebody sets
+        on purpose.
+        """
+        return self.about.polled and self.is_open and bool(self.list_missing())
+
+    def list_missing(self, *, by_worker: bool = False) -> list[ChannelSetting]:
+        """Return the needed settings that are not set, or only those `by_worker` to send with."""
+        needed = self.about.list_needed(by_worker=by_worker)
+        return [each for each in needed if not self[each.field]]
+
+
+def name_variable(channel: str, field: str) -> str:
+    """Return the variable of the environment that has a channel's field: `TELEGRAM_TOKEN`."""
+    return f"{channel}_{field}".upper().replace("-", "_")
