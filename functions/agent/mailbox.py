@@ -21,7 +21,7 @@ import orjson
 from msgspec import Meta
 
 from functions.agent.messages import MAIL_ORIGIN, Message
-from functions.agent.sanitize import clean_text
+from functions.agent.sanitize import clean_text, escape_delimiters
 from functions.events import Event
 from functions.queues.dead_letters import keep_undecodable
 from sigil.errors import Conflict, Refused, one_line
@@ -142,14 +142,20 @@ def take_fitting(mails: Sequence[tuple[str, Mail]], most: int) -> list[tuple[str
 
 def format_mails(mails: Sequence[Mail], now: float, most: int = SHOWN_CHARACTERS) -> Message:
     """Return the message with which mails enter a history: JSON between `<inbox>` and `</inbox>`,
-    which nothing inside can close.
-
-    At least 200 and at most `most` characters of each are shown.
+    which nothing inside can close. For `most` see `describe_mails`.
     """
+    rows = describe_mails(mails, most)
+    written = orjson.dumps(rows).decode().replace(OPENING, "\\u003c")
+    by = " ".join(sorted({mail.by for mail in mails if mail.by}))
+    return Message("user", f"<inbox>{written}</inbox>", at=now, origin=MAIL_ORIGIN, by=by)
+
+
+def describe_mails(mails: Sequence[Mail], most: int = SHOWN_CHARACTERS) -> list[dict[str, str]]:
+    """Return mails as rows. At least 200 and at most `most` characters of each are shown."""
     most = max(min(most, SHOWN_CHARACTERS), TEXT_LEAST)
     rows = []
     for mail in mails:
-        text = clean_text(mail.text)
+        text = escape_delimiters(clean_text(mail.text))
         row = {
             "from": one_line(clean_text(mail.sender), NAME_CHARACTERS),
             "at": datetime.fromtimestamp(mail.at, UTC).isoformat(timespec="seconds"),
@@ -159,9 +165,7 @@ def format_mails(mails: Sequence[Mail], now: float, most: int = SHOWN_CHARACTERS
         if len(row["content"]) < len(text):
             row["cut"] = f"the first {len(row['content']):,} of {len(text):,} characters"
         rows.append(row)
-    written = orjson.dumps(rows).decode().replace(OPENING, "\\u003c")
-    by = " ".join(sorted({mail.by for mail in mails if mail.by}))
-    return Message("user", f"<inbox>{written}</inbox>", at=now, origin=MAIL_ORIGIN, by=by)
+    return rows
 
 
 def _cut(text: str, most: int) -> str:

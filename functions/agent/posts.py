@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Final
 
 from functions.agent.ledger.entry import Entry
+from functions.agent.sanitize import cut_text
 from functions.events import HOPS_MOST, TEXT_LIMIT, Event, Kind, Sender, order_of
 from sigil.errors import ToolError
 from sigil.protocol import Json
@@ -276,7 +277,7 @@ def report_home(
     if event.data.get("from"):
         data["from"] = event.data["from"]
     try:
-        post = Post("say", agent, home, text[:TEXT_LIMIT], data=data)
+        post = Post("say", agent, home, cut_text(text, TEXT_LIMIT), data=data)
     except ToolError:  # no service names such a chat, and the turn has to end all the same
         return ()
     return stamp_posts([post], event, place, now, first)

@@ -41,6 +41,8 @@ _DELIMITER = re.compile(
     rf"|{_LEFT}{{2}}([^\W\d][\w .()-]{{0,40}}+){_RIGHT}{{2}}"
 )
 """What closes a delimiter, in whatever spelling a reader would take for it, and what opens one."""
+_TAG = re.compile(rf"{_LEFT}({_GAP}[/／∕⁄]?{_GAP}(?:identity|inbox|auto-claimed)\b)", re.IGNORECASE)
+"""What begins a tag of the runtime: who a teammate is, its mail, and what it has claimed."""
 _SUSPECT = re.compile("[<＜﹤≪⪡⟪《«\u200c\ufe00-\ufe0f]|&(?:lt|LT|#)|\\\\[ru]")
 
 _CODE_FENCE = re.compile("`+|~~~+")
@@ -70,6 +72,7 @@ def clean_text(text: str) -> str:
     return _JOINS.sub("\u200d", text).replace("\ue000", "")
 
 
+CUT = "… and {count:,} more characters."
 ESCAPED_CHARACTERS = 12
 """One character has at most so many where it is escaped."""
 
@@ -103,10 +106,13 @@ def find_unseen(text: str) -> int | None:
 
 
 def escape_delimiters(text: str) -> str:
-    """Return a text in which nothing looks like one of our delimiters, `<<NAME>>`."""
-    return _DELIMITER.sub(
+    """Return a text in which nothing looks like one of our delimiters, `<<NAME>>`, or like a tag of
+    the runtime, such as `<inbox>`.
+    """
+    text = _DELIMITER.sub(
         lambda found: f"‹‹/{found[1].strip()}››" if found[1] else f"‹‹{found[2]}››", text
     )
+    return _TAG.sub(r"‹\1", text)
 
 
 def escape_zones(text: str, names: Collection[str]) -> str:
@@ -144,6 +150,16 @@ def _sanitize_value(value: Json) -> Json:
     if isinstance(value, dict):
         return {_sanitize_value(name): _sanitize_value(part) for name, part in value.items()}
     return value
+
+
+def cut_text(text: str, most: int, pattern: str = CUT) -> str:
+    """Return a text of at most `most` characters; the last line of one that was longer says how
+    many are left out, in the words of `pattern`.
+    """
+    if len(text) <= most:
+        return text
+    room = max(most - len(pattern.format(count=len(text))) - 1, 0)
+    return f"{text[:room]}\n{pattern.format(count=len(text) - room)}"
 
 
 def strip_code_fence(text: str) -> str:

@@ -100,7 +100,7 @@ from functions.agent.safety.session_usage import (
 )
 from functions.agent.safety.status import NoticeReader, SafetyStatus, write_notice
 from functions.agent.safety.task_limits import STEPS, TOKENS, WALLTIME
-from functions.agent.sanitize import clean_text
+from functions.agent.sanitize import clean_text, escape_delimiters
 from functions.agent.schedules.outcome import note_run
 from functions.agent.schedules.quiet_hours import hold_back, is_quiet, make_collection
 from functions.agent.schedules.schedule import NOBODY
@@ -951,7 +951,9 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         opened = opened.with_document(replace(document, held=()))
     origin = clean_name(str(event.data.get("from") or "")) or "work of your own"
     note = Message("user", SAID_NOTE.format(origin=origin), at=now, origin=RUNTIME_ORIGIN)
-    document = opened.document.add(note, Message("assistant", app.redact(text), at=now))
+    # it may be the words of another agent
+    known = escape_delimiters(app.redact(text))
+    document = opened.document.add(note, Message("assistant", known, at=now))
     asked = event.data.get(approvals.ASKS)
     buttons: tuple[Button, ...] = ()
     if isinstance(asked, str):
@@ -1243,6 +1245,9 @@ def _run_and_close(
     context.breakers.settle(opened.document.safety, activity)
     if text is None and turn.waits >= WAITS:
         text = rounds.texts.out_of_time
+    if text and turn.event.is_own_work and not app.is_root:
+        # the chat that hears of it is another agent's
+        text = rounds.calls.gate.redact(text)
     if text is not None:
         allowances = app.make_allowances(app.find_zone(opened.document))
         allowances.record_tokens(turn.event, context.role, turn.usage.counted, turn.began)

@@ -889,7 +889,7 @@ class German(Texts):
     )
     files_same = "Version {first} und Version {last} sind gleich."
     files_removed = "entfernt"
-    files_cut = "… und {count:,} weitere Zeichen."
+    text_cut = "… und {count:,} weitere Zeichen."
     files_refused = "Das geht nicht: {why}."
     tasks_none = "Es stehen keine Aufgaben an. `/tasks add TEXT` fügt eine hinzu."
     tasks_how = (

@@ -761,7 +761,7 @@ class Texts:
     )
     files_same = "Version {first} and version {last} are the same."
     files_removed = "removed"
-    files_cut = "… and {count:,} more characters."
+    text_cut = "… and {count:,} more characters."
     files_refused = "That does not work: {why}."
     tasks_none = "The board is empty. `/tasks add SUBJECT` puts a task on it."
     tasks_how = (

@@ -741,7 +741,7 @@ class Chinese(Texts):
     )
     files_same = "第 {first} 版和第 {last} 版一样。"
     files_removed = "已删除"
-    files_cut = "……还有 {count:,} 个字符。"
+    text_cut = "……还有 {count:,} 个字符。"
     files_refused = "这样不行：{why}。"
     tasks_none = "看板上没有任务。`/tasks add 内容` 可以添加一个。"
     tasks_how = (

@@ -114,7 +114,7 @@ def _show(call: CommandCall, text: str) -> str:
     ticks = max((len(found) for found in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, ticks + 1)
     shown = f"{fence}\n{text[:TEXT_CHARACTERS].rstrip()}\n{fence}"
-    return shown if more <= 0 else f"{shown}\n{call.texts.files_cut.format(count=more)}"
+    return shown if more <= 0 else f"{shown}\n{call.texts.text_cut.format(count=more)}"
 
 
 def _open(call: CommandCall, path: str) -> Workspace:

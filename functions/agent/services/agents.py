@@ -63,7 +63,7 @@ def create_subagent(context: CallContext, arguments: Arguments) -> ServiceAnswer
     role = one_line(read_text(arguments, "role"), ROLE_CHARACTERS)
     if not role:
         raise UsageError("EINVAL", "role says in a few words what the subagent is")
-    task = read_text(arguments, "task")[:PROMPT_CHARACTERS]
+    task = context.gate.redact(read_text(arguments, "task"))[:PROMPT_CHARACTERS]
     limits = _read_limits(arguments)
     files = _read_scope(arguments)
     full = join_name(app.root, name)

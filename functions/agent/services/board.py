@@ -40,8 +40,8 @@ def create_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     _find_all(view, blockers)
     made = view.board.add(
         NewTask(
-            subject=read_text(arguments, "subject"),
-            description=read_text(arguments, "description"),
+            subject=context.gate.redact(read_text(arguments, "subject")),
+            description=context.gate.redact(read_text(arguments, "description")),
             blocked_by=blockers,
             role=read_text(arguments, "role"),
             priority=_read_priority(arguments) or 0,
@@ -61,8 +61,8 @@ def update_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     status = read_text(arguments, "status")
     if status and status not in STATUSES:
         raise UsageError("EINVAL", f"status is one of {', '.join(STATUSES)}")
-    note = read_text(arguments, "note")
-    report = read_text(arguments, "report")
+    note = context.gate.redact(read_text(arguments, "note"))
+    report = context.gate.redact(read_text(arguments, "report"))
     if report and status not in ("completed", "stuck"):
         note = note or report
     board = view.board

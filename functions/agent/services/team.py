@@ -12,7 +12,7 @@ from typing import Final
 from functions.agent.agents.record import is_name, join_name
 from functions.agent.behaviours.pins import IDLE, SHUTDOWN_RESPONSE
 from functions.agent.identity import NO_ROLE, clean_role
-from functions.agent.mailbox import Mail, Mailbox, format_mails
+from functions.agent.mailbox import Mail, Mailbox, describe_mails
 from functions.agent.policy.act import Act
 from functions.agent.posts import Ending, Post, ServiceAnswer
 from functions.agent.sanitize import clean_text
@@ -51,6 +51,8 @@ TYPES: Final = (
     "plan_approval_response",
 )
 """What somebody may mean by a message."""
+OF_LEAD: Final = ("shutdown_request", "plan_approval_response")
+"""What only the lead of a team may mean by one."""
 CONTENT_CHARACTERS: Final = 8_000
 SHOWN_CHARACTERS: Final = 40
 
@@ -137,6 +139,8 @@ def send_message(context: CallContext, arguments: Arguments) -> ServiceAnswer:
             f"Error: Invalid type '{one_line(kind, SHOWN_CHARACTERS)}'",
             suggestion=f"one of {', '.join(TYPES)}",
         )
+    if kind in OF_LEAD:
+        _require_lead(context)
     content = _read_content(context, arguments)
     posts = _deliver(context, to, content, kind)
     return ServiceAnswer(f"Sent {kind} to {to}", posts)
@@ -149,9 +153,18 @@ def broadcast(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     if names:
         context.posts.take_mail()
     posts: list[Post] = []
+    full: list[str] = []
     for name in names:
-        posts += _deliver(context, name, content, "broadcast", is_counted=True)
-    return ServiceAnswer(f"Broadcast to {len(names)} teammates", tuple(posts))
+        try:
+            posts += _deliver(context, name, content, "broadcast", is_counted=True)
+        except Refused as problem:
+            if problem.code != "EQUOTA":
+                raise
+            full.append(name)
+    said = f"Broadcast to {len(names) - len(full)} teammates"
+    if full:
+        said += f", and not to {', '.join(full)}: too much mail that nobody has read"
+    return ServiceAnswer(said, tuple(posts))
 
 
 def read_inbox(context: CallContext, arguments: Arguments) -> ServiceAnswer:
@@ -162,8 +175,8 @@ def read_inbox(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     mails, _ = Mailbox(app.kv, scope).read(taken)
     if not mails:
         return ServiceAnswer("No new mail. What comes is shown to you before your next step.")
-    message = format_mails([mail for _, mail in mails], app.clock.now())
-    return ServiceAnswer(message.content, taken=tuple(name for name, _ in mails))
+    rows: list[Json] = [*describe_mails([mail for _, mail in mails])]
+    return ServiceAnswer(rows, taken=tuple(name for name, _ in mails))
 
 
 def shutdown_request(context: CallContext, arguments: Arguments) -> ServiceAnswer:
@@ -262,7 +275,7 @@ def _deliver(
     One that `is_counted` is a part of a broadcast, which counts as one mail of its sender.
     """
     app = context.app
-    sender = app.short_name if app.is_teammate else LEAD
+    sender = LEAD if app.is_root else app.short_name
     now = app.clock.now()
     mail = Mail(f"{context.call}:{to}", sender, content, now, kind, context.by)
     if to in (LEAD, app.root) and app.is_teammate:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from functions.agent.sanitize import clean_text
+from functions.agent.sanitize import clean_text, cut_text
 from functions.agent.team.member import parse_owner
 from functions.agent.team.task import (
     ATTEMPTS_MOST,
@@ -421,7 +421,7 @@ class Board:
             done = replace(
                 task,
                 status="completed",
-                report=clean_text(report)[:REPORT_CHARACTERS],
+                report=cut_text(clean_text(report), REPORT_CHARACTERS),
                 files=tuple(files)[:FILES_MOST],
                 why="",
                 ended=self._now(),
@@ -469,7 +469,7 @@ class Board:
             if claim and (task.claim is None or task.claim.number != claim):
                 return task
             _require_owner(task, owner)
-            told = clean_text(report)[:REPORT_CHARACTERS] or task.report
+            told = cut_text(clean_text(report), REPORT_CHARACTERS) or task.report
             stuck = replace(task, status="stuck", why=_cut_reason(why), report=told)
             return self._end_run(stuck, "stuck", why, key=key)
 
@@ -570,7 +570,7 @@ class Board:
         """Add what somebody says about an open task; the same call again changes nothing."""
 
         def change(task: Task) -> Task:
-            said = clean_text(text).strip()[:COMMENT_CHARACTERS]
+            said = cut_text(clean_text(text).strip(), COMMENT_CHARACTERS)
             is_there = key and any(each.key == key for each in task.comments)
             if is_there or not said:
                 return task

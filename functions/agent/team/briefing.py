@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from functions.agent.sanitize import clean_text, delimit_text
+from functions.agent.sanitize import clean_text, cut_text, delimit_text, escape_delimiters
 from functions.agent.team.leg import LEGS_MOST, Leg
 from functions.agent.team.task import Task
 
@@ -19,6 +19,7 @@ GIST: Final = "CHAT"
 """The name of the delimiters around what was said in the chat that the work comes from."""
 CLAIMED: Final = "Claimed task #{number}. Working on it."
 TEXT_CHARACTERS: Final = 8_000
+INDENT: Final = "\n    "
 COMMENTS_MOST: Final = 5
 
 
@@ -29,7 +30,7 @@ def describe_claim(task: Task) -> str:
     text = task.subject
     if task.description:
         text = f"{text}\n{task.description}"
-    text = clean_text(text).replace("<", "&lt;")
+    text = escape_delimiters(clean_text(text)).replace("<", "&lt;")
     return f"<auto-claimed>Task #{task.id}: {text}</auto-claimed>"
 
 
@@ -49,8 +50,12 @@ def describe_assignment(leg: Leg, prompt: str, gist: str, task: Task | None) -> 
 
 
 def _describe_task(task: Task) -> str:
-    lines = [f"Task #{task.id}: {task.subject}"]
+    """Return a task and its last comments. Further lines are indented, so that none looks like
+    what another one said.
+    """
+    parts = [f"Task #{task.id}: {task.subject}"]
     if task.description:
-        lines.append(task.description)
-    lines += [f"{comment.by}: {comment.text}" for comment in task.comments[-COMMENTS_MOST:]]
-    return clean_text("\n".join(lines))[:TEXT_CHARACTERS]
+        parts.append(f"Description: {task.description}")
+    parts += [f"{comment.by}: {comment.text}" for comment in task.comments[-COMMENTS_MOST:]]
+    lines = (clean_text(part).replace("\n", INDENT) for part in parts)
+    return cut_text("\n".join(lines), TEXT_CHARACTERS)

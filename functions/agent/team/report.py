@@ -11,7 +11,8 @@ from sigil.errors import ToolError
 from sigil.protocol import Json
 from sigil.storage.kv import keys
 
-SHOWN_CHARACTERS: Final = 3_000
+SAID_CHARACTERS: Final = 16_000
+"""Of what a teammate says at once, a chat hears so many characters at most."""
 LEAD: Final = "lead"
 """The name by which a team calls its root."""
 
@@ -33,7 +34,7 @@ def report_task(task: Task, root: str, texts: Texts) -> tuple[Post, ...]:
         id=task.id,
         subject=task.subject,
         owner=task.owner,
-        text=said[:SHOWN_CHARACTERS] or task.subject,
+        text=said or task.subject,
     )
     if task.files:
         text = f"{text}\n{texts.task_files.format(files=', '.join(task.files))}"

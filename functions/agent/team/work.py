@@ -7,6 +7,7 @@ turn ended, so that no task is left behind by whoever had it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,7 +17,7 @@ from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post, report_home, stamp_posts
 from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
-from functions.agent.sanitize import clean_text
+from functions.agent.sanitize import clean_text, cut_text
 from functions.agent.session.document import IDLE, NEXT_LEG, Document, Turn
 from functions.agent.team.board import Board, Changed, Claimer
 from functions.agent.team.briefing import describe_claim
@@ -33,9 +34,9 @@ from functions.agent.team.leg import (
     read_leg,
 )
 from functions.agent.team.member import TROUBLE_CHARACTERS, Member, Members
-from functions.agent.team.report import report_task, say_home
+from functions.agent.team.report import SAID_CHARACTERS, report_task, say_home
 from functions.agent.team.request import answer_request, find_request
-from functions.agent.team.task import Claim, Task
+from functions.agent.team.task import REPORT_CHARACTERS, Claim, Task
 from functions.agent.team.task_change import describe_change
 from functions.agent.team.waking import wake_members
 from functions.events import Event, Sender, order_of
@@ -245,6 +246,7 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
         why = texts.team_too_long
         posts += say_home(app.root, home, texts.team_stuck.format(name=name, why=why), name)
     elif text:
+        text = cut_text(text, SAID_CHARACTERS, texts.text_cut)
         posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
     if number:
         posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
@@ -271,6 +273,7 @@ def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str)
     if task.claim is None or task.claim.number != claim or task.owner != name:
         return _find_written_end(task, event)
     key = event.id
+    text = cut_text(clean_text(text), REPORT_CHARACTERS, texts.text_cut)
     try:
         if outcome == "done":
             since = task.claim.at
@@ -348,11 +351,10 @@ def _shut_down(event: Event, app: App, id: str, turn: Turn, document: Document) 
     if request:
         answer_request(app.kv, app.root, id, lambda _: None, approve=True)
         texts = choose_texts_for(event, document)
-        posts += mail_lead(
-            app,
-            request.home,
-            Mail(f"{id}:response", name, f"request_id={id} approve=true", now, "shutdown_response"),
-        )
+        text = f"request_id={id} approve=true"
+        mail = Mail(f"{id}:response", name, text, now, "shutdown_response")
+        with suppress(Refused):  # its mailbox is full, and it hears below that this one has ended
+            posts += mail_lead(app, request.home, mail)
         posts += say_home(app.root, request.home, texts.team_has_shut_down.format(name=name), name)
     posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
     stamped = stamp_posts(posts, event, SHUTDOWN, now, turn.posted)

@@ -109,7 +109,7 @@ def test_work_of_many_steps_goes_on_in_legs_and_says_who_it_is_whatever_was_comp
     for body in asked:
         texts = "\n".join(contents(body))
         assert "Care for the parser." in texts
-        assert "Task #1: a long one\nwith all its parts" in texts
+        assert "Task #1: a long one\nDescription: with all its parts" in texts
     assert "This is leg 8 of at most 9" in "\n".join(contents(asked[-1]))
     assert len(asked[-1]["messages"]) < 41
 
@@ -704,7 +704,7 @@ def test_what_a_team_says_in_a_chat_is_in_the_language_of_that_chat(
 
 
 def test_the_transcript_of_the_documentation_is_what_happens(crew: Crew, model: TeamModel) -> None:
-    page = Path(__file__).parents[4] / "docs" / "teams.md"
+    page = Path(__file__).parents[4] / "docs" / "team.md"
     transcript = page.read_text().partition("```text\n")[2].partition("```")[0]
     parts = re.split(r"^(you|agent):\s+", transcript, flags=re.MULTILINE)[1:]
     lines = [(who, text.rstrip()) for who, text in zip(parts[::2], parts[1::2], strict=True)]
