@@ -26,8 +26,8 @@ SUBJECT = "Uncaged: {event} in {session}"
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An agent stopped, or its model failed: `event` (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …),
-    `state`, `reason`, `at` in seconds since 1970.
+    """An agent stopped, or its model failed, or a platform takes no more from it: `event`
+    (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …), `state`, `reason`, `at` in seconds since 1970.
 
     `failure` is the cause in one line; for MODEL_FAILURE it is the endpoint's own line. It quotes
     nothing that a user wrote.
@@ -45,6 +45,13 @@ class Alert:
 def halt_alert(agent: str, session: str, at: float) -> Alert:
     """Return the alert for a halt in one session, or in all of them when `session` is empty."""
     return Alert("SYSTEM_HALT", agent, session or "*", "SAFETY_LOCKOUT", "halted", at)
+
+
+def messages_used_up_alert(agent: str, session: str, channel: str, at: float) -> Alert:
+    """Return the alert for a channel that takes no more messages until its next period; `session`
+    was to get one.
+    """
+    return Alert("MESSAGES_USED_UP", agent, session, "UNANSWERED", channel, at)
 
 
 def model_failure_alert(agent: str, session: str, kind: str, detail: str, at: float) -> Alert:

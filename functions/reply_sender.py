@@ -22,11 +22,15 @@ from functions.agent.app import App
 from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
-from functions.channels.base import AttachedFile, Reply
+from functions.channels.base import AttachedFile, MessagesUsedUp, Reply
 from functions.events import Event
 from functions.queues.dead_letters import count_untold, note_sender_told
 from functions.sent_parts import WHOLE
-from functions.status_alerts import alert_model_failures, alert_session_status
+from functions.status_alerts import (
+    alert_messages_used_up,
+    alert_model_failures,
+    alert_session_status,
+)
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.protocol import file_row
@@ -97,6 +101,8 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
         )
     except Refused as problem:
         log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)
+        if isinstance(problem, MessagesUsedUp):
+            alert_messages_used_up(reply.session, runtime)
     except Conflict:
         raise
     except BackendError as problem:
@@ -237,6 +243,8 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
             runtime.sent_parts.note(event.id, answer.text, WHOLE)
         except Refused as problem:
             log.trouble("unanswerable", event, code=problem.code)
+            if isinstance(problem, MessagesUsedUp):
+                alert_messages_used_up(event.session, runtime)
         except BackendError as problem:
             answer = replace(answer, tries=answer.tries + 1)
             if answer.tries < UNSENT_TRIES or abs(now - answer.at) <= UNSENT_SECONDS:

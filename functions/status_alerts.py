@@ -1,7 +1,8 @@
 """Alerts about a session that does not go on, and about a model that gives no answer.
 
 Each is sent once: a session's stop once, a used-up budget once for all sessions of its period, and
-one kind of a model's failures once an hour.
+one kind of a model's failures once an hour. That a platform takes no more messages is told once a
+day.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from dataclasses import replace
 from functions.agent.safety.budget import name_period
 from functions.agent.safety.status import REASONS
 from functions.agent.session.store import SessionHandle
-from functions.alerts import Alert, model_failure_alert, send_alert
+from functions.alerts import Alert, messages_used_up_alert, model_failure_alert, send_alert
 from functions.wiring import AgentRuntime
 from sigil.errors import Conflict
 from sigil.storage.kv import ABSENT, keys
 
 QUIET = ("frustration", "halted")
 """Reasons without an alert: the person in the chat was asked, or the one who halted it knows."""
+MESSAGES_SECONDS = 86_400.0
+"""For so long after an alert about a channel that takes no more messages, no other is sent."""
 MODEL_SECONDS = 3_600.0
 """For so long after an alert about one kind of a model's failures, no other is sent."""
 
@@ -64,6 +67,21 @@ def _claim_budget_alert(agent: str, session: str, since: float, runtime: AgentRu
         return True
     item = kv.get(key)
     return item is not None and item.value == mine
+
+
+def alert_messages_used_up(session: str, runtime: AgentRuntime) -> None:
+    """Send an alert that a session's channel takes no more messages until its next period."""
+    app = runtime.app
+    channel = session.partition(":")[0]
+    key = keys.messages_alert(app.name, channel)
+    try:
+        version = runtime.stores.kv.put(key, b"", expect=ABSENT, ttl=MESSAGES_SECONDS)
+    except Conflict:
+        return
+    alert = messages_used_up_alert(app.name, session, channel, app.clock.now())
+    if not send_alert(alert, runtime.notifier):
+        with suppress(Conflict):
+            runtime.stores.kv.delete(key, expect=version)
 
 
 def alert_model_failures(runtime: AgentRuntime) -> None:

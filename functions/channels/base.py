@@ -104,6 +104,15 @@ class Busy(BackendError):
         self.retry_after = retry_after or 0.0
 
 
+class MessagesUsedUp(Refused):
+    """The platform takes no more messages from us until its next period begins: this one never
+    leaves.
+    """
+
+    def __init__(self, message: str, *, source: str) -> None:
+        super().__init__("EBLOCKED", message, source=source)
+
+
 @runtime_checkable
 class FetchesFiles(Protocol):
     """A platform from which the files of a message can be fetched."""

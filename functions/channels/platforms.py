@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from functions.channels.about import About, ChannelSettings
 from functions.channels.discord.about import ABOUT as DISCORD
 from functions.channels.feishu.about import ABOUT as FEISHU
+from functions.channels.line.about import ABOUT as LINE
 from functions.channels.slack.about import ABOUT as SLACK
 from functions.channels.telegram.about import ABOUT as TELEGRAM
 from functions.channels.whatsapp.about import ABOUT as WHATSAPP
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from functions.channels.base import Channel
     from functions.channels.webhooks import SetupRecipe
 
-PLATFORMS: Final = {about.platform: about for about in (TELEGRAM, SLACK, DISCORD, FEISHU, WHATSAPP)}
+PLATFORMS: Final = {
+    about.platform: about for about in (TELEGRAM, SLACK, DISCORD, FEISHU, WHATSAPP, LINE)
+}
 OWN_CHAT: Final = re.compile(
     "|".join(
         f"{about.platform}(?:-[a-z0-9-]{{1,40}})?:(?:{about.own_chat})"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
+_URL = re.compile(r"[!-~]+")
 PATH = "/webhook/{channel}"
 """The webhook's path at the server, behind any proxy in front of it."""
 
@@ -44,6 +47,7 @@ class WebhookState:
 
     `url` is empty when there is none; times are Unix seconds, 0 for never. `pending`: updates that
     wait for it. `error`: why the latest delivery that failed did so; `advice`: what helps.
+    `fails`: the error is of now, whatever waits.
     """
 
     url: str
@@ -54,11 +58,12 @@ class WebhookState:
     address: str = ""
     connections: int = 0
     updates: tuple[str, ...] = ()
+    fails: bool = False
 
     @property
     def works(self) -> bool:
         """Return whether it is set, and no update waits behind a delivery that failed."""
-        return bool(self.url) and not (self.error and self.pending)
+        return bool(self.url) and not self.fails and not (self.error and self.pending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,23 @@ class HasScopes(Protocol):
 
     def list_missing_scopes(self) -> tuple[str, ...]:
         """Return the scopes that it needs and does not have; `BackendError` without an answer."""
+
+
+def find_url_problem(url: str, most: int) -> str:
+    """Return why a platform would refuse an address of at most so many characters, before it is
+    asked; empty when it would not.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "cannot be read"
+    if not _URL.fullmatch(url) or len(url) > most or not parts.hostname:
+        return f"needs a host, in ASCII (xn--… for other letters), and at most {most} characters"
+    if parts.scheme != "https":
+        return "has to begin with https://"
+    if parts.username is not None or parts.fragment:
+        return "takes no user name and no #fragment"
+    return ""
 
 
 class WebhookAdmin(Protocol):

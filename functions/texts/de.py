@@ -1309,6 +1309,10 @@ class German(Texts):
         "(Hierher gehört ein Bild, und dieser Chat nimmt keine Dateien von mir. Bitte mich in einem"
         " privaten Chat darum.)"
     )
+    no_file_here = (
+        "(Hierher gehört eine Datei: {name}. Diese Plattform nimmt keine Dateien von mir. Frag"
+        " mich, was darin steht.)"
+    )
     file_is_gone = (
         "(Hierher gehörte eine Datei: {name}. Sie war eine Woche aufgehoben und ist nicht mehr da.)"
     )

@@ -1140,6 +1140,9 @@ class Texts:
         "(A picture belongs here, and this chat takes no files from me. Ask me for it in a private"
         " chat.)"
     )
+    no_file_here = (
+        "(A file belongs here: {name}. This platform takes no files from me. Ask me what is in it.)"
+    )
     file_is_gone = "(A file belonged here: {name}. It was kept for a week, and is gone by now.)"
     whole_answer = "The whole answer: {count:,} characters."
 

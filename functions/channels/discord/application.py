@@ -7,11 +7,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 from functions.channels.discord.api import DiscordApi, Rejected
 from functions.channels.discord.interactions import ASK, FILE, TEXT, WORDS
-from functions.channels.webhooks import CommandMenu, WebhookRegistration, WebhookState
+from functions.channels.webhooks import (
+    CommandMenu,
+    WebhookRegistration,
+    WebhookState,
+    find_url_problem,
+)
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.languages import load_texts
 from sigil.errors import Refused, UsageError, one_line
@@ -31,7 +35,7 @@ _LOCALES: Final = {"de": ("de",), "zh": ("zh-CN",)}
 """Discord's names for the languages of our texts
 (https://discord.com/developers/docs/reference#locales).
 """
-_URL: Final = re.compile(r"[!-~]{1,512}")
+URL_CHARACTERS: Final = 512
 _ADVICE: Final = (
     "Discord asks the address for an answer at once: the server must run, be reached at it, and"
     " have the application's own DISCORD_PUBLIC_KEY"
@@ -46,7 +50,7 @@ class DiscordApplication:
 
     def register(self, webhook: WebhookRegistration) -> None:
         """Register the commands and the address; Discord sends a PING to it meanwhile."""
-        problem = _find_url_problem(webhook.url)
+        problem = find_url_problem(webhook.url, URL_CHARACTERS)
         if problem:
             raise UsageError(
                 "EINVAL",
@@ -137,18 +141,3 @@ def _describe(by_language: Mapping[str, str], otherwise: str) -> dict[str, objec
     if localized:
         fields["description_localizations"] = localized
     return fields
-
-
-def _find_url_problem(url: str) -> str:
-    """Return why Discord would refuse the url, before it is asked; empty when it would not."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "cannot be read"
-    if not _URL.fullmatch(url) or not parts.hostname:
-        return "needs a host, in ASCII (xn--… for other letters), and at most 512 characters"
-    if parts.scheme != "https":
-        return "has to begin with https://"
-    if parts.username is not None or parts.fragment:
-        return "takes no user name and no #fragment"
-    return ""

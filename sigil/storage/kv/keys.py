@@ -276,6 +276,11 @@ def budget_alert(agent: str, period: str) -> Key:
     return Key("alerted", f"{escape(agent)}#{period}")
 
 
+def messages_alert(agent: str, channel: str) -> Key:
+    """The mark that an alert was sent lately: a channel takes no more messages in this period."""
+    return Key("alerted", f"{escape(agent)}#messages#{escape(channel)}")
+
+
 def model_alert(agent: str, kind: str) -> Key:
     """The mark that an alert was sent lately: an agent's model fails in this way."""
     return Key("alerted", f"{escape(agent)}#model#{escape(kind)}")

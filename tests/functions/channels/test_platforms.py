@@ -22,6 +22,7 @@ VALUES: Final = {
     "discord": {"token": "MTIz.abcdef.0123456789abcdefghijklmnop", "public_key": "00" * 32},
     "feishu": {"app_id": "cli_a1b2c3", "app_secret": "s", "verification_token": "v"},
     "whatsapp": {"number": "106540352242922", "token": "t", "verify_token": "v", "secret": "s"},
+    "line": {"token": "t", "secret": "s"},
 }
 """What an owner sets for each platform: all that it needs."""
 CHATS: Final = {
@@ -29,6 +30,7 @@ CHATS: Final = {
     "slack": "T1.U1",
     "feishu": "ou_a1",
     "whatsapp": "4915112345678",
+    "line": "U" + "0a" * 16,
 }
 """Ids of people whose private chat is named like them."""
 

@@ -1,0 +1,1 @@
+"""LINE as a chat platform (https://developers.line.biz/en/reference/messaging-api/)."""

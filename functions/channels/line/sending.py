@@ -1,0 +1,211 @@
+"""Replies leave as messages of text, all in one request: as the answer to an event, which costs
+nothing, as long as its reply token is good, and else by a push, which counts against the month's
+messages (https://developers.line.biz/en/docs/messaging-api/sending-messages/).
+
+LINE drops a push that it has had. It cannot recognise a repeated answer: a token that is refused
+after an answer of unknown fate shows that the answer has arrived.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from functions.channels.base import Busy, Reply
+from functions.channels.line.api import LineApi, Rejected, ReplyTokenRefused
+from functions.channels.line.events import CHAT
+from functions.channels.line.reply_address import ReplyAddress
+from functions.channels.render.plain import render_parts
+from functions.channels.reply_parts import divide_reply
+from functions.events import QUOTE_LIMIT, Button
+from functions.texts.languages import find_texts
+from sigil.errors import BackendError, UsageError
+from sigil.json_fields import as_mapping, as_sequence, as_string
+from sigil.protocol import Json
+
+MESSAGES_MOST: Final = 5
+"""Messages of one request, and so of a reply."""
+TEXT_UNITS: Final = 5_000
+"""UTF-16 code units of a text."""
+LABEL_CHARACTERS: Final = 20
+BUTTONS_MOST: Final = 10
+ALTERNATIVE_CHARACTERS: Final = 400
+"""Characters of what a list of chats shows in place of buttons."""
+REMEMBERED_MOST: Final = 1_000
+_RETRY_KEYS: Final = uuid.UUID("5f1d7c0a-5f0e-4a52-9d0c-0a6f6a3f0b1e")
+
+Fields = dict[str, object]
+
+
+def make_messages(reply: Reply) -> list[Fields]:
+    """Return the messages of a reply: its text, a note for what cannot be sent, and its buttons.
+
+    LINE takes files by their public address alone, which ours have not.
+    """
+    texts = find_texts(reply.text)
+    room = MESSAGES_MOST - 1 - bool(reply.buttons)
+    divided = divide_reply(reply.text, room, _render, len)
+    messages = [_make_text(text) for text in divided.messages]
+    notes = [
+        texts.no_file_here.format(name=made.name)
+        if made.type.startswith("image/")
+        else made.instead
+        for made in divided.files
+    ]
+    notes += [texts.no_file_here.format(name=file.name) for file in reply.files]
+    if notes:
+        messages.append(_make_text(_cut("\n".join(notes))))
+    if reply.buttons and messages:
+        messages.append(_make_buttons(reply.buttons))
+    return messages
+
+
+def _render(markdown: str, most: int) -> list[str]:
+    return render_parts(markdown, TEXT_UNITS, count_units, most)
+
+
+def count_units(text: str) -> int:
+    """Return the length of a text as LINE counts it."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _cut(text: str) -> str:
+    return text.encode("utf-16-le")[: 2 * TEXT_UNITS].decode("utf-16-le", "ignore")
+
+
+def _make_text(text: str) -> Fields:
+    # a text of this type mentions nobody, whatever it says
+    return {"type": "text", "text": text}
+
+
+def _make_buttons(buttons: Sequence[Button]) -> Fields:
+    """Return a message with buttons, which stay until somebody needs them."""
+    rows = []
+    for button in buttons[:BUTTONS_MOST]:
+        label = button.label[:LABEL_CHARACTERS]
+        action = {"type": "postback", "label": label, "data": button.command, "displayText": label}
+        rows.append({"type": "button", "style": "secondary", "height": "sm", "action": action})
+    body = {"type": "box", "layout": "vertical", "spacing": "sm", "contents": rows}
+    shown = " · ".join(button.label for button in buttons)[:ALTERNATIVE_CHARACTERS]
+    return {"type": "flex", "altText": shown, "contents": {"type": "bubble", "body": body}}
+
+
+@dataclass(slots=True)
+class SentMessages:
+    """The last messages of ours, by their ids: LINE does not tell whose message is answered. Safe
+    to share between threads.
+    """
+
+    _texts: dict[str, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, answer: Mapping[str, Json], messages: Sequence[Fields]) -> None:
+        """Remember the messages that LINE's answer names."""
+        rows = [as_mapping(row) for row in as_sequence(answer.get("sentMessages"))]
+        with self._lock:
+            for row, message in zip(rows, messages, strict=False):
+                self._texts[as_string(row.get("id"))] = str(message.get("text", ""))[:QUOTE_LIMIT]
+            while len(self._texts) > REMEMBERED_MOST:
+                del self._texts[next(iter(self._texts))]
+
+    def find(self, id: str) -> str | None:
+        """Return the text of a message of ours, None for any other id."""
+        with self._lock:
+            return self._texts.get(id) if id else None
+
+
+@dataclass(slots=True)
+class UnsureAnswers:
+    """The keys of replies of which we do not know whether LINE has taken them. Safe to share
+    between threads.
+    """
+
+    _keys: dict[str, None] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, key: str) -> None:
+        """Remember that a reply's answer got no clear response."""
+        with self._lock:
+            self._keys[key] = None
+            while len(self._keys) > REMEMBERED_MOST:
+                del self._keys[next(iter(self._keys))]
+
+    def __contains__(self, key: str) -> bool:
+        with self._lock:
+            return key in self._keys
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSender:
+    """Sends replies to chats."""
+
+    api: LineApi
+    sent: SentMessages
+    unsure: UnsureAnswers
+
+    def send(self, reply: Reply) -> None:
+        """Send a reply, repaired when LINE refuses it; `UsageError` for a session that is not
+        LINE's, all else as `LineApi.call`.
+        """
+        chat = reply.session.partition(":")[2]
+        if not CHAT.fullmatch(chat):
+            raise UsageError("EINVAL", "not a session of LINE", source="line")
+        messages = make_messages(reply)[reply.start :]
+        address = ReplyAddress.parse(reply.to)
+        if address.quote and not chat.startswith("U") and messages and not reply.start:
+            messages[0]["quoteToken"] = address.quote
+        while messages:
+            try:
+                self._send(messages, reply, chat, address)
+                return
+            except Rejected as problem:
+                repaired = _repair(messages, problem, reply.text)
+                if repaired is None:
+                    raise
+                messages = repaired
+
+    def _send(self, messages: list[Fields], reply: Reply, chat: str, address: ReplyAddress) -> None:
+        if address.token and not reply.start and time.time() < address.ends:
+            try:
+                self._answer(messages, reply, address.token)
+                return
+            except ReplyTokenRefused:
+                if reply.key in self.unsure:
+                    return
+        body: Fields = {"to": chat, "messages": messages}
+        key = f"{reply.key}:{reply.start}"
+        retry_key = str(uuid.uuid5(_RETRY_KEYS, key)) if reply.key else ""
+        self.sent.note(self.api.push(body, retry_key), messages)
+
+    def _answer(self, messages: list[Fields], reply: Reply, token: str) -> None:
+        body: Fields = {"replyToken": token, "messages": messages}
+        try:
+            answer = self.api.call("POST", "/v2/bot/message/reply", body)
+        except Busy:
+            raise
+        except BackendError:
+            if reply.key:
+                self.unsure.note(reply.key)
+            raise
+        self.sent.note(answer, messages)
+
+
+def _repair(messages: list[Fields], problem: Rejected, text: str) -> list[Fields] | None:
+    """Return the messages to try instead, None when nothing helps: without the message that they
+    answer, then without buttons, and then a note in place of the text.
+    """
+    note = _make_text(find_texts(text).part_not_taken)
+    is_about_words = bool(problem.properties) or "quote" in problem.message.lower()
+    if problem.status != 400 or not is_about_words:
+        # the chat is closed to us, and no other words help
+        return None
+    if "quoteToken" in messages[0]:
+        first = {name: value for name, value in messages[0].items() if name != "quoteToken"}
+        return [first, *messages[1:]]
+    if len(messages) > 1 and messages[-1]["type"] == "flex":
+        return messages[:-1]
+    return None if messages == [note] else [note]
