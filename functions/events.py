@@ -135,7 +135,9 @@ class Event(Stored):
 
     @property
     def platform(self) -> str:
-        """Return the platform's name, such as `telegram`."""
+        """Return the name of the channel, such as `telegram`, or `telegram-shop` where a platform
+        has several.
+        """
         return self.session.partition(":")[0]
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from functions.channels.about import ChannelSettings, name_variable
-from functions.channels.platforms import PLATFORMS
+from functions.channels.platforms import parse_channel_names
 from functions.prices import parse_prices
 from sigil.errors import UsageError
 from sigil.settings import SettingFacts, setting
@@ -321,6 +321,13 @@ class Settings(SigilSettings):
         " running worker renews its lease",
         duration=True,
     )
+    channel_names: tuple[str, ...] = setting(
+        "UNCAGED_CHANNELS",
+        (),
+        "the further bots of a platform that has several, by names of your own such as"
+        " telegram-shop, whose settings are TELEGRAM_SHOP_TOKEN and so on",
+        rules=True,
+    )
     editor: str = setting(
         "EDITOR", "vi", "the program that `uncaged agent doc edit` opens", outside=True
     )
@@ -408,8 +415,8 @@ class Settings(SigilSettings):
     def channels(self) -> tuple[ChannelSettings, ...]:
         """Return the settings of every channel that there may be."""
         return tuple(
-            ChannelSettings(name, about, self.agent, self.declared)
-            for name, about in PLATFORMS.items()
+            ChannelSettings(name, about, self.agent, self.declared, name in self.channel_names)
+            for name, about in parse_channel_names(self.channel_names).items()
         )
 
     def find_channel(self, name: str) -> ChannelSettings | None:
@@ -417,7 +424,9 @@ class Settings(SigilSettings):
         return next((each for each in self.channels if each.name == name), None)
 
     @classmethod
-    def _declare(cls, texts: Mapping[str, str]) -> list[SettingFacts]:  # noqa: ARG003
+    def _declare(cls, texts: Mapping[str, str]) -> list[SettingFacts]:
+        given = texts.get("UNCAGED_CHANNELS", "")
+        names = [name.strip() for name in given.split(",") if name.strip()]
         return [
             SettingFacts(
                 name_variable(name, each.field),
@@ -427,7 +436,7 @@ class Settings(SigilSettings):
                 " ".join(name_variable(name, kept) for kept in each.keeps),
                 each.rules,
             )
-            for name, about in PLATFORMS.items()
+            for name, about in parse_channel_names(names).items()
             for each in about.settings
         ]
 

@@ -13,6 +13,7 @@ def make_settings(**given: object) -> Settings:
     """Settings with these fields; what is no field is a variable of a channel."""
     values = {name: value for name, value in given.items() if name in _FIELDS}
     declared = {name.upper(): str(value) for name, value in given.items() if name not in _FIELDS}
-    known = {facts.name for facts in Settings.list_facts(declared)}
+    names = {"UNCAGED_CHANNELS": ",".join(values.get("channel_names", ()))}  # type: ignore[arg-type]
+    known = {facts.name for facts in Settings.list_facts(names)}
     assert set(declared) <= known, f"no settings: {set(declared) - known}"
     return Settings(**values, declared=declared)  # type: ignore[arg-type]

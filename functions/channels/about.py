@@ -4,10 +4,13 @@ up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sigil.errors import SigilError
 from sigil.storage.setting_secrets import reveal
 
 
@@ -71,12 +74,14 @@ class ChannelSettings:
     """The settings of one channel: a bot on a platform, under a name of its own.
 
     `values` has what is set, by the names of the environment's variables, for any channels.
+    `is_wanted`: the settings name the channel, so it is an error when it cannot be opened.
     """
 
     name: str
     about: About
     agent: str = "main"
     values: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    is_wanted: bool = False
 
     def __getitem__(self, field: str) -> str:
         """Return the value of a field, or else its default; a secret may be only a name of it."""
@@ -98,6 +103,25 @@ class ChannelSettings:
         on purpose.
         """
         return self.about.polled and self.is_open and bool(self.list_missing())
+
+    def name_own_variables(self, text: str) -> str:
+        """Return a text about the platform's settings with the variables of this channel."""
+        for each in self.about.settings:
+            variable = name_variable(self.about.platform, each.field)
+            own = name_variable(self.name, each.field)
+            text = re.sub(rf"\b{variable}\b", own, text)
+        return text
+
+    @contextmanager
+    def naming_own_variables(self) -> Iterator[None]:
+        """Let errors that name the platform's settings name those of this channel."""
+        try:
+            yield
+        except SigilError as problem:
+            problem.message = self.name_own_variables(problem.message)
+            problem.suggestion = self.name_own_variables(problem.suggestion)
+            problem.args = (f"{problem.code}: {problem.message}",)
+            raise
 
     def list_missing(self, *, by_worker: bool = False) -> list[ChannelSetting]:
         """Return the needed settings that are not set, or only those `by_worker` to send with."""

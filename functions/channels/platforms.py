@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from functions.channels.about import About, ChannelSettings
+from functions.channels.about import About, ChannelSettings, name_variable
 from functions.channels.discord.about import ABOUT as DISCORD
 from functions.channels.feishu.about import ABOUT as FEISHU
 from functions.channels.line.about import ABOUT as LINE
 from functions.channels.slack.about import ABOUT as SLACK
 from functions.channels.telegram.about import ABOUT as TELEGRAM
 from functions.channels.whatsapp.about import ABOUT as WHATSAPP
+from sigil.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from functions.channels.base import Channel
@@ -33,6 +35,9 @@ OWN_CHAT: Final = re.compile(
 """A person's own chat, on the platforms where it is named like them."""
 
 
+_NAME: Final = re.compile(r"[a-z]+(?:-[a-z0-9]{1,20}){0,2}", re.ASCII)
+
+
 def find_about(channel: str) -> About | None:
     """Return what is known about the platform of a channel, None when there is no such platform."""
     return PLATFORMS.get(channel.partition("-")[0])
@@ -45,13 +50,50 @@ def open_channels(described: Iterable[ChannelSettings]) -> dict[str, Channel]:
         if settings.is_open:
             # a platform's code is loaded only where it has a channel
             module = import_module(f"functions.channels.{settings.about.platform}.channel")
-            channels[settings.name] = module.open_channel(settings)
+            with settings.naming_own_variables():
+                channels[settings.name] = module.open_channel(settings)
+        elif settings.is_wanted:
+            variable = name_variable(settings.name, settings.about.opens_with[0])
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_CHANNELS names {settings.name}, but {variable} is not set",
+                source=settings.name,
+                suggestion=f"set {variable}, or take {settings.name} out of UNCAGED_CHANNELS",
+            )
     return channels
 
 
-def write_recipe(about: About, url: str) -> SetupRecipe:
-    """Return how an owner sets up a platform that registers no webhook from here; `url` is ours."""
-    recipe: SetupRecipe = import_module(f"functions.channels.{about.platform}.recipe").write_recipe(
-        url
-    )
-    return recipe
+def write_recipe(settings: ChannelSettings, url: str) -> SetupRecipe:
+    """Return how an owner sets up a channel that registers no webhook from here; `url` is ours."""
+    module = import_module(f"functions.channels.{settings.about.platform}.recipe")
+    recipe: SetupRecipe = module.write_recipe(url)
+    return replace(recipe, steps=settings.name_own_variables(recipe.steps))
+
+
+def parse_channel_names(names: Iterable[str]) -> dict[str, About]:
+    """Return the channels that a list names, with the platform of each; `UsageError` ESETTING for a
+    name of no platform, or two channels whose settings would have the same variables.
+    """
+    channels: dict[str, About] = {}
+    known: dict[str, str] = {}
+    for name in dict.fromkeys((*PLATFORMS, *names)):
+        about = find_about(name)
+        if about is None or not _NAME.fullmatch(name):
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_CHANNELS names {one_line(name, 60)!r}, which is no channel",
+                suggestion=f"use a platform ({', '.join(PLATFORMS)}) with a label of letters a-z"
+                " and digits, such as telegram-shop",
+            )
+        for setting in about.settings:
+            variable = name_variable(name, setting.field)
+            other = known.setdefault(variable, name)
+            if other != name:
+                raise UsageError(
+                    "ESETTING",
+                    f"UNCAGED_CHANNELS names {name}, whose {variable} is a setting of {other} too",
+                    suggestion=f"use another label than {name.partition('-')[2]}",
+                )
+        channels[name] = about
+    order = list(PLATFORMS)
+    return dict(sorted(channels.items(), key=lambda item: order.index(item[1].platform)))

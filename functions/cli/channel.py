@@ -15,7 +15,7 @@ import typer
 
 from functions.channels.about import ChannelSetting, ChannelSettings, name_variable
 from functions.channels.base import Channel
-from functions.channels.platforms import PLATFORMS, find_about, open_channels, write_recipe
+from functions.channels.platforms import find_about, open_channels, write_recipe
 from functions.channels.webhooks import (
     PATH,
     CommandMenu,
@@ -116,7 +116,7 @@ def set_webhook(
     with _open_webhook(channel) as bot:
         menus = make_menus(platform)
         bot.webhook.register(WebhookRegistration(url, max_connections, drop, menus))
-        _show_webhook(platform, bot.webhook.read_state(), json)
+        _show_webhook(channel, bot.webhook.read_state(), json)
 
 
 def make_menus(platform: str) -> tuple[CommandMenu, ...]:
@@ -178,7 +178,7 @@ def status(platform: Platform, json: Json = False) -> None:
     with _open_webhook(channel, by_worker=True) as bot:
         name = bot.fetch_bot_name()
         webhook = bot.webhook.read_state()
-    _show_webhook(platform, webhook, json, name)
+    _show_webhook(channel, webhook, json, name)
     if not webhook.works:
         raise typer.Exit(FAILED)
 
@@ -191,9 +191,10 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
 
     Example: uncaged channel unset telegram
     """
-    with _open_webhook(_find_channel(platform), by_worker=True) as bot:
+    channel = _find_channel(platform)
+    with _open_webhook(channel, by_worker=True) as bot:
         bot.webhook.remove(drop=drop)
-        _show_webhook(platform, bot.webhook.read_state(), json)
+        _show_webhook(channel, bot.webhook.read_state(), json)
 
 
 cli.command()(pairing.pair)
@@ -258,7 +259,8 @@ def _open_channel(channel: ChannelSettings, *, by_worker: bool = False) -> Itera
         )
     bot = open_channels([channel])[channel.name]
     try:
-        yield bot
+        with channel.naming_own_variables():
+            yield bot
     finally:
         if isinstance(bot, Closable):
             bot.close()
@@ -266,11 +268,14 @@ def _open_channel(channel: ChannelSettings, *, by_worker: bool = False) -> Itera
 
 def _find_channel(name: str) -> ChannelSettings:
     """Return the settings of a channel; `UsageError` when there is no such one."""
-    found = Settings.read().find_channel(name)
+    settings = Settings.read()
+    found = settings.find_channel(name)
     if found is None:
-        raise UsageError(
-            "ENOENT", f"no platform {name!r}", suggestion=f"use one of {', '.join(PLATFORMS)}"
-        )
+        known = ", ".join(channel.name for channel in settings.channels)
+        if find_about(name):
+            names = ",".join((*settings.channel_names, name))
+            known += f", or name it in the settings: UNCAGED_CHANNELS={names}"
+        raise UsageError("ENOENT", f"no platform {name!r}", suggestion=f"use one of {known}")
     return found
 
 
@@ -283,7 +288,7 @@ def _print_recipe(channel: ChannelSettings, url: str, json: bool) -> None:
             source=channel.name,
             suggestion=f"uncaged channel set {channel.name} --url https://bot.example.com",
         )
-    recipe = write_recipe(channel.about, url)
+    recipe = write_recipe(channel, url)
     if json:
         rows = {"platform": channel.name, "url": url, "document": recipe.document}
         Printer().document(rows | {"steps": recipe.steps.splitlines()})
@@ -398,15 +403,18 @@ def _make_platform_row(channel: ChannelSettings) -> PlatformRow:
     }
 
 
-def _show_webhook(platform: str, webhook: WebhookState, json: bool, name: str = "") -> None:
+def _show_webhook(
+    channel: ChannelSettings, webhook: WebhookState, json: bool, name: str = ""
+) -> None:
+    webhook = replace(webhook, advice=channel.name_own_variables(webhook.advice))
     if json:
-        row: dict[str, object] = {"platform": platform}
+        row: dict[str, object] = {"platform": channel.name}
         if name:
             row["bot"] = name
         Printer().document(row | asdict(webhook) | {"works": webhook.works})
         return
     bot = f" @{name}" if name else ""
-    lines = [f"{platform}{bot}: {webhook.url or 'no webhook is set'}"]
+    lines = [f"{channel.name}{bot}: {webhook.url or 'no webhook is set'}"]
     if webhook.url:
         lines.append(f"waiting     {webhook.pending}")
         lines.append(f"at once     {webhook.connections or 'as many as the platform likes'}")

@@ -161,8 +161,14 @@ def check_guide(settings: Settings) -> str:
 def check_platforms(settings: Settings) -> str:
     """Check that the bot of each platform answers, and that its webhook works if it has one."""
     found: list[str] = []
-    for platform, channel in open_channels(settings.channels).items():
-        with closing(channel) if isinstance(channel, Closable) else nullcontext():
+    channels = open_channels(settings.channels)
+    for described in settings.channels:
+        platform = described.name
+        channel = channels.get(platform)
+        if channel is None:
+            continue
+        ending = closing(channel) if isinstance(channel, Closable) else nullcontext()
+        with described.naming_own_variables(), ending:
             finding = f"{platform}: the bot answers"
             if isinstance(channel, KnowsBotName):
                 name = _fetch_bot_name(platform, channel)
@@ -171,9 +177,7 @@ def check_platforms(settings: Settings) -> str:
                 require_no_webhook(platform, channel)
                 finding += ", and a server polls it"
             elif isinstance(channel, HasWebhook):
-                described = settings.find_channel(platform)
-                polls_first = described is not None and described.is_polled
-                require_working_webhook(platform, channel, polls_first=polls_first)
+                require_working_webhook(platform, channel, polls_first=described.is_polled)
                 finding += ", its webhook works"
             elif isinstance(channel, HasScopes):
                 require_scopes(platform, channel)

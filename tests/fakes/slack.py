@@ -45,10 +45,12 @@ def sign(body: bytes, at: float | None = None, secret: str = SECRET) -> dict[str
     return {"x-slack-request-timestamp": timestamp, "x-slack-signature": f"v0={digest}"}
 
 
-def json_request(payload: object, at: float | None = None) -> tuple[dict[str, str], bytes]:
+def json_request(
+    payload: object, at: float | None = None, secret: str = SECRET
+) -> tuple[dict[str, str], bytes]:
     """The headers and the body of what the Events API sends."""
     body = json.dumps(payload).encode()
-    return {"content-type": "application/json", **sign(body, at)}, body
+    return {"content-type": "application/json", **sign(body, at, secret)}, body
 
 
 def form_request(

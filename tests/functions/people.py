@@ -56,10 +56,12 @@ def update(
     }
 
 
-def post_update(server: Served, body: object, secret: str | None = SECRET) -> httpx.Response:
+def post_update(
+    server: Served, body: object, secret: str | None = SECRET, channel: str = "telegram"
+) -> httpx.Response:
     headers = {"x-telegram-bot-api-secret-token": secret} if secret is not None else {}
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return server.post("/webhook/telegram", content=content, headers=headers)
+    return server.post(f"/webhook/{channel}", content=content, headers=headers)
 
 
 def platform(bot: BotApi) -> dict[str, Any]:

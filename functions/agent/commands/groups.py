@@ -37,7 +37,7 @@ def run_listen(call: CommandCall) -> CommandResult:
         if not call.app.may_listen:
             return call.reply(texts.listen_impossible)
         overheard.start_listening(kv, call.chat, event.sender.id, event.order)
-        hint = texts.listen_hints.get(event.platform, "")
+        hint = texts.listen_hints.get(event.platform.partition("-")[0], "")
         return call.reply(texts.listen_begins.format(most=overheard.SLOTS) + hint)
     if words == "off":
         overheard.stop_listening(kv, call.chat)

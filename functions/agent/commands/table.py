@@ -181,7 +181,7 @@ def _describe_setup(call: CommandCall) -> list[str]:
     notes = []
     if not call.event.private:
         notes.append(texts.help_group)
-    hint = texts.help_hints.get(call.event.platform)
+    hint = texts.help_hints.get(call.event.platform.partition("-")[0])
     if hint:
         notes.append(hint)
     if call.app.model.name == OFFLINE:

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from functions.channels.about import name_variable
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.slack.about import API
 from functions.channels.slack.attachments import FILE_ID
@@ -133,7 +134,10 @@ class Slack:
 
         if not self._token:
             raise BackendError(
-                "EUNAVAILABLE", "SLACK_TOKEN is not set", source="slack", suggestion="set it"
+                "EUNAVAILABLE",
+                f"{name_variable(self._bot.name, 'token')} is not set",
+                source="slack",
+                suggestion="set it",
             )
         with self._lock:
             if self._opened is None:
@@ -151,7 +155,9 @@ class Slack:
     def verify_head(self, request: PlatformRequest) -> bool:
         """Refuse what is not signed, or was signed long ago; the body decides over all else."""
         if not self._secret:
-            raise Refused("EAUTH", "SLACK_SECRET is not set", source="slack")
+            raise Refused(
+                "EAUTH", f"{name_variable(self._bot.name, 'secret')} is not set", source="slack"
+            )
         check_head(request.headers, self._now())
         return False
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.telegram.about import API
+from functions.channels.telegram.contents import TelegramBot
 from functions.channels.telegram.updates import read_update
 from functions.channels.updates import Update
 from functions.events import PRESS, Event
@@ -46,8 +47,8 @@ class Telegram:
     `token` names it to Telegram, `secret` is what its webhook was set with (empty: every webhook is
     refused). `agent`: whose sessions its chats are. `username`: the bot's name without @ (None:
     Telegram is asked once, when a group's message needs it). `bot`: its id, for a webhook that only
-    receives and needs no token. `transport` makes the HTTP transport (None: httpx's own).
-    `UsageError` when `token`, `bot` or `api` cannot be right.
+    receives and needs no token. `name`: that of the channel. `transport` makes the HTTP transport
+    (None: httpx's own). `UsageError` when `token`, `bot` or `api` cannot be right.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Telegram:
         username: str | None = None,
         *,
         bot: str = "",
+        name: str = "telegram",
         transport: Transport | None = None,
     ) -> None:
         match = _TOKEN.fullmatch(token) if token else _BOT.fullmatch(bot)
@@ -76,6 +78,7 @@ class Telegram:
         self._token = token
         self._secret = secret.encode()
         self._base = api.rstrip("/")
+        self._name = name
         self._agent = agent
         self._username = (username or "").removeprefix("@").lower()
         self._transport = transport
@@ -129,7 +132,7 @@ class Telegram:
 
     def read_update(self, body: bytes) -> Received:
         """Return what an update brings, however it came."""
-        return read_update(body, self.bot, self._agent)
+        return read_update(body, TelegramBot(self.bot, self._name, self._agent))
 
     def accept(self, event: Event) -> Event | None:
         """Return the event if our name is among those that it names."""
@@ -242,4 +245,5 @@ def open_channel(settings: ChannelSettings) -> Telegram:
         settings.agent,
         settings["username"] or None,
         bot=settings["bot"],
+        name=settings.name,
     )

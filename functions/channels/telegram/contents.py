@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from functions.channels.base import Attachment
@@ -16,6 +17,17 @@ from sigil.json_fields import ID_LIMIT, as_integer, as_mapping, as_number, as_se
 from sigil.protocol import Json
 
 Message = Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramBot:
+    """The bot that an update is for: its id at Telegram, the name of its channel, and its agent."""
+
+    id: int
+    name: str = "telegram"
+    agent: str = "main"
+
+
 NAME_CHARACTERS = 100
 OPTIONS_MOST = 20
 """Options of a poll, and tasks of a checklist; Telegram allows 12 and 30."""
@@ -38,7 +50,7 @@ def is_foreign(message: Message) -> bool:
     return "via_bot" in message or any(field in message for field in _FORWARDS)
 
 
-def list_quotes(message: Message, bot: int) -> tuple[Quote, ...]:
+def list_quotes(message: Message, bot: TelegramBot) -> tuple[Quote, ...]:
     """Return what the message answers, what it passes on, and what it holds beside text and files.
 
     Only one step is followed: what the answered message answered itself is not read.
@@ -46,7 +58,7 @@ def list_quotes(message: Message, bot: int) -> tuple[Quote, ...]:
     quotes = [*_read_reply(message, bot)]
     if is_foreign(message):
         quotes.append(_read_foreign(message, bot))
-    quotes.extend(_list_holdings(message))
+    quotes.extend(_list_holdings(message, bot))
     return tuple(quotes)
 
 
@@ -84,7 +96,7 @@ def _read_file(kind: str, fields: Mapping[str, Json], mime: str = "") -> Attachm
     }
 
 
-def _read_reply(message: Message, bot: int) -> Iterator[Quote]:
+def _read_reply(message: Message, bot: TelegramBot) -> Iterator[Quote]:
     """Yield the message that is answered, or the passage of it that the sender marked."""
     original = as_mapping(message.get("reply_to_message"))
     # in a topic everything answers the topic's creation, which says nothing
@@ -99,14 +111,14 @@ def _read_reply(message: Message, bot: int) -> Iterator[Quote]:
     if marked and (external or passage.get("is_manual") is True):
         yield _make_quote("passage", marked, author, by, ours)
     elif original or external:
-        text = _describe(original or external)
+        text = _describe(original or external, bot)
         if text:
             yield _make_quote("reply", text, author, by, ours)
     elif as_mapping(message.get("reply_to_story")):
         yield _make_quote("reply", "[story]")
 
 
-def _read_foreign(message: Message, bot: int) -> Quote:
+def _read_foreign(message: Message, bot: TelegramBot) -> Quote:
     """Return the text of a message whose sender did not write it, with where it comes from."""
     text = raw_text(message)
     if any(field in message for field in _FORWARDS):
@@ -121,13 +133,13 @@ def _read_foreign(message: Message, bot: int) -> Quote:
     return _make_quote("bot", text, author, by, ours)
 
 
-def _read_author(message: Message, bot: int) -> tuple[str, str, bool]:
+def _read_author(message: Message, bot: TelegramBot) -> tuple[str, str, bool]:
     """Return the name, the id and whether it is our own, of who wrote a message."""
     title = _read_title(message.get("sender_chat"))
     return (title, "", False) if title else _read_user(message.get("from"), bot)
 
 
-def _read_origin(origin: Mapping[str, Json], bot: int) -> tuple[str, str, bool]:
+def _read_origin(origin: Mapping[str, Json], bot: TelegramBot) -> tuple[str, str, bool]:
     """Return the same for the origin of a forward (https://core.telegram.org/bots/api#messageorigin)."""
     if as_mapping(origin.get("sender_user")):
         return _read_user(origin.get("sender_user"), bot)
@@ -135,11 +147,11 @@ def _read_origin(origin: Mapping[str, Json], bot: int) -> tuple[str, str, bool]:
     return title or as_string(origin.get("sender_user_name")), "", False
 
 
-def _read_user(value: Json, bot: int) -> tuple[str, str, bool]:
+def _read_user(value: Json, bot: TelegramBot) -> tuple[str, str, bool]:
     user = as_mapping(value)
     number = as_integer(user.get("id"), 1)
-    by = "" if number is None else f"telegram:{number}"
-    return read_name(user), by, number == bot
+    by = "" if number is None else f"{bot.name}:{number}"
+    return read_name(user), by, number == bot.id
 
 
 def read_name(user: Mapping[str, Json]) -> str:
@@ -162,14 +174,14 @@ def _make_quote(
     return Quote(relation, kept, name, by, ours, len(text))
 
 
-def _describe(message: Message) -> str:
+def _describe(message: Message, bot: TelegramBot) -> str:
     """Return all that can be read of another message: its text, and a line for what it holds."""
     lines = [f"[{file['kind']}]" for file in list_attachments(message) if file["kind"] != "sticker"]
-    lines += [f"[{held.relation}] {held.text}" for held in _list_holdings(message)]
+    lines += [f"[{held.relation}] {held.text}" for held in _list_holdings(message, bot)]
     return "\n".join(filter(None, (raw_text(message), *lines)))
 
 
-def _list_holdings(message: Message) -> Iterator[Quote]:
+def _list_holdings(message: Message, bot: TelegramBot) -> Iterator[Quote]:
     """Yield what the message holds that can be read, beside its text."""
     # a venue brings its place a second time
     fields = [field for field in _READERS if field in message]
@@ -178,7 +190,10 @@ def _list_holdings(message: Message) -> Iterator[Quote]:
     for field in fields:
         value = as_mapping(message.get(field))
         if value:
-            yield _make_quote(field, _READERS[field](value))
+            person = as_integer(value.get("user_id"), 1) if field == "contact" else None
+            known_as = f"{bot.name}:{person}" if person else ""
+            text = "\n".join(filter(None, (_READERS[field](value), known_as)))
+            yield _make_quote(field, text)
 
 
 def _read_location(location: Mapping[str, Json]) -> str:
@@ -194,10 +209,7 @@ def _read_venue(venue: Mapping[str, Json]) -> str:
 
 
 def _read_contact(contact: Mapping[str, Json]) -> str:
-    number = as_string(contact.get("phone_number"))
-    person = as_integer(contact.get("user_id"), 1)
-    known_as = f"telegram:{person}" if person else ""
-    return "\n".join(filter(None, (read_name(contact), number, known_as)))
+    return "\n".join(filter(None, (read_name(contact), as_string(contact.get("phone_number")))))
 
 
 def _read_poll(poll: Mapping[str, Json]) -> str:

@@ -19,7 +19,7 @@ from sigil.errors import UsageError
 if TYPE_CHECKING:
     from functions.channels.telegram.api import TelegramApi
 
-_SESSION = re.compile(r"telegram:(-?[0-9]{1,19})(?::([0-9]{1,19}))?")
+_SESSION = re.compile(r"telegram(?:-[a-z0-9-]{1,40})?:(-?[0-9]{1,19})(?::([0-9]{1,19}))?")
 _MESSAGE_ID = re.compile(r"[0-9]{1,18}")
 _ABOUT_ENTITIES = re.compile(r"entit|parse|url", re.IGNORECASE)
 _ABOUT_CHAT = re.compile(
@@ -44,7 +44,7 @@ class TelegramChat:
 
     @classmethod
     def parse(cls, session: str) -> TelegramChat:
-        """Return the chat of `telegram:CHAT[:THREAD]`; `UsageError` for any other session."""
+        """Return the chat of `NAME:CHAT[:THREAD]`; `UsageError` for any other session."""
         match = _SESSION.fullmatch(session)
         if not match:
             raise UsageError("EINVAL", "not a session of Telegram", source="telegram")

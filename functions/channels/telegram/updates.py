@@ -17,6 +17,7 @@ import orjson
 from functions.channels.base import Received
 from functions.channels.telegram.contents import (
     Message,
+    TelegramBot,
     is_foreign,
     list_attachments,
     list_quotes,
@@ -45,16 +46,16 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
 """An IETF tag, such as `en` or `zh-hans`."""
 
 
-def read_update(body: bytes, bot: int, agent: str) -> Received:
-    """Return the event in an update, if there is one for the bot with the id `bot`, or else what
+def read_update(body: bytes, bot: TelegramBot) -> Received:
+    """Return the event in an update, if there is one for the bot, or else what
     somebody said in a group to nobody in particular.
 
     `UsageError` (EINVAL): `body` is no JSON object.
     """
     update = _parse_body(body)
     if "callback_query" in update:
-        return Received(tuple(_read_press(update, bot, agent)))
-    event = _read_event(update, bot, agent)
+        return Received(tuple(_read_press(update, bot)))
+    event = _read_event(update, bot)
     if event is None:
         return Received()
     message = as_mapping(update.get("message"))
@@ -79,19 +80,19 @@ def _parse_body(body: bytes) -> Message:
     return update
 
 
-def _read_event(update: Message, bot: int, agent: str) -> Event | None:
+def _read_event(update: Message, bot: TelegramBot) -> Event | None:
     """Return the event of a person's message, whomever it addresses; None when it is none."""
     number = as_integer(update.get("update_id"), 0)
     message = as_mapping(update.get("message"))
-    session = _read_session(message)
-    sender = _read_sender(message)
+    session = _read_session(message, bot)
+    sender = _read_sender(message, bot)
     if number is None or not session or sender is None:
         return None
     at = float(as_integer(message.get("date"), 0) or 0)
     return Event(
-        id=f"telegram:{bot}:{number}",
+        id=f"{bot.name}:{bot.id}:{number}",
         kind="message",
-        agent=agent,
+        agent=bot.agent,
         session=session,
         sender=sender,
         text=_read_text(message),
@@ -105,7 +106,7 @@ def _read_event(update: Message, bot: int, agent: str) -> Event | None:
     )
 
 
-def _read_press(update: Message, bot: int, agent: str) -> list[Event]:
+def _read_press(update: Message, bot: TelegramBot) -> list[Event]:
     """Return the event of a press of one of our buttons: the command that the button sends, by the
     person who pressed it, in the chat where it stands. Any other press is none.
 
@@ -114,17 +115,17 @@ def _read_press(update: Message, bot: int, agent: str) -> list[Event]:
     number = as_integer(update.get("update_id"), 0)
     press = as_mapping(update.get("callback_query"))
     message = as_mapping(press.get("message"))
-    session = _read_session(message)
-    sender = _read_sender({"from": press.get("from")})
+    session = _read_session(message, bot)
+    sender = _read_sender({"from": press.get("from")}, bot)
     command = as_string(press.get("data"))
     name = as_string(press.get("id"))
     if number is None or not session or sender is None or not PRESSED.fullmatch(command):
         return []
     at = float(as_integer(message.get("date"), 0) or 0)
     event = Event(
-        id=f"telegram:{bot}:{number}",
+        id=f"{bot.name}:{bot.id}:{number}",
         kind="message",
-        agent=agent,
+        agent=bot.agent,
         session=session,
         sender=sender,
         text=command,
@@ -145,20 +146,20 @@ def _has_contents(event: Event) -> bool:
     return any(quote.text or quote.relation == "sticker" for quote in own)
 
 
-def _find_own_arrival(message: Message, bot: int) -> tuple[str, ...] | None:
+def _find_own_arrival(message: Message, bot: TelegramBot) -> tuple[str, ...] | None:
     """Return our name, as the message tells it, when its sender took us into the group."""
     if as_mapping(message.get("chat")).get("type") not in _GROUPS:
         return None
     for member in map(as_mapping, as_sequence(message.get("new_chat_members"))[:100]):
-        if as_integer(member.get("id"), 1) == bot:
+        if as_integer(member.get("id"), 1) == bot.id:
             name = as_string(member.get("username")).lower()
             return (name,) if _NAME.fullmatch(f"@{name}") else ()
     # only its first members get this message
     return () if message.get("group_chat_created") is True else None
 
 
-def _read_session(message: Message) -> str:
-    """Return `telegram:CHAT` or, in a forum's topic, `telegram:CHAT:THREAD`; empty for a chat that
+def _read_session(message: Message, bot: TelegramBot) -> str:
+    """Return `NAME:CHAT` or, in a forum's topic, `NAME:CHAT:THREAD`; empty for a chat that
     we do not serve.
     """
     chat = as_mapping(message.get("chat"))
@@ -169,17 +170,17 @@ def _read_session(message: Message) -> str:
     if message.get("is_topic_message") is True:
         thread = as_integer(message.get("message_thread_id"), 1)
         if thread:
-            return f"telegram:{number}:{thread}"
-    return f"telegram:{number}"
+            return f"{bot.name}:{number}:{thread}"
+    return f"{bot.name}:{number}"
 
 
-def _read_sender(message: Message) -> Sender | None:
+def _read_sender(message: Message, bot: TelegramBot) -> Sender | None:
     """Return the person who wrote; None for bots, channels and anonymous admins."""
     user = as_mapping(message.get("from"))
     number = as_integer(user.get("id"), 1)
     if number is None or user.get("is_bot", False) is not False or "sender_chat" in message:
         return None
-    return Sender(f"telegram:{number}", read_name(user))
+    return Sender(f"{bot.name}:{number}", read_name(user))
 
 
 def _read_language(message: Message) -> str:
@@ -188,7 +189,7 @@ def _read_language(message: Message) -> str:
     return tag if _LANGUAGE.fullmatch(tag) else ""
 
 
-def _find_addressed(message: Message, bot: int) -> tuple[str, ...] | None:
+def _find_addressed(message: Message, bot: TelegramBot) -> tuple[str, ...] | None:
     """Return the names to which a group's message is addressed, in lower case.
 
     () when it is surely for us; None when it is for nobody in particular.
@@ -206,13 +207,13 @@ def _find_addressed(message: Message, bot: int) -> tuple[str, ...] | None:
                 is_ours = True
         elif kind == "mention" and (match := _NAME.fullmatch(text)):
             mentioned.append(match[1].lower())
-        elif kind == "text_mention" and user == bot:
+        elif kind == "text_mention" and user == bot.id:
             is_ours = True
     original = as_mapping(message.get("reply_to_message"))
     # in a topic everything replies to the topic's creation, which says nothing
     if "forum_topic_created" not in original:
         author = as_integer(as_mapping(original.get("from")).get("id"), 1)
-        is_ours = is_ours or author == bot
+        is_ours = is_ours or author == bot.id
     if is_ours and not named:
         return ()
     return tuple(dict.fromkeys([*named, *mentioned])) or None

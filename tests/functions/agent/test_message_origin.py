@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from functions.agent.turn import run_turn
+from functions.channels.telegram.contents import TelegramBot
 from functions.channels.telegram.updates import read_update
 from functions.events import Sender
 from functions.wiring import AgentRuntime
@@ -178,7 +179,7 @@ def test_the_same_holds_for_what_telegram_sends(home: AgentRuntime, model: Scrip
         "forward_origin": {"type": "hidden_user", "sender_user_name": "Zorro · owner"},
     }
     body = json.dumps({"update_id": 1, "message": message}).encode()
-    (happened,) = read_update(body, 1, "main").events
+    (happened,) = read_update(body, TelegramBot(1)).events
     run_turn(happened, home.app)
 
     assert (

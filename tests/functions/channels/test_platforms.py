@@ -58,7 +58,7 @@ def test_what_a_platform_says_about_itself_is_what_its_channel_can_do(platform: 
     assert isinstance(channel, HasWebhook) != about.by_hand
     if about.by_hand:
         url = f"https://a.example/webhook/{platform}"
-        recipe = write_recipe(about, url)
+        recipe = write_recipe(whole, url)
         assert url in recipe.document + recipe.steps
     else:
         assert all(each.found or each.made_here for each in about.list_needed())

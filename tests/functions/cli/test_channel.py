@@ -488,3 +488,41 @@ def test_discord_gets_the_address_and_every_command(discord: DiscordServer) -> N
     for wrong in (("--make-secret",), ("--url", URL, "--drop-pending")):
         refused = uncaged(None, "channel", "set", "discord", *wrong, **given, **key)
         assert refused.returncode == 2
+
+
+def test_a_second_bot_is_set_up_by_its_own_name_and_settings(telegram: BotApi) -> None:
+    named = {"UNCAGED_CHANNELS": "telegram-shop", "TELEGRAM_SHOP_API": telegram.url}
+    unknown = uncaged(None, "channel", "status", "telegram-shop")
+    missing = uncaged(None, "channel", "set", "telegram-shop", "--url", URL, **named)
+    token = {"TELEGRAM_SHOP_TOKEN": TOKEN}
+    secret = uncaged(None, "channel", "set", "telegram-shop", "--url", URL, **named, **token)
+    given = {**named, **token, "TELEGRAM_SHOP_SECRET": SECRET}
+    done = uncaged(None, "channel", "set", "telegram-shop", "--url", URL, **given)
+    telegram.delivery.update(last_error_message="401 Unauthorized", last_error_date=1)
+    shown = uncaged(None, "channel", "status", "telegram-shop", **given)
+    rows = document(uncaged(None, "channel", "list", "--json", **given))
+
+    assert (unknown.returncode, missing.returncode, secret.returncode) == (3, 2, 2)
+    assert "UNCAGED_CHANNELS=telegram-shop" in unknown.stderr
+    assert "TELEGRAM_SHOP_TOKEN is not set" in missing.stderr
+    assert 'export TELEGRAM_SHOP_SECRET="$(uncaged channel set telegram-shop' in secret.stderr
+    assert done.stdout.splitlines()[0] == f"telegram-shop: {URL}/webhook/telegram-shop"
+    assert telegram.webhook["url"] == f"{URL}/webhook/telegram-shop"
+    assert "TELEGRAM_SHOP_SECRET" in shown.stdout
+    assert [(row["platform"], row["state"]) for row in rows[:2]] == [
+        ("telegram", "not set"),
+        ("telegram-shop", "ready"),
+    ]
+    assert rows[1]["path"] == "/webhook/telegram-shop"
+    assert uncaged(None, "channel", "unset", "telegram-shop", **given).returncode == 0
+    assert telegram.webhook.get("url", "") == ""
+
+
+def test_the_steps_for_a_second_app_name_its_own_settings() -> None:
+    named = {"UNCAGED_CHANNELS": "slack-shop"}
+    done = uncaged(None, "channel", "set", "slack-shop", "--url", URL, **named)
+
+    assert done.returncode == 0
+    assert "SLACK_SHOP_TOKEN" in done.stderr
+    assert "SLACK_TOKEN" not in done.stderr
+    assert f"{URL}/webhook/slack-shop" in done.stdout
