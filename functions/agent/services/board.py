@@ -11,6 +11,7 @@ from typing import Final
 from functions.agent.access.roles import owns_chat
 from functions.agent.posts import Post, ServiceAnswer
 from functions.agent.services.call_context import Arguments, CallContext, read_text
+from functions.agent.services.files import find_scopes_of_call
 from functions.agent.team.board import Board, Changed, Claimer, Edit, NewTask
 from functions.agent.team.board_view import BoardView, open_view
 from functions.agent.team.report import LEAD
@@ -21,8 +22,9 @@ from functions.agent.team.task import (
     list_distinct_blockers,
 )
 from functions.agent.team.task_change import TaskNews, follow_change, list_unblocked, make_added
+from functions.agent.workspace.scope import list_written
 from functions.time.time_zone import to_local
-from sigil.errors import ToolError, UsageError
+from sigil.errors import Refused, ToolError, UsageError
 from sigil.protocol import Json
 
 CREATE, UPDATE, LIST = "create-task", "update-task", "list-tasks"
@@ -132,7 +134,8 @@ def _set_status(
     """Bring a task into a status; each is what a verb of the board does."""
     owner = _name_member(context) if not context.app.is_root else ""
     if status == "completed":
-        return board.complete(number, report, owner=owner)
+        files = _list_files(context, board.read(number))
+        return board.complete(number, report, files=files, owner=owner)
     if status == "dropped":
         return board.drop(number, note)
     if status == "stuck":
@@ -144,6 +147,17 @@ def _set_status(
     if task.status == "in_progress":
         return board.release(number, note)
     return board.reopen(number)
+
+
+def _list_files(context: CallContext, task: Task) -> tuple[str, ...]:
+    """Return the files that whoever has claimed a task has written for it."""
+    if task.claim is None:
+        return ()
+    try:
+        scopes = find_scopes_of_call(context)
+    except Refused:  # the work has no files
+        return ()
+    return list_written(scopes, context.app.open_workspace, context.task, task.claim.at)
 
 
 def _answer(context: CallContext, view: BoardView, *, made_by: Changed) -> ServiceAnswer:

@@ -124,7 +124,7 @@ def read_whole_text(context: CallContext, path: str) -> str:
 def list_files(context: CallContext, arguments: Arguments) -> Json:
     """Return the files that may be read, by path, with what people sent into the chat."""
     prefix = read_text(arguments, "prefix")
-    heads = scan_scopes(_find_scopes(context), context.app.open_workspace, prefix)
+    heads = scan_scopes(find_scopes_of_call(context), context.app.open_workspace, prefix)
     shown = [head for head in heads if not context.gate.denies("read", head.path)]
     if not shown:
         context.gate.require("read", "*")
@@ -164,10 +164,11 @@ def diff_file(context: CallContext, arguments: Arguments) -> Json:
 
 def _open(context: CallContext, path: str) -> Workspace:
     """Return the workspace in which a call looks for a path."""
-    return context.app.open_workspace(_find_scopes(context).choose(path))
+    return context.app.open_workspace(find_scopes_of_call(context).choose(path))
 
 
-def _find_scopes(context: CallContext) -> FileScopes:
+def find_scopes_of_call(context: CallContext) -> FileScopes:
+    """Return the scopes of the files that a call uses; `Refused` EPERM where they are nobody's."""
     app = context.app
     record = app.record
     if record and record.kind == "subagent":

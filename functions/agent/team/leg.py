@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-import orjson
-
 from functions.agent.behaviours.chain import read_count
-from functions.agent.messages import RUNTIME_ORIGIN, Message, ToolCall
+from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.posts import LOOK, Post
 from functions.agent.sanitize import clean_text
 from functions.agent.session.document import Turn
 from functions.events import OWN, Event
 from sigil.errors import one_line
-from sigil.json_fields import as_mapping
 from sigil.protocol import Json, capability_of, tool_of
 
 OWN_MAIN: Final = f"{OWN}:main"
@@ -43,8 +39,6 @@ LEGS_MOST: Final = 9
 PROGRESS_CHARACTERS: Final = 2_000
 SAID_CHARACTERS: Final = 300
 PATH_CHARACTERS: Final = 200
-WRITING: Final = (tool_of("write-file"), tool_of("edit-file"))
-"""The tools that write files."""
 REPORTING: Final = frozenset(
     tool_of(name) for name in ("create-task", "update-task", "claim-task", "idle")
 )
@@ -56,8 +50,6 @@ REMINDER_REST: Final = (
     f"#{{task}} for {UNREPORTED_MOST} rounds. Go on with it. Where its state or its plan has"
     f" changed, say so with {tool_of('update-task')}."
 )
-FAILED: Final = '{"error"'
-"""The result of a call that failed begins like this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,26 +130,6 @@ def make_reminder(turn: Turn, messages: Sequence[Message], at: float) -> Message
     if not task or count_unreported(turn, messages) < UNREPORTED_MOST:
         return None
     return Message("user", REMINDER + REMINDER_REST.format(task=task), at=at, origin=RUNTIME_ORIGIN)
-
-
-def list_written_files(messages: Sequence[Message]) -> tuple[str, ...]:
-    """Return the paths of the files that a history wrote, in order."""
-    paths: dict[str, None] = {}
-    calls: dict[str, ToolCall] = {}
-    for message in messages:
-        if message.calls:
-            # the ids of two rounds may be the same
-            calls = {call.id: call for call in message.calls}
-        call = calls.get(message.call_id)
-        if message.role != "tool" or call is None or call.name not in WRITING:
-            continue
-        if message.content.startswith(FAILED):
-            continue
-        with suppress(orjson.JSONDecodeError):
-            path = as_mapping(orjson.loads(call.arguments)).get("path")
-            if isinstance(path, str):
-                paths[one_line(clean_text(path), PATH_CHARACTERS)] = None
-    return tuple(paths)
 
 
 def describe_progress(turn: Turn, messages: tuple[Message, ...]) -> str:

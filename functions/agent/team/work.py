@@ -15,6 +15,7 @@ from functions.agent.app import App
 from functions.agent.language import choose_texts_for
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.policy.proposals import find_work
 from functions.agent.posts import Post, report_home, stamp_posts
 from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
 from functions.agent.sanitize import clean_text, cut_text
@@ -28,7 +29,6 @@ from functions.agent.team.leg import (
     SHUTDOWN,
     TASK,
     is_look,
-    list_written_files,
     make_look,
     make_next_leg,
     read_leg,
@@ -39,6 +39,7 @@ from functions.agent.team.request import answer_request, find_request
 from functions.agent.team.task import REPORT_CHARACTERS, Claim, Task
 from functions.agent.team.task_change import describe_change
 from functions.agent.team.waking import wake_members
+from functions.agent.workspace.scope import find_scopes_of_work, list_written
 from functions.events import Event, Sender, order_of
 from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json
@@ -276,9 +277,8 @@ def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str)
     text = cut_text(clean_text(text), REPORT_CHARACTERS, texts.text_cut)
     try:
         if outcome == "done":
-            since = task.claim.at
-            own = [message for message in document.messages if message.at >= since]
-            return board.complete(number, text, files=list_written_files(own), owner=name, key=key)
+            files = _list_files(app, event, task.claim.at)
+            return board.complete(number, text, files=files, owner=name, key=key)
         if outcome == "stuck":
             why = texts.team_too_long
             return board.mark_stuck(number, why, report=text, claim=claim, owner=name, key=key)
@@ -288,6 +288,16 @@ def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str)
         return board.release(number, why, claim=claim, failed=failed, key=key)
     except (UsageError, Refused):  # somebody else was faster
         return None
+
+
+def _list_files(app: App, event: Event, since: float) -> tuple[str, ...]:
+    """Return the files that a teammate has written for its task."""
+    home = str(event.data.get("home") or (app.record.home if app.record else ""))
+    try:
+        scopes = find_scopes_of_work(app.name, home, event.behalf, app.people)
+    except Refused:  # the work has no files
+        return ()
+    return list_written(scopes, app.open_workspace, find_work(event), since)
 
 
 def _find_written_end(task: Task, event: Event) -> Changed | None:

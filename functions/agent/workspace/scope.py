@@ -62,6 +62,17 @@ def scan_scopes(
     return sorted(heads, key=lambda head: head.path)
 
 
+def list_written(
+    scopes: FileScopes, open_workspace: Callable[[str], Workspace], work: str, since: float
+) -> tuple[str, ...]:
+    """Return the paths of the files whose newest version a piece of work has written since a time,
+    the first written first.
+    """
+    heads = scan_scopes(scopes, open_workspace)
+    written = [head for head in heads if head.task == work and head.at >= since]
+    return tuple(head.path for head in sorted(written, key=lambda head: head.at))
+
+
 def find_scopes_of_agent(agent: str) -> FileScopes:
     """Return the scopes of an agent's own files."""
     own = keys.escape(agent)

@@ -533,17 +533,21 @@ def test_a_thousand_mails_of_ten_senders_come_in_order_once_whatever_fails_betwe
     assert mailbox.read()[0] == []
 
 
+@pytest.mark.parametrize(
+    "end", [(), (("cap_update_task", {"task_id": 1, "status": "completed", "report": "planned"}),)]
+)
 def test_a_report_names_the_files_that_were_written_for_the_task_and_the_lead_reads_them(
-    crew: Crew, model: TeamModel
+    crew: Crew, model: TeamModel, end: tuple[tuple[str, dict[str, Any]], ...]
 ) -> None:
     crew.add("plan")
     wrote = ("cap_write_file", {"path": "team/plan.md", "content": "one step\n"})
     failed = ("cap_write_file", {"path": "../plan.md", "content": "x"})
-    steps = iter([say("[SILENT]"), call(failed), call(wrote), say("it is planned")])
+    ends = [call(each) for each in end]
+    steps = iter([say("[SILENT]"), call(failed), call(wrote), *ends, say("planned")])
     model.plans["alice"] = lambda _: next(steps, say("[SILENT]"))
     model.then(*spawning("alice"))
     said = crew.write("spawn alice")
-    assert said[1:] == ["#1 done by alice: it is planned\nFiles: team/plan.md"]
+    assert said[1:] == ["#1 done by alice: planned\nFiles: team/plan.md"]
     shared = crew.runtime.app.open_workspace(keys.team_of("main"))
     assert [head.path for head in shared.scan()] == ["team/plan.md"]
 
