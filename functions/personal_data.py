@@ -615,6 +615,10 @@ class PersonalData:
             for record in self._scan(partition, ""):
                 if record.key.sort.rpartition("#")[2] in escaped:
                     yield record
+        # the further ids that have the rights of one of these
+        for record in self._scan(keys.person(name, "").partition, ""):
+            if _load(record.item.value).get("same") in person.ids:
+                yield record
         for record in self._scan(keys.link_code(name, "").partition, ""):
             if _load(record.item.value).get("who") in person.ids:
                 yield record

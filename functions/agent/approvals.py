@@ -86,8 +86,10 @@ def _list_owners(app: App) -> list[str]:
     """Return the private chats of the first owners on a platform where a person's chat is named
     like them.
     """
-    known = [each.id for each in app.people.list_members() if each.role == "owner"]
-    owners = dict.fromkeys((*app.rules.owners, *known))
+    known = [each for each in app.people.list_members() if each.role == "owner"]
+    # whoever is asked by their first id is not asked again by a further one
+    asked = [each.id for each in known if not OWN_CHAT.fullmatch(each.same)]
+    owners = dict.fromkeys((*app.rules.owners, *asked))
     return [who for who in owners if OWN_CHAT.fullmatch(who)][:TOLD_MOST]
 
 

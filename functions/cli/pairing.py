@@ -34,6 +34,13 @@ def pair(
         bool, typer.Option("--list", help="Show who waits for access, and who has it.")
     ] = False,
     remove: Annotated[str, typer.Option(help="The id of a person whose access ends.")] = "",
+    id: Annotated[
+        str, typer.Option(help="The id of a person to let in who can be given no code.")
+    ] = "",
+    same_as: Annotated[
+        str,
+        typer.Option(help="With CODE: the id that the same person has already, whose role counts."),
+    ] = "",
     json: Json = False,
 ) -> None:
     """Let a person talk to the agent.
@@ -42,10 +49,10 @@ def pair(
 
     Example: uncaged channel pair 4F7K-9QXZ
     """
-    if sum(map(bool, (code, listed, remove))) != 1:
+    if sum(map(bool, (code, listed, remove, id))) != 1 or (same_as and not code):
         raise UsageError(
             "EUSAGE",
-            "exactly one of CODE, --list and --remove ID is needed",
+            "exactly one of CODE, --id ID, --list and --remove ID is needed, --same-as with CODE",
             suggestion="uncaged channel pair --list",
         )
     with open_agent() as (app, settings):
@@ -54,8 +61,11 @@ def pair(
         elif remove:
             removed = app.people.remove_member(remove)
             print_result({"removed": removed.id}, f"{remove} is a guest again", json)
+        elif id:
+            app.people.let_in_by_id(id, BY)
+            print_result({"paired": id}, f"{id} may talk to it now", json)
         else:
-            _accept_code(code, app, settings, json)
+            _accept_code(code, same_as, app, settings, json)
 
 
 def send_reply(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
@@ -70,12 +80,12 @@ def send_reply(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
     return True
 
 
-def _accept_code(code: str, app: App, settings: Settings, json: bool) -> None:
+def _accept_code(code: str, same_as: str, app: App, settings: Settings, json: bool) -> None:
     """Let in the person with this code, tell them in their chat, and print who it was."""
     from functions.agent.commands.pairing import write_welcome
 
     event = f"terminal:{uuid.uuid4().hex}"
-    person = app.pairing.accept_code(code, BY, event)
+    person = app.pairing.accept_code(code, BY, event, same=same_as)
     channels = open_channels(settings.channels)
     is_told = send_reply(channels, write_welcome(person, event, app.clock.now()))
     for channel in channels.values():
@@ -114,6 +124,7 @@ def _list_people(app: App, printer: Printer) -> None:
                 "name": person.name,
                 "at": person.at,
                 "by": person.by,
+                "same": person.same,
             }
             for person in people
         ]
@@ -121,7 +132,8 @@ def _list_people(app: App, printer: Printer) -> None:
         return
     cells = [(owner, "owner", "", "", "UNCAGED_OWNERS") for owner in owners]
     for person in people:
-        cells.append((person.id, person.role, person.name, format_time(person.at), person.by))
+        role = f"{person.role}, as {person.same}" if person.same else person.role
+        cells.append((person.id, role, person.name, format_time(person.at), person.by))
     for one in waiting:
         minutes = f"for {one.seconds_left(now) / 60:.0f} more minutes"
         cells.append((one.id, "waits", one.name, format_time(one.at), minutes))

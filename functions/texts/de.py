@@ -153,7 +153,7 @@ class German(Texts):
         "model": "[NAME | auto]",
         "btw": "FRAGE",
         "link": "[CODE]",
-        "pair": "[CODE | remove ID]",
+        "pair": "[CODE [me] | ID member | remove ID]",
         "soul": "[Worte | history | rollback N]",
         "policy": "[REGEL | drop N | preset NAME | history | rollback N]",
         "skills": "[NAME | pin NAME | unpin NAME | remove NAME | rollback NAME N]",
@@ -1138,6 +1138,10 @@ class German(Texts):
         "Mein Besitzer hat dich hereingelassen. Schreib, was du brauchst; /help zeigt, was ich"
         " kann."
     )
+    linked_in = (
+        "Für mich bist du jetzt dieselbe Person wie `{who}`. Schreib, was du brauchst; /help zeigt,"
+        " was ich kann."
+    )
     now_owner = (
         "Jetzt gehöre ich dir. /help zeigt, was ich kann, und /pair, wer sonst mit mir reden darf."
     )
@@ -1148,6 +1152,9 @@ class German(Texts):
     )
     ask_privately = "Frag mich das in einem privaten Chat: Die Antwort nennt Leute."
     guest_again = "{person} ist wieder Gast."
+    linked_now = (
+        "{person} bist jetzt du und darf, was du darfst. Chats und Gedächtnis bleiben getrennt."
+    )
     may_talk_now = "{person} darf jetzt mit mir reden."
     you_are = "Du bist `{who}`: {role}{since}."
     since_day = ", hereingelassen am {day} von `{by}`"
@@ -1161,10 +1168,15 @@ class German(Texts):
     waiting_line = "- {person}, noch {minutes} Minuten"
     let_in_head = "Hereingelassen:"
     let_in_line = "- {person}, {role} seit {day}, von `{by}`"
+    same_line = "- {person}, dieselbe Person wie `{first}`, {role} seit {day}"
     more_people = "- und {count} mehr: `uncaged channel pair --list`"
     settings_owners = "Besitzer nach den Einstellungen: {owners}"
     nobody = "Niemand wartet, und niemand wurde hereingelassen."
-    pair_how = "`/pair CODE` lässt jemanden herein, `/pair remove ID` nimmt ihn wieder heraus."
+    pair_how = (
+        "`/pair CODE` lässt jemanden herein, `/pair CODE me` dich selbst von einer anderen"
+        " Plattform, `/pair ID member` jemanden über seine ID; `/pair remove ID` nimmt ihn wieder"
+        " heraus."
+    )
     refused_because: ClassVar[Mapping[str, str]] = {
         "EINVAL": (
             "Das passt nicht: Ein Code besteht aus Buchstaben und Ziffern, wie 4F7K-9QXZ, und eine"

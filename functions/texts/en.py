@@ -990,6 +990,10 @@ class Texts:
     )
     owners_talk = "I only talk to my owner. Your id here is `{id}`."
     let_in = "My owner has let you in. Write what you need; /help shows what I can do."
+    linked_in = (
+        "You are the same person as `{who}` to me now. Write what you need; /help shows what I can"
+        " do."
+    )
     now_owner = (
         "You are my owner now. /help shows what I can do, and /pair who else may talk to me."
     )
@@ -1000,6 +1004,7 @@ class Texts:
     )
     ask_privately = "Ask me that in a private chat: it names people."
     guest_again = "{person} is a guest again."
+    linked_now = "{person} is you now, and may what you may. Its chats and its memory stay apart."
     may_talk_now = "{person} may talk to me now."
     you_are = "You are `{who}`: {role}{since}."
     since_day = ", let in on {day} by `{by}`"
@@ -1013,10 +1018,14 @@ class Texts:
     waiting_line = "- {person}, {minutes} minutes left"
     let_in_head = "Let in:"
     let_in_line = "- {person}, {role} since {day}, by `{by}`"
+    same_line = "- {person}, the same as `{first}`, {role} since {day}"
     more_people = "- and {count:,} more: `uncaged channel pair --list`"
     settings_owners = "Owners by the settings: {owners}"
     nobody = "Nobody waits, and nobody was let in."
-    pair_how = "`/pair CODE` lets somebody in, `/pair remove ID` takes them out."
+    pair_how = (
+        "`/pair CODE` lets somebody in, `/pair CODE me` yourself from another platform, `/pair ID"
+        " member` somebody by their id; `/pair remove ID` takes them out."
+    )
     refused_because: ClassVar[Mapping[str, str]] = {}
     """Refusals of `/pair` by their codes, where they are said otherwise than by the refusal."""
 

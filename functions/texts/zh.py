@@ -111,7 +111,7 @@ class Chinese(Texts):
         "model": "[名称 | auto]",
         "btw": "问题",
         "link": "[码]",
-        "pair": "[码 | remove 编号]",
+        "pair": "[码 [me] | 编号 member | remove 编号]",
         "soul": "[一句话 | history | rollback N]",
         "policy": "[规则 | drop N | preset 名称 | history | rollback N]",
         "skills": "[NAME | pin NAME | unpin NAME | remove NAME | rollback NAME N]",
@@ -932,11 +932,13 @@ class Chinese(Texts):
     )
     owners_talk = "我只和我的主人说话。你在这里的编号是 `{id}`。"
     let_in = "我的主人已允许你和我说话。想做什么直接说；/help 会告诉你我能做什么。"
+    linked_in = "对我来说，你现在和 `{who}` 是同一个人。想做什么直接说；/help 会告诉你我能做什么。"
     now_owner = "你现在是我的主人了。/help 看看我能做什么，/pair 看看还有谁可以和我说话。"
     wrong_code = "码不对。你还有 {tries}机会。"
     last_wrong_code = "码不对，而且这是最后一次机会。`uncaged serve` 重新启动时会显示新的码。"
     ask_privately = "请在私聊里问我：这会提到别人的名字。"
     guest_again = "{person} 又是访客了。"
+    linked_now = "{person} 现在就是你，权限和你一样。聊天和记忆仍然分开。"
     may_talk_now = "{person} 现在可以和我说话了。"
     you_are = "你是 `{who}`：{role}{since}。"
     since_day = "，{day} 由 `{by}` 允许"
@@ -946,10 +948,14 @@ class Chinese(Texts):
     waiting_line = "- {person}，还剩 {minutes} 分钟"
     let_in_head = "已允许："
     let_in_line = "- {person}，{role}，自 {day}，由 `{by}`"
+    same_line = "- {person}，与 `{first}` 是同一个人，{role}，自 {day}"
     more_people = "- 还有 {count:,} 人：`uncaged channel pair --list`"
     settings_owners = "设置里的主人：{owners}"
     nobody = "没有人在等待，也还没有允许过谁。"
-    pair_how = "`/pair 码` 让人进来，`/pair remove 编号` 请人离开。"
+    pair_how = (
+        "`/pair 码` 让人进来，`/pair 码 me` 让另一个平台上的你自己进来，"
+        "`/pair 编号 member` 按编号让人进来；`/pair remove 编号` 请人离开。"
+    )
     refused_because: ClassVar[Mapping[str, str]] = {
         "EINVAL": "这个不行：码由字母和数字组成，例如 4F7K-9QXZ；编号形如 telegram:123。",
         "ENOENT": "没有找到：这个码没有开放或已过期，或这个编号没有被允许过。请再看一遍。",

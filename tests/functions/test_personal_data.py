@@ -460,3 +460,17 @@ def test_it_says_where_the_id_of_an_owner_stays_who_decided_for_others(
     assert told not in erase(home, "telegram:42").kept
     overheard.start_listening(home.app.kv, G, "telegram:42", "0")
     assert told in erase(home, "telegram:42").kept
+
+
+def test_the_further_ids_of_a_person_do_not_name_them_any_more(home: AgentRuntime) -> None:
+    people = home.app.people
+    people.let_in("telegram:42", "member", "Ada", "terminal:local")
+    people.link("slack:T1.U1", "Ada", "telegram:42", "telegram:42")
+    personal = PersonalData(home.app, home.stores.artifacts)
+
+    exported = personal.export(personal.find("telegram:42"))
+
+    assert "slack:T1.U1" in str(exported)
+    erase(home, "telegram:42")
+    assert people.find_member("slack:T1.U1") is None
+    assert home.app.kv.get(keys.person("main", "slack:T1.U1")) is None

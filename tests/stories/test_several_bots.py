@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -244,3 +245,37 @@ def test_an_owner_at_a_bot_that_there_is_not_is_told(
     with pytest.raises(Exception, match="slack-shop:U1 is nobody's id") as caught:
         check_owners(make_settings(**settings, data=str(tmp_path)))
     assert "slack-shop:TEAM.USER" in caught.value.suggestion  # type: ignore[attr-defined]
+
+
+def test_a_person_of_one_platform_says_that_they_are_the_one_on_another(
+    runtime: Callable[..., AgentRuntime],
+    bots: Bots,
+    workspaces: Workspaces,
+    settings: dict[str, Any],
+) -> None:
+    owners = {"owners": (f"telegram:{ADA}",), "access": "members"}
+    slack = workspaces["slack"]
+
+    def read_slack(count: int) -> list[str]:
+        with slack.changed:
+            assert slack.changed.wait_for(lambda: len(slack.messages) >= count, within(20))
+        return [each["seen"] for each in slack.messages]
+
+    with serving(runtime(**{**settings, **owners})) as server:
+        write_in_slack(server, "slack", 1, "hi")
+        code = re.search(r"/pair ([0-9A-Z]{4}-[0-9A-Z]{4})", read_slack(1)[0])
+        assert code
+        write(server, "telegram", 1, f"/pair {code[1]} me")
+        [(_, told)] = read(bots["telegram"], 1)
+        welcome = read_slack(2)[1]
+        write_in_slack(server, "slack", 2, "!whoami")
+        known = read_slack(3)[2]
+        write(server, "telegram", 2, f"/pair remove slack:{TEAM}.{SLACK_ADA}")
+        read(bots["telegram"], 2)
+        write_in_slack(server, "slack", 3, "!whoami")
+        after = read_slack(4)[3]
+
+    assert f"slack:{TEAM}.{SLACK_ADA}" in told
+    assert f"telegram:{ADA}" in welcome
+    assert "owner" in known
+    assert "/pair " in after

@@ -5,6 +5,7 @@ They are kept in the store; owners that `UNCAGED_OWNERS` names are not among the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Final
@@ -13,15 +14,18 @@ from msgspec import Meta
 
 from functions.agent.access.roles import LOCAL_OWNERS, PERSON, Role, Rules
 from functions.agent.sanitize import clean_text
+from functions.channels.platforms import find_about
 from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
-from sigil.storage.stored import Shape, Stored, dumps
+from sigil.storage.stored import Shape, Stored, dumps, later
 
 MOST = 1_000
 """An agent lets in so many people."""
 NAME_CHARACTERS = 60
+LINKS_MOST = 4
+"""So many further ids may one person have."""
 LATEST = 1e11
 """A time later than any that a clock shows."""
 
@@ -32,6 +36,10 @@ class Person(Stored):
 
     `name` is what they call themselves, `at` since when they are in (seconds since 1970), `by` who
     let them in.
+
+    `same` is the id that the same person has on another platform. The role is that of this first
+    id, wherever a person is looked up. The record itself has the role of a guest, which lets nobody
+    in: so it counts for nothing without the first one's.
     """
 
     id: str
@@ -39,6 +47,7 @@ class Person(Stored):
     name: str
     at: Annotated[float, Meta(ge=0, lt=LATEST)]
     by: str
+    same: str = later("")
 
 
 _PERSON: Final = Shape[Person](Person)
@@ -69,15 +78,14 @@ class People:
         if named:
             return named
         item = items[0]
-        person = _read_person(item.value) if item else None
+        person = self._resolve(_read_person(item.value)) if item else None
         if person and event.has_principal:
             return self._rules.limit_role(person.role)
         return person.role if person else "guest"
 
     def find_member(self, who: str) -> Person | None:
         """Return somebody who was let in; None for everybody else."""
-        item = self._kv.get(keys.person(self._agent, who))
-        return _read_person(item.value) if item else None
+        return self._resolve(self._read(who))
 
     def is_owner(self, who: str) -> bool:
         """Return whether somebody is an owner, whatever is done on their behalf."""
@@ -88,12 +96,14 @@ class People:
 
     def list_members(self) -> list[Person]:
         """Return everybody who was let in, by id."""
-        return sorted(self._scan_members(), key=lambda person: person.id)
+        known = {person.id: person for person in self._scan_members()}
+        resolved = [self._take_role_of_first(person, known.get) for person in known.values()]
+        return sorted((person for person in resolved if person), key=lambda person: person.id)
 
     def has_owner(self) -> bool:
         """Return whether anybody on a platform is an owner."""
         return bool(self._rules.owners) or any(
-            person.role == "owner" for person in self._scan_members()
+            person.role == "owner" for person in self.list_members()
         )
 
     def require_room(self) -> None:
@@ -117,7 +127,7 @@ class People:
 
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
             known = _read_person(value) if value is not None else None
-            if known is None:
+            if known is None or known.same:
                 return dumps(person), None
             if known.role == "owner" or role == "member":
                 return None, None
@@ -125,8 +135,67 @@ class People:
 
         update(self._kv, keys.person(self._agent, who), decide)
 
+    def let_in_by_id(self, who: str, by: str) -> None:
+        """Let in somebody by their id, who can be given no code; `UsageError` when it is none."""
+        name, _, id = who.partition(":")
+        about = find_about(name)
+        if about is None or not PERSON.fullmatch(who):
+            raise UsageError(
+                "EINVAL", "that is nobody's id", suggestion="PLATFORM:ID, such as telegram:123"
+            )
+        if about.own_chat and not re.fullmatch(about.own_chat, id, re.ASCII):
+            raise UsageError(
+                "EINVAL",
+                f"{one_line(who, NAME_CHARACTERS)} is nobody's id",
+                suggestion=f"in {about.title} it is {name}:{about.id_form}",
+            )
+        self.require_room()
+        self.let_in(who, "member", "", by)
+
+    def find_first(self, who: str, new: str) -> str:
+        """Return the first id of a person, which has their role: `who`, or the id that it is linked
+        to. `Refused` for a guest, and for a person who has as many further ids as one may have,
+        beside the `new` one.
+        """
+        person = self.find_member(who)
+        first = person.same or who if person else who
+        if person is None and who not in LOCAL_OWNERS and who not in self._rules.owners:
+            raise Refused(
+                "EPERM", f"{who} is a guest", suggestion="let them in first, with a code of theirs"
+            )
+        others = [each for each in self._scan_members() if each.same == first and each.id != new]
+        if len(others) >= LINKS_MOST:
+            raise Refused(
+                "ELIMIT",
+                f"{first} has {LINKS_MOST} further ids, and no more may be",
+                suggestion="take one of them out first",
+            )
+        return first
+
+    def link(self, who: str, name: str, first: str, by: str) -> None:
+        """Let in an id that the same person has as `first`, with what that may. Whoever is in by
+        themselves stays so.
+        """
+        if who == first:
+            return
+        person = Person(
+            who,
+            "guest",
+            one_line(clean_text(name), NAME_CHARACTERS),
+            self._now(),
+            one_line(by, NAME_CHARACTERS),
+            first,
+        )
+
+        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            known = _read_person(value) if value is not None else None
+            return (None if known and not known.same else dumps(person)), None
+
+        update(self._kv, keys.person(self._agent, who), decide)
+
     def remove_member(self, who: str) -> Person:
-        """Take somebody out again: from their next message on they are a guest.
+        """Take somebody out again, with the further ids that are linked to this one: from their
+        next message on they are guests.
 
         Raises `UsageError` when they were never let in or the settings name them.
         """
@@ -140,13 +209,35 @@ class People:
                 f"the settings make {who} an owner",
                 suggestion="take the id out of UNCAGED_OWNERS",
             )
-        person = self.find_member(who)
+        person = self._read(who)
         if person is None:
             raise UsageError(
                 "ENOENT", f"the id {who} was not let in", suggestion="see who is in, without an id"
             )
+        # the first id goes last: what is interrupted can be done again
+        for linked in [each.id for each in self._scan_members() if each.same == who]:
+            self._kv.delete(keys.person(self._agent, linked))
         self._kv.delete(keys.person(self._agent, who))
         return person
+
+    def _read(self, who: str) -> Person | None:
+        item = self._kv.get(keys.person(self._agent, who))
+        return _read_person(item.value) if item else None
+
+    def _resolve(self, person: Person | None) -> Person | None:
+        """Return a person with their role, from the first id's record for a further id."""
+        return person and self._take_role_of_first(person, self._read)
+
+    def _take_role_of_first(
+        self, person: Person, read: Callable[[str], Person | None]
+    ) -> Person | None:
+        if not person.same:
+            return person
+        if person.same in LOCAL_OWNERS or person.same in self._rules.owners:
+            return replace(person, role="owner")
+        first = read(person.same)
+        # a link leads to no other link, so that there are no chains
+        return None if first is None or first.same else replace(person, role=first.role)
 
     def _scan_members(self) -> Iterator[Person]:
         for _, item in scan_all(self._kv, keys.person(self._agent, "").partition):
@@ -161,4 +252,4 @@ def _read_person(value: bytes) -> Person | None:
         person = _PERSON.read(value)
     except ValueError:
         return None
-    return person if person.role != "guest" else None
+    return person if person.role != "guest" or person.same else None

@@ -110,11 +110,12 @@ class Pairing:
         offered = update(self._kv, self._waiting_key(fresh), decide, KEPT_SECONDS)
         return code if offered else None
 
-    def accept_code(self, text: str, by: str, event: str) -> Waiting:
-        """Let in the person who got the code `text`. The same event may come again.
+    def accept_code(self, text: str, by: str, event: str, *, same: str = "") -> Waiting:
+        """Let in the person who got the code `text`. The same event may come again. With `same`
+        they are somebody whom we know by this other id, and may do what that may.
 
-        Raises `UsageError` for what is no code or none that is open, and `CodeUsed` for one that
-        was used.
+        Raises `UsageError` for what is no code or none that is open, `CodeUsed` for one that was
+        used, and `Refused` where nobody else may be let in.
         """
         code = pairing_code.parse_code(text, CHARACTERS)
         if not code:
@@ -132,6 +133,7 @@ class Pairing:
         )
         if waiting is None:
             raise _unknown_code()
+        first = self._people.find_first(same, waiting.id) if same else ""
 
         def decide(value: bytes | None) -> tuple[bytes | None, Waiting]:
             found = _read_waiting(value)
@@ -149,7 +151,10 @@ class Pairing:
             return dumps(used), used
 
         accepted = update(self._kv, self._waiting_key(waiting), decide, KEPT_SECONDS)
-        self._people.let_in(accepted.id, "member", accepted.name, by)
+        if first:
+            self._people.link(accepted.id, accepted.name, first, by)
+        else:
+            self._people.let_in(accepted.id, "member", accepted.name, by)
         return accepted
 
     def list_waiting(self) -> list[Waiting]:

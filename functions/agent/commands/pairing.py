@@ -10,6 +10,7 @@ from typing import Final
 
 from functions.agent.access import pairing_code
 from functions.agent.access.pairing import SECONDS, CodeUsed, Waiting
+from functions.agent.access.roles import PERSON
 from functions.agent.app import App
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
 from functions.agent.language import choose_texts_for
@@ -18,12 +19,14 @@ from functions.events import Event
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 from functions.texts.languages import load_texts
-from sigil.errors import Refused, UsageError
+from sigil.errors import Refused, SigilError, UsageError
 
 SHOWN = 30
 """A chat is shown so many people; the machine's own command shows them all."""
 MINUTES = round(SECONDS / 60)
 _PAIR = re.compile(r"/pair(?:@[A-Za-z0-9_]+)?\s+(.+)", re.IGNORECASE | re.ASCII | re.DOTALL)
+_ME = re.compile(r"(.+?)\s+me", re.IGNORECASE | re.ASCII | re.DOTALL)
+_MEMBER = re.compile(rf"({PERSON.pattern})\s+member", re.IGNORECASE | re.ASCII)
 _REMOVE = re.compile(r"remove(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
 
 
@@ -48,6 +51,9 @@ def run_pair(call: CommandCall) -> CommandResult:
     if call.role != "owner":
         if not event.private:
             return call.reply(texts.owners_only)
+        own = _ME.fullmatch(call.text)
+        if own and call.role == "member":
+            return _link_sender(call, own[1])
         if call.text or call.role == "member":
             return call.reply(_claim_ownership(call) or texts.owners_only)
         # a guest, where guests may talk
@@ -64,16 +70,42 @@ def run_pair(call: CommandCall) -> CommandResult:
             person = app.people.remove_member(removal[1] or "")
             who = _format_person(person.id, person.name)
             return call.reply(texts.guest_again.format(person=who))
+        by_id = _MEMBER.fullmatch(call.text)
+        if by_id:
+            app.people.let_in_by_id(by_id[1], event.sender.id)
+            return call.reply(texts.may_talk_now.format(person=_format_person(by_id[1], "")))
+        own = _ME.fullmatch(call.text)
+        if own:
+            return _link_sender(call, own[1])
         accepted = app.pairing.accept_code(call.text, event.sender.id, event.id)
     except (UsageError, Refused, CodeUsed) as problem:
-        message = problem.message[:1].upper() + problem.message[1:]
-        own = texts.refused_because.get(problem.code)
-        return call.reply(own or f"{message}; {problem.suggestion}.")
+        return call.reply(_explain_refusal(problem, texts))
     welcome = write_welcome(accepted, event.id, app.clock.now())
     return CommandResult(
         texts.may_talk_now.format(person=_format_person(accepted.id, accepted.name)),
         replace(call.document, outbox=(*call.document.outbox, welcome)),
     )
+
+
+def _link_sender(call: CommandCall, code: str) -> CommandResult:
+    """Let in the sender's own id on another platform, which got the code there."""
+    app = call.app
+    who = call.event.sender.id
+    try:
+        accepted = app.pairing.accept_code(code, who, call.event.id, same=who)
+    except (UsageError, Refused, CodeUsed) as problem:
+        return call.reply(_explain_refusal(problem, call.texts))
+    text = load_texts(accepted.language).linked_in.format(who=_quote(who))
+    welcome = replace(write_welcome(accepted, call.event.id, app.clock.now()), text=text)
+    return CommandResult(
+        call.texts.linked_now.format(person=_format_person(accepted.id, accepted.name)),
+        replace(call.document, outbox=(*call.document.outbox, welcome)),
+    )
+
+
+def _explain_refusal(problem: SigilError, texts: Texts) -> str:
+    message = problem.message[:1].upper() + problem.message[1:]
+    return texts.refused_because.get(problem.code) or f"{message}; {problem.suggestion}."
 
 
 def run_whoami(call: CommandCall) -> CommandResult:
@@ -119,8 +151,11 @@ def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN) -> str:
         who = _format_person(person.id, person.name)
         since = _format_day(person.at)
         role = texts.role_names[person.role]
-        line = texts.let_in_line.format(person=who, role=role, day=since, by=_quote(person.by))
-        people.append(line)
+        form = texts.same_line if person.same else texts.let_in_line
+        first = _quote(person.same)
+        people.append(
+            form.format(person=who, role=role, day=since, by=_quote(person.by), first=first)
+        )
     owners = ", ".join(f"`{_quote(owner)}`" for owner in sorted(app.rules.owners))
     lines = [
         *_list_section(texts.waiting_head, waiting, most, texts),
@@ -200,5 +235,5 @@ def _format_day(at: float) -> str:
 
 COMMANDS: Final[Commands] = {
     "whoami": Command(run_whoami),
-    "pair": Command(run_pair, arguments="[CODE | remove ID]", for_owners=True),
+    "pair": Command(run_pair, arguments="[CODE [me] | ID member | remove ID]", for_owners=True),
 }

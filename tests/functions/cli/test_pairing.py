@@ -133,7 +133,7 @@ def test_what_is_wrong_is_said_with_a_code_of_its_own(
         ([used], 6, "that code was used: it let telegram:66 in"),
         (["--remove", "telegram:9"], 3, "was not let in"),
         (["--remove", "nobody"], 2, "nobody's id"),
-        ([], 2, "one of CODE, --list and --remove ID is needed"),
+        ([], 2, "one of CODE, --id ID, --list and --remove ID is needed"),
         ([used, "--list"], 2, "one of CODE"),
     ):
         done = uncaged(environment, "channel", "pair", *words)
