@@ -10,25 +10,28 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 
-from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.agents.record import AgentRecord, add_agent, change_state
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post
 from functions.agent.team.board import Board, NewTask
 from functions.agent.team.leg import OWN_MAIN
 from functions.agent.team.member import Member, Members
-from functions.agent.team.waking import make_events, wake_members
+from functions.agent.team.waking import make_events, tick_team, wake_members
+from functions.queues.base import Queue
 from functions.wiring import open_queue
 from tests.channel_settings import make_settings
+from tests.fakes.model import call
 from tests.machine import times, until, within
 from tests.stories.backends import STORES, open_stores_of
-from tests.stories.system import OWNER, System
+from tests.stories.system import OWNER, Gate, System
 
 OpenSystem = Callable[..., AbstractContextManager[System]]
 HOME = f"telegram:{OWNER}"
@@ -62,14 +65,26 @@ def put_team(system: System, tasks: int = TASKS) -> None:
         Members(system.store, "main").change(name, lambda _, idle=idle: (idle, None))  # type: ignore[misc]
     board = Board(system.store, "main", time.time)
     for number in range(tasks):
-        blockers = (1,) if number == tasks - 1 else ()
+        blockers = (1,) if 0 < number == tasks - 1 else ()
         board.add(NewTask(subject=f"part {number + 1}", by=HOME, home=HOME, blocked_by=blockers))
-    posts = wake_members(system.store, "main", now, 60.0).posts
+    wake_team(system)
+
+
+def wake_team(system: System) -> None:
+    """Wake whoever may do what is on the board, as whoever adds a task does."""
+    now = time.time()
+    with open_work_queue(system) as queue:
+        posts = wake_members(system.store, "main", now, 60.0).posts
+        for event in make_events(posts, HOME, now, f"test-{now}"):
+            queue.put(event)
+
+
+@contextmanager
+def open_work_queue(system: System) -> Iterator[Queue]:
     with open_stores_of(system.settings) as stores:
         queue = open_queue(make_settings(**system.settings), stores).work
-        for event in make_events(posts, HOME, now, "test"):
-            assert queue is not None
-            queue.put(event)
+        assert queue is not None
+        yield queue
 
 
 def list_reports(system: System) -> list[str]:
@@ -78,7 +93,9 @@ def list_reports(system: System) -> list[str]:
     return [text.partition(" ")[0] for text in said]
 
 
-def is_finished(system: System) -> bool:
+def is_finished(system: System, tasks: int = TASKS) -> bool:
+    if len(system.platform.messages) < tasks:
+        return False
     members = [member.status for _, member in Members(system.store, "main").scan()]
     return (
         not Board(system.store, "main", time.time).has_open()
@@ -161,6 +178,49 @@ def test_when_one_of_two_servers_is_killed_the_other_finishes_the_board(
 
 
 @pytest.mark.parametrize("open_system", STORES if THOROUGH else ["sqlite"], indirect=True)
+@pytest.mark.parametrize("is_killed", [False, True], ids=["lives", "is killed"])
+def test_the_task_of_a_teammate_that_is_disabled_while_it_works_is_done_by_another_one(
+    open_system: OpenSystem, is_killed: bool
+) -> None:
+    with open_system(lease=within(1.0)) as system:
+        gate = Gate(system.model)
+
+        def search_late(_: object) -> dict[str, Any]:
+            gate.wait()
+            return call(("sigil_query", {"query": "anything"}))
+
+        system.model.then(search_late)
+        server = system.start()
+        put_team(system, tasks=1)
+        until(lambda: system.model.bodies, "one of them is at work")
+        board = Board(system.store, "main", time.time)
+        owner = board.read(1).owner
+        other = next(name for name in NAMES if name != owner)
+        change_state(system.store, "main", owner, "disabled", time.time())
+        if is_killed:
+            server.signal(signal.SIGKILL)
+            system.forker.ended(server)
+            system.start()
+            until(partial(system.is_idle, claims=False), "what it worked on is given up")
+            with open_work_queue(system) as queue:
+                for minute in (1, 2):
+                    tick_team(system.store, queue.put, "main", time.time() + 60 * minute, 60.0)
+        gate.open()
+        until(lambda: not board.has_open(), "the other one has done it")
+        runs = [(run.owner, run.outcome) for run in board.read(1).runs]
+        assert runs == [(owner, "released"), (other, "completed")]
+
+        # who is back is woken again, and who is away takes no task from it
+        until(partial(is_finished, system, 1), "both are idle")
+        change_state(system.store, "main", owner, "enabled", time.time())
+        change_state(system.store, "main", other, "disabled", time.time())
+        board.add(NewTask(subject="one more", by=HOME, home=HOME))
+        wake_team(system)
+        until(lambda: not board.has_open(), "who is back has done it")
+        assert board.read(2).runs[0].owner == owner
+
+
+@pytest.mark.parametrize("open_system", STORES if THOROUGH else ["sqlite"], indirect=True)
 def test_mail_is_read_once_in_the_order_of_its_sender_though_its_reader_is_killed(
     open_system: OpenSystem,
 ) -> None:
@@ -172,9 +232,7 @@ def test_mail_is_read_once_in_the_order_of_its_sender_though_its_reader_is_kille
         put_team(system, tasks=0)
         box = Mailbox(system.store, "main.alice")
         server = system.start()
-        with open_stores_of(system.settings) as stores:
-            queue = open_queue(make_settings(**system.settings), stores).work
-            assert queue is not None
+        with open_work_queue(system) as queue:
             for number in range(mails):
                 sender, count = number % SENDERS, number // SENDERS
                 text = f"mail {sender}-{count:03d}."
@@ -192,7 +250,7 @@ def test_mail_is_read_once_in_the_order_of_its_sender_though_its_reader_is_kille
                     server.signal(signal.SIGKILL)
                     system.forker.ended(server)
                     server = system.start()
-        until(partial(system.is_idle, claims=False), "all of it is read")
+        until(partial(system.is_idle, claims=False), "all of it is read", seconds=mails)
         assert box.read()[0] == []
         shown: dict[str, None] = {}
         for body in system.model.bodies:

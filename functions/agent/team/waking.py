@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.agent.agents.record import join_name
+from functions.agent.agents.record import find_absence, join_name
 from functions.agent.posts import Post, make_post_id
 from functions.agent.team.board import Board
 from functions.agent.team.leg import make_look
 from functions.agent.team.member import Member, Members
 from functions.events import Event, Sender, order_of
-from sigil.storage.kv import KV
+from sigil.storage.kv import KV, keys
 
 NOBODY_AWAKE: Final = "nobody is awake: spawn one"
 """What whoever adds work is told when nobody does it until a teammate is spawned."""
@@ -56,7 +56,6 @@ def wake_members(kv: KV, root: str, now: float, idle_seconds: float, *, but: str
     ]
     # who is idle goes first, and of those who has waited longest
     candidates.sort(key=lambda pair: (awake[pair[0]] != "idle", pair[1].since, pair[0]))
-    is_anybody_awake = any(status != "shutdown" for status in awake.values())
     posts: list[Post] = []
     if candidates:
         board = Board(kv, root, lambda: now)
@@ -67,11 +66,15 @@ def wake_members(kv: KV, root: str, now: float, idle_seconds: float, *, but: str
             ]
             if not open_to:
                 continue
+            if find_absence(kv.get(keys.agent_record(root, name))):
+                del awake[name]
+                continue
             taken.add(open_to[0].id)
             if awake[name] == "shutdown" and not _recall(members, name, now):
                 continue
-            is_anybody_awake = True
+            awake[name] = "idle"
             posts.append(make_look(join_name(root, name), generation=member.generation))
+    is_anybody_awake = any(status != "shutdown" for status in awake.values())
     return Waking(tuple(posts), is_anybody_awake)
 
 
@@ -101,8 +104,12 @@ def make_events(posts: tuple[Post, ...], by: str, now: float, cause: str) -> lis
 def tick_team(kv: KV, put: Callable[[Event], None], root: str, now: float, idle: float) -> int:
     """Release the tasks whose owner works on nothing, and wake whoever may do what there is; return
     how many were woken.
+
+    A crash may leave a task with an owner who was disabled while its turn ran, and whose events
+    nobody works on. Such a one is idle from now on, so that a later tick releases the task.
     """
-    found = dict(Members(kv, root).scan())
+    members = Members(kv, root)
+    found = dict(members.scan())
     if not found:
         return 0
     board = Board(kv, root, lambda: now)
@@ -114,6 +121,8 @@ def tick_team(kv: KV, put: Callable[[Event], None], root: str, now: float, idle:
         if head.status != "in_progress" or member is None:
             continue
         if member.status == "working" and member.task == head.id:
+            if find_absence(kv.get(keys.agent_record(root, head.owner))):
+                _become_idle(members, head.owner, member, now)
             continue
         if head.claim and now - max(member.since, head.claim.at) > SETTLED_SECONDS:
             board.release(head.id, "its owner works on nothing", claim=head.claim.number)
@@ -121,6 +130,15 @@ def tick_team(kv: KV, put: Callable[[Event], None], root: str, now: float, idle:
     for event in make_events(waking.posts, "", now, f"tick:{root}:{int(now // 60)}"):
         put(event)
     return len(waking.posts)
+
+
+def _become_idle(members: Members, name: str, seen: Member, now: float) -> None:
+    """Write down that a teammate works on nothing, unless it has changed since it was seen."""
+
+    def decide(member: Member | None) -> tuple[Member | None, None]:
+        return (replace(seen, status="idle", since=now, task=0) if member == seen else None), None
+
+    members.change(name, decide)
 
 
 def _recall(members: Members, name: str, now: float) -> bool:
