@@ -164,7 +164,8 @@ class Settings:
         "SIGIL_RUNNERS",
         2,
         "how many child processes run capabilities; with more than one, an extra one starts"
-        " while one namespace uses them all and another one needs a runner",
+        " while one namespace uses them all and another one needs a runner, and up to as many again"
+        " for who has waited a second because several namespaces use all of these",
     )
     ranker: str = setting(
         "SIGIL_RANKER",

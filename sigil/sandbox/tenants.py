@@ -14,6 +14,8 @@ from typing import TypeVar
 
 from sigil.protocol import OWN_WORK, Caller
 
+OVERDUE_SECONDS = 1.0
+"""Whoever has waited so long for a first slot may have one of those that are kept for that."""
 REMEMBERED = 4_096
 """So many namespaces and tokens are remembered with the turn that they had last, to be served in
 rotation.
@@ -53,6 +55,7 @@ class _Waiter:
     resumes: bool
     turn: threading.Condition
     granted: bool = False
+    is_overdue: bool = False
 
 
 class FairQueue:
@@ -61,12 +64,16 @@ class FairQueue:
     A free slot goes to the namespace that holds the fewest, of those to the one whose last turn is
     the longest ago; within it to the token of which the same is true, and of that token to the
     request that came first. So a namespace that asks a hundred times at once delays only itself,
-    and where `most` is less than `slots` it never has the last one. Thread-safe.
+    and where `most` is less than `slots` it never has the last one.
+
+    `extra` slots are kept for namespaces that hold none and have waited for a while: all others may
+    be held by calls that go on for as long as their limits let them. Thread-safe.
     """
 
-    def __init__(self, slots: int, most: int) -> None:
+    def __init__(self, slots: int, most: int, *, extra: int = 0) -> None:
         self._slots = slots
         self._most = most
+        self._extra = extra
         self._lock = threading.Lock()
         self._waiting: list[_Waiter] = []
         self._held: Counter[str] = Counter()
@@ -103,7 +110,7 @@ class FairQueue:
             self._waiting.append(waiter)
             self._hand_out()
             try:
-                waiter.turn.wait_for(lambda: waiter.granted or self._closed, patience)
+                self._wait(waiter, patience)
             except BaseException:  # Ctrl-C
                 if waiter.granted:
                     self._give_back(tenant)
@@ -131,18 +138,33 @@ class FairQueue:
             for waiter in self._waiting:
                 waiter.turn.notify()
 
-    def _may_take(self, namespace: str, resumes: bool) -> bool:
+    def _wait(self, waiter: _Waiter, patience: float) -> None:
+        """Wait until the waiter has a slot, the queue is closed, or its patience is over."""
+
+        def is_answered() -> bool:
+            return waiter.granted or self._closed
+
+        at_first = min(patience, OVERDUE_SECONDS)
+        if not waiter.turn.wait_for(is_answered, at_first) and at_first < patience:
+            waiter.is_overdue = True
+            self._hand_out()
+            waiter.turn.wait_for(is_answered, patience - at_first)
+
+    def _may_take(self, namespace: str, resumes: bool, *, is_overdue: bool = False) -> bool:
         held = self._held[namespace]
         if resumes:
             alone = all(other.tenant.namespace == namespace for other in self._waiting)
             return held < self._most * (2 if alone else 1)
         # Resumed work beyond a namespace's share takes no slot from the others.
         used = sum(min(each, self._most) for each in self._held.values())
-        return held < self._most and used < self._slots
+        extra = self._extra if is_overdue and not held else 0
+        return held < self._most and used < self._slots + extra
 
     def _hand_out(self) -> None:
         while ready := [
-            each for each in self._waiting if self._may_take(each.tenant.namespace, each.resumes)
+            each
+            for each in self._waiting
+            if self._may_take(each.tenant.namespace, each.resumes, is_overdue=each.is_overdue)
         ]:
             first = min(
                 ready, key=self._turn_order

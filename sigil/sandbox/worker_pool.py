@@ -40,7 +40,9 @@ class WorkerPool:
 
     A runner works in a slot. One namespace has at most `size` slots. Where that is more than one,
     there is one slot more, so that no namespace ever has the last: its runner is started when
-    another one comes. A single runner goes round.
+    another one comes. A single runner goes round. While calls of several namespaces hold all slots
+    for a second, one that has none gets a runner beside them, up to `size` more, which end
+    with their calls: nobody waits for as long as those may take.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class WorkerPool:
     ) -> None:
         self._size = size
         self._clock = clock
-        self._slots = FairQueue(size + 1 if size > 1 else size, most=size)
+        self._slots = FairQueue(size + 1 if size > 1 else size, most=size, extra=size)
         self._strict = strict
         self.isolation = isolation
         self._lock = threading.Lock()

@@ -31,7 +31,7 @@ from sigil.sandbox.protocol import (
 )
 from sigil.sandbox.runner_process import LoadableCode, RunnerProcess
 from sigil.sandbox.tenants import Tenant
-from tests.machine import is_running, within
+from tests.machine import is_running, until, within
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
 
@@ -191,6 +191,25 @@ def test_two_children_run_side_by_side_and_a_stuck_one_disturbs_nobody(
             stuck.result()
     assert answers == [b"%d" % n for n in range(200)]
     assert sandbox.stats()["children"] == 2
+
+
+@pytest.mark.parametrize("children", [1, 2])
+def test_calls_that_spin_in_other_chats_delay_nobody_for_as_long_as_they_may(
+    opened: Callable[..., Sandbox], children: int
+) -> None:
+    sandbox = opened(children=children)
+    most = 1 if children == 1 else children + 1
+    spins = SandboxLimits(timeout_ms=60_000)
+    with ThreadPoolExecutor(most) as pool:
+        stuck = [
+            pool.submit(sandbox.run, LOOP, b"1", limits=spins, tenant=Tenant(f"chat {number}"))
+            for number in range(most)
+        ]
+        until(lambda: sandbox.stats()["busy"] == most, "all runners spin")
+        assert sandbox.run(ECHO, b"1", tenant=Tenant("another chat")).output == b"1"
+        assert not any(each.done() for each in stuck)
+        assert len(sandbox.pids()) == most
+        sandbox.close()
 
 
 def test_callers_queue_when_all_children_are_busy(opened: Callable[..., Sandbox]) -> None:

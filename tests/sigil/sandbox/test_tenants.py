@@ -7,8 +7,15 @@ import threading
 import pytest
 
 from sigil.protocol import Caller
-from sigil.sandbox.tenants import REMEMBERED, AdmissionControl, FairQueue, Tenant, tenant_of
-from tests.machine import until
+from sigil.sandbox import tenants
+from sigil.sandbox.tenants import (
+    REMEMBERED,
+    AdmissionControl,
+    FairQueue,
+    Tenant,
+    tenant_of,
+)
+from tests.machine import until, within
 
 ALICE, BOB, OWNER = Tenant("alice", "a1"), Tenant("bob", "b1"), Tenant("main", "admin")
 
@@ -81,6 +88,20 @@ def test_no_namespace_ever_has_the_last_slot() -> None:
     assert not queue.acquire(Tenant("alice", "another token"), 0)
     assert queue.acquire(OWNER, 0)
     assert not queue.acquire(BOB, 0)
+
+
+def test_who_has_none_and_waits_for_long_has_one_that_is_kept_for_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tenants, "OVERDUE_SECONDS", 0.01)
+    queue = FairQueue(1, most=1, extra=1)
+    assert queue.acquire(ALICE, 0)
+    assert not queue.acquire(BOB, 0)
+    assert not queue.acquire(ALICE, 0.05)
+    assert queue.acquire(BOB, within(20))
+    assert not queue.acquire(OWNER, 0.05)
+    queue.release(BOB)
+    assert queue.acquire(OWNER, within(20))
 
 
 def test_who_holds_less_is_next() -> None:
