@@ -18,8 +18,7 @@ from functions.channels.base import Busy
 from functions.channels.updates import PolledChannel, ReceivedElsewhere
 from functions.channels.webhooks import CommandMenu
 from functions.ingress import Ingress
-from functions.queues.leases import Lease, Leases
-from functions.time.clock import SYSTEM
+from functions.receiver_lease import ReceiverLease
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, SigilError
 from sigil.storage.backoff import jitter
@@ -61,11 +60,10 @@ class Poller:
         self._bot = bot
         self._ingress = Ingress(runtime.channels, runtime.queue, runtime.stores.kv)
         seconds = runtime.settings.lease
-        self._leases = Leases(runtime.stores.kv, SYSTEM, seconds, hold=float("inf"))
         self._seconds = int(min(POLL_SECONDS, max(1, seconds // RENEWALS)))
-        self._name = keys.updates_of(runtime.settings.agent, bot.platform, str(bot.channel.bot))
-        self._lease: Lease | None = None
-        self._is_waiting = False
+        name = keys.updates_of(runtime.settings.agent, bot.platform, str(bot.channel.bot))
+        self._lease = ReceiverLease(runtime.stores.kv, name, seconds)
+        self._is_polling: bool | None = None
         self._has_menus = False
         self._next = 0
         self._failures = 0
@@ -82,9 +80,7 @@ class Poller:
         waited for: what it still brings is not acknowledged, and comes again.
         """
         self._stopping.set()
-        if self._lease:
-            with suppress(SigilError):
-                self._leases.release(self._lease)
+        self._lease.release()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -135,20 +131,13 @@ class Poller:
 
     def _hold_lease(self) -> bool:
         """Take or renew the lease; False while another process has it."""
-        if self._name in self._leases.renew():
-            return True
-        lease = self._leases.take(self._name)
-        if lease:
-            self._lease = lease
-            if self._stopping.is_set():
-                # `stop` may have looked for the lease before it was there
-                self._leases.release(lease)
-                return False
-            log.note("polling", platform=self._bot.platform)
-        elif not self._is_waiting:
-            log.note("another process polls", platform=self._bot.platform)
-        self._is_waiting = lease is None
-        return lease is not None
+        is_held = self._lease.hold()
+        if is_held is not self._is_polling and not self._stopping.is_set():
+            log.note(
+                "polling" if is_held else "another process polls", platform=self._bot.platform
+            )
+        self._is_polling = is_held
+        return is_held
 
     def _note_failure(self, problem: BackendError) -> float:
         """Log why nothing was fetched; return the seconds until the next try."""

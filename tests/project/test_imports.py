@@ -38,6 +38,7 @@ ENTRY_POINTS = (
     "registry",
     "local",
     "poller",
+    "receiver_lease",
     "admin",
     "cli",
 )
