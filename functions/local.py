@@ -30,6 +30,7 @@ from functions.poller import PolledBot, Poller
 from functions.queues.base import Queue
 from functions.queues.turn_lock import TurnLock
 from functions.settings import Settings
+from functions.socket_listener import ListenedBot, SocketListener
 from functions.turns_in_progress import open_turns
 from functions.wiring import AgentRuntime
 from sigil import strict_json
@@ -185,23 +186,26 @@ def build_app(
     token: str,
     ready: Callable[[], None] = lambda: None,
     polled: Sequence[PolledBot] = (),
+    listened: Sequence[ListenedBot] = (),
 ) -> FastAPI:
     """Return the whole server as an ASGI app; `ready` is called once its workers run.
 
-    `polled`: the bots whose updates it fetches.
+    `polled`: the bots whose updates it fetches; `listened`: those for which it listens.
     """
     workers = QueueWorkers(runtime)
-    pollers = [Poller(bot, runtime) for bot in polled]
+    receivers: list[Poller | SocketListener] = [
+        *(Poller(bot, runtime) for bot in polled),
+        *(SocketListener(bot, runtime) for bot in listened),
+    ]
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         workers.start()
-        for poller in pollers:
-            poller.start()
+        for receiver in receivers:
+            receiver.start()
         ready()
         yield
-        for poller in pollers:
-            await run_in_threadpool(poller.stop)
+        await asyncio.gather(*(run_in_threadpool(receiver.stop) for receiver in receivers))
         if not await run_in_threadpool(workers.stop):
             log.note("a turn was still running; it goes on at the next start")
 

@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from functions import log
 from functions.channels.base import Busy
 from functions.channels.updates import PolledChannel, ReceivedElsewhere
-from functions.channels.webhooks import CommandMenu
+from functions.channels.webhooks import CommandMenu, HasMenus
 from functions.ingress import Ingress
 from functions.receiver_lease import ReceiverLease
 from functions.wiring import AgentRuntime
@@ -34,14 +34,6 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
 ELSEWHERE_SECONDS: Final = 15.0
 """The pause while another receiver has the updates."""
-
-
-@runtime_checkable
-class HasMenus(Protocol):
-    """A platform that shows menus of commands."""
-
-    def set_menus(self, menus: Sequence[CommandMenu]) -> None:
-        """Register the menus; `SigilError` when the platform does not take them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +125,7 @@ class Poller:
         """Take or renew the lease; False while another process has it."""
         is_held = self._lease.hold()
         if is_held is not self._is_polling and not self._stopping.is_set():
-            log.note(
-                "polling" if is_held else "another process polls", platform=self._bot.platform
-            )
+            log.note("polling" if is_held else "another process polls", platform=self._bot.platform)
         self._is_polling = is_held
         return is_held
 

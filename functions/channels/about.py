@@ -42,7 +42,8 @@ class About:
 
     `opens_with`: each of these fields alone opens a channel. `by_hand`: nothing registers a webhook
     there, so its module `recipe` writes what its owner does. `polled`: `uncaged serve --poll` can
-    fetch its messages. `types_commands`: a command that is in no menu can be typed there.
+    fetch its messages or listen for them. `types_commands`: a command that is in no menu can be
+    typed there.
 
     `own_chat` matches what stands behind the channel's name in the id of a person whose private
     chat is named like them; it is empty where chats have other names. `id_form` is what such an id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
@@ -82,6 +83,14 @@ class KnowsBotName(Protocol):
         """Return the bot's name there; `BackendError` when the platform does not answer or does not
         know it.
         """
+
+
+@runtime_checkable
+class HasMenus(Protocol):
+    """A platform that shows menus of commands."""
+
+    def set_menus(self, menus: Sequence[CommandMenu]) -> None:
+        """Register the menus; `SigilError` when the platform does not take them."""
 
 
 @runtime_checkable

@@ -144,7 +144,10 @@ def serve(
     *,
     poll: Annotated[
         bool,
-        typer.Option("--poll", help="Fetch Telegram's messages: no public address is needed."),
+        typer.Option(
+            "--poll",
+            help="Fetch Telegram's messages, listen for Discord's: no public address is needed.",
+        ),
     ] = False,
     take_webhook: Annotated[
         bool,

@@ -14,6 +14,7 @@ from functions.agent.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
 from functions.channels.platforms import OWN_CHAT, find_about, open_channels
+from functions.channels.sockets import SocketChannel
 from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasScopes, HasWebhook, KnowsBotName
 from functions.cli.inbox import CountsEvents
@@ -173,9 +174,15 @@ def check_platforms(settings: Settings) -> str:
             if isinstance(channel, KnowsBotName):
                 name = _fetch_bot_name(platform, channel)
                 finding = f"{platform}: the bot @{name} answers" if name else finding
-            if isinstance(channel, PolledChannel) and is_polled(settings, platform, channel):
+            if isinstance(channel, PolledChannel) and is_received(
+                settings, platform, str(channel.bot)
+            ):
                 require_no_webhook(platform, channel)
                 finding += ", and a server polls it"
+            elif isinstance(channel, SocketChannel) and is_received(
+                settings, platform, channel.listened_bot
+            ):
+                finding += ", and a server listens for it"
             elif isinstance(channel, HasWebhook):
                 require_working_webhook(platform, channel, polls_first=described.is_polled)
                 finding += ", its webhook works"
@@ -198,11 +205,11 @@ def _fetch_bot_name(platform: str, channel: KnowsBotName) -> str:
         raise BackendError(problem.code, problem.message, suggestion=remedy) from None
 
 
-def is_polled(settings: Settings, platform: str, channel: PolledChannel) -> bool:
-    """Return whether a server of this store polls the bot right now."""
-    if settings.queue:
+def is_received(settings: Settings, platform: str, bot: str) -> bool:
+    """Return whether a server of this store polls a bot right now, or listens for it."""
+    if settings.queue or not bot:
         return False
-    name = keys.updates_of(settings.agent, platform, str(channel.bot))
+    name = keys.updates_of(settings.agent, platform, bot)
     return is_leased(open_stores(settings).kv, name, time.time())
 
 
@@ -230,7 +237,7 @@ def require_scopes(platform: str, channel: HasScopes) -> None:
 def require_working_webhook(platform: str, channel: HasWebhook, *, polls_first: bool) -> None:
     """Raise `DoctorWarning` when no webhook is set, `BackendError` when deliveries fail.
 
-    `polls_first`: where the bot can be polled, that is advised before a webhook.
+    `polls_first`: where nothing is set for a webhook, polling or listening is advised first.
     """
     webhook = channel.webhook.read_state()
     if not webhook.url:
@@ -240,6 +247,9 @@ def require_working_webhook(platform: str, channel: HasWebhook, *, polls_first: 
         if isinstance(channel, PolledChannel):
             remedies.insert(0 if polls_first else 1, "uncaged serve --poll")
             lacks += " and no server polls it"
+        elif isinstance(channel, SocketChannel):
+            remedies.insert(0 if polls_first else 1, "uncaged serve --poll")
+            lacks += " and no server listens for it"
         raise DoctorWarning(
             f"{platform}: the bot answers, but {lacks}", suggestion=", or ".join(remedies)
         )

@@ -5,17 +5,20 @@ from __future__ import annotations
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from functions import local, log
+from functions.channels.sockets import SocketChannel
 from functions.channels.updates import PolledChannel
+from functions.channels.webhooks import HasWebhook
 from functions.cli.channel import free_from_webhook, make_menus
 from functions.poller import PolledBot
 from functions.settings import Settings
+from functions.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
-from sigil.errors import BackendError, UsageError
+from sigil.errors import BackendError, Refused, UsageError, one_line
 from sigil.http.access_log import AccessLog
 from sigil.http.client_limits import ClientLimits
 from sigil.http.server import listen, serve, url_of
@@ -26,8 +29,8 @@ GRACE_SECONDS = 5
 
 
 def run_server(host: str, port: int, *, poll: bool = False, take_webhook: bool = False) -> int:
-    """Serve until told to stop, and return the exit code. `poll`: fetch the platforms' updates;
-    `take_webhook`: a webhook that is set there is taken away.
+    """Serve until told to stop, and return the exit code. `poll`: fetch the platforms' updates, or
+    listen for them; `take_webhook`: a webhook that is set there is taken away.
     """
     log.start()
     settings = Settings.read()
@@ -37,14 +40,24 @@ def run_server(host: str, port: int, *, poll: bool = False, take_webhook: bool =
     listener = listen(host, port)
     runtime = open_runtime(settings, _print_line)
     token = admin_token(settings)
+    polled: list[PolledBot] = []
+    listened: list[ListenedBot] = []
     try:
-        polled = list_polled_bots(runtime, take_webhook=take_webhook) if poll else []
+        if poll:
+            polled = list_polled_bots(runtime, take_webhook=take_webhook)
+            listened = list_listened_bots(runtime, take_webhook=take_webhook)
+            require_receivers(polled, listened)
     except BaseException:
         runtime.close()
         raise
-    platforms = [bot.platform for bot in polled]
+    ways = {bot.platform: "polling" for bot in polled}
+    ways |= {bot.platform: "listening" for bot in listened}
     server = local.build_app(
-        runtime, token, lambda: _print_greeting(runtime, listener, token, platforms), polled
+        runtime,
+        token,
+        lambda: _print_greeting(runtime, listener, token, ways),
+        polled,
+        listened,
     )
     ended = serve(AccessLog(server, log.note), listener, GRACE_SECONDS, bounds=bounds)
     runtime.close()
@@ -59,24 +72,59 @@ def list_polled_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[Polle
         if isinstance(channel, PolledChannel):
             free_from_webhook(platform, channel, take_webhook=take_webhook or None)
             bots.append(PolledBot(platform, channel, partial(make_menus, platform)))
-    if not bots:
-        raise UsageError(
-            "ESETTING",
-            "--poll needs a platform that can be polled",
-            suggestion="uncaged setup telegram, or set TELEGRAM_TOKEN",
-        )
     return bots
 
 
+def list_listened_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[ListenedBot]:
+    """Return the bots to listen for, whose settings are there."""
+    bots = []
+    for platform, channel in runtime.channels.items():
+        if isinstance(channel, SocketChannel) and channel.listened_bot:
+            # a webhook gets commands alone, and messages come all the same
+            _report_webhook(platform, channel, take_webhook=take_webhook)
+            bots.append(ListenedBot(platform, channel, partial(make_menus, platform)))
+    return bots
+
+
+def _report_webhook(platform: str, channel: object, *, take_webhook: bool) -> None:
+    """Take the webhook of a bot away, or say that commands go there."""
+    if not isinstance(channel, HasWebhook):
+        return
+    try:
+        url = channel.webhook.read_state().url
+        if url and take_webhook:
+            channel.webhook.remove()
+            _print_line(f"the webhook {one_line(url)} was taken away")
+        elif url:
+            _print_line(
+                f"note: {platform} sends commands and buttons to {one_line(url)}; with"
+                " --take-webhook they come here"
+            )
+    except (BackendError, Refused) as problem:
+        if problem.suggestion:  # the token is wrong: it stays so
+            raise
+        _print_line(f"warning: {problem.message}")  # the listener tries again
+
+
+def require_receivers(polled: Sequence[PolledBot], listened: Sequence[ListenedBot]) -> None:
+    """Raise `UsageError` when nothing would be received."""
+    if not polled and not listened:
+        raise UsageError(
+            "ESETTING",
+            "--poll needs a platform that can be polled or listened to",
+            suggestion="uncaged setup telegram, or set TELEGRAM_TOKEN or DISCORD_TOKEN",
+        )
+
+
 def _print_greeting(
-    runtime: AgentRuntime, listener: socket.socket, token: str, polled: Sequence[str]
+    runtime: AgentRuntime, listener: socket.socket, token: str, ways: Mapping[str, str]
 ) -> None:
     url = url_of(listener)
     _print_line(f"uncaged listens on {url}")
     _print_line(f"  model      {runtime.app.model.name}")
     for platform in runtime.channels:
-        if platform in polled:
-            _print_line(f"  polling    {platform}")
+        if platform in ways:
+            _print_line(f"  {ways[platform]:<9}  {platform}")
         else:
             _print_line(f"  webhook    POST {url}/webhook/{platform}")
     _print_line(f"  chat       POST {url}/chat")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import Message
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -74,6 +74,13 @@ class Failure:
     times: int
 
 
+class HasGatewayAnswers(Protocol):
+    """The gateway beside the API."""
+
+    def answer(self, request: Recorded, path: str) -> Answer | None:
+        """The answer to a request about the gateway, None for any other."""
+
+
 class DiscordServer(RecordingServer):
     """`posted` holds the messages that the bot posted into channels, `commands` what was
     registered, `endpoint` the address for interactions.
@@ -93,6 +100,7 @@ class DiscordServer(RecordingServer):
         self.closed: set[int] = set()
         self.files: dict[str, bytes] = {}
         self.interactions: dict[str, Interaction] = {}
+        self.gateway: HasGatewayAnswers | None = None
         self._failures: list[Failure] = []
         self._nonces: dict[tuple[int, str], dict[str, Any]] = {}
         self._last = 0
@@ -230,11 +238,17 @@ class DiscordServer(RecordingServer):
         if not re.fullmatch(r"DiscordBot \(https?://[^,]+, [^)]+\)", agent):
             return _refuse(403, 40333, "internal network error")
         steps = path.strip("/").split("/")
+        if steps[0] == "interactions" and steps[3:] == ["callback"]:
+            with self.changed:
+                return self._take_callback(request, int(steps[1]), steps[2])
         if steps[0] == "webhooks" and len(steps) >= 3:
             with self.changed:
                 return self._answer_interaction(request, steps)
         if request.headers.get("authorization") != f"Bot {self.token}":
             return _refuse(401, 0, "401: Unauthorized")
+        told = self.gateway.answer(request, path) if self.gateway else None
+        if told:
+            return told
         if path == "/users/@me":
             return json_answer({"id": str(APPLICATION), "username": "sigil", "bot": True})
         if path == "/applications/@me":
@@ -245,6 +259,20 @@ class DiscordServer(RecordingServer):
             with self.changed:
                 return self._channel(request, int(steps[1]), steps[2])
         return _refuse(404, 0, "404: Not Found")
+
+    def _take_callback(self, request: Recorded, id: int, token: str) -> Answer:
+        """Take the first answer to an interaction that went over the gateway."""
+        known = self.interactions.get(token)
+        late = time.time() * 1000 > (id >> 22) + EPOCH + 3_000
+        if known is None or known.id != id or late:
+            return _refuse(404, 10062, "Unknown interaction")
+        if known.answered:
+            return _refuse(400, 40060, "Interaction has already been acknowledged.")
+        if request.json().get("type") not in (4, 5, 6, 7, 8, 9):
+            return _refuse(400, 50035, "Invalid Form Body")
+        self._take_answer(known, 200, request.body)
+        self.changed.notify_all()
+        return Answer(204)
 
     def _answer_interaction(self, request: Recorded, steps: list[str]) -> Answer:
         known = self.interactions.get(steps[2])

@@ -13,6 +13,7 @@ import uvicorn
 
 from functions import local
 from functions.poller import PolledBot
+from functions.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime
 from tests.machine import within
 
@@ -32,13 +33,19 @@ class Served:
 
 
 @contextmanager
-def serving(runtime: AgentRuntime, polled: Sequence[PolledBot] = ()) -> Iterator[Served]:
+def serving(
+    runtime: AgentRuntime,
+    polled: Sequence[PolledBot] = (),
+    listened: Sequence[ListenedBot] = (),
+) -> Iterator[Served]:
     """Serve `runtime` until the block ends; running turns end first."""
     listener = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
     server = uvicorn.Server(
         uvicorn.Config(
-            local.build_app(runtime, TOKEN, ready.set, polled), log_level="error", lifespan="on"
+            local.build_app(runtime, TOKEN, ready.set, polled, listened),
+            log_level="error",
+            lifespan="on",
         )
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

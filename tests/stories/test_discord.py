@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
 from functions.agent.policy.document import open_versions, write_policy
+from functions.socket_listener import ListenedBot
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
-from tests.fakes.discord import LOADING, DiscordServer, Interaction, open_discord
+from tests.fakes.discord import LOADING, TOKEN, DiscordServer, Interaction, open_discord
+from tests.fakes.discord_gateway import BOT, DiscordGateway
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
 from tests.functions.serving import Served, serving
 from tests.machine import within
+from tests.servers.programs import ProgramForker, command_of
 
 OWNER, GUEST = 42, 66
 GUILD, THREAD = 900, 901
@@ -66,7 +72,7 @@ def talk(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel, discord: DiscordServer
 ) -> Callable[..., AbstractContextManager[Talk]]:
     @contextmanager
-    def opened(**settings: Any) -> Iterator[Talk]:
+    def opened(*, gateway: bool = False, **settings: Any) -> Iterator[Talk]:
         given = {"owners": (f"discord:{OWNER}",), "access": "members", **settings}
         made = runtime(
             llm_url=model.url,
@@ -76,7 +82,8 @@ def talk(
             **given,
         )
         channel = open_discord(discord, pauses=(0.02,) * 200)
-        with serving(replace(made, channels={"discord": channel})) as server:
+        listened = [ListenedBot("discord", channel)] if gateway else []
+        with serving(replace(made, channels={"discord": channel}), listened=listened) as server:
             yield Talk(server, discord)
         channel.close()
 
@@ -194,3 +201,98 @@ def test_what_is_not_discords_gets_401_and_a_ping_an_answer(
         assert (ping.status_code, ping.json()) == (200, {"type": 1})
         odd = orjson.dumps({"type": 42})
         assert chat.server.post(url, content=odd, headers=discord.sign(odd)).status_code == 200
+
+
+def wait_for_posts(discord: DiscordServer, count: int) -> list[dict[str, Any]]:
+    """What the bot posted, once there are so many messages."""
+    with discord.changed:
+        assert discord.changed.wait_for(lambda: len(discord.posted) >= count, within(20))
+        return list(discord.posted)
+
+
+def test_ordinary_messages_are_answered_where_the_server_listens(
+    talk: Callable[..., AbstractContextManager[Talk]],
+    discord: DiscordServer,
+    model: ScriptedModel,
+) -> None:
+    model.then(say("it is **4**"), say("on the server"), say("pizza, as you said"))
+    with DiscordGateway(discord) as gateway, talk(gateway=True) as chat:
+        gateway.wait_for_session()
+        gateway.say("what is 2+2?")
+        (private,) = wait_for_posts(discord, 1)
+        assert (private["content"], private["channel_id"]) == ("it is **4**", "5")
+        assert private["reply"] is None
+        # on a server: only what mentions the bot is answered, below it
+        gateway.say("is anybody there?", guild=GUILD, channel=6)
+        asked = gateway.say(f"<@{BOT}> and you?", guild=GUILD, channel=6, mentions=(BOT,))
+        _, public = wait_for_posts(discord, 2)
+        assert (public["content"], public["channel_id"]) == ("on the server", "6")
+        assert public["reply"]["message_id"] == asked["id"]
+        assert "is anybody there?" not in str(model.bodies[1])
+        # where an owner wants it, the agent reads along
+        gateway.say(f"<@{BOT}> /listen on", guild=GUILD, channel=6, mentions=(BOT,))
+        wait_for_posts(discord, 3)
+        gateway.say("let us have pizza", guild=GUILD, channel=6, user=GUEST, called="Bob")
+        gateway.say(f"<@{BOT}> what do we eat?", guild=GUILD, channel=6, mentions=(BOT,))
+        assert wait_for_posts(discord, 4)[3]["content"] == "pizza, as you said"
+        assert "let us have pizza" in str(model.bodies[2]["messages"])
+        # commands and buttons come the same way
+        status = chat.discord.command("whoami")
+        gateway.emit("INTERACTION_CREATE", status)
+        found = discord.find(status)
+        with discord.changed:
+            assert discord.changed.wait_for(
+                lambda: found.original and not is_thinking(found), within(20)
+            )
+        assert "discord:42" in shown(found)
+    assert any(request.path.endswith("/channels/6/typing") for request in discord.requests)
+
+
+def test_a_server_that_is_killed_goes_on_at_the_gateway_and_answers_once(
+    discord: DiscordServer, tmp_path: Path, compiled: Path, forked: ProgramForker
+) -> None:
+    compiled.mkdir(exist_ok=True)
+    (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "UNCAGED_DATA": str(tmp_path),
+        "UNCAGED_LIBRARY": "none",
+        "UNCAGED_LEASE": "1",
+        "UNCAGED_OWNERS": f"discord:{OWNER}",
+        "SIGIL_RUNNERS": "1",
+        "DISCORD_TOKEN": TOKEN,
+        "DISCORD_API": discord.url,
+        **forked.environment,
+    }
+    command = [*command_of("functions.cli"), "serve", "--port", "0", "--poll"]
+
+    def serve() -> subprocess.Popen[str]:
+        return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+    with DiscordGateway(discord) as gateway:
+        first = serve()
+        gateway.wait_for_session()
+        gateway.say("/whoami")
+        wait_for_posts(discord, 1)
+        assert first.stderr
+        # the answer is sent and marked as sent; a crash between those two may repeat it
+        assert any('"step":"done"' in line for line in first.stderr)
+        first.send_signal(signal.SIGKILL)
+        first.wait(within(20))
+        gateway.say("/usage")
+        second = serve()
+        wait_for_posts(discord, 2)
+        gateway.say("/status")
+        wait_for_posts(discord, 3)
+        second.send_signal(signal.SIGTERM)
+        _, told = second.communicate(timeout=within(60))
+        first.stderr.close()
+    assert "listening  discord" in told
+    assert '"step":"listening"' in told
+    # what the first server had not noted came once more, and was known
+    assert len(gateway.of_kind(2)) == 1
+    assert gateway.of_kind(6)[0]["seq"] < 3
+    said = [message["content"].split()[0] for message in discord.posted]
+    assert len(said) == 3, said
+    assert len(discord.commands) > 10

@@ -31,5 +31,6 @@ ABOUT: Final = About(
         ChannelSetting("api", "the address of Discord's API", API, keeps=("token",)),
     ),
     opens_with=("token", "public_key"),
+    polled=True,
     types_commands=False,
 )

@@ -33,6 +33,7 @@ _TOKEN_HEADER = "x-token-of-path"
 _OVER = (10015, 10062, 50027)
 """Unknown webhook, unknown interaction, invalid webhook token."""
 UNKNOWN_MESSAGE = 10008
+FIRST_ANSWER_SECONDS = 3.0
 SETTLING_SECONDS = 10.0
 """So long after a command Discord may not know yet that we have answered it with `THINKING`."""
 
@@ -77,17 +78,28 @@ class DiscordApi:
         self._files = HttpClient(files, "Discord", _SOURCE, transport)
         self._pauses = tuple(pauses)
 
-    def call(self, method: str, path: str, fields: object = None) -> Json:
+    def call(
+        self, method: str, path: str, fields: object = None, *, timeout: float = TIMEOUT
+    ) -> Json:
         """Make a request as the bot, and return what Discord answers.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
         `Rejected`: never.
         """
-        return self._send(method, path, fields, (), self._headers)
+        return self._send(method, path, fields, (), self._headers, timeout=timeout)
 
     def upload(self, path: str, fields: Mapping[str, object], files: Sequence[FormFile]) -> Json:
         """Post a message with files as the bot."""
         return self._send("POST", path, fields, files, self._headers)
+
+    def answer_first(self, address: InteractionAddress, fields: object) -> None:
+        """Answer an interaction that came over the gateway; errors as `call`.
+
+        Discord waits for three seconds.
+        """
+        headers = {"user-agent": _AGENT, _TOKEN_HEADER: address.token}
+        place = f"/interactions/{address.interaction.number}/{_TOKEN_PLACE}/callback"
+        self._send("POST", place, fields, (), headers, timeout=FIRST_ANSWER_SECONDS)
 
     def answer(
         self,
@@ -143,6 +155,8 @@ class DiscordApi:
         fields: object,
         files: Sequence[FormFile],
         headers: Mapping[str, str],
+        *,
+        timeout: float = TIMEOUT,
     ) -> Json:
         content = b"" if fields is None else orjson.dumps(fields)
         kind = "application/json"
@@ -153,7 +167,7 @@ class DiscordApi:
             path,
             headers={**headers, "content-type": kind} if content else headers,
             content=content,
-            timeout=UPLOAD_TIMEOUT if files else TIMEOUT,
+            timeout=UPLOAD_TIMEOUT if files else timeout,
         )
         return _read_answer(answer)
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
@@ -29,11 +30,16 @@ if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.discord.api import DiscordApi
     from functions.channels.discord.application import DiscordApplication
+    from functions.channels.discord.gateway import Gateway
     from functions.channels.http_client import Transport
+    from functions.channels.sockets import Listener
     from functions.channels.webhooks import CommandMenu
 
 FILES = "https://cdn.discordapp.com"
 BODY_MOST = 1 << 20
+WAITING_TIMEOUT = 5.0
+TYPING_SECONDS = 8.0
+"""Discord shows for ten seconds that somebody types."""
 _TOKEN = re.compile(r"[A-Za-z0-9_.-]{20,200}", re.ASCII)
 _BASE = re.compile(r"https?://[!-~]{1,1000}")
 
@@ -82,6 +88,7 @@ class Discord:
         self._clock = clock
         self._lock = threading.Lock()
         self._opened: DiscordApi | None = None
+        self._gateway: Gateway | None = None
 
     @property
     def body_most(self) -> int:
@@ -161,9 +168,29 @@ class Discord:
             raise UsageError("EINVAL", "the file is not kept at Discord", source=self._name)
         return self.api.download(path, most)
 
+    @property
+    def listened_bot(self) -> str:
+        """Return a name of the bot, made of its token."""
+        return sha256(self._token.encode()).hexdigest()[:16] if self._token else ""
+
+    def listen(self, listener: Listener) -> None:
+        """Receive over the gateway."""
+        from functions.channels.discord.gateway import Gateway
+
+        if self._gateway is None:
+            self._gateway = Gateway(self.api, self._base, self._token, self._name, self._agent)
+        self._gateway.listen(listener)
+
     def show_waiting(self, event: Event) -> float:
-        """Do nothing: Discord shows "thinking…" until the reply comes."""
-        return 0.0
+        """Show that the bot types. After a command Discord shows "thinking…" until the reply
+        comes.
+        """
+        channel = event.session.rpartition(":")[2]
+        if InteractionAddress.parse(event.reply_to) is not None or not channel.isdigit():
+            return 0.0
+        with suppress(SigilError):
+            self.api.call("POST", f"/channels/{channel}/typing", timeout=WAITING_TIMEOUT)
+        return TYPING_SECONDS
 
     def end_waiting(self, event: Event) -> None:
         """Delete "thinking…" where no reply has taken its place."""

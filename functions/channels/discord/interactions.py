@@ -136,11 +136,17 @@ def _read_event(interaction: Fields, text: str, name: str, agent: str) -> Event 
 def _read_sender(interaction: Fields, name: str) -> Sender | None:
     """Return the person who acts: a member of a server, or a user where there is no server."""
     member = as_mapping(interaction.get("member"))
-    user = as_mapping(member.get("user")) or as_mapping(interaction.get("user"))
-    id = read_snowflake(user.get("id"))
-    if id is None or user.get("bot", False) is not False:
+    return read_person(as_mapping(member.get("user")) or interaction.get("user"), member, name)
+
+
+def read_person(user: Json, member: Json, name: str) -> Sender | None:
+    """Return a user, with the name of the `member` of a server; None for a bot."""
+    fields = as_mapping(user)
+    id = read_snowflake(fields.get("id"))
+    if id is None or fields.get("bot", False) is not False or fields.get("system") is True:
         return None
-    names = (member.get("nick"), user.get("global_name"), user.get("username"))
+    nick = as_mapping(member).get("nick")
+    names = (nick, fields.get("global_name"), fields.get("username"))
     known = [one_line(as_string(each), 100) for each in names]
     return Sender(f"{name}:{id.number}", next(filter(None, known), ""))
 

@@ -48,11 +48,12 @@ def say_first_message(questions: Questions, *, is_served: bool) -> int:
 
 @contextmanager
 def _open_agent(printer: Printer, settings: Settings, *, is_served: bool) -> Iterator[App]:
-    """Open the agent; without a service its workers and pollers run for as long as the block."""
+    """Open the agent; without a service its workers and receivers run for as long as the block."""
     from functions.cli.local_agent import open_agent
-    from functions.cli.serve import list_polled_bots
+    from functions.cli.serve import list_listened_bots, list_polled_bots
     from functions.local import QueueWorkers
     from functions.poller import Poller
+    from functions.socket_listener import SocketListener
     from functions.wiring import open_runtime
 
     if is_served:
@@ -61,16 +62,21 @@ def _open_agent(printer: Printer, settings: Settings, *, is_served: bool) -> Ite
         return
     runtime = open_runtime(settings, printer.note)
     try:
-        pollers = [Poller(bot, runtime) for bot in list_polled_bots(runtime, take_webhook=False)]
+        polled = list_polled_bots(runtime, take_webhook=False)
+        listened = list_listened_bots(runtime, take_webhook=False)
+        receivers: list[Poller | SocketListener] = [
+            *(Poller(bot, runtime) for bot in polled),
+            *(SocketListener(bot, runtime) for bot in listened),
+        ]
         workers = QueueWorkers(runtime)
         workers.start()
-        for poller in pollers:
-            poller.start()
+        for receiver in receivers:
+            receiver.start()
         try:
             yield runtime.app
         finally:
-            for poller in pollers:
-                poller.stop()
+            for receiver in receivers:
+                receiver.stop()
             workers.stop()
     finally:
         runtime.close()

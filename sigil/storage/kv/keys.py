@@ -105,6 +105,11 @@ def updates_of(agent: str, platform: str, bot: str) -> str:
     return f"{session_of(agent, f'{platform}:{bot}')}!updates"
 
 
+def listener_state(agent: str, platform: str, bot: str) -> Key:
+    """Where the listener of a bot left off, so that the next process goes on there."""
+    return Key("listener", session_of(agent, f"{platform}:{bot}"))
+
+
 def memory_of(session: str) -> str:
     """Return the group of a session's consolidations, which run beside its turns.
 
@@ -804,7 +809,7 @@ IMPERSONAL = frozenset(
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
     " proposals-open proposal-unsettled board-counter spend hp skills skill-head skill-file"
-    " member team-request agent-seats".split()
+    " member team-request agent-seats listener".split()
 )
 """The first parts of all others: policy, skills, capabilities and what is known of them, and the
 audit.
@@ -836,7 +841,7 @@ AGENT_CONTENT = frozenset("agent binding dead hook member proposal proposal-unse
 NOT_OF_AGENTS = PERSON_PARTITIONS | frozenset(
     "usage chain ledger spend audit audit-tip trace first-owner window tries token token-use"
     " stocked web-requests daily artifact doctor weather backup restoring token-file file-due"
-    " board board-done board-counter team-request agent-seats".split()
+    " board board-done board-counter team-request agent-seats listener".split()
 )
 """All others: they stay when an agent is purged. Those that name it are the books of the root: its
 ledger, what its work counted for the budget, payments and deploys.

@@ -469,7 +469,7 @@ def test_discord_gets_the_address_and_every_command(discord: DiscordServer) -> N
     key = {"DISCORD_PUBLIC_KEY": discord.public_key}
     rows = document(uncaged(None, "channel", "list", "--json", **given))
     assert [row["state"] for row in rows if row["platform"] == "discord"] == [
-        "its webhook is refused"
+        "for `uncaged serve --poll`: its webhook is refused"
     ]
     missing = uncaged(None, "channel", "set", "discord", "--url", URL, **given)
     assert missing.returncode == 2

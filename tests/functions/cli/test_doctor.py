@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from sigil.cli.printing import Printer
 from sigil.storage.kv import keys
 from sigil.wiring import open_stores
 from tests.fakes.bot_api import TOKEN, BotApi
+from tests.fakes.discord import DiscordServer, open_discord
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.queues.invoked import make_queue
 from tests.servers.ministack import Ministack
@@ -172,6 +174,25 @@ def test_a_bot_that_a_server_polls_needs_no_webhook(
     bot.webhook = {"url": "https://bot.example.com/webhook/telegram"}
     code, found = doctor()
     assert (code, found["platforms"]["mend"]) == (1, "uncaged channel unset telegram")
+
+
+def test_a_bot_that_a_server_listens_for_needs_no_webhook(
+    doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DiscordServer() as discord:
+        monkeypatch.setenv("DISCORD_API", discord.url)
+        monkeypatch.setenv("DISCORD_TOKEN", discord.token)
+        _, found = doctor()
+        assert "no server listens for it" in found["platforms"]["found"]
+        assert found["platforms"]["mend"].startswith("uncaged serve --poll, or uncaged channel set")
+        settings = Settings.read()
+        leases = Leases(open_stores(settings).kv, SYSTEM, 30.0, 60.0)
+        with closing(open_discord(discord)) as channel:
+            leases.take(keys.updates_of(settings.agent, "discord", channel.listened_bot))
+        _, found = doctor()
+    assert found["platforms"]["found"] == (
+        "discord: the bot @sigil answers, and a server listens for it"
+    )
 
 
 def test_a_registry_elsewhere_is_asked_and_the_agents_own_store_too(

@@ -1,0 +1,168 @@
+"""Messages that the gateway tells of are read as events
+(https://discord.com/developers/docs/resources/message).
+
+They are read tolerantly: a field that is odd counts as absent. Only new messages of people are
+events: what bots, webhooks and Discord itself write is none, and edits are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from functions.channels.base import Received
+from functions.channels.discord.interactions import list_attachments, read_person
+from functions.channels.discord.reply_address import read_snowflake
+from functions.channels.visible_text import clean_text
+from functions.events import NOBODY, QUOTE_LIMIT, TEXT_LIMIT, Event, Quote, order_of
+from functions.overheard import make_overheard
+from sigil.errors import one_line
+from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
+from sigil.protocol import Json
+
+Fields = Mapping[str, Json]
+_OF_PEOPLE = (0, 19)
+"""The types of messages that people write: a message, and a reply to another one."""
+_DM = 1
+_EPHEMERAL = 1 << 6
+_FORWARD = 1
+_MENTION = re.compile(r"<@!?([1-9][0-9]{0,19})>", re.ASCII)
+_EMOJI = re.compile(r"<a?:([A-Za-z0-9_]{1,64}):[0-9]{1,20}>", re.ASCII)
+_LISTED_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads: the channel's `name`, the `agent` whose sessions its chats are, and the ids of the
+    bot's `application` and of its `user`.
+    """
+
+    name: str
+    agent: str
+    application: int
+    user: int
+
+
+def read_message(message: Fields, reader: Reader, roles: Collection[int] = ()) -> Received:
+    """Return the event of a message for us, or what people of a server said to nobody in
+    particular. `roles`: those of ours that it mentions.
+    """
+    id = read_snowflake(message.get("id"))
+    channel = read_snowflake(message.get("channel_id"))
+    sender = read_person(message.get("author"), message.get("member"), reader.name)
+    private = "guild_id" not in message
+    if (
+        id is None
+        or channel is None
+        or sender is None
+        or "webhook_id" in message
+        or as_integer(message.get("type", 0), 0) not in _OF_PEOPLE
+        or (as_integer(message.get("flags"), 0) or 0) & _EPHEMERAL
+        or (private and message.get("channel_type", _DM) != _DM)
+    ):
+        return Received()
+    answered = as_mapping(message.get("referenced_message"))
+    is_answer = _read_author(answered) == reader.user
+    is_mentioned = bool(roles) or reader.user in _list_mentioned(message)
+    is_for_us = private or is_answer or is_mentioned
+    at = id.seconds
+    event = Event(
+        id=f"{reader.name}:{reader.application}:{id.number}",
+        kind="message",
+        agent=reader.agent,
+        session=f"{reader.name}:{channel.number}",
+        sender=sender,
+        text=_read_text(message, reader.user, roles)[:TEXT_LIMIT],
+        at=at,
+        order=order_of(at, id.number),
+        attachments=list_attachments(message.get("attachments")),
+        # in private an answer stands below its question anyway
+        reply_to="" if private else str(id.number),
+        addressed=() if is_for_us else NOBODY,
+        private=private,
+        quotes=_list_quotes(message, answered, reader),
+    )
+    if not (event.text.strip() or event.attachments or event.quotes):
+        return Received()
+    if event.is_overheard:
+        return Received(overheard=(make_overheard(event),))
+    return Received((event,))
+
+
+def _list_mentioned(message: Fields) -> tuple[int, ...]:
+    """Return the ids of the people whom a text mentions.
+
+    Discord lists the author of the message that is answered as well, who may be mentioned nowhere.
+    """
+    return tuple(int(id) for id in _MENTION.findall(as_string(message.get("content"))))
+
+
+def _read_text(message: Fields, own: int, roles: Collection[int] = ()) -> str:
+    """Return the text with the names of those whom it mentions, and without a mention of us, or of
+    one of our `roles`, at its beginning or its end.
+    """
+    names: dict[int, str] = {}
+    for user in map(as_mapping, as_sequence(message.get("mentions"))[:_LISTED_MOST]):
+        person = read_snowflake(user.get("id"))
+        if person:
+            shown = as_string(as_mapping(user.get("member")).get("nick"))
+            shown = shown or as_string(user.get("global_name")) or as_string(user.get("username"))
+            names[person.number] = one_line(shown, 100)
+    text = as_string(message.get("content")).strip()
+    ours = "|".join([f"<@!?{own}>", *(f"<@&{role}>" for role in roles)])
+    text = re.sub(rf"^(?:(?:{ours})[\s,:]*)+|(?:\s*(?:{ours}))+$", "", text)
+
+    def name_mentioned(found: re.Match[str]) -> str:
+        name = names.get(int(found[1]), "")
+        return f"@{name}" if name else found[0]
+
+    text = _MENTION.sub(name_mentioned, text)
+    return clean_text(_EMOJI.sub(r":\1:", text))
+
+
+def _read_author(message: Fields) -> int:
+    """Return the id of who wrote a message, 0 when it tells none."""
+    author = read_snowflake(as_mapping(message.get("author")).get("id"))
+    return author.number if author else 0
+
+
+def _list_quotes(message: Fields, answered: Fields, reader: Reader) -> tuple[Quote, ...]:
+    """Return the message that is answered, those that are forwarded, and the stickers."""
+    quotes = []
+    reference = as_mapping(message.get("message_reference"))
+    by = _read_author(answered)
+    said = _describe(answered, reader)
+    if said and reference.get("type", 0) == 0:
+        author = as_mapping(answered.get("author"))
+        name = as_string(author.get("global_name")) or as_string(author.get("username"))
+        quotes.append(
+            _make_quote(
+                "reply",
+                said,
+                author=one_line(name, 100),
+                by=f"{reader.name}:{by}" if by else "",
+                ours=by == reader.user,
+            )
+        )
+    if reference.get("type") == _FORWARD:
+        for snapshot in map(as_mapping, as_sequence(message.get("message_snapshots"))[:5]):
+            said = _describe(as_mapping(snapshot.get("message")), reader)
+            if said:
+                quotes.append(_make_quote("forward", said))
+    for sticker in map(as_mapping, as_sequence(message.get("sticker_items"))[:5]):
+        quotes.append(_make_quote("sticker", as_string(sticker.get("name"))))
+    return tuple(quotes)
+
+
+def _describe(message: Fields, reader: Reader) -> str:
+    """Return the text of another message, with a line for each file that it has."""
+    files = [f"[{file['kind']}]" for file in list_attachments(message.get("attachments"))]
+    return "\n".join(filter(None, (_read_text(message, reader.user), *files)))
+
+
+def _make_quote(
+    relation: str, text: str, author: str = "", by: str = "", ours: bool = False
+) -> Quote:
+    kept = clean_text(text[: 2 * QUOTE_LIMIT])[:QUOTE_LIMIT].strip()
+    return Quote(relation, kept, author, by, ours, len(text))
