@@ -13,8 +13,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from email import message_from_bytes
-from email.message import Message
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,6 +23,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CBC
 from functions.channels.base import PlatformRequest
 from functions.channels.feishu.channel import SCOPES
 from functions.channels.feishu.signature import WebhookSecrets
+from tests.fakes.forms import read_form
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 
 APP = "cli_a1b2c3d4e5f6"
@@ -344,17 +343,10 @@ def _text_of(message: Mapping[str, Any]) -> str:
 
 def _fields(request: Recorded) -> dict[str, Any]:
     """A form's parameters; a file's content is bytes."""
-    kind = request.headers["content-type"]
-    form = message_from_bytes(f"content-type: {kind}\r\n\r\n".encode() + request.body)
-    fields: dict[str, Any] = {}
-    for part in form.get_payload():
-        assert isinstance(part, Message)
-        name = part.get_param("name", header="content-disposition")
-        content = part.get_payload(decode=True)
-        assert isinstance(name, str)
-        assert isinstance(content, bytes)
-        fields[name] = content if part.get_filename() else content.decode()
-    return fields
+    return {
+        field: part.content if part.name else part.content.decode()
+        for field, part in read_form(request).items()
+    }
 
 
 def _ok(data: object) -> Answer:

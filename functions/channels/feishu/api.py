@@ -4,13 +4,12 @@ only this module speaks HTTP to it.
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Mapping
+from typing import Final
 
 import orjson
 
+from functions.channels.access_token import AccessToken, TokenEnded
 from functions.channels.base import Busy
 from functions.channels.http_client import (
     TIMEOUT,
@@ -27,8 +26,6 @@ from sigil.protocol import Json
 
 _SOURCE: Final = "feishu"
 _TOKEN_PATH: Final = "/open-apis/auth/v3/tenant_access_token/internal"
-_TOKEN_MARGIN: Final = 600.0
-"""A token is replaced so many seconds before its end; the one before stays valid meanwhile."""
 _TOKEN_ENDED: Final = frozenset((99991661, 99991663, 99991664, 99991668, 99991671, 99991677))
 _BUSY: Final = frozenset((99991400, 11232, 11247, 230020, 230049))
 """Too many requests; 230049: the same message is on its way from a request before."""
@@ -36,7 +33,6 @@ _GATEWAY: Final = range(99991000, 99992000)
 """The codes that are about the app and its rights, never about a message."""
 _NO_SCOPE: Final = (99991672, 99991679)
 _RESET_HEADER: Final = "x-ogw-ratelimit-reset"
-_Result = TypeVar("_Result")
 
 
 class Rejected(Refused):
@@ -54,10 +50,6 @@ class NotAllowed(BackendError):
     """The app may not do this: a permission is missing, or the app is not published."""
 
 
-class _TokenEnded(Exception):
-    """Feishu does not take the access token any more."""
-
-
 class FeishuApi:
     """One app's API at `base`. Safe to share between threads; its connections stay open."""
 
@@ -67,9 +59,8 @@ class FeishuApi:
         self._http = HttpClient(base, "Feishu", _SOURCE, transport)
         self._app_id = app_id
         self._app_secret = app_secret
-        self._lock = threading.Lock()
-        self._token = ""
-        self._token_end = 0.0
+        advice = "check FEISHU_APP_ID and FEISHU_APP_SECRET, and FEISHU_API for Lark"
+        self._token = AccessToken(self._fetch_token, "Feishu", _SOURCE, advice)
 
     def call(
         self,
@@ -99,7 +90,7 @@ class FeishuApi:
             )
             return _read_answer(answer)
 
-        return self._use_token(send)
+        return self._token.use(send)
 
     def upload(
         self, path: str, fields: Mapping[str, str], field: str, file: FormFile
@@ -117,7 +108,7 @@ class FeishuApi:
             )
             return _read_answer(answer)
 
-        return self._use_token(send)
+        return self._token.use(send)
 
     def download(self, path: str, query: Mapping[str, str], most: int) -> bytes:
         """Return a file. `UsageError` ETOOBIG for more than `most` bytes; errors as `call`."""
@@ -136,60 +127,28 @@ class FeishuApi:
             _read_answer(answer)
             raise BackendError("EUNAVAILABLE", "Feishu sent no file", source=_SOURCE)
 
-        return self._use_token(send)
+        return self._token.use(send)
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
 
-    def _use_token(self, send: Callable[[str], _Result]) -> _Result:
-        """Return what `send` does with the access token, once more with a new one if it has ended
-        before its time.
+    def _fetch_token(self) -> tuple[str, float]:
+        """Return an access token of the app and for how many seconds it is valid; an empty one when
+        there is none.
         """
-        token = self._find_token()
+        answer = self._http.request(
+            "POST",
+            _TOKEN_PATH,
+            headers={"content-type": "application/json; charset=utf-8"},
+            content=orjson.dumps({"app_id": self._app_id, "app_secret": self._app_secret}),
+        )
         try:
-            return send(token)
-        except _TokenEnded:
-            with self._lock:
-                if self._token == token:
-                    self._token = ""
-        try:
-            return send(self._find_token())
-        except _TokenEnded:
-            raise BackendError(
-                "EUNAVAILABLE",
-                "Feishu does not take the access token that it has just given",
-                source=_SOURCE,
-                suggestion="check FEISHU_APP_ID and FEISHU_APP_SECRET",
-            ) from None
-
-    def _find_token(self) -> str:
-        """Return the access token of the app; one thread fetches it, and the others wait."""
-        with self._lock:
-            if self._token and time.monotonic() < self._token_end:
-                return self._token
-            answer = self._http.request(
-                "POST",
-                _TOKEN_PATH,
-                headers={"content-type": "application/json; charset=utf-8"},
-                content=orjson.dumps({"app_id": self._app_id, "app_secret": self._app_secret}),
-            )
-            try:
-                fields = _read_answer(answer)
-            except (Rejected, _TokenEnded):
-                fields = {}
-            token = as_string(fields.get("tenant_access_token"))
-            if not token:
-                raise BackendError(
-                    "EUNAVAILABLE",
-                    "Feishu gives no access token",
-                    source=_SOURCE,
-                    suggestion="check FEISHU_APP_ID and FEISHU_APP_SECRET, and FEISHU_API for Lark",
-                )
-            seconds = as_integer(fields.get("expire"), 0) or 0
-            self._token = token
-            self._token_end = time.monotonic() + max(seconds - _TOKEN_MARGIN, seconds / 2)
-            return token
+            fields = _read_answer(answer)
+        except (Rejected, TokenEnded):
+            fields = {}
+        seconds = as_integer(fields.get("expire"), 0) or 0
+        return as_string(fields.get("tenant_access_token")), seconds
 
 
 def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
@@ -206,7 +165,7 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
         raise Busy("Feishu asks to slow down", source=_SOURCE, retry_after=seconds)
     description = as_string(fields.get("msg"))
     if code in _TOKEN_ENDED:
-        raise _TokenEnded
+        raise TokenEnded
     if code in _GATEWAY:
         hint = "check the app's state in the developer console"
         if code in _NO_SCOPE:

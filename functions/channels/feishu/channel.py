@@ -18,14 +18,14 @@ from functions.channels.feishu.events import ANSWERS, SESSION, FeishuApp, read_p
 from functions.channels.feishu.signature import WebhookSecrets, open_body
 from functions.events import PRESS, Event
 from sigil.errors import Refused, UsageError
-from sigil.json_fields import as_string
+from sigil.json_fields import as_mapping, as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.feishu.api import FeishuApi
     from functions.channels.feishu.directory import FeishuDirectory
-    from functions.channels.feishu.waiting import WaitingSigns
     from functions.channels.http_client import Transport
+    from functions.channels.waiting_signs import WaitingSigns
 
 """The API's address in China; Lark's is https://open.larksuite.com."""
 BODY_MOST = 1 << 20
@@ -38,6 +38,9 @@ SCOPES = (
     "im:chat.members:read",
 )
 """What the app may do: write and answer, read what is said to it, files, and names of people."""
+EMOJI = "Typing"
+"""The reaction below a message that waits for an answer."""
+SIGN_TIMEOUT = 5.0
 _APP_ID = re.compile(r"cli_[A-Za-z0-9]{1,64}", re.ASCII)
 _BASE = re.compile(r"https?://[!-~]{1,1000}")
 _FILE = re.compile(r"(om_[A-Za-z0-9_]{1,64})/([A-Za-z0-9_-]{1,128})", re.ASCII)
@@ -117,12 +120,23 @@ class Feishu:
     @property
     def signs(self) -> WaitingSigns:
         """Return the reactions that show that an answer is on its way."""
-        from functions.channels.feishu.waiting import WaitingSigns
+        from functions.channels.waiting_signs import WaitingSigns
 
         with self._lock:
             if self._signs is None:
-                self._signs = WaitingSigns()
+                self._signs = WaitingSigns(self._react, self._take_reaction)
             return self._signs
+
+    def _react(self, message: str) -> str:
+        """Put a reaction below a message, and return its id."""
+        body = {"reaction_type": {"emoji_type": EMOJI}}
+        path = f"/im/v1/messages/{message}/reactions"
+        answer = self.api.call("POST", path, body, timeout=SIGN_TIMEOUT)
+        return as_string(as_mapping(answer.get("data")).get("reaction_id"))
+
+    def _take_reaction(self, message: str, reaction: str) -> None:
+        path = f"/im/v1/messages/{message}/reactions/{reaction}"
+        self.api.call("DELETE", path, timeout=SIGN_TIMEOUT)
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
@@ -193,7 +207,7 @@ class Feishu:
                 if number + 1 < len(parts):
                     sent(number + 1)
         if reply.to:
-            self.signs.take_away(self.api, reply.to)
+            self.signs.take_away(reply.to)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent; Feishu gives files of up to 100 MB."""
@@ -207,13 +221,13 @@ class Feishu:
     def show_waiting(self, event: Event) -> float:
         """Put a reaction below the message, which stays until the answer is there."""
         if event.reply_to and PRESS not in event.data:
-            self.signs.show(self.api, event.reply_to)
+            self.signs.show(event.reply_to)
         return 0.0
 
     def end_waiting(self, event: Event) -> None:
         """Take the reaction away."""
         if event.reply_to and PRESS not in event.data:
-            self.signs.take_away(self.api, event.reply_to)
+            self.signs.take_away(event.reply_to)
 
     def acknowledge(self, event: Event) -> None:
         """Do nothing: the answer to its webhook has ended the button's wait."""

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 
 import orjson
 
 from functions.channels.render.markdown import parse_markdown
-from functions.channels.render.source import SourceBlock, join_blocks, list_blocks, split_blocks
+from functions.channels.render.source import (
+    SourceBlock,
+    join_blocks,
+    keep_web_links,
+    list_blocks,
+    rewrite_block,
+    split_blocks,
+)
 
 PART_BYTES = 22_000
 """Bytes of a card's text in a request, of 30 KB that all of it may have."""
@@ -21,12 +27,6 @@ TABLES_MOST = 3
 """Feishu refuses cards with more tables; it documents four or five."""
 PLAIN_CHARACTERS = 2_000
 """A longer answer is a card even when it is plain."""
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
-_AUTOLINK = re.compile(r"<(https?://[^\s<>]+)>", re.IGNORECASE)
-_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)[^)\n]*\)")
-_LOCAL_LINK = re.compile(
-    r"\[([^\]\n]*)\]\((?!https?://)([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)[^)\n]*\)", re.IGNORECASE
-)
 _TAG = re.compile(r"<(?=[/A-Za-z])")
 
 
@@ -35,7 +35,7 @@ def render_parts(markdown: str, most: int | None = None) -> list[str]:
 
     `most`: the largest number that is made.
     """
-    blocks = [_write_block(block) for block in list_blocks(markdown)]
+    blocks = [rewrite_block(block, _write_text, _defuse_code) for block in list_blocks(markdown)]
     parts = map(join_blocks, split_blocks(blocks, _fits_card))
     return list(islice((part for part in parts if part.strip()), most))
 
@@ -62,34 +62,9 @@ def _fits_card(blocks: Sequence[SourceBlock]) -> bool:
     return tables <= TABLES_MOST and len(orjson.dumps(card)) <= PART_BYTES
 
 
-def _write_block(block: SourceBlock) -> SourceBlock:
-    """Return a block in Feishu's dialect."""
-    if block.kind in ("fence", "code"):
-        return replace(block, source=_defuse_code(block.source))
-    pieces = []
-    start = 0
-    for span in _CODE_SPAN.finditer(block.source):
-        pieces.append(_write_text(block.source[start : span.start()]))
-        pieces.append(_defuse_code(span[0]))
-        start = span.end()
-    pieces.append(_write_text(block.source[start:]))
-    return replace(block, source="".join(pieces))
-
-
 def _write_text(text: str) -> str:
-    text = _AUTOLINK.sub(r"\1", text)
     # a card takes no pictures but its own, and no links but those of the web
-    text = _IMAGE.sub(_write_image, text)
-    text = _LOCAL_LINK.sub(_write_local_link, text)
-    return text.replace("<", "&#60;")
-
-
-def _write_image(image: re.Match[str]) -> str:
-    return f"[{image[1] or image[2]}]({image[2]})"
-
-
-def _write_local_link(link: re.Match[str]) -> str:
-    return f"{link[1]} ({link[2]})" if link[2] and link[1] != link[2] else link[1]
+    return keep_web_links(text).replace("<", "&#60;")
 
 
 def _defuse_code(code: str) -> str:

@@ -17,6 +17,12 @@ MOST_CHARACTERS = 50_000
 """A longer text is one block: the parser is not linear in what a hostile text can hold."""
 _DEPTH = 20
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_AUTOLINK = re.compile(r"<(https?://[^\s<>]+)>", re.IGNORECASE)
+_IMAGE = re.compile(r"!\[([^\]\n]*)\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)[^)\n]*\)")
+_LOCAL_LINK = re.compile(
+    r"\[([^\]\n]*)\]\((?!https?://)([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)[^)\n]*\)", re.IGNORECASE
+)
 _PAUSE = re.compile("[\\s\u3002\uff01\uff1f\uff1b\uff0c\u3001]")
 
 Kind = Literal["text", "heading", "fence", "code", "table"]
@@ -71,6 +77,41 @@ def list_blocks(markdown: str) -> list[SourceBlock]:
 def join_blocks(blocks: Sequence[SourceBlock]) -> str:
     """Return blocks as a text."""
     return "\n\n".join(block.source for block in blocks)
+
+
+def rewrite_block(
+    block: SourceBlock, write_text: Callable[[str], str], write_code: Callable[[str], str]
+) -> SourceBlock:
+    """Return a block in a platform's dialect: code by `write_code`, also that within a line, and
+    all else by `write_text`.
+    """
+    if block.kind in ("fence", "code"):
+        return replace(block, source=write_code(block.source))
+    pieces = []
+    start = 0
+    for span in _CODE_SPAN.finditer(block.source):
+        pieces.append(write_text(block.source[start : span.start()]))
+        pieces.append(write_code(span[0]))
+        start = span.end()
+    pieces.append(write_text(block.source[start:]))
+    return replace(block, source="".join(pieces))
+
+
+def keep_web_links(text: str) -> str:
+    """Return a text with links to the web alone: a picture becomes a link to it, and any other
+    link its words with its address.
+    """
+    text = _AUTOLINK.sub(r"\1", text)
+    text = _IMAGE.sub(_write_image, text)
+    return _LOCAL_LINK.sub(_write_local_link, text)
+
+
+def _write_image(image: re.Match[str]) -> str:
+    return f"[{image[1] or image[2]}]({image[2]})"
+
+
+def _write_local_link(link: re.Match[str]) -> str:
+    return f"{link[1]} ({link[2]})" if link[2] and link[1] != link[2] else link[1]
 
 
 def split_blocks(blocks: Sequence[SourceBlock], fits: Fits) -> Iterator[list[SourceBlock]]:
