@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from functions.channels.about import About, ChannelSettings, name_variable
+from functions.channels.dingtalk.about import ABOUT as DINGTALK
 from functions.channels.discord.about import ABOUT as DISCORD
 from functions.channels.feishu.about import ABOUT as FEISHU
 from functions.channels.line.about import ABOUT as LINE
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from functions.channels.webhooks import SetupRecipe
 
 PLATFORMS: Final = {
-    about.platform: about for about in (TELEGRAM, SLACK, DISCORD, FEISHU, WHATSAPP, LINE)
+    about.platform: about for about in (TELEGRAM, SLACK, DISCORD, FEISHU, WHATSAPP, LINE, DINGTALK)
 }
 OWN_CHAT: Final = re.compile(
     "|".join(

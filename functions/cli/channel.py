@@ -93,8 +93,9 @@ def set_webhook(
 ) -> None:
     """Register the webhook and the agent's commands with the platform.
 
-    Then show the webhook's state as the platform reports it. For Slack, Feishu and
-    WhatsApp, whose consoles take it by hand, print what to give to them, and the steps.
+    Then show the webhook's state as the platform reports it. For Slack, Feishu, WhatsApp
+    and DingTalk, whose consoles take it by hand, print what to give to them, and the
+    steps.
 
     Example: uncaged channel set telegram --url https://bot.example.com
     """
@@ -166,8 +167,8 @@ def _list_owners(settings: Settings, platform: str) -> list[str]:
 def status(platform: Platform, json: Json = False) -> None:
     """Ask the platform for the bot's name and its webhook's state.
 
-    The exit code is 1 when no webhook is set or its deliveries fail. Slack, Feishu and
-    WhatsApp tell of no webhook: it is 1 there when the app lacks scopes.
+    The exit code is 1 when no webhook is set or its deliveries fail. Slack, Feishu,
+    WhatsApp and DingTalk tell of no webhook: it is 1 there when the app lacks scopes.
 
     Example: uncaged channel status telegram
     """

@@ -23,6 +23,7 @@ VALUES: Final = {
     "feishu": {"app_id": "cli_a1b2c3", "app_secret": "s", "verification_token": "v"},
     "whatsapp": {"number": "106540352242922", "token": "t", "verify_token": "v", "secret": "s"},
     "line": {"token": "t", "secret": "s"},
+    "dingtalk": {"app_key": "dinga1b2c3", "app_secret": "s"},
 }
 """What an owner sets for each platform: all that it needs."""
 CHATS: Final = {
@@ -31,6 +32,7 @@ CHATS: Final = {
     "feishu": "ou_a1",
     "whatsapp": "4915112345678",
     "line": "U" + "0a" * 16,
+    "dingtalk": "manager4711",
 }
 """Ids of people whose private chat is named like them."""
 

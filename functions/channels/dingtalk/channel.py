@@ -1,0 +1,224 @@
+"""DingTalk as a channel.
+
+Receiving needs no network, so httpx and the markdown parser are loaded only when something is sent.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.dingtalk.about import API, OLD_API
+from functions.channels.dingtalk.messages import FILE_CODE, Robot, read_message
+from functions.channels.dingtalk.reply_address import ReplyAddress
+from functions.channels.dingtalk.signature import check_head, open_body
+from functions.events import Event
+from sigil.errors import UsageError
+from sigil.json_fields import as_string
+
+if TYPE_CHECKING:
+    from functions.channels.about import ChannelSettings
+    from functions.channels.dingtalk.api import DingTalkApi
+    from functions.channels.http_client import Transport
+    from functions.channels.waiting_signs import WaitingSigns
+
+BODY_MOST: Final = 1 << 20
+SIGN: Final = "🤔"
+"""What stands below a message that waits for an answer."""
+SIGN_TIMEOUT: Final = 5.0
+_KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_BASE: Final = re.compile(r"https?://[!-~]{1,1000}")
+_EMOTION: Final = {
+    "emotionType": 2,
+    "emotionName": SIGN,
+    "textEmotion": {
+        "emotionId": "2659900",
+        "emotionName": SIGN,
+        "text": SIGN,
+        "backgroundId": "im_bg_1",
+    },
+}
+
+
+class DingTalk:
+    """One robot of an organization's app.
+
+    `app_key` and `app_secret` are the app's; the secret also proves what we are sent, and `aes_key`
+    decrypts it, when it is not empty. `robot_code`: the robot's, empty when it is the app's key.
+    `agent`: whose sessions its chats are. `name`: the channel's, with which its sessions and people
+    begin. `transport` makes the HTTP transport (None: httpx's own). `UsageError` when one of them
+    cannot be right.
+    """
+
+    def __init__(
+        self,
+        app_key: str,
+        app_secret: str,
+        aes_key: str = "",
+        robot_code: str = "",
+        *,
+        api: str = API,
+        old_api: str = OLD_API,
+        agent: str = "main",
+        name: str = "dingtalk",
+        transport: Transport | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._robot_code = robot_code or app_key
+        if not _KEY.fullmatch(app_key) or not _KEY.fullmatch(self._robot_code):
+            raise UsageError(
+                "EINVAL", "the app's key or the robot's code is of no such form", source="dingtalk"
+            )
+        if not _BASE.fullmatch(api) or not _BASE.fullmatch(old_api):
+            raise UsageError(
+                "EINVAL", "DingTalk's address must be an http or https URL", source="dingtalk"
+            )
+        self._aes_key = b""
+        if aes_key:
+            # before a request waits for it
+            from functions.channels.callback_encryption import read_key
+
+            self._aes_key = read_key(aes_key)
+        self._robot = Robot(app_key, name, agent)
+        self._app_secret = app_secret
+        self._base = api.rstrip("/")
+        self._old_base = old_api.rstrip("/")
+        self._transport = transport
+        self._now = now
+        self._lock = threading.Lock()
+        self._opened: DingTalkApi | None = None
+        self._signs: WaitingSigns | None = None
+
+    @property
+    def body_most(self) -> int:
+        """Return far more than DingTalk sends."""
+        return BODY_MOST
+
+    @property
+    def api(self) -> DingTalkApi:
+        """Return the API, opened at its first use."""
+        from functions.channels.dingtalk.api import DingTalkApi
+
+        with self._lock:
+            if self._opened is None:
+                self._opened = DingTalkApi(
+                    self._base,
+                    self._old_base,
+                    app_key=self._robot.app_key,
+                    app_secret=self._app_secret,
+                    robot_code=self._robot_code,
+                    transport=self._transport,
+                )
+            return self._opened
+
+    @property
+    def signs(self) -> WaitingSigns:
+        """Return what shows that an answer is on its way."""
+        from functions.channels.waiting_signs import WaitingSigns
+
+        with self._lock:
+            if self._signs is None:
+                self._signs = WaitingSigns(self._put_sign, self._remove_sign)
+            return self._signs
+
+    def close(self) -> None:
+        """Close what is open; a later request opens it again."""
+        with self._lock:
+            opened = self._opened
+            self._opened = None
+        if opened:
+            opened.close()
+
+    def verify_head(self, request: PlatformRequest) -> bool:
+        """Refuse what is not signed. Return whether that is all that can be proved: a robot with a
+        key encrypts the body.
+        """
+        check_head(request, self._app_secret, self._now())
+        return not self._aes_key
+
+    def receive(self, request: PlatformRequest) -> Received:
+        """Return the event of a request, at most one."""
+        self.verify_head(request)
+        return read_message(open_body(request.body, self._aes_key), self._robot)
+
+    def accept(self, event: Event) -> Event:
+        """Return the event: whom it names is known by then, and names come with the messages."""
+        return event
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        """Send one message a part, and then a picture or a file each."""
+        from functions.channels.dingtalk.sending import MessageSender, make_attachment, make_parts
+
+        session = ReplyAddress.parse(reply.to).find_session(self._now())
+        sender = MessageSender.open(self.api, reply.session, session)
+        parts = make_parts(reply)
+        for number, part in enumerate(parts):
+            if number >= reply.start:
+                if isinstance(part, AttachedFile):
+                    ready = make_attachment(part, reply.text)
+                else:
+                    ready = part
+                sender.send(ready)
+                if number + 1 < len(parts):
+                    sent(number + 1)
+        if reply.to:
+            self.signs.take_away(reply.to)
+
+    def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
+        """Return a file that somebody sent."""
+        code = as_string(attachment.get("file_id"))
+        if not FILE_CODE.fullmatch(code):
+            raise UsageError("EINVAL", "not a file of DingTalk", source="dingtalk")
+        return self.api.download(code, most)
+
+    def show_waiting(self, event: Event) -> float:
+        """Put a sign below the message, which stays until the answer is there."""
+        if ReplyAddress.parse(event.reply_to).conversation:
+            self.signs.show(event.reply_to)
+        return 0.0
+
+    def end_waiting(self, event: Event) -> None:
+        """Take the sign away."""
+        if event.reply_to:
+            self.signs.take_away(event.reply_to)
+
+    def acknowledge(self, event: Event) -> None:
+        """Do nothing: a button is a link that sends a message, and waits for nothing."""
+
+    def fetch_bot_name(self) -> str:
+        """Return the robot's code, once DingTalk has taken the app's secret: it tells no name.
+        `BackendError` when it does not.
+        """
+        self.api.check_app()
+        return self._robot_code
+
+    def _put_sign(self, address: str) -> str:
+        self.api.call("/v1.0/robot/emotion/reply", _point_at(address), timeout=SIGN_TIMEOUT)
+        return address
+
+    def _remove_sign(self, address: str, sign: str) -> None:
+        self.api.call("/v1.0/robot/emotion/recall", _point_at(address), timeout=SIGN_TIMEOUT)
+
+
+def _point_at(address: str) -> dict[str, object]:
+    """Return the body of a request that puts the sign below a message, or takes it away."""
+    to = ReplyAddress.parse(address)
+    return {"openMsgId": to.message, "openConversationId": to.conversation, **_EMOTION}
+
+
+def open_channel(settings: ChannelSettings) -> DingTalk:
+    """Open the robot that the settings describe."""
+    return DingTalk(
+        settings["app_key"],
+        settings.reveal("app_secret"),
+        settings.reveal("aes_key"),
+        settings["robot_code"],
+        api=settings["api"],
+        old_api=settings["old_api"],
+        agent=settings.agent,
+        name=settings.name,
+    )
