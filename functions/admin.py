@@ -7,7 +7,7 @@ It is a function of its own, and a part of `uncaged serve`. It uses neither mode
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,7 +18,14 @@ from mangum import Mangum
 from functions import log, wiring
 from functions.agent import approvals
 from functions.agent.agent_directory import AbsentAgent, AgentDirectory
-from functions.agent.agents.record import is_name, join_name, read_agent, scan_agents
+from functions.agent.agents.record import (
+    AgentRecord,
+    fingerprint_record,
+    is_name,
+    join_name,
+    read_agent,
+    scan_agents,
+)
 from functions.agent.app import App
 from functions.agent.commands import control, status
 from functions.agent.growth.undoing import roll_back
@@ -262,7 +269,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
         routes.add_route(path, endpoint, methods=["POST"])
 
     def add_lifecycle_route(
-        method: str, path: str, answer: Callable[[AdminDeps, str, bytes], Response]
+        method: str, path: str, answer: Callable[[AdminDeps, Request, bytes], Response]
     ) -> None:
         async def endpoint(request: Request) -> Response:
             try:
@@ -271,8 +278,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
                 text = b""
                 if method == "POST":
                     text = await read_checked_body(request, BODY_BYTES)
-                place = "/".join(request.path_params.values())
-                return await run_in_threadpool(answer, deps, place, text)
+                return await run_in_threadpool(answer, deps, request, text)
             except SigilError as problem:
                 return failure_response(problem)
 
@@ -400,11 +406,12 @@ def _answer_for_agent(deps: AdminDeps, request: Request, text: bytes, answer: An
     fields = strict_json.read_object(text, source="http") if text.strip() else {}
     name = request.headers.get("idempotency-key", "") or uuid.uuid4().hex
     id = request.path_params.get("id", "")
-    app = _find_agent(deps, Target(agent=agent or ""))
+    short = agent or ""
+    app = _find_agent(deps, Target(agent="" if short == deps.app.name else short))
     return answer(AgentRequest(app, deps.queue, id, query, fields, name))
 
 
-def _list_agents(deps: AdminDeps, place: str, text: bytes) -> Response:
+def _list_agents(deps: AdminDeps, request: Request, text: bytes) -> Response:
     """Answer with the agents below the root, whatever their state."""
     app = deps.app
     running = deps.turns.list_working()
@@ -415,24 +422,33 @@ def _list_agents(deps: AdminDeps, place: str, text: bytes) -> Response:
     return json_response({"items": rows})
 
 
-def _make_agent(deps: AdminDeps, place: str, text: bytes) -> Response:
+def _make_agent(deps: AdminDeps, request: Request, text: bytes) -> Response:
     fields = strict_json.read_object(text, source="http")
     now = deps.app.clock.now()
     new = agents.read_new_agent(fields, BY, now, "http:admin:main")
     return json_response(agents.make_agent(deps.app, new, TEXTS), 201)
 
 
-def _show_agent(deps: AdminDeps, place: str, text: bytes) -> Response:
-    record = read_agent(deps.app.kv, deps.app.root, place)
-    row = agents.make_row(deps.app, place, record, deps.turns.list_working())
-    return json_response({**row, "steps": agents.list_steps(record.state)})
+def _show_agent(deps: AdminDeps, request: Request, text: bytes) -> Response:
+    name = str(request.path_params["name"])
+    record = read_agent(deps.app.kv, deps.app.root, name)
+    return _answer_agent(deps, name, record, steps=agents.list_steps(record.state))
 
 
-def _take_step(deps: AdminDeps, place: str, text: bytes) -> Response:
+def _answer_agent(
+    deps: AdminDeps, name: str, record: AgentRecord, **more: Sequence[str]
+) -> Response:
+    row = agents.make_row(deps.app, name, record, deps.turns.list_working())
+    return json_response({**row, **more}, 200, {"ETag": f'"{fingerprint_record(record)}"'})
+
+
+def _take_step(deps: AdminDeps, request: Request, text: bytes) -> Response:
     """Bring an agent into another state; a purge answers when nothing is left, or with EBUSY while
     a turn is still at work.
     """
-    name, _, step = place.rpartition("/")
+    name = str(request.path_params["name"])
+    step = str(request.path_params["step"])
+    known = agents.read_condition(request.headers)
     app = deps.app
     if text.strip():
         raise UsageError("EINVAL", "a step takes no fields", source="http")
@@ -447,10 +463,10 @@ def _take_step(deps: AdminDeps, place: str, text: bytes) -> Response:
         )
     if step == "purge":
         data = AgentData(app.kv, app.artifacts, app.root, name, app.clock)
-        removed = data.purge(deps.turns.is_working, PURGE_SECONDS)
+        removed = data.purge(deps.turns.is_working, PURGE_SECONDS, known=known)
         return json_response({"agent": name, "state": "purged", "removed": removed})
-    record = agents.take_step(app, name, step)
-    return json_response(agents.make_row(app, name, record, deps.turns.list_working()))
+    record = agents.take_step(app, name, step, known)
+    return _answer_agent(deps, name, record)
 
 
 def _list_wakeups(asked: AgentRequest) -> Response:

@@ -52,14 +52,23 @@ class AgentData:
         """Return the agent's full name."""
         return join_name(self.root, self.name)
 
-    def purge(self, is_at_work: Callable[[str], bool], patience: float = ENDS_SECONDS) -> int:
+    def purge(
+        self,
+        is_at_work: Callable[[str], bool],
+        patience: float = ENDS_SECONDS,
+        *,
+        known: str = "",
+    ) -> int:
         """Remove the agent with all that it has, and return how many items that were.
 
         `is_at_work` tells whether a turn of the agent with this full name is in progress: it ends
         soon by itself, and is waited for `patience` seconds. `UsageError` EINVAL where the agent's
         state does not allow it, and EBUSY when a turn is still at work: the next call goes on then.
+        For `known` see `change_state`.
         """
-        record = change_state(self.kv, self.root, self.name, "purged", self.clock.now())
+        record = change_state(
+            self.kv, self.root, self.name, "purged", self.clock.now(), known=known
+        )
         ends = record.changed + ENDS_SECONDS
         until = self.clock.monotonic() + patience
         while self.clock.now() < ends and is_at_work(self.agent):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Final
 
 from functions import log
 from functions.agent.agents.lifecycle import list_unsettled
+from functions.agent.ledger.entry import Entry
 from functions.agent.schedules.tick import LATE_MOST, restore_marks, wake_agents
 from functions.queues import dead_letters
 from functions.queues.base import Queue
@@ -69,7 +70,7 @@ def tick(
     gone = sweep(stores.kv, clock, stores.artifacts)
     if gone:
         log.note("swept", **gone)
-    looks = look_after_team(stores.kv, queue, agent, clock(), team_idle)
+    looks = look_after_team(stores, queue, agent, clock(), team_idle)
     again = settle_proposals(stores.kv, queue, agent, clock())
     if again:
         log.note("proposals settled", count=again)
@@ -136,14 +137,24 @@ def settle_proposals(kv: KV, queue: Queue, agent: str, now: float) -> int:
     return settlement.settle_proposals(kv, queue.put, agent, now)
 
 
-def look_after_team(kv: KV, queue: Queue, agent: str, now: float, team_idle: float) -> int:
-    """Wake teammates for tasks of which a crash has told nobody, and return how many were woken."""
-    if not kv.scan(keys.team_member(agent, "").partition, limit=1):
+def look_after_team(stores: Stores, queue: Queue, agent: str, now: float, team_idle: float) -> int:
+    """Release the tasks on which nobody works any more, wake teammates for what a crash has told
+    nobody of, and return how many were woken.
+    """
+    if not stores.kv.scan(keys.team_member(agent, "").partition, limit=1):
         return 0
     # mostly there is no team, and the tick then needs nothing of it
-    from functions.agent.team.waking import tick_team
+    from functions.agent.management.ledger import note_entries
+    from functions.agent.session.store import Sessions
+    from functions.agent.team.tick import tick_team
 
-    return tick_team(kv, queue.put, agent, now, team_idle)
+    sessions = Sessions(stores.kv, stores.artifacts)
+
+    def note(name: str, entries: Sequence[Entry], event: str) -> None:
+        by = "runtime:team"
+        note_entries(stores.kv, sessions, name, entries, now=now, by=by, event=event)
+
+    return tick_team(stores.kv, queue.put, agent, now, idle=team_idle, note=note)
 
 
 def sweep_files(stores: Stores, agent: str, clock: Callable[[], float]) -> int:

@@ -280,16 +280,18 @@ def open_app(
     from functions.agent.safety.guides import load_guide
     from functions.agent.session.store import Sessions
     from functions.agent.skills.search import SkillSearch
+    from functions.turns_in_progress import open_turns
 
     registry: Registry
     if later and not settings.registry_url:
         registry = LazyRegistry(partial(local_registry, settings, stores))
     else:
         registry = open_registry(settings, stores, progress)
+    sessions = Sessions(stores.kv, stores.artifacts)
     return App(
         name=settings.agent,
         kv=stores.kv,
-        sessions=Sessions(stores.kv, stores.artifacts),
+        sessions=sessions,
         artifacts=stores.artifacts,
         model=model or _open_model_with_fallback(settings, stores),
         registry=registry,
@@ -301,6 +303,7 @@ def open_app(
         limits=_make_safety_limits(settings),
         hp=_make_hp_limits(settings),
         agents_most=settings.agents_most,
+        list_working=open_turns(sessions, settings, stores.kv).list_working,
         team_idle=settings.team_idle,
         stamp=settings.stamp,
         currency=parse_prices(settings.llm_prices).currency,

@@ -6,7 +6,7 @@ The wiring makes it once for a process.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -103,6 +103,11 @@ def keep_text(text: str) -> str:
     return text
 
 
+def list_none() -> frozenset[str]:
+    """Return no name: nothing here knows which agents are at work."""
+    return frozenset()
+
+
 def wake_nobody() -> None:
     """Do nothing: no scheduler runs in this process."""
 
@@ -161,6 +166,8 @@ class App:
     )
     wake_scheduler: Callable[[], None] = wake_nobody
     """Lets the scheduler of this process look anew at what is due."""
+    list_working: Callable[[], Collection[str]] = list_none
+    """Returns the full names of the agents of its root that have a turn in progress."""
     team_idle: float = 60.0
     """A teammate of its team that was idle for so many seconds has shut down; 0 for never."""
     pool: ThreadPoolExecutor = field(

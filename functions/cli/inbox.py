@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NotRequired, Protocol, TypedDict, runtime_checkable
+from typing import Annotated, Final, NotRequired, Protocol, TypedDict, runtime_checkable
 
 import orjson
 import typer
 
+from functions.cli.local_agent import Whose
 from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.waiting_events import decode_waiting
@@ -15,7 +16,7 @@ from functions.settings import Settings
 from functions.wiring import open_ingress_queue, open_queue
 from sigil.cli.times import format_time
 from sigil.errors import UsageError, one_line
-from sigil.storage.kv import keys
+from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import scan_all
 from sigil.wiring import open_stores
 
@@ -37,10 +38,10 @@ class CountsEvents(Protocol):
 
 
 @cli.command("list")
-def list_waiting(json: Json = False) -> None:
+def list_waiting(agent: Whose = None, json: Json = False) -> None:
     """Show the events that wait, session by session, in their order.
 
-    Example: uncaged inbox list
+    Example: uncaged inbox list --agent alice
     """
     settings = Settings.read()
     if settings.queue:
@@ -59,25 +60,26 @@ def list_waiting(json: Json = False) -> None:
             for sort, item in scan_all(kv, keys.inbox_event(session, "").partition):
                 waiting = decode_waiting(sort, item)
                 rows.append(_make_row(waiting.event, waiting.due))
-    _print_rows(rows, json, "no event waits")
+    _print_rows(_choose(rows, agent, kv, settings.agent), json, "no event waits")
 
 
 @cli.command()
-def dead(json: Json = False) -> None:
+def dead(agent: Whose = None, json: Json = False) -> None:
     """Show the events that were given up, and why.
 
-    Example: uncaged inbox dead
+    Example: uncaged inbox dead --agent alice
     """
+    settings = Settings.read()
+    kv = open_stores(settings).kv
     rows: list[InboxRow] = []
-    row: InboxRow
-    for letter in dead_letters.scan_dead_letters(open_stores(Settings.read()).kv):
+    for letter in dead_letters.scan_dead_letters(kv):
         if letter.event:
             row = _make_row(letter.event, 0.0)
         else:
-            row = {"event": letter.id, "session": "", "sender": "", "at": letter.at, "text": ""}
+            row = {**_NOTHING_KNOWN, "event": letter.id, "at": letter.at}
         row["reason"] = letter.reason
         rows.append(row)
-    _print_rows(rows, json, "no dead letters")
+    _print_rows(_choose(rows, agent, kv, settings.agent), json, "no dead letters")
 
 
 @cli.command()
@@ -113,6 +115,7 @@ class InboxRow(TypedDict):
     """An event that waits, or was given up; times are in seconds since 1970."""
 
     event: str
+    agent: str
     session: str
     sender: str
     at: float
@@ -121,9 +124,36 @@ class InboxRow(TypedDict):
     reason: NotRequired[str]
 
 
+_NOTHING_KNOWN: Final[InboxRow] = {
+    "event": "",
+    "agent": "",
+    "session": "",
+    "sender": "",
+    "at": 0.0,
+    "text": "",
+}
+
+
+def _choose(rows: list[InboxRow], agent: str | None, kv: KV, root: str) -> list[InboxRow]:
+    """Return the rows of the agent below the root that is named, or of the root; all without one.
+
+    `UsageError` ENOENT for one that is not there and of which nothing is.
+    """
+    from functions.agent.agents.record import join_name, read_agent
+
+    if agent is None:
+        return rows
+    full = root if agent == root else join_name(root, agent)
+    found = [row for row in rows if row["agent"] == full]
+    if not found and full != root:
+        read_agent(kv, root, agent)
+    return found
+
+
 def _make_row(event: Event, due: float) -> InboxRow:
     return {
         "event": event.id,
+        "agent": event.agent,
         "session": event.session,
         "sender": event.sender.id,
         "at": event.at,
@@ -143,4 +173,6 @@ def _print_rows(rows: list[InboxRow], json: bool, nothing: str) -> None:
         at = format_time(row["at"])
         text = one_line(row["text"], TEXT_CHARACTERS)
         reason = f"  ({row['reason']})" if "reason" in row else ""
-        sys.stdout.write(f"{row['event']}  {at}  {row['session']}  {text!r}{reason}\n")
+        # an agent below the root has sessions of the same names as the root
+        whose = f"{row['agent']} " if "." in row["agent"] else ""
+        sys.stdout.write(f"{row['event']}  {at}  {whose}{row['session']}  {text!r}{reason}\n")

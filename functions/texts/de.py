@@ -1055,6 +1055,7 @@ class German(Texts):
     agents_changed = "`{name}` ist jetzt {state}."
     agents_refused = "`{name}` ist {state}. Von dort aus geht: {steps}."
     agent_states: ClassVar[Mapping[str, str]] = {
+        "running": "arbeitet gerade",
         "enabled": "eingeschaltet",
         "disabled": "ausgeschaltet",
         "archived": "archiviert",

@@ -915,6 +915,7 @@ class Texts:
     agents_changed = "`{name}` is {state} now."
     agents_refused = "`{name}` is {state}. What is possible from there: {steps}."
     agent_states: ClassVar[Mapping[str, str]] = {
+        "running": "running",
         "enabled": "enabled",
         "disabled": "disabled",
         "archived": "archived",

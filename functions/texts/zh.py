@@ -868,6 +868,7 @@ class Chinese(Texts):
     agents_changed = "`{name}` 现在{state}。"
     agents_refused = "`{name}` {state}。接下来可以：{steps}。"
     agent_states: ClassVar[Mapping[str, str]] = {
+        "running": "运行中",
         "enabled": "已启用",
         "disabled": "已停用",
         "archived": "已归档",

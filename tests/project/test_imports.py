@@ -80,7 +80,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "agent_data": ("agent", *COMMON),
     "turns_in_progress": ("agent", "queues", *COMMON),
     "ingress": ("wiring", "hook_endpoint", *PACKAGES, *COMMON),
-    "wiring": ("alerts", "sent_parts", "skill_ranking", *PACKAGES, *COMMON),
+    "wiring": ("alerts", "sent_parts", "skill_ranking", "turns_in_progress", *PACKAGES, *COMMON),
     "skill_ranking": ("agent",),
     "reply_sender": ("wiring", "status_alerts", "sent_parts", *PACKAGES, *COMMON),
     "status_alerts": ("wiring", "alerts", "agent"),

@@ -24,7 +24,8 @@ from functions.agent.posts import Post
 from functions.agent.team.board import Board, NewTask
 from functions.agent.team.leg import OWN_MAIN
 from functions.agent.team.member import Member, Members
-from functions.agent.team.waking import make_events, tick_team, wake_members
+from functions.agent.team.tick import tick_team
+from functions.agent.team.waking import make_events, wake_members
 from functions.queues.base import Queue
 from functions.wiring import open_queue
 from tests.channel_settings import make_settings
@@ -204,7 +205,8 @@ def test_the_task_of_a_teammate_that_is_disabled_while_it_works_is_done_by_anoth
             until(partial(system.is_idle, claims=False), "what it worked on is given up")
             with open_work_queue(system) as queue:
                 for minute in (1, 2):
-                    tick_team(system.store, queue.put, "main", time.time() + 60 * minute, 60.0)
+                    now = time.time() + 60 * minute
+                    tick_team(system.store, queue.put, "main", now, idle=60.0, note=lambda *_: None)
         gate.open()
         until(lambda: not board.has_open(), "the other one has done it")
         runs = [(run.owner, run.outcome) for run in board.read(1).runs]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from hashlib import sha256
 from itertools import islice
 from typing import Annotated, Final, Literal, get_args
 
@@ -169,11 +170,19 @@ def add_agent(kv: KV, root: str, name: str, record: AgentRecord) -> None:
         raise name_taken(name) from None
 
 
-def change_state(kv: KV, root: str, name: str, state: State, now: float = 0.0) -> AgentRecord:
+def fingerprint_record(record: AgentRecord) -> str:
+    """Return what a record is told from by any other one that the agent has had."""
+    return sha256(dumps(record)).hexdigest()[:16]
+
+
+def change_state(
+    kv: KV, root: str, name: str, state: State, now: float = 0.0, *, known: str = ""
+) -> AgentRecord:
     """Bring an agent into a state at a time (seconds since 1970), and return its record.
 
     `UsageError` EINVAL with the states that may follow, where this one may not; the state that it
-    has already is no change.
+    has already is no change. `known` is the fingerprint that the record must have, EPRECONDITION
+    where it has another one.
     """
     require_name(root, name)
 
@@ -181,6 +190,12 @@ def change_state(kv: KV, root: str, name: str, state: State, now: float = 0.0) -
         if value is None:
             raise unknown_agent(kv, root, name)
         record = _read_record(value, name)
+        if known and fingerprint_record(record) != known:
+            raise UsageError(
+                "EPRECONDITION",
+                f"{name} is not as it was: it is {record.state}",
+                suggestion="read it again, and change what it is now",
+            )
         if record.state == state:
             return None, record
         if state not in NEXT_STATES[record.state]:

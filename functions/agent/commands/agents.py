@@ -123,8 +123,11 @@ def _list_agents(call: CommandCall) -> str:
     app = call.app
     texts = call.texts
     lines = []
-    for name, record in scan_live(app.kv, app.root):
-        state = texts.agent_states[read_work(record)]
+    found = list(scan_live(app.kv, app.root))
+    running = app.list_working() if found else ()
+    for name, record in found:
+        is_running = record.state == "enabled" and join_name(app.root, name) in running
+        state = texts.agent_states["running" if is_running else read_work(record)]
         role = f": {one_line(record.role, ROLE_CHARACTERS)}" if record.role else ""
         lines.append(f"`{name}` ({state}){role}")
     if not lines:

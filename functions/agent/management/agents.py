@@ -4,6 +4,7 @@ them is and what it is doing, and to bring it into another state.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, get_args
@@ -48,6 +49,7 @@ STEPS: Final[Mapping[str, State]] = {
 """The words that bring an agent into another state."""
 RUNNING, SLEEPING = "running", "sleeping"
 """The states that are not stored: a turn of it is in progress, or its next wakeup is to come."""
+_TAG: Final = re.compile('"([0-9a-f]{16})"')
 _TEXTS: Final = frozenset(("model", "guide", "context", "access", "prompt", "role", "self"))
 _NUMBERS: Final = frozenset(("tokens", "session_tokens", "ticks"))
 FIELDS: Final = frozenset(("name", "heartbeat", "session", "temporary")) | _TEXTS | _NUMBERS
@@ -220,15 +222,31 @@ def find_next_wakeup(app: App, agent: str) -> float | None:
     return min((each for each in due if each > 0), default=None)
 
 
-def take_step(app: App, name: str, step: str) -> AgentRecord:
+def take_step(app: App, name: str, step: str, known: str = "") -> AgentRecord:
     """Enable, disable or archive an agent by its short name, and return its record.
 
-    `UsageError` EINVAL with the steps that are possible where this one is not.
+    `UsageError` EINVAL with the steps that are possible where this one is not. For `known` see
+    `change_state`.
     """
-    record = change_state(app.kv, app.root, name, STEPS[step], app.clock.now())
+    record = change_state(app.kv, app.root, name, STEPS[step], app.clock.now(), known=known)
     if step == "enable":
         enable_work(app.kv, join_name(app.root, name), app.hp, app.clock.now())
     return record
+
+
+def read_condition(headers: Mapping[str, str]) -> str:
+    """Return the fingerprint of the record that a step is taken from, by `If-Match`; empty without
+    a condition.
+    """
+    match = headers.get("if-match")
+    if match is None:
+        return ""
+    found = _TAG.fullmatch(match.strip())
+    if not found:
+        raise UsageError(
+            "EINVAL", "a condition is If-Match, with the ETag of the agent", source="http"
+        )
+    return found[1]
 
 
 def list_steps(state: State) -> list[str]:

@@ -78,12 +78,28 @@ def add_entries(app: App, entries: Sequence[Entry], by: str, event: str = "") ->
     With an `event`, which names what was decided, they are added once however often it is asked.
     Raises `Conflict` where too many do so at this moment.
     """
-    key = keys.session_of(app.name, MACHINE)
     now = app.clock.now()
+    note_entries(app.kv, app.sessions, app.name, entries, now=now, by=by, event=event)
+
+
+def note_entries(
+    kv: KV,
+    sessions: Sessions,
+    agent: str,
+    entries: Sequence[Entry],
+    *,
+    now: float,
+    by: str,
+    event: str,
+) -> None:
+    """Add what somebody or something did in no turn to the ledger of an agent (its full name); for
+    the `event` and what is raised see `add_entries`.
+    """
+    key = keys.session_of(agent, MACHINE)
     events = [event or f"machine:{uuid4().hex}" for _ in entries]
-    ledger = Ledger(app.kv, app.name)
+    ledger = Ledger(kv, agent)
     for _ in range(TRIES):
-        opened = app.sessions.open(key)
+        opened = sessions.open(key)
         document = opened.document
         # what is pending there was saved, and may not be written down yet
         chain = ledger.flush(document.ledger).with_salt()
@@ -95,7 +111,7 @@ def add_entries(app: App, entries: Sequence[Entry], by: str, event: str = "") ->
         ]
         chain = chain.append(rows)
         try:
-            saved = app.sessions.save(opened, replace(document, ledger=chain))
+            saved = sessions.save(opened, replace(document, ledger=chain))
         except Conflict:
             continue
         ledger.flush(saved.document.ledger)

@@ -12,7 +12,7 @@ from functions.agent.ledger.entry import Entry
 from functions.agent.posts import Post
 from functions.agent.team.board import Changed
 from functions.agent.team.report import report_task
-from functions.agent.team.task import Task, TaskHead, list_blockers, list_open_ids
+from functions.agent.team.task import Claim, Task, TaskHead, list_blockers, list_open_ids
 from functions.agent.team.waking import NOBODY_AWAKE, wake_members
 from sigil.protocol import Json
 from sigil.storage.kv import keys
@@ -81,6 +81,17 @@ def describe_change(changed: Changed) -> tuple[Entry, ...]:
     else:
         return ()
     return (Entry("task", facts),)
+
+
+def find_written_end(task: Task, key: str) -> Changed | None:
+    """Return how the event of this key ended the work on a task, before a crash; None where the
+    last end was another one's.
+    """
+    run = task.runs[-1] if task.runs else None
+    if run is None or run.key != key or task.claim:
+        return None
+    claim = Claim(number=run.number, at=run.began, source="auto")
+    return Changed(replace(task, status="in_progress", owner=run.owner, claim=claim), task)
 
 
 def find_scope(app: App, task: Task) -> str:

@@ -7,7 +7,6 @@ the other. The minute's tick does the same once more, for what a crash has lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,8 +20,6 @@ from sigil.storage.kv import KV, keys
 
 NOBODY_AWAKE: Final = "nobody is awake: spawn one"
 """What whoever adds work is told when nobody does it until a teammate is spawned."""
-SETTLED_SECONDS: Final = 30.0
-"""A task is released so many seconds after its owner was last seen to work on something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,46 +96,6 @@ def make_events(posts: tuple[Post, ...], by: str, now: float, cause: str) -> lis
         )
         for number, post in enumerate(posts)
     ]
-
-
-def tick_team(kv: KV, put: Callable[[Event], None], root: str, now: float, idle: float) -> int:
-    """Release the tasks whose owner works on nothing, and wake whoever may do what there is; return
-    how many were woken.
-
-    A crash may leave a task with an owner who was disabled while its turn ran, and whose events
-    nobody works on. Such a one is idle from now on, so that a later tick releases the task.
-    """
-    members = Members(kv, root)
-    found = dict(members.scan())
-    if not found:
-        return 0
-    board = Board(kv, root, lambda: now)
-    heads = board.list_heads()
-    if not heads:
-        return 0
-    for head in heads:
-        member = found.get(head.owner)
-        if head.status != "in_progress" or member is None:
-            continue
-        if member.status == "working" and member.task == head.id:
-            if find_absence(kv.get(keys.agent_record(root, head.owner))):
-                _become_idle(members, head.owner, member, now)
-            continue
-        if head.claim and now - max(member.since, head.claim.at) > SETTLED_SECONDS:
-            board.release(head.id, "its owner works on nothing", claim=head.claim.number)
-    waking = wake_members(kv, root, now, idle)
-    for event in make_events(waking.posts, "", now, f"tick:{root}:{int(now // 60)}"):
-        put(event)
-    return len(waking.posts)
-
-
-def _become_idle(members: Members, name: str, seen: Member, now: float) -> None:
-    """Write down that a teammate works on nothing, unless it has changed since it was seen."""
-
-    def decide(member: Member | None) -> tuple[Member | None, None]:
-        return (replace(seen, status="idle", since=now, task=0) if member == seen else None), None
-
-    members.change(name, decide)
 
 
 def _recall(members: Members, name: str, now: float) -> bool:

@@ -36,8 +36,8 @@ from functions.agent.team.leg import (
 from functions.agent.team.member import TROUBLE_CHARACTERS, Member, Members
 from functions.agent.team.report import SAID_CHARACTERS, report_task, say_home
 from functions.agent.team.request import answer_request, find_request
-from functions.agent.team.task import REPORT_CHARACTERS, Claim, Task
-from functions.agent.team.task_change import describe_change
+from functions.agent.team.task import REPORT_CHARACTERS, Task
+from functions.agent.team.task_change import describe_change, find_written_end
 from functions.agent.team.waking import wake_members
 from functions.agent.workspace.scope import find_scopes_of_work, list_written
 from functions.events import Event, Sender, order_of
@@ -272,7 +272,7 @@ def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str)
     if task is None:
         return None
     if task.claim is None or task.claim.number != claim or task.owner != name:
-        return _find_written_end(task, event)
+        return find_written_end(task, event.id)
     key = event.id
     text = cut_text(clean_text(text), REPORT_CHARACTERS, texts.text_cut)
     try:
@@ -298,15 +298,6 @@ def _list_files(app: App, event: Event, since: float) -> tuple[str, ...]:
     except Refused:  # the work has no files
         return ()
     return list_written(scopes, app.open_workspace, find_work(event), since)
-
-
-def _find_written_end(task: Task, event: Event) -> Changed | None:
-    """Return how the end of this event's turn changed a task before a crash; None for any other."""
-    run = task.runs[-1] if task.runs else None
-    if run is None or run.key != event.id or task.claim:
-        return None
-    claim = Claim(number=run.number, at=run.began, source="auto")
-    return Changed(replace(task, status="in_progress", owner=run.owner, claim=claim), task)
 
 
 def _find_outcome(turn: Turn, document: Document) -> str:
@@ -380,7 +371,7 @@ def _release_all(event: Event, app: App) -> tuple[Entry, ...]:
     board = Board(app.kv, app.root, app.clock.now)
     entries: list[Entry] = []
     for task in board.list_open():
-        changed = _find_written_end(task, event)
+        changed = find_written_end(task, event.id)
         if task.owner == name and task.claim:
             why = f"{name} was shut down"
             changed = board.release(task.id, why, claim=task.claim.number, key=event.id)

@@ -183,6 +183,16 @@ def test_whoever_works_is_shown_as_running_and_paid_for_by_name(
         assert uncaged("stop", "--session", f"telegram:{OWNER}")["state"] == "running"
         agent.until(lambda: client.get("/agents/alice").json()["status"] == "sleeping")
 
+        # what it does by itself keeps no chat from looking
+        agent.ask("/agent main")
+        assert "alice (enabled)" in agent.ask("/agents")
+        model.then(Answer(hang=True))
+        (wakeup,) = client.get("/wakeups?agent=alice").json()["items"]
+        agent.server.post(f"/wakeups/{wakeup['id']}/run?agent=alice")
+        model.wait_for(4)
+        assert "alice (running)" in agent.ask("/agents")
+        assert agent.ask("/agents stop alice").startswith("alice is disabled")
+
 
 def test_so_many_agents_live_below_a_root_and_an_archived_one_leaves_its_place() -> None:
     kv = MemoryKV()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from functions.agent.agents.record import AgentRecord, add_agent
 from functions.cli.app import cli
 from functions.queues import dead_letters
 from functions.wiring import AgentRuntime
@@ -107,3 +108,31 @@ def test_bytes_that_are_no_event_can_be_seen_and_dropped_only(
     assert run("inbox", "retry", row["event"])[0] == 1
     assert run("inbox", "drop", row["event"])[0] == 0
     assert json.loads(run("inbox", "dead", "--json")[1]) == []
+
+
+def test_what_waits_for_an_agent_below_the_root_is_listed_apart(
+    runtime: Callable[..., AgentRuntime], run: Callable[..., tuple[int, str]]
+) -> None:
+    home = runtime()
+    add_agent(home.stores.kv, "main", "alice", AgentRecord("agent", "enabled", 1.0, "x"))
+    home.queue.put(event("to the root"))
+    own = replace(event("to alice"), agent="main.alice", kind="task", session="own:main")
+    home.work.put(own)
+    for lost in (event("lost"), replace(own, id="1:lost", agent="main.ghost", text="gone")):
+        dead_letters.give_up(home.stores.kv, lost, "nobody is there", 1.0)
+
+    def read(*arguments: str) -> list[tuple[str, str]]:
+        rows = json.loads(run("inbox", *arguments, "--json")[1])
+        return sorted((row["agent"], row["text"]) for row in rows)
+
+    assert read("list") == [("main", "to the root"), ("main.alice", "to alice")]
+    assert read("list", "--agent", "main") == [("main", "to the root")]
+    assert read("list", "--agent", "alice") == [("main.alice", "to alice")]
+    assert "  main.alice own:main  'to alice'" in run("inbox", "list", "--agent", "alice")[1]
+    assert read("dead", "--agent", "alice") == []
+    # also of one that is not there any more
+    assert read("dead", "--agent", "ghost") == [("main.ghost", "gone")]
+    for unknown in ("alicia", "../x"):
+        code, said = run("inbox", "list", "--agent", unknown)
+        assert code != 0
+        assert "ENOENT" in said or "EINVAL" in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from functions import worker
+from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.management.ledger import scan_entries
 from functions.agent.posts import Post
@@ -22,7 +23,9 @@ from functions.agent.session.store import SessionHandle, Sessions
 from functions.agent.team.board import Claimer
 from functions.agent.team.member import Members
 from functions.agent.team.template import find_example
-from functions.agent.team.waking import make_events, tick_team, wake_members
+from functions.agent.team.tick import tick_team
+from functions.agent.team.waking import make_events, wake_members
+from functions.scheduler import look_after_team
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
 from tests.fakes.model import call, offered, results, say
@@ -352,10 +355,28 @@ def test_the_tick_wakes_who_was_not_told_and_releases_what_nobody_works_on(
     crew.board.claim(2, Claimer(member="bob", generation=1, key="k"))
     now = crew.runtime.app.clock.now()
     model.plans["alice"] = model.plans["bob"] = report
-    assert tick_team(kv, queue.put, "main", now + 1, 600.0) == 1
+    released: list[str] = []
+
+    def tick(later: float) -> int:
+        return look_after_team(crew.runtime.stores, queue, "main", now + later, 600.0)
+
+    def count_released() -> int:
+        entries = [row["facts"] for row in scan_entries(crew.runtime.app, "main.bob", 0.0)]
+        return sum(facts.get("did") == "released" for facts in entries)
+
+    assert tick(1) == 1
     crew.chats.work_off()
     assert crew.chats.list_texts()[-1] == "#1 done by alice: did: 1: lost"
-    assert tick_team(kv, queue.put, "main", now + 40, 600.0) == 1
+
+    def crash(name: str, entries: Sequence[Entry], event: str) -> None:
+        released.append(f"{name}: {entries[0].facts['did']}")
+        raise BackendError("EIO", "the process ends")
+
+    with pytest.raises(BackendError):
+        tick_team(kv, queue.put, "main", now + 40, idle=600.0, note=crash)
+    assert (released, count_released()) == (["main.bob: released"], 0)
+    assert tick(41) == 1
+    assert (tick(42), count_released()) == (1, 1)
     crew.chats.work_off()
     assert crew.chats.list_texts()[-1].startswith("#2 done by ")
     assert crew.board.list_open() == []

@@ -1,0 +1,87 @@
+"""The tick of each minute looks after a team: it does what a crash has kept others from doing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from functions.agent.agents.record import find_absence, join_name
+from functions.agent.ledger.entry import Entry
+from functions.agent.team.board import Board
+from functions.agent.team.member import Member, Members
+from functions.agent.team.task import Task
+from functions.agent.team.task_change import describe_change, find_written_end
+from functions.agent.team.waking import make_events, wake_members
+from functions.events import Event
+from sigil.storage.kv import KV, keys
+
+SETTLED_SECONDS: Final = 30.0
+"""A task is released so many seconds after its owner was last seen to work on something else."""
+NOTED_SECONDS: Final = 180.0
+"""For so long a tick makes sure that the ledger has what one before it released."""
+Note = Callable[[str, Sequence[Entry], str], None]
+"""Adds entries to the ledger of an agent (its full name), once for the event that it names."""
+
+
+def tick_team(
+    kv: KV, put: Callable[[Event], None], root: str, now: float, *, idle: float, note: Note
+) -> int:
+    """Release the tasks whose owner works on nothing, and wake whoever may do what there is; return
+    how many were woken. A teammate that was `idle` for so many seconds has shut down.
+
+    A crash may leave a task with an owner who was disabled while its turn ran, and whose events
+    nobody works on. Such a one is idle from now on, so that a later tick releases the task.
+    """
+    members = Members(kv, root)
+    found = dict(members.scan())
+    if not found:
+        return 0
+    board = Board(kv, root, lambda: now)
+    tasks = board.list_open()
+    if not tasks:
+        return 0
+    for task in tasks:
+        member = found.get(task.owner)
+        if task.claim is None or task.status != "in_progress" or member is None:
+            _note_release(root, task, now, note)
+            continue
+        if member.status == "working" and member.task == task.id:
+            if find_absence(kv.get(keys.agent_record(root, task.owner))):
+                _become_idle(members, task.owner, member, now)
+            continue
+        if now - max(member.since, task.claim.at) > SETTLED_SECONDS:
+            claim = task.claim.number
+            key = _name_release(root, task.id, claim)
+            released = board.release(task.id, "its owner works on nothing", claim=claim, key=key)
+            _note_release(root, released.task, now, note)
+    waking = wake_members(kv, root, now, idle)
+    for event in make_events(waking.posts, "", now, f"tick:{root}:{int(now // 60)}"):
+        put(event)
+    return len(waking.posts)
+
+
+def _become_idle(members: Members, name: str, seen: Member, now: float) -> None:
+    """Write down that a teammate works on nothing, unless it has changed since it was seen."""
+
+    def decide(member: Member | None) -> tuple[Member | None, None]:
+        return (replace(seen, status="idle", since=now, task=0) if member == seen else None), None
+
+    members.change(name, decide)
+
+
+def _note_release(root: str, task: Task, now: float, note: Note) -> None:
+    """Add to the ledger of whoever had a task that a tick has put it back, this one or one that
+    ended before it came to that.
+    """
+    run = task.runs[-1] if task.runs else None
+    if run is None or now - run.ended > NOTED_SECONDS:
+        return
+    event = _name_release(root, task.id, run.number)
+    changed = find_written_end(task, event)
+    if changed:
+        note(join_name(root, run.owner), describe_change(changed), event)
+
+
+def _name_release(root: str, task: int, claim: int) -> str:
+    return f"tick:{root}:{task}:{claim}"
