@@ -130,6 +130,14 @@ def test_a_subagent_without_one_of_its_limits_is_not_made(
         ({"fs_scope": "a/%2e%2e/b"}, "EINVAL"),
         ({"fs_scope": "received/"}, "EINVAL"),
         ({"fs_scope": "/"}, "EINVAL"),
+        ({"fs_scope": "."}, "EINVAL"),
+        ({"fs_scope": "/etc/"}, "EINVAL"),
+        ({"fs_scope": "drafts//x"}, "EINVAL"),
+        ({"fs_scope": "drafts/../.."}, "EINVAL"),
+        ({"fs_scope": "drafts\\..\\x"}, "EINVAL"),
+        ({"fs_scope": "drafts/\u2024\u2024/"}, "EINVAL"),
+        ({"fs_scope": "ＲＥＣＥＩＶＥＤ/"}, "EINVAL"),
+        ({"fs_scope": " "}, "fs_scope is missing"),
         ({"name": "main"}, "EINVAL"),
         ({"name": "a.b"}, "EINVAL"),
         ({"max_steps": 0}, "max_steps"),
@@ -335,6 +343,84 @@ def test_a_subagent_reads_nothing_beside_its_files(
     settle(home, message("delegate it"))
     assert '"error"' in results(model.bodies[5])[-1]
     assert "hush" not in str(model.bodies[3:])
+
+
+def test_a_subagent_changes_and_lists_nothing_beside_its_files(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    from functions.agent.workspace.files import Writer
+
+    files = home.app.open_workspace("main")
+    beside = ("secret.md", "draftsman/a.md", "drafts.md", "my/drafts/a.md")
+    for path in (*beside, "drafts/own.md", "drafts/as well.md"):
+        files.write(path, b"hush", Writer("terminal:local", "", ""))
+    model.then(FOUND, create(bundle=["files"], max_steps=9), say("made"))
+    model.then(call(("sigil_query", {"query": "read, write, edit, list and compare files"})))
+    change = {"old_text": "hush", "new_text": "loud"}
+    calls = [
+        each
+        for path in beside
+        for each in (
+            ("cap_write_file", {"path": path, "content": "loud"}),
+            ("cap_edit_file", {"path": path, **change}),
+            ("cap_diff_file", {"path": path}),
+        )
+    ]
+    lists = [("cap_list_files", {"prefix": prefix}) for prefix in ("", "my/", "drafts", "../")]
+    model.then(call(*calls), call(*lists), say("no"))
+    settle(home, message("delegate it"))
+    found = [results(body) for body in model.bodies[4:]]
+    assert ["is not below drafts/" in each for each in found[1][-12:]] == [True] * 12
+    listed = [parse(each) for each in found[2][-4:]]
+    own = ["drafts/as well.md", "drafts/own.md"]
+    paths = [[row["path"] for row in each["ok"]["items"]] for each in listed]
+    assert paths == [own, [], own, []]
+    assert "hush" not in str(found)
+    assert all(files.read(path).require_text() == "hush" for path in beside)
+
+
+def test_a_subagent_deploys_no_way_out_of_its_bundle(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    code = "return await env.call('calculate', {expression: '6*7'})"
+    way_out = {
+        "name": "way-out",
+        "description": "Computes an expression.",
+        "execute": code,
+        "schema": {"type": "object"},
+        "permissions": {"call": ["calculate"]},
+    }
+    model.then(FOUND, create(bundle=["sigil_deploy", "read-file"], max_steps=9), say("made"))
+    model.then(call(("sigil_deploy", way_out)), call(("cap_way_out", {})), say("no"), say("no"))
+    settle(home, message("delegate it"))
+    told = [parse(each) for each in results(model.bodies[5])[-2:]]
+    assert ["error" in each for each in told] == [True, True], told
+    assert "outside the scopes" in told[0]["error"]["message"]
+    assert "cap_way_out" not in offered(model.bodies[-1])
+
+
+@pytest.mark.parametrize(
+    ("rule", "bundle", "act"),
+    [
+        ("deny owner call calculate", ["calculate"], "call calculate"),
+        ("deny owner call calculate", ["read-file", "library/calculate"], "call calculate"),
+        ("deny owner call read-file", ["files"], "call read-file"),
+    ],
+)
+def test_nobody_hands_on_what_the_policy_does_not_let_them_do(
+    home: AgentRuntime, model: ScriptedModel, rule: str, bundle: list[str], act: str
+) -> None:
+    text = f"format = 1\npreset = 'standard'\nrules = [{rule!r}]"
+    home.app.policy_versions.write("main", POLICY, text, by="terminal:local")
+    teammate = {"name": "ann", "role": "coder", "prompt": "Work.", "bundle": bundle}
+    model.then(call(("sigil_query", {"query": "create a subagent, spawn a teammate"})))
+    model.then(call(("sigil_query", {"query": "spawn a teammate"})))
+    model.then(call(("cap_spawn_teammate", teammate)), create(bundle=bundle), say("no"))
+    settle(home, message("delegate it"))
+    for refused in results(model.bodies[4])[-2:]:
+        error = parse(refused)["error"]
+        assert (error["code"], act in error["message"]) == ("EPERM", True), error
+    assert not home.stores.kv.scan(keys.agent_record("main", "").partition)
 
 
 def test_a_subagent_pays_nobody_whatever_the_policy_says(
