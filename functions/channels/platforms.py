@@ -13,6 +13,7 @@ from functions.channels.dingtalk.about import ABOUT as DINGTALK
 from functions.channels.discord.about import ABOUT as DISCORD
 from functions.channels.feishu.about import ABOUT as FEISHU
 from functions.channels.line.about import ABOUT as LINE
+from functions.channels.matrix.about import ABOUT as MATRIX
 from functions.channels.slack.about import ABOUT as SLACK
 from functions.channels.telegram.about import ABOUT as TELEGRAM
 from functions.channels.whatsapp.about import ABOUT as WHATSAPP
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from functions.channels.webhooks import SetupRecipe
 
 PLATFORMS: Final = {
-    about.platform: about for about in (TELEGRAM, SLACK, DISCORD, FEISHU, WHATSAPP, LINE, DINGTALK)
+    about.platform: about
+    for about in (TELEGRAM, SLACK, DISCORD, FEISHU, WHATSAPP, LINE, DINGTALK, MATRIX)
 }
 OWN_CHAT: Final = re.compile(
     "|".join(
@@ -65,9 +67,12 @@ def open_channels(described: Iterable[ChannelSettings]) -> dict[str, Channel]:
 
 
 def write_recipe(settings: ChannelSettings, url: str) -> SetupRecipe:
-    """Return how an owner sets up a channel that registers no webhook from here; `url` is ours."""
+    """Return how an owner sets up a channel that registers no webhook from here; `url` is ours.
+
+    `UsageError` for what has to be set before.
+    """
     module = import_module(f"functions.channels.{settings.about.platform}.recipe")
-    recipe: SetupRecipe = module.write_recipe(url)
+    recipe: SetupRecipe = module.write_recipe(settings, url)
     return replace(recipe, steps=settings.name_own_variables(recipe.steps))
 
 

@@ -118,6 +118,14 @@ def find_url_problem(url: str, most: int) -> str:
     return ""
 
 
+@runtime_checkable
+class ChecksWebhook(Protocol):
+    """A platform that tries our webhook when it is asked to."""
+
+    def check_webhook(self) -> None:
+        """Raise `BackendError` when the platform does not reach us, or does not answer itself."""
+
+
 class WebhookAdmin(Protocol):
     """One bot's webhook at its platform.
 

@@ -18,6 +18,7 @@ from functions.channels.base import Channel
 from functions.channels.platforms import find_about, open_channels, write_recipe
 from functions.channels.webhooks import (
     PATH,
+    ChecksWebhook,
     CommandMenu,
     HasScopes,
     HasWebhook,
@@ -93,8 +94,8 @@ def set_webhook(
 ) -> None:
     """Register the webhook and the agent's commands with the platform.
 
-    Then show the webhook's state as the platform reports it. For Slack, Feishu, WhatsApp
-    and DingTalk, whose consoles take it by hand, print what to give to them, and the
+    Then show the webhook's state as the platform reports it. For Slack, Feishu, WhatsApp,
+    DingTalk and Matrix, which take it by hand, print what to give to them, and the
     steps.
 
     Example: uncaged channel set telegram --url https://bot.example.com
@@ -168,7 +169,8 @@ def status(platform: Platform, json: Json = False) -> None:
     """Ask the platform for the bot's name and its webhook's state.
 
     The exit code is 1 when no webhook is set or its deliveries fail. Slack, Feishu,
-    WhatsApp and DingTalk tell of no webhook: it is 1 there when the app lacks scopes.
+    WhatsApp and DingTalk tell of no webhook: it is 1 there when the app lacks scopes. A
+    homeserver of Matrix is asked to reach the webhook.
 
     Example: uncaged channel status telegram
     """
@@ -295,7 +297,8 @@ def _print_recipe(channel: ChannelSettings, url: str, json: bool) -> None:
         Printer().document(rows | {"steps": recipe.steps.splitlines()})
         return
     sys.stderr.write(recipe.steps)
-    Printer().line(recipe.document)
+    for line in recipe.document.splitlines():
+        Printer().line(line)
 
 
 def _show_scopes(channel: ChannelSettings, json: bool) -> None:
@@ -303,6 +306,8 @@ def _show_scopes(channel: ChannelSettings, json: bool) -> None:
     with _open_channel(channel, by_worker=True) as bot:
         name = bot.fetch_bot_name() if isinstance(bot, KnowsBotName) else ""
         missing = bot.list_missing_scopes() if isinstance(bot, HasScopes) else ()
+        if isinstance(bot, ChecksWebhook):
+            bot.check_webhook()
     if json:
         Printer().document({"platform": channel.name, "bot": name, "missing_scopes": missing})
     else:

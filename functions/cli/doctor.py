@@ -16,7 +16,7 @@ from functions.agent.safety.guides import load_guide
 from functions.channels.platforms import OWN_CHAT, find_about, open_channels
 from functions.channels.sockets import SocketChannel
 from functions.channels.updates import PolledChannel
-from functions.channels.webhooks import HasScopes, HasWebhook, KnowsBotName
+from functions.channels.webhooks import ChecksWebhook, HasScopes, HasWebhook, KnowsBotName
 from functions.cli.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
 from functions.queues.leases import is_leased
@@ -188,6 +188,8 @@ def check_platforms(settings: Settings) -> str:
                 finding += ", its webhook works"
             elif isinstance(channel, HasScopes):
                 require_scopes(platform, channel)
+            elif isinstance(channel, ChecksWebhook):
+                channel.check_webhook()
             found.append(finding)
     return ", ".join(found) or "none set"
 

@@ -80,6 +80,7 @@ class German(Texts):
     help_group = "In einer Gruppe nenn mich oder antworte mir, damit ich weiß, dass du mich meinst."
     help_hints: ClassVar[Mapping[str, str]] = {
         "slack": "Schreib in Slack `!` statt `/`, etwa `!status`, oder `/uncaged status`.",
+        "matrix": "Schreib auf Matrix `!` statt `/`, etwa `!status`.",
     }
     help_offline = (
         "Noch hat niemand ein Sprachmodell angeschlossen, darum verstehe ich nur schlichte Bitten."
@@ -1330,6 +1331,10 @@ class German(Texts):
         "(Hierher gehörte eine Datei: {name}. Sie war eine Woche aufgehoben und ist nicht mehr da.)"
     )
     whole_answer = "Die ganze Antwort: {count} Zeichen."
+    encrypted_room = (
+        "Dieser Raum ist verschlüsselt, und verschlüsselte Nachrichten kann ich nicht lesen. Lade"
+        " mich bitte in einen Raum ohne Verschlüsselung ein: Dort antworte ich."
+    )
 
     # --- Discord's commands ---
     discord_ask = "Dem Agenten etwas sagen"

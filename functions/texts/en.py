@@ -58,6 +58,7 @@ class Texts:
     help_group = "In a group, mention me or reply to me, so that I know that you mean me."
     help_hints: ClassVar[Mapping[str, str]] = {
         "slack": "On Slack write `!` instead of `/`, as in `!status`, or `/uncaged status`.",
+        "matrix": "On Matrix write `!` instead of `/`, as in `!status`.",
     }
     """How commands are written on a platform that keeps the slash for itself."""
     help_offline = (
@@ -1155,6 +1156,10 @@ class Texts:
     )
     file_is_gone = "(A file belonged here: {name}. It was kept for a week, and is gone by now.)"
     whole_answer = "The whole answer: {count:,} characters."
+    encrypted_room = (
+        "This room is encrypted, and I cannot read encrypted messages. Please invite me into a room"
+        " without encryption: there I answer."
+    )
 
     # --- Discord's commands ---
     discord_ask = "Say something to the agent"

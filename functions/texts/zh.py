@@ -38,6 +38,7 @@ class Chinese(Texts):
     help_group = "在群里请 @我 或回复我的消息，我才知道你在和我说话。"
     help_hints: ClassVar[Mapping[str, str]] = {
         "slack": "在 Slack 里请用 `!` 代替 `/`，例如 `!status`，或者写 `/uncaged status`。",
+        "matrix": "在 Matrix 上请用 `!` 代替 `/`，例如 `!status`。",
     }
     help_offline = (
         "目前还没有接上语言模型，我只能听懂简单的请求。我的主人可以用 `uncaged setup model`"
@@ -1062,6 +1063,9 @@ class Chinese(Texts):
     no_file_here = "（这里本来有一个文件：{name}。这个平台不收我的文件。可以问我里面写了什么。）"
     file_is_gone = "（这里本来有一个文件：{name}。文件只保留一周，现在已经没有了。）"
     whole_answer = "完整的回答：{count:,} 个字符。"
+    encrypted_room = (
+        "这个房间是加密的，我读不了加密的消息。请邀请我进入一个没有加密的房间，我会在那里回答。"
+    )
 
     # --- Discord's commands ---
     discord_ask = "对智能体说话"

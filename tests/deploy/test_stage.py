@@ -26,7 +26,7 @@ from tests.servers.ministack import Ministack, unique
 
 NAMES = [stage.name for stage in STAGES]
 SANDBOXED = [stage.name for stage in STAGES if stage.runs]
-MOST = 60_000_000
+MOST = 64_000_000
 MAGIC = (3495).to_bytes(2, "little") + b"\r\n"
 """What byte code of Python 3.11 begins with."""
 

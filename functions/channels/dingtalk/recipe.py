@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from functions.channels.about import ChannelSettings
 from functions.channels.webhooks import SetupRecipe
 
 PERMISSIONS: Final = ("qyapi_robot_sendmsg",)
@@ -24,7 +25,7 @@ STEPS: Final = """\
 """
 
 
-def write_recipe(url: str) -> SetupRecipe:
+def write_recipe(channel: ChannelSettings, url: str) -> SetupRecipe:
     """Return how an owner sets up an app whose messages go to `url`."""
     document = {"message_url": url, "permissions": list(PERMISSIONS)}
     return SetupRecipe(json.dumps(document, indent=2), STEPS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from functions.channels.about import ChannelSettings
 from functions.channels.feishu.channel import SCOPES
 from functions.channels.webhooks import SetupRecipe
 
@@ -27,7 +28,7 @@ STEPS: Final = """\
 """
 
 
-def write_recipe(url: str) -> SetupRecipe:
+def write_recipe(channel: ChannelSettings, url: str) -> SetupRecipe:
     """Return how an owner sets up an app whose requests go to `url`."""
     return SetupRecipe(write_scopes(), write_steps(url))
 

@@ -32,20 +32,38 @@ _WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 def parse_markdown(markdown: str, *, with_headings: bool = False) -> RichText:
     """Return `markdown` as text with spans. A heading is bold, unless it is wanted as one."""
     text = clean_text(markdown)
-    if len(text) > MOST_CHARACTERS:
+    tokens = parse_tokens(text)
+    if tokens is None:
         return RichText(text)
-    # a new parser each time, in 0.1 ms: its rules are compiled at first use, and not under a lock
+    return _DocumentWriter(with_headings).write_document(tokens)
+
+
+def parse_tokens(markdown: str) -> list[Token] | None:
+    """Return the parser's tokens; None for a text that it would not show as a whole."""
+    text = clean_text(markdown)
+    if len(text) > MOST_CHARACTERS:
+        return None
+    try:
+        tokens = make_parser().parse(text)
+    except RecursionError:
+        return None
+    # the parser silently drops what is nested deeper than it may go
+    if any(token.nesting == 1 and token.level >= DEPTH - 1 for token in tokens):
+        return None
+    return tokens
+
+
+def make_parser() -> MarkdownIt:
+    """Return a new parser: its rules are compiled at first use, in 0.1 ms, and not under a lock."""
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH})
     parser.enable(["table", "strikethrough"]).disable("reference")
     parser.block.ruler.at("table", _parse_whole_table, {"alt": ["paragraph"]})
-    try:
-        tokens = parser.parse(text)
-    except RecursionError:
-        return RichText(text)
-    # the parser silently drops what is nested deeper than it may go
-    if any(token.nesting == 1 and token.level >= DEPTH - 1 for token in tokens):
-        return RichText(text)
-    return _DocumentWriter(with_headings).write_document(tokens)
+    return parser
+
+
+def is_web_address(address: str) -> bool:
+    """Return whether an address is one that a platform would open."""
+    return _WEB.fullmatch(address) is not None
 
 
 def _parse_whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -220,7 +238,7 @@ def _close_link(builder: RichTextBuilder) -> None:
     address, text = builder.read_open_span()
     if not text:
         builder.write(address)
-    is_web = _WEB.fullmatch(address) is not None
+    is_web = is_web_address(address)
     builder.close_span(keep=is_web)
     if text and not is_web and address not in ("", text, f"mailto:{text}"):
         builder.write(f" ({address})")

@@ -21,14 +21,10 @@ from functions.channels.base import PlatformAnswer, PlatformRequest, Received, R
 from functions.channels.slack.about import API
 from functions.channels.slack.attachments import FILE_ID
 from functions.channels.slack.events import Bot, read_command, read_payload, read_press
-from functions.channels.slack.incoming_text import (
-    as_command,
-    find_mentions,
-    name_mentions,
-    strip_mention,
-)
+from functions.channels.slack.incoming_text import find_mentions, name_mentions, strip_mention
 from functions.channels.slack.reply_address import ReplyAddress
 from functions.channels.slack.signature import TIMESTAMP, check_head, check_signature
+from functions.channels.typed_commands import as_command
 from functions.events import Event, Sender
 from functions.overheard import OverheardMessage
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line

@@ -17,13 +17,9 @@ from dataclasses import dataclass
 
 from functions.channels.base import Received
 from functions.channels.slack.attachments import list_attachments
-from functions.channels.slack.incoming_text import (
-    as_command,
-    find_mentions,
-    read_text,
-    strip_mention,
-)
+from functions.channels.slack.incoming_text import find_mentions, read_text, strip_mention
 from functions.channels.slack.reply_address import ReplyAddress
+from functions.channels.typed_commands import as_command
 from functions.events import PRESSED, Event, Sender, order_of
 from functions.overheard import make_overheard
 from sigil.json_fields import as_mapping, as_sequence, as_string

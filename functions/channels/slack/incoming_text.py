@@ -43,19 +43,6 @@ def name_mentions(text: str, names: Mapping[str, str]) -> str:
     return MENTION.sub(lambda match: f"@{names.get(match[1], match[1])}", text)
 
 
-def as_command(text: str) -> str:
-    """Return `!word …` as `/word …` where it is one of our commands.
-
-    Slack keeps for itself what begins with a slash, and takes no slash command in a thread.
-    """
-    from functions.texts.en import TEXTS
-
-    match = re.match(r"!([a-z]{1,32})(?![\w!])", text.lstrip(), re.ASCII | re.IGNORECASE)
-    if match is None or match[1].lower() not in TEXTS.meanings:
-        return text
-    return f"/{match[1].lower()}{text.lstrip()[match.end() :]}"
-
-
 def _read_token(match: re.Match[str]) -> str:
     """Return what a person sees of `<…>`."""
     if MENTION.fullmatch(match[0]):

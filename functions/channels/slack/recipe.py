@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from functions.channels.about import ChannelSettings
 from functions.channels.slack.channel import SCOPES
 from functions.channels.webhooks import SetupRecipe
 
@@ -29,7 +30,7 @@ STEPS: Final = """\
 """
 
 
-def write_recipe(url: str) -> SetupRecipe:
+def write_recipe(channel: ChannelSettings, url: str) -> SetupRecipe:
     """Return how an owner sets up an app whose requests go to `url`."""
     return SetupRecipe(write_manifest(url), STEPS)
 

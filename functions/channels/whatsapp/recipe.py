@@ -6,6 +6,7 @@ import json
 import secrets
 from typing import Final
 
+from functions.channels.about import ChannelSettings
 from functions.channels.webhooks import SetupRecipe
 
 STEPS: Final = """\
@@ -24,7 +25,7 @@ STEPS: Final = """\
 """
 
 
-def write_recipe(url: str) -> SetupRecipe:
+def write_recipe(channel: ChannelSettings, url: str) -> SetupRecipe:
     """Return how an owner sets up an app whose requests go to `url`."""
     return SetupRecipe(write_webhook(url), STEPS)
 

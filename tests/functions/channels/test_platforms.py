@@ -24,6 +24,12 @@ VALUES: Final = {
     "whatsapp": {"number": "106540352242922", "token": "t", "verify_token": "v", "secret": "s"},
     "line": {"token": "t", "secret": "s"},
     "dingtalk": {"app_key": "dinga1b2c3", "app_secret": "s"},
+    "matrix": {
+        "user": "@sigil:example.org",
+        "homeserver": "https://matrix.example.org",
+        "token": "t",
+        "secret": "s",
+    },
 }
 """What an owner sets for each platform: all that it needs."""
 CHATS: Final = {
@@ -33,6 +39,7 @@ CHATS: Final = {
     "whatsapp": "4915112345678",
     "line": "U" + "0a" * 16,
     "dingtalk": "manager4711",
+    "matrix": "@ada:example.org",
 }
 """Ids of people whose private chat is named like them."""
 

@@ -1,0 +1,1 @@
+"""Matrix (https://spec.matrix.org): the account of an application service, or any other."""

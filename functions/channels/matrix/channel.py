@@ -1,0 +1,445 @@
+"""Matrix as a channel.
+
+Receiving needs no network, so httpx and the markdown parser are loaded only when something is sent.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from functions.channels.about import name_variable
+from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.matrix.contents import begins_with_name, holds_name, strip_name
+from functions.channels.matrix.events import ANSWERS, DECLARED, ENCRYPTED, Account, read_events
+from functions.channels.matrix.identifiers import FILE, USER, MatrixChat, find_id
+from functions.channels.typed_commands import as_command
+from functions.events import Event, Sender
+from sigil.errors import BackendError, Refused, SigilError, UsageError
+from sigil.json_fields import as_mapping, as_string
+
+if TYPE_CHECKING:
+    from functions.channels.about import ChannelSettings
+    from functions.channels.http_client import Transport
+    from functions.channels.matrix.api import MatrixApi
+    from functions.channels.matrix.rooms import RoomDirectory
+
+BODY_MOST: Final = 32 << 20
+"""A transaction has a hundred events or more, of up to 64 KiB each."""
+WAITING_SECONDS: Final = 20.0
+TYPING_MILLISECONDS: Final = 30_000
+WAITING_TIMEOUT: Final = 5.0
+JOIN_TIMEOUT: Final = 60.0
+"""A room of another server is joined through that server."""
+REMEMBERED_MOST: Final = 1_000
+"""Messages of which this process remembers that they were read, or answered."""
+EMPTY: Final = PlatformAnswer(body=b"{}")
+_UNKNOWN: Final = PlatformAnswer(404, b'{"errcode":"M_UNRECOGNIZED","error":"unknown address"}')
+_OTHER_METHOD: Final = PlatformAnswer(405, b'{"errcode":"M_UNRECOGNIZED","error":"other method"}')
+_NOT_OURS: Final = PlatformAnswer(404, b'{"errcode":"M_NOT_FOUND","error":"none of ours"}')
+_BASE: Final = re.compile(r"https?://[!-~]{1,1000}")
+_PATH: Final = re.compile(
+    r"(?:_matrix/app/(?:v1|unstable/fi\.mau\.msc2659)/)?(transactions|users|rooms|ping)(?:/(.*))?",
+    re.DOTALL,
+)
+_METHODS: Final = {"transactions": "PUT", "users": "GET", "rooms": "GET", "ping": "POST"}
+
+
+class Matrix:
+    """One account at a homeserver.
+
+    `user` is its id. `token` is its access token, or that of the application service whose sender
+    it is; `secret` is the token by which the homeserver proves itself to that service (empty: every
+    request is refused). `agent`: whose sessions its chats are. `name`: the channel's, with which
+    its sessions and people begin. `transport` makes the HTTP transport (None: httpx's own), `now`
+    returns seconds since 1970. `UsageError` when `user` or `homeserver` cannot be right.
+    """
+
+    def __init__(
+        self,
+        homeserver: str,
+        user: str,
+        token: str,
+        secret: str = "",
+        *,
+        agent: str = "main",
+        name: str = "matrix",
+        transport: Transport | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        if not find_id(USER, user):
+            raise UsageError(
+                "EINVAL",
+                "MATRIX_USER is the account's whole id, such as @sigil:example.org",
+                source="matrix",
+            )
+        if homeserver and not _BASE.fullmatch(homeserver):
+            raise UsageError(
+                "EINVAL", "the homeserver's address must be an http or https URL", source="matrix"
+            )
+        self._base = homeserver.rstrip("/")
+        self._account = Account(user, name, agent)
+        self._token = token
+        self._secret = secret
+        self._transport = transport
+        self._now = now
+        self._lock = threading.Lock()
+        self._opened: MatrixApi | None = None
+        self._rooms: RoomDirectory | None = None
+        self._read: set[str] = set()
+        self._answered: set[str] = set()
+
+    @property
+    def body_most(self) -> int:
+        """Return more than a homeserver sends."""
+        return BODY_MOST
+
+    @property
+    def api(self) -> MatrixApi:
+        """Return the homeserver's API, opened at its first use."""
+        from functions.channels.matrix.api import MatrixApi
+
+        for field, value in (("homeserver", self._base), ("token", self._token)):
+            if not value:
+                raise BackendError(
+                    "EUNAVAILABLE",
+                    f"{name_variable(self._account.name, field)} is not set",
+                    source="matrix",
+                    suggestion="set it",
+                )
+        with self._lock:
+            if self._opened is None:
+                self._opened = MatrixApi(self._base, self._token, self._transport)
+            return self._opened
+
+    @property
+    def rooms(self) -> RoomDirectory:
+        """Return what is known of rooms."""
+        from functions.channels.matrix.rooms import RoomDirectory
+
+        with self._lock:
+            if self._rooms is None:
+                self._rooms = RoomDirectory(self._account.user, self._account.name)
+            return self._rooms
+
+    def close(self) -> None:
+        """Close what is open; a later request opens it again."""
+        with self._lock:
+            opened = self._opened
+            self._opened = None
+        if opened:
+            opened.close()
+
+    def verify_head(self, request: PlatformRequest) -> bool:
+        """Refuse a request without our homeserver's token, which older ones send in the query."""
+        given = [request.query["access_token"]] if "access_token" in request.query else []
+        authorization = request.headers.get("authorization")
+        if authorization is not None:
+            kind, _, token = authorization.partition(" ")
+            given.append(token if kind.lower() == "bearer" else "")
+        own = self._secret.encode()
+        if not own:
+            variable = name_variable(self._account.name, "secret")
+            raise Refused("EAUTH", f"{variable} is not set", source="matrix")
+        fits = [hmac.compare_digest(own, each.encode("utf-8", "surrogatepass")) for each in given]
+        if not fits or not all(fits):
+            raise Refused("EAUTH", "the request is not our homeserver's", source="matrix")
+        return True
+
+    def answer_refused(self, problem: Refused) -> PlatformAnswer:
+        """Return the refusal that a homeserver understands."""
+        error = {"errcode": "M_FORBIDDEN", "error": problem.message}
+        return PlatformAnswer(403, orjson.dumps(error))
+
+    def receive(self, request: PlatformRequest) -> Received:
+        """Return the events of a transaction, or the answer to a question of the homeserver."""
+        self.verify_head(request)
+        match = _PATH.fullmatch(request.path)
+        if match is None:
+            return Received(answer=_UNKNOWN)
+        kind, rest = match[1], match[2] or ""
+        if request.method != _METHODS[kind]:
+            return Received(answer=_OTHER_METHOD)
+        if kind == "transactions":
+            return self._receive_transaction(request.body)
+        if kind == "users" and rest == self._account.user:
+            return Received(answer=EMPTY)
+        return Received(answer=EMPTY if kind == "ping" else _NOT_OURS)
+
+    def _receive_transaction(self, body: bytes) -> Received:
+        try:
+            payload = as_mapping(orjson.loads(body))
+        except orjson.JSONDecodeError:
+            raise UsageError("EINVAL", "the transaction is not JSON", source="matrix") from None
+        return replace(self._read_rows(payload.get("events")), answer=EMPTY)
+
+    def _read_rows(self, rows: object) -> Received:
+        """Return the events of rooms; one of what is encrypted is enough for its room."""
+        found = read_events(rows, self._account, self._now())
+        rooms = self._rooms
+        if rooms is None:
+            return Received(found.events)
+        for room in found.changed:
+            rooms.forget_room(room)
+        return Received(
+            tuple(
+                event
+                for event in found.events
+                if ENCRYPTED not in event.data or not rooms.knows_told(event.addressed[0])
+            )
+        )
+
+    def accept(self, event: Event) -> Event | None:
+        """Return the event with its sender's name and what it answers, if it is for us: in a room
+        of two everything is.
+
+        An invitation is accepted, and a room is told once that nothing encrypted can be read.
+        """
+        from functions.channels.matrix.api import Rejected
+
+        chat = MatrixChat.parse(event.session)
+        person = event.sender.id.partition(":")[2]
+        if event.joined and not self._join(chat.room):
+            return None
+        try:
+            room = self.rooms.find_room(self.api, chat.room)
+            if ENCRYPTED in event.data or (
+                event.joined and self.rooms.is_encrypted(self.api, chat.room)
+            ):
+                self._tell_encrypted(chat.room)
+                return None
+        except Rejected:
+            # we have left the room, or were sent away
+            return None
+        own = self._account.user
+        own_name = room.names.get(own, "") or self._account.localpart
+        private = room.is_private(own, person)
+        sender = Sender(event.sender.id, room.name_member(person))
+        if event.joined:
+            return self._greet(event, chat.room, person, sender, own_name, private=private)
+        answers = as_string(event.data.get(ANSWERS))
+        quotes = event.quotes
+        is_named = not event.addressed or private or begins_with_name(event.text, (own_name,))
+        if not is_named and DECLARED not in event.data:
+            is_named = holds_name(event.text, own_name)
+        if answers:
+            answered = self.rooms.fetch_message(self.api, chat.room, answers)
+            is_named = is_named or answered.ours
+            if answered.quote:
+                quotes = (answered.quote, *quotes)
+        if not is_named:
+            return None
+        text = event.text
+        if not event.addressed or begins_with_name(text, (own_name,)):
+            text = strip_name(text, (own_name,))
+        return replace(
+            event,
+            sender=sender,
+            text=as_command(text),
+            addressed=(),
+            private=private,
+            quotes=quotes,
+        )
+
+    def _join(self, room: str) -> bool:
+        """Accept an invitation; False when it is none any more."""
+        from functions.channels.matrix.api import Rejected, quote_id
+
+        api = self.api
+        if self._secret:
+            # some homeservers know the account of an application service only once it registers
+            register = {
+                "type": "m.login.application_service",
+                "username": self._account.localpart,
+                "inhibit_login": True,
+            }
+            with suppress(SigilError):
+                api.call("POST", "/register", register)
+        try:
+            api.call("POST", f"/rooms/{quote_id(room)}/join", {}, timeout=JOIN_TIMEOUT)
+        except Rejected:
+            return False
+        self.rooms.forget_room(room)
+        return True
+
+    def _greet(
+        self, event: Event, room: str, person: str, sender: Sender, own: str, *, private: bool
+    ) -> Event:
+        """Return the event by which a room is greeted; a person alone has started a chat."""
+        if not private:
+            return replace(event, sender=sender, addressed=(own,))
+        with suppress(SigilError):
+            self.rooms.note_direct(self.api, person, room)
+        return replace(
+            event, sender=sender, text="/start", addressed=(), private=True, joined=False
+        )
+
+    def _tell_encrypted(self, id: str) -> None:
+        """Say in a room that nothing encrypted can be read, if nobody has said it there yet."""
+        from functions.channels.matrix.sending import MatrixText, RoomSender
+        from functions.channels.render.matrix import MatrixPart
+        from functions.texts.languages import load_texts
+
+        if self.rooms.has_told(self.api, id):
+            return
+        text = load_texts("").encrypted_room
+        sender = RoomSender(self.api, MatrixChat(id), "encrypted")
+        sender.send(MatrixText(MatrixPart(text)), 0)
+        self.rooms.note_told(self.api, id)
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        """Send each part of a reply as a message, a picture or a file as one of its own.
+
+        More than five messages would be sent as four, and the whole of it as a file. `reply.to` is
+        a message's id; only a group's first part points at it.
+        """
+        from functions.channels.matrix.sending import RoomSender, make_attachment, make_parts
+
+        chat = MatrixChat.parse(reply.session)
+        if chat.person:
+            chat = MatrixChat(self.rooms.find_direct(self.api, chat.person))
+        answers = reply.to if self._is_group(chat.room) else ""
+        sender = RoomSender(self.api, chat, reply.key, answers)
+        parts = make_parts(reply)
+        for number, part in enumerate(parts):
+            if number >= reply.start:
+                if isinstance(part, AttachedFile):
+                    ready = make_attachment(part, reply.text)
+                else:
+                    ready = part
+                sender.send(ready, number)
+                if number + 1 < len(parts):
+                    sent(number + 1)
+        self._note_answered(reply.to)
+        self._set_typing(chat.room, is_typing=False)
+
+    def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
+        """Return a file that somebody sent, from our own homeserver, which gets it from theirs."""
+        match = FILE.fullmatch(as_string(attachment.get("file_id")))
+        if match is None:
+            raise UsageError("EINVAL", "not a file of Matrix that can be read", source="matrix")
+        return self.api.download(match[1], match[2], most)
+
+    def show_waiting(self, event: Event) -> float:
+        """Mark the message as read, and show that we write."""
+        chat = MatrixChat.parse(event.session)
+        if not chat.room or event.reply_to in self._answered:
+            return 0.0
+        with suppress(SigilError):
+            self._mark_read(chat, event.reply_to)
+        self._set_typing(chat.room, is_typing=True)
+        if event.reply_to in self._answered:
+            # the answer was faster than the sign of it
+            self._set_typing(chat.room, is_typing=False)
+        return WAITING_SECONDS
+
+    def end_waiting(self, event: Event) -> None:
+        """Show that we do not write any more."""
+        with suppress(SigilError):
+            chat = MatrixChat.parse(event.session)
+            if chat.room:
+                self._note_answered(event.reply_to)
+                self._set_typing(chat.room, is_typing=False)
+
+    def acknowledge(self, event: Event) -> None:
+        """Do nothing: there are no buttons."""
+
+    def fetch_bot_name(self) -> str:
+        """Return our account's name; `BackendError` when the homeserver does not answer, or the
+        token is another account's.
+        """
+        from functions.channels.matrix.api import quote_id
+
+        own = self._account.user
+        try:
+            found = as_string(self.api.call("GET", "/account/whoami").get("user_id"))
+            if found != own:
+                raise BackendError(
+                    "EUNAVAILABLE",
+                    f"MATRIX_TOKEN is of {found:.100}, not of MATRIX_USER",
+                    source="matrix",
+                    suggestion="set both to those of one account",
+                )
+            profile = self.api.call("GET", f"/profile/{quote_id(own)}")
+        except Refused:
+            # an account has no name until somebody sets one
+            return self._account.localpart
+        return as_string(as_mapping(profile).get("displayname")) or self._account.localpart
+
+    def check_webhook(self) -> None:
+        """Let the homeserver reach the application service; `BackendError` when it does not.
+
+        A homeserver that cannot be asked to, or that knows the service by another id, tells
+        nothing.
+        """
+        from functions.channels.matrix.recipe import name_service
+
+        if not self._secret:
+            return
+        problem = self.api.ping_service(name_service(self._account.user))
+        if problem:
+            raise BackendError(
+                "EUNAVAILABLE",
+                f"the homeserver does not reach the webhook: {problem}",
+                source="matrix",
+                suggestion="check the url of its registration, and that hs_token is MATRIX_SECRET",
+            )
+
+    def _is_group(self, room: str) -> bool:
+        """Return whether more people are in a room than one and we; best effort."""
+        try:
+            return self.rooms.find_room(self.api, room).count > 2
+        except SigilError:
+            return False
+
+    def _note_answered(self, message: str) -> None:
+        """Remember that nobody waits for the answer to a message any more."""
+        with self._lock:
+            if len(self._answered) >= REMEMBERED_MOST:
+                self._answered.clear()
+            if message:
+                self._answered.add(message)
+
+    def _mark_read(self, chat: MatrixChat, message: str) -> None:
+        from functions.channels.matrix.api import quote_id
+
+        if not message or message in self._read:
+            return
+        with self._lock:
+            if len(self._read) >= REMEMBERED_MOST:
+                self._read.clear()
+            self._read.add(message)
+        path = f"/rooms/{quote_id(chat.room)}/receipt/m.read/{quote_id(message)}"
+        thread = chat.thread or "main"
+        self.api.call("POST", path, {"thread_id": thread}, timeout=WAITING_TIMEOUT)
+
+    def _set_typing(self, room: str, *, is_typing: bool) -> None:
+        """Show whether we write; best effort."""
+        from functions.channels.matrix.api import quote_id
+
+        path = f"/rooms/{quote_id(room)}/typing/{quote_id(self._account.user)}"
+        body: dict[str, object] = {"typing": is_typing}
+        if is_typing:
+            body["timeout"] = TYPING_MILLISECONDS
+        with suppress(SigilError):
+            self.api.call("PUT", path, body, timeout=WAITING_TIMEOUT)
+
+
+def open_channel(settings: ChannelSettings) -> Matrix:
+    """Open the account that the settings describe."""
+    return Matrix(
+        settings["homeserver"],
+        settings["user"],
+        settings.reveal("token"),
+        settings.reveal("secret"),
+        agent=settings.agent,
+        name=settings.name,
+    )

@@ -1,0 +1,141 @@
+"""What a homeserver tells of is read as events
+(https://spec.matrix.org/latest/application-service-api/#pushing-events).
+
+New messages of people are events, and that somebody invites us into a room. Edits, redactions,
+reactions, notices (which bots write) and the state of rooms are none. Whether a room has anybody
+beside its sender and us is not told here, so nothing is private yet, and what names nobody is
+addressed to the room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from functions.channels.matrix.contents import (
+    begins_with_name,
+    list_attachments,
+    list_holdings,
+    read_mentions,
+    read_relation,
+    read_text,
+    strip_name,
+)
+from functions.channels.matrix.identifiers import MESSAGE, ROOM, USER, MatrixChat, find_id
+from functions.channels.typed_commands import as_command
+from functions.events import Event, Sender, order_of
+from sigil.json_fields import as_mapping, as_number, as_sequence, as_string
+from sigil.protocol import Json
+
+Fields = Mapping[str, Json]
+EVENTS_MOST: Final = 10_000
+"""Events of one transaction; homeservers send a hundred."""
+ANSWERS: Final = "answers"
+"""The name in an event's data of the message that it answers."""
+DECLARED: Final = "declared"
+"""The name in its data that says that its client tells whom it notifies."""
+ENCRYPTED: Final = "encrypted"
+"""The name in the data of an event that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Our account: its id (`user`), the channel's `name` (`matrix`), and the `agent` whose sessions
+    its chats are.
+    """
+
+    user: str
+    name: str
+    agent: str
+
+    @property
+    def localpart(self) -> str:
+        """Return the id without its server."""
+        return self.user[1:].partition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class RoomEvents:
+    """The events of some rooms, and the rooms whose members have changed."""
+
+    events: tuple[Event, ...] = ()
+    changed: frozenset[str] = field(default_factory=frozenset)
+
+
+def read_events(rows: object, account: Account, now: float) -> RoomEvents:
+    """Return what a homeserver tells of, in its order; `now` is in seconds since 1970."""
+    events: list[Event] = []
+    changed: set[str] = set()
+    for row in map(as_mapping, as_sequence(rows)[:EVENTS_MOST]):
+        if row.get("type") == "m.room.member":
+            changed.add(as_string(row.get("room_id")))
+        events.extend(_read_event(row, account, now))
+    return RoomEvents(tuple(events), frozenset(changed))
+
+
+def _read_event(row: Fields, account: Account, now: float) -> Iterator[Event]:
+    """Yield the event that one of a room is, if it is any."""
+    id = find_id(MESSAGE, row.get("event_id"))
+    room = find_id(ROOM, row.get("room_id"))
+    sender = find_id(USER, row.get("sender"))
+    if not id or not room or not sender or sender == account.user:
+        return
+    if "redacted_because" in as_mapping(row.get("unsigned")):
+        return
+    content = as_mapping(row.get("content"))
+    # another server's clock may be wrong, and its message must not stand behind all others for ever
+    at = min(max(as_number(row.get("origin_server_ts")) / 1000, 0.0), now)
+    base = Event(
+        id=f"{account.name}:{id}",
+        kind="message",
+        agent=account.agent,
+        session=MatrixChat(room).name_session(account.name),
+        sender=Sender(f"{account.name}:{sender}", sender),
+        text="",
+        at=at,
+        order=order_of(at, id),
+        addressed=(room,),
+    )
+    kind = row.get("type")
+    if "state_key" in row:
+        is_ours = row["state_key"] == account.user
+        if kind == "m.room.member" and is_ours and content.get("membership") == "invite":
+            yield replace(base, joined=True)
+        elif kind == "m.room.encryption":
+            yield replace(base, data={ENCRYPTED: True})
+    elif kind == "m.room.encrypted":
+        yield replace(base, data={ENCRYPTED: True})
+    elif kind in ("m.room.message", "m.sticker"):
+        message_kind = "m.sticker" if kind == "m.sticker" else as_string(content.get("msgtype"))
+        yield from _read_message(message_kind, content, base, id, account)
+
+
+def _read_message(
+    kind: str, content: Fields, base: Event, id: str, account: Account
+) -> Iterator[Event]:
+    relation = read_relation(content)
+    attachments = list_attachments(kind, content)
+    holdings = list_holdings(kind, content)
+    text = read_text(kind, content)
+    if relation.edits or not (text.strip() or attachments or holdings):
+        return
+    mentions = read_mentions(content)
+    names = (account.user, mentions.labels.get(account.user, ""), account.localpart)
+    is_named = account.user in mentions.ids or begins_with_name(text, names)
+    data: dict[str, Json] = {}
+    if relation.answers:
+        data[ANSWERS] = relation.answers
+    if mentions.declared:
+        data[DECLARED] = True
+    room = MatrixChat.parse(base.session).room
+    yield replace(
+        base,
+        session=MatrixChat(room, relation.thread).name_session(account.name),
+        text=as_command(strip_name(text, names) if is_named else text),
+        attachments=attachments,
+        quotes=holdings,
+        reply_to=id,
+        addressed=() if is_named else base.addressed,
+        data=data,
+    )

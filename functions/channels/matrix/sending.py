@@ -1,0 +1,178 @@
+"""Messages and files are sent to a room, and repaired when the homeserver refuses them
+(https://spec.matrix.org/latest/client-server-api/#instant-messaging).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from functions.channels.base import AttachedFile, Reply
+from functions.channels.http_client import FormFile
+from functions.channels.matrix.api import MatrixApi, Rejected, quote_id
+from functions.channels.matrix.identifiers import MatrixChat
+from functions.channels.render.matrix import MatrixPart, render_parts
+from functions.channels.reply_parts import divide_reply
+from functions.channels.visible_text import clean_text
+from functions.events import Button
+from functions.texts.languages import find_texts
+from sigil.errors import UsageError
+
+MESSAGES_MOST: Final = 5
+"""Messages of one reply; the last of them is a file when there would be more."""
+UPLOAD_NAME: Final = "file"
+"""The name of what is uploaded; that which people see is a field of the message."""
+_PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Pictures that every client shows; an SVG document is shown by none."""
+_CONTENT: Final = frozenset(("M_TOO_LARGE", "M_BAD_JSON", "M_INVALID_PARAM", "M_UNKNOWN"))
+"""The homeserver's words about what a message says; others are about the room."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixText:
+    """A message of text. `gave_up`: a note is in place of the text."""
+
+    part: MatrixPart
+    gave_up: bool = False
+
+    def make_content(self) -> dict[str, object]:
+        """Return the fields of the message."""
+        content: dict[str, object] = {"msgtype": "m.text", "body": self.part.text}
+        if self.part.html:
+            content["format"] = "org.matrix.custom.html"
+            content["formatted_body"] = self.part.html
+        return content
+
+    def repair(self, problem: Rejected) -> MatrixText | None:
+        """Return the message to try instead, None when nothing helps: without its styles, or a note
+        in place of a text that is refused.
+        """
+        if problem.error not in _CONTENT or self.gave_up:
+            return None
+        if self.part.html:
+            return MatrixText(MatrixPart(self.part.text))
+        return MatrixText(MatrixPart(find_texts(self.part.text).part_not_taken), gave_up=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixFile:
+    """A file, or a picture where clients show one. `name` is what people see, `caption` stands
+    beside it, and `instead` is what a room reads that takes no files.
+    """
+
+    file: FormFile
+    name: str
+    caption: str
+    instead: str
+
+    def make_content(self, address: str) -> dict[str, object]:
+        """Return the fields of the message whose file is at an address."""
+        is_picture = self.file.kind in _PICTURES
+        return {
+            "msgtype": "m.image" if is_picture else "m.file",
+            "body": self.caption or self.name,
+            "filename": self.name,
+            "url": address,
+            "info": {"mimetype": self.file.kind, "size": len(self.file.content)},
+        }
+
+
+MatrixOutgoing = MatrixText | MatrixFile | AttachedFile
+
+
+def make_parts(reply: Reply) -> list[MatrixOutgoing]:
+    """Return the messages and files of a reply; Matrix has no buttons, so that their commands stand
+    below the text.
+    """
+    text = "\n\n".join(filter(None, (reply.text, _write_buttons(reply.buttons))))
+    divided = divide_reply(text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
+    parts: list[MatrixOutgoing] = [MatrixText(message) for message in divided.messages]
+    for made in divided.files:
+        file = FormFile(UPLOAD_NAME, made.type, made.content)
+        parts.append(MatrixFile(file, made.name, made.caption, made.instead))
+    parts.extend(reply.files)
+    return parts
+
+
+def _write_buttons(buttons: tuple[Button, ...]) -> str:
+    # Element keeps for itself what begins with a slash
+    return "\n".join(f"- {button.label}: `!{button.command[1:]}`" for button in buttons)
+
+
+def make_attachment(attached: AttachedFile, text: str) -> MatrixFile | MatrixText:
+    """Return a kept file as Matrix gets it, or a note when it is gone; `text` is the reply that it
+    belongs to.
+    """
+    texts = find_texts(text)
+    try:
+        body = attached.read()
+    except UsageError:
+        return MatrixText(MatrixPart(texts.file_is_gone.format(name=attached.name)))
+    name = PurePath(clean_text(attached.name)).name or "file"
+    return MatrixFile(FormFile(UPLOAD_NAME, attached.type, body), name, "", texts.no_picture)
+
+
+@dataclass(frozen=True, slots=True)
+class RoomSender:
+    """Sends the parts of one reply to a room. `key` is the reply's own; `answers` the message that
+    its first part points at.
+    """
+
+    api: MatrixApi
+    chat: MatrixChat
+    key: str
+    answers: str = ""
+
+    def send(self, part: MatrixText | MatrixFile, number: int) -> None:
+        """Send the part with this number, repaired when it is refused; errors as `MatrixApi.call`.
+
+        A part that the homeserver has taken already is not taken again, since its transaction is
+        the same.
+        """
+        if isinstance(part, MatrixText):
+            self._send_text(part, number)
+            return
+        try:
+            address = self.api.upload(part.file)
+            self._put(part.make_content(address), f"{number}-file", number)
+        except Rejected as problem:
+            if problem.error not in (*_CONTENT, "M_FORBIDDEN"):
+                raise
+            self._send_text(MatrixText(MatrixPart(part.instead)), number)
+
+    def _send_text(self, text: MatrixText, number: int) -> None:
+        tries = 0
+        while True:
+            try:
+                self._put(text.make_content(), f"{number}-{tries}", number)
+                return
+            except Rejected as problem:
+                repaired = text.repair(problem)
+                if repaired is None:
+                    raise
+                text = repaired
+                tries += 1
+
+    def _put(self, content: dict[str, object], transaction: str, number: int) -> None:
+        # whom it would name: nobody, whatever it says
+        content["m.mentions"] = {}
+        answers = self.answers if number == 0 else ""
+        relation = self._relate(answers)
+        if relation:
+            content["m.relates_to"] = relation
+        path = f"/rooms/{quote_id(self.chat.room)}/send/m.room.message"
+        self.api.call("PUT", f"{path}/{quote_id(f'{self.key}-{transaction}')}", content)
+
+    def _relate(self, answers: str) -> dict[str, object]:
+        """Return what a message belongs to: a thread, the message that it answers."""
+        relation: dict[str, object] = {}
+        if answers:
+            relation["m.in_reply_to"] = {"event_id": answers}
+        if self.chat.thread:
+            relation["rel_type"] = "m.thread"
+            relation["event_id"] = self.chat.thread
+            # clients without threads show it as an answer
+            relation["m.in_reply_to"] = {"event_id": answers or self.chat.thread}
+            relation["is_falling_back"] = True
+        return relation

@@ -1,0 +1,257 @@
+"""Whether a message is for us, and who wrote it, the homeserver tells when it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from functions.channels.base import Busy, Reply
+from functions.channels.matrix.channel import Matrix
+from functions.channels.matrix.rooms import GROUP_SECONDS, PRIVATE_SECONDS, RoomDirectory
+from functions.events import Event
+from sigil.errors import BackendError, UsageError
+from tests.fakes.matrix import (
+    ADA,
+    BOB,
+    BOT,
+    DIRECT,
+    GROUP,
+    SECRET,
+    FakeRoom,
+    Homeserver,
+    answer_to,
+    encode,
+    in_thread,
+    invitation,
+    make_event,
+    push,
+    text,
+)
+from tests.fakes.server import Answer
+
+NEW = "!new:example.org"
+
+
+def receive(matrix: Matrix, event: dict[str, Any]) -> Event:
+    (found,) = matrix.receive(push(encode(event))).events
+    return found
+
+
+def accept(matrix: Matrix, event: dict[str, Any]) -> Event:
+    found = matrix.accept(receive(matrix, event))
+    assert found is not None
+    return found
+
+
+def test_in_a_room_of_two_everything_is_for_us(matrix: Matrix, server: Homeserver) -> None:
+    event = accept(matrix, make_event(text("hi")))
+    assert (event.private, event.addressed, event.sender.name) == (True, (), "Ada")
+    thread = accept(matrix, make_event(text("Sigil: !new", **in_thread("$root"))))
+    assert (thread.private, thread.text) == (True, "/new")
+    assert len(server.asked("joined_members")) == 1
+
+
+def test_in_a_group_only_what_names_us_is_for_us(matrix: Matrix) -> None:
+    silent = [
+        make_event(text("lunch?"), BOB, GROUP),
+        make_event(text("I like Sigil Bot"), BOB, GROUP),
+        make_event(text("Ada: hi", ADA), BOB, GROUP),
+    ]
+    assert [matrix.accept(receive(matrix, each)) for each in silent] == [None] * 3
+    named = accept(matrix, make_event(text("Sigil Bot, !help"), BOB, GROUP))
+    assert (named.private, named.text, named.sender.name) == (False, "/help", BOB)
+    older = {"msgtype": "m.text", "body": "what says Sigil Bot?"}
+    assert accept(matrix, make_event(older, BOB, GROUP)).text == "what says Sigil Bot?"
+
+
+def test_an_answer_to_our_message_is_for_us_and_quotes_it(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    matrix.send(Reply(f"matrix:{GROUP}", "It is **four**.", key="k"), lambda _: None)
+    (ours,) = server.messages
+    event = accept(matrix, make_event(text("sure?", **answer_to(ours)), BOB, GROUP))
+    (quote,) = event.quotes
+    assert (quote.relation, quote.text, quote.ours) == ("reply", "It is **four**.", True)
+    theirs = server.say(make_event(text("lunch?"), ADA, GROUP))
+    answer = make_event(text("at noon", **answer_to(theirs)), BOB, GROUP)
+    assert matrix.accept(receive(matrix, answer)) is None
+    thread = make_event(text("in a thread", **in_thread(ours["event_id"])), BOB, GROUP)
+    assert matrix.accept(receive(matrix, thread)) is None
+    unknown = make_event(text("hm", **answer_to({"event_id": "$gone"})))
+    assert accept(matrix, unknown).quotes == ()
+
+
+def test_who_is_called_like_another_is_told_from_them(matrix: Matrix, server: Homeserver) -> None:
+    server.rooms[GROUP].members |= {"@eve:evil.org": "ADA", "@mal:evil.org": BOB}
+    names = [
+        accept(matrix, make_event(text("sigil: hi"), who, GROUP)).sender.name
+        for who in (ADA, "@eve:evil.org", "@mal:evil.org", "@gone:example.org")
+    ]
+    assert names == [
+        f"Ada ({ADA})",
+        "ADA (@eve:evil.org)",
+        f"{BOB} (@mal:evil.org)",
+        "@gone:example.org",
+    ]
+
+
+def test_a_room_is_private_no_longer_when_a_third_comes_in(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    assert accept(matrix, make_event(text("hi"))).private
+    server.rooms[DIRECT].members[BOB] = "Bob"
+    joined = make_event({"membership": "join"}, BOB, kind="m.room.member", state_key=BOB)
+    assert matrix.receive(push(encode(joined))).events == ()
+    assert matrix.accept(receive(matrix, make_event(text("hi")))) is None
+
+
+def test_members_are_asked_again_after_a_while(matrix: Matrix, server: Homeserver) -> None:
+    now = 0.0
+    directory = RoomDirectory(BOT, "matrix", lambda: now)
+    for room, seconds in ((DIRECT, PRIVATE_SECONDS), (GROUP, GROUP_SECONDS)):
+        before = len(server.asked("joined_members"))
+        for at in (0.0, seconds - 1, seconds + 1):
+            now = at
+            directory.find_room(matrix.api, room)
+        assert len(server.asked("joined_members")) == before + 2
+
+
+def test_who_has_left_is_nobody_with_whom_we_are_alone(matrix: Matrix, server: Homeserver) -> None:
+    server.rooms[DIRECT].members = {BOT: None, BOB: "Bob"}
+    assert matrix.accept(receive(matrix, make_event(text("hi"), ADA))) is None
+
+
+def test_a_room_of_too_many_members_is_a_group_of_ids(
+    matrix: Matrix, server: Homeserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("functions.channels.matrix.rooms.MEMBERS_BYTES", 10)
+    event = accept(matrix, make_event(text("sigil: hi"), ADA, DIRECT))
+    assert (event.private, event.sender.name) == (False, ADA)
+
+
+def test_what_comes_from_a_room_that_we_have_left_is_nothing(matrix: Matrix) -> None:
+    gone = make_event(text("sigil: hi"), room="!gone:example.org")
+    assert matrix.accept(receive(matrix, gone)) is None
+
+
+def test_an_invitation_into_a_group_is_taken_and_greeted(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    server.rooms[NEW] = FakeRoom({ADA: "Ada", BOB: None}, {BOT})
+    event = accept(matrix, invitation(NEW))
+    assert event.joined
+    assert (event.addressed, event.sender.name, event.private) == (("Sigil Bot",), "Ada", False)
+    assert BOT in server.rooms[NEW].members
+    (registered,) = server.asked("/register")
+    assert registered.json()["username"] == "sigil"
+    assert accept(matrix, invitation(NEW)).joined  # taken once more
+
+
+def test_an_invitation_by_one_person_begins_a_private_chat(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    server.rooms[NEW] = FakeRoom({ADA: "Ada"}, {BOT})
+    event = accept(matrix, invitation(NEW))
+    assert (event.text, event.private, event.joined, event.addressed) == ("/start", True, False, ())
+    assert server.account_data == {"m.direct": {ADA: [NEW]}}
+    matrix.send(Reply(f"matrix:{ADA}", "a word to you", key="k"), lambda _: None)
+    assert [message["room_id"] for message in server.messages] == [NEW]
+
+
+def test_an_invitation_that_was_taken_back_is_nothing(matrix: Matrix, server: Homeserver) -> None:
+    server.rooms[NEW] = FakeRoom({ADA: "Ada"})
+    assert matrix.accept(receive(matrix, invitation(NEW))) is None
+    server.fail("/join", "M_UNKNOWN", 502)
+    with pytest.raises(BackendError):
+        matrix.accept(receive(matrix, invitation(NEW)))
+
+
+def test_an_encrypted_room_is_told_once_that_nothing_can_be_read(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    server.rooms[NEW] = FakeRoom({ADA: "Ada"}, {BOT}, encrypted=True)
+    assert matrix.accept(receive(matrix, invitation(NEW))) is None
+    (told,) = server.messages
+    assert told["room_id"] == NEW
+    assert told["content"]["body"].startswith("This room is encrypted")
+    unreadable = make_event({"ciphertext": "AwgA"}, room=NEW, kind="m.room.encrypted")
+    assert matrix.receive(push(encode(unreadable))).events == ()
+    # another process knows it as well
+    other = Matrix(server.url, BOT, matrix._token, SECRET)
+    assert other.accept(receive(other, unreadable)) is None
+    other.close()
+    assert len(server.messages) == 1
+
+
+def test_a_room_that_becomes_encrypted_is_told_so_at_once(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    turned = make_event({}, room=GROUP, kind="m.room.encryption", state_key="")
+    event = receive(matrix, turned)
+    server.fail("account_data/app", "M_UNKNOWN", 500, times=2)
+    for _ in range(2):
+        with pytest.raises(BackendError):
+            matrix.accept(event)
+    server.reply("account_data/app", Answer(404, b'{"errcode":"M_NOT_FOUND"}'))
+    server.fail("account_data/app", "M_UNKNOWN", 500)
+    with pytest.raises(BackendError):  # it was said, and could not be noted
+        matrix.accept(event)
+    assert matrix.accept(event) is None
+    assert len(server.messages) == 1
+
+
+def test_a_busy_homeserver_lets_a_message_wait(matrix: Matrix, server: Homeserver) -> None:
+    server.fail("joined_members", "M_LIMIT_EXCEEDED", 429, retry_after_ms=1500)
+    with pytest.raises(Busy) as busy:
+        matrix.accept(receive(matrix, make_event(text("hi"))))
+    assert busy.value.retry_after == 1.5
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (Answer(401, b'{"errcode":"M_UNKNOWN_TOKEN","error":"?"}'), "MATRIX_TOKEN"),
+        (Answer(404, b"<html>"), "MATRIX_HOMESERVER"),
+        (Answer(200, b"[]"), "MATRIX_HOMESERVER"),
+        (Answer(403, b'{"errcode":"M_CONSENT_NOT_GIVEN","error":"sign"}'), ""),
+        (Answer(502, b'{"errcode":"M_UNKNOWN","error":"?"}'), ""),
+        (Answer(cut=True), ""),
+    ],
+)
+def test_what_the_owner_can_mend_is_tried_again(
+    answer: Answer, hint: str, matrix: Matrix, server: Homeserver
+) -> None:
+    server.reply("joined_members", answer)
+    event = receive(matrix, make_event(text("hi")))
+    with pytest.raises(BackendError) as problem:
+        matrix.accept(event)
+    assert hint in problem.value.suggestion
+    assert matrix.accept(event)
+
+
+def test_the_name_of_the_account_is_told_and_a_token_of_another_is_noticed(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    assert matrix.fetch_bot_name() == "Sigil"
+    server.fail("/profile", "M_NOT_FOUND", 404)
+    assert matrix.fetch_bot_name() == "sigil"
+    server.reply("whoami", Answer(200, b'{"user_id":"@else:example.org"}'))
+    with pytest.raises(BackendError, match="@else:example"):
+        matrix.fetch_bot_name()
+
+
+def test_a_setting_that_cannot_be_right_is_refused() -> None:
+    for homeserver, user in (("example.org", BOT), ("https://example.org", "sigil")):
+        with pytest.raises(UsageError):
+            Matrix(homeserver, user, "t", "s")
+    with pytest.raises(BackendError, match="MATRIX_TOKEN"):
+        Matrix("https://example.org", BOT, "").fetch_bot_name()
+
+
+def test_the_same_message_is_accepted_again(matrix: Matrix) -> None:
+    event = receive(matrix, make_event(text("hi")))
+    accepted = matrix.accept(event)
+    assert accepted == matrix.accept(event)
+    assert replace(event, sender=accepted.sender, private=True, addressed=()) == accepted  # type: ignore[union-attr]

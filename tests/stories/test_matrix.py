@@ -1,0 +1,241 @@
+"""Matrix from outside: a homeserver pushes what people say, and they see what is answered."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from functions.cli import main
+from functions.wiring import AgentRuntime
+from sigil.protocol import Caller
+from sigil.storage.kv import keys
+from tests.fakes.matrix import (
+    ADA,
+    BOB,
+    BOT,
+    DIRECT,
+    GROUP,
+    SECRET,
+    TOKEN,
+    FakeRoom,
+    Homeserver,
+    encode,
+    in_thread,
+    invitation,
+    make_event,
+    text,
+)
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.serving import Served, serving
+from tests.machine import within
+
+SETTINGS: dict[str, Any] = {
+    "matrix_user": BOT,
+    "matrix_token": TOKEN,
+    "matrix_secret": SECRET,
+    "owners": (f"matrix:{ADA}",),
+    "access": "open",
+    "guest_turns": 0,
+    "guest_tokens": 0,
+}
+_NUMBERS = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Community:
+    """A served agent that Ada owns, and the homeserver where people meet it."""
+
+    server: Served
+    homeserver: Homeserver
+
+    def push(self, *events: dict[str, Any], secret: str = SECRET) -> int:
+        path = f"/webhook/matrix/_matrix/app/v1/transactions/{next(_NUMBERS)}"
+        headers = {"authorization": f"Bearer {secret}"}
+        return self.server.client.put(path, content=encode(*events), headers=headers).status_code
+
+    def write(
+        self, body: str, *mentions: str, who: str = ADA, room: str = DIRECT, **more: Any
+    ) -> str:
+        """Say something, and return the message's id."""
+        event = self.homeserver.say(make_event(text(body, *mentions, **more), who, room))
+        assert self.push(event) == 200
+        return str(event["event_id"])
+
+    def read(self, count: int) -> list[dict[str, Any]]:
+        """Return what was said to people, as soon as that are `count` messages."""
+        home = self.homeserver
+        with home.changed:
+            assert home.changed.wait_for(lambda: len(home.messages) >= count, within(20)), [
+                (each["room_id"], each["content"]["body"]) for each in home.messages
+            ]
+            return list(home.messages)
+
+    def read_texts(self, count: int) -> list[str]:
+        return [message["content"]["body"] for message in self.read(count)]
+
+
+@pytest.fixture
+def homeserver() -> Iterator[Homeserver]:
+    with Homeserver() as found:
+        yield found
+
+
+@pytest.fixture
+def community(
+    runtime: Callable[..., AgentRuntime], homeserver: Homeserver, model: ScriptedModel
+) -> Iterator[Community]:
+    with serving(
+        runtime(llm_url=model.url, matrix_homeserver=homeserver.url, **SETTINGS)
+    ) as server:
+        yield Community(server, homeserver)
+
+
+def test_a_private_message_is_answered_once_however_often_it_is_pushed(
+    community: Community, model: ScriptedModel
+) -> None:
+    model.then(say("**Hello** Ada"), say("Again"))
+    event = make_event(text("hi"))
+    for _ in range(3):
+        assert community.push(event, make_event({"odd": []}, kind="m.reaction")) == 200
+    community.read(1)
+    community.write("and now?")
+    assert community.read_texts(2) == ["**Hello** Ada", "Again"]
+    first = community.homeserver.messages[0]
+    assert (first["room_id"], first["content"]["m.mentions"]) == (DIRECT, {})
+    assert first["content"]["formatted_body"] == "<p><strong>Hello</strong> Ada</p>"
+    with community.homeserver.changed:
+        assert community.homeserver.changed.wait_for(
+            lambda: community.homeserver.typing[-1:] == [(DIRECT, False)], within(20)
+        )
+
+
+def test_a_mention_in_a_thread_is_answered_there(
+    community: Community, model: ScriptedModel
+) -> None:
+    model.then(say("Lunch at noon"))
+    root = community.write("a topic", who=BOB, room=GROUP)
+    community.write("nobody asked you", room=GROUP, **in_thread(root))
+    asked = community.write("sigil: when do we eat?", BOT, who=BOB, room=GROUP, **in_thread(root))
+    (answer,) = community.read(1)
+    assert answer["content"]["m.relates_to"]["event_id"] == root
+    assert answer["content"]["m.relates_to"]["m.in_reply_to"] == {"event_id": asked}
+    asked_model = str(model.chats[0]["messages"][-1]["content"])
+    assert "when do we eat?" in asked_model
+    assert f'"{BOB}"' in asked_model
+    community.write("!help", BOT, room=GROUP, **in_thread(root))
+    assert "write `!` instead of `/`" in community.read_texts(2)[1]
+    assert len(model.chats) == 1
+
+
+def test_an_owner_approves_by_a_command_in_a_room_of_their_own(
+    community: Community, model: ScriptedModel
+) -> None:
+    app = community.server.runtime.app
+    app.registry.deploy(SPEC, Caller("main"))
+    policy = 'format = 1\nrules = ["ask guest call double"]'
+    app.policy_versions.write("main", "policy", policy, by="terminal:local")
+    model.then(call(QUERY), call(DOUBLE), say("it waits"), say("4"))
+    community.write("double 2", BOT, who=BOB, room=GROUP)
+    community.read(2)
+    (own,) = [each for each in community.homeserver.messages if each["room_id"] != GROUP]
+    assert community.homeserver.rooms[own["room_id"]].invited == {ADA}
+    [proposal] = app.proposals.list_open()
+    command = f"!approve {proposal.id}"
+    assert f"`{command}`" in own["content"]["body"]
+    community.homeserver.rooms[own["room_id"]].members[ADA] = "Ada"
+    community.write(command, BOT, who=BOB, room=GROUP)
+    community.write(command, room=own["room_id"])
+    stored = keys.stored_value("main", "main", "double", "runs")
+    community.read(4)
+    with community.homeserver.changed:
+        assert community.homeserver.changed.wait_for(
+            lambda: app.kv.get(stored) is not None, within(20)
+        )
+
+
+def test_whoever_invites_us_is_greeted(community: Community) -> None:
+    home = community.homeserver
+    home.rooms["!alone:example.org"] = FakeRoom({BOB: "Bob"}, {BOT})
+    home.rooms["!many:example.org"] = FakeRoom({BOB: "Bob", ADA: "Ada"}, {BOT})
+    home.rooms["!secret:example.org"] = FakeRoom({BOB: "Bob"}, {BOT}, encrypted=True)
+    for room in ("!alone:example.org", "!many:example.org", "!secret:example.org"):
+        assert community.push(invitation(room, BOB)) == 200
+    said = {each["room_id"]: each["content"]["body"] for each in community.read(3)}
+    assert "Write me what you need" in said["!alone:example.org"]
+    assert "@Sigil Bot" in said["!many:example.org"]
+    assert "encrypted" in said["!secret:example.org"]
+
+
+def test_a_text_that_somebody_sends_is_a_file_of_the_chat(
+    community: Community, model: ScriptedModel
+) -> None:
+    community.homeserver.files["mxc://example.org/plan"] = b"# The plan\n"
+    file = {"filename": "plan.md", "url": "mxc://example.org/plan"}
+    file |= {"info": {"mimetype": "text/markdown", "size": 11}}  # type: ignore[dict-item]
+    community.write("read this", msgtype="m.file", **file)
+    community.read(1)
+    assert "received/" in str(model.chats[0]["messages"][-1]["content"])
+
+
+def test_a_forged_transaction_reaches_nobody(community: Community, model: ScriptedModel) -> None:
+    event = make_event(text("/halt"))
+    for secret in ("wrong", TOKEN, f"{SECRET}x"):
+        assert community.push(event, secret=secret) == 403
+    assert model.chats == []
+
+
+def test_the_printed_registration_leads_an_owner_to_the_first_answer(
+    runtime: Callable[..., AgentRuntime],
+    homeserver: Homeserver,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    url = "https://bot.example.com"
+    code, _, advice = run("set", "matrix", "--url", url)
+    assert code == 2
+    assert "export MATRIX_USER=@sigil:example.org" in advice
+    monkeypatch.setenv("MATRIX_USER", BOT)
+    code, document, steps = run("set", "matrix", "--url", url)
+    assert (code, "registration.yaml" in steps) == (0, True)
+    registration = dict(re.findall(r"^([a-z_]+): '(.*)'$", document, re.MULTILINE))
+    assert registration["url"] == f"{url}/webhook/matrix"
+    assert registration["sender_localpart"] == "sigil"
+    assert r"regex: '@sigil:example\.org'" in document
+    assert registration["as_token"] != registration["hs_token"]
+    settings = {
+        "matrix_user": BOT,
+        "matrix_homeserver": homeserver.url,
+        "matrix_token": registration["as_token"],
+        "matrix_secret": registration["hs_token"],
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name.upper(), value)
+    assert run("set", "matrix", "--url", url)[1] == document
+    owners = (f"matrix:{ADA}",)
+    with serving(runtime(llm_url=model.url, owners=owners, **settings)) as server:
+        homeserver.service = registration | {"url": f"{server.url}/webhook/matrix"}
+        assert run("status", "matrix")[:2] == (0, "matrix @Sigil: the bot answers\n")
+        community = Community(server, homeserver)
+        model.then(say("Hello"))
+        event = make_event(text("hi"))
+        assert community.push(event, secret=registration["hs_token"]) == 200
+        assert community.read_texts(1) == ["Hello"]
+        monkeypatch.setenv("MATRIX_SECRET", "another")
+        homeserver.service["hs_token"] = "wrong"
+        code, _, problem = run("status", "matrix")
+    assert code == 7
+    assert "M_BAD_STATUS" in problem
