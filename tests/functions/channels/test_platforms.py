@@ -9,6 +9,7 @@ import pytest
 
 from functions.channels.about import ChannelSettings, name_variable
 from functions.channels.platforms import OWN_CHAT, PLATFORMS, open_channels, write_recipe
+from functions.channels.sockets import SocketChannel
 from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasWebhook
 from functions.settings import Settings
@@ -63,7 +64,7 @@ def test_what_a_platform_says_about_itself_is_what_its_channel_can_do(platform: 
 
     assert set(VALUES[platform]) == set(needed)
     assert (name, about.platform, whole.list_missing()) == (platform, platform, [])
-    assert isinstance(channel, PolledChannel) == about.polled
+    assert isinstance(channel, PolledChannel | SocketChannel) == about.polled
     assert isinstance(channel, HasWebhook) != about.by_hand
     if about.by_hand:
         url = f"https://a.example/webhook/{platform}"
