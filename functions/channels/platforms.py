@@ -12,6 +12,7 @@ from functions.channels.about import About, ChannelSettings, name_variable
 from functions.channels.dingtalk.about import ABOUT as DINGTALK
 from functions.channels.discord.about import ABOUT as DISCORD
 from functions.channels.feishu.about import ABOUT as FEISHU
+from functions.channels.github.about import ABOUT as GITHUB
 from functions.channels.line.about import ABOUT as LINE
 from functions.channels.matrix.about import ABOUT as MATRIX
 from functions.channels.slack.about import ABOUT as SLACK
@@ -25,7 +26,17 @@ if TYPE_CHECKING:
 
 PLATFORMS: Final = {
     about.platform: about
-    for about in (TELEGRAM, SLACK, DISCORD, FEISHU, WHATSAPP, LINE, DINGTALK, MATRIX)
+    for about in (
+        TELEGRAM,
+        SLACK,
+        DISCORD,
+        FEISHU,
+        WHATSAPP,
+        LINE,
+        DINGTALK,
+        MATRIX,
+        GITHUB,
+    )
 }
 OWN_CHAT: Final = re.compile(
     "|".join(

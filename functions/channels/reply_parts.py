@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from functions.channels.base import Reply
 from functions.channels.render.pictures import take_pictures
 from functions.channels.visible_text import clean_text
 from functions.texts.languages import find_texts
@@ -65,3 +66,13 @@ def divide_reply(
         content = picture.encode()
         files.append(TextFile(name, "image/svg+xml", content, "", texts.no_picture))
     return ReplyParts(messages, files)
+
+
+def write_file_notes(parts: ReplyParts[Message], reply: Reply) -> list[str]:
+    """Return what a chat reads in place of a reply's files, where a platform takes none from us."""
+    texts = find_texts(reply.text)
+    notes = []
+    for made in parts.files:
+        is_picture = made.type.startswith("image/")
+        notes.append(texts.no_file_here.format(name=made.name) if is_picture else made.instead)
+    return notes + [texts.no_file_here.format(name=file.name) for file in reply.files]

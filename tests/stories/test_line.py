@@ -111,11 +111,12 @@ def test_a_group_is_greeted_and_answered_when_it_names_the_agent(
     assert "Kerry" in str(asked["messages"][-1]["content"])
 
 
-def test_a_new_friend_is_told_how_to_pair(account: Account, model: ScriptedModel) -> None:
+def test_a_new_friend_is_greeted(account: Account, model: ScriptedModel) -> None:
     account.post(make_event("follow", 1))
+    [hello] = account.read(1)
+    assert "/help" in hello["text"]
     account.post(make_message(2, "/whoami"))
-    account.read(2)
-    assert any(f"line:{PERSON}" in text for text in account.line.texts())
+    assert f"line:{PERSON}" in account.read(2)[1]["text"]
     assert model.chats == []
 
 

@@ -20,7 +20,7 @@ from functions.channels.line.api import LineApi, Rejected, ReplyTokenRefused
 from functions.channels.line.events import CHAT
 from functions.channels.line.reply_address import ReplyAddress
 from functions.channels.render.plain import render_parts
-from functions.channels.reply_parts import divide_reply
+from functions.channels.reply_parts import divide_reply, write_file_notes
 from functions.events import QUOTE_LIMIT, Button
 from functions.texts.languages import find_texts
 from sigil.errors import BackendError, UsageError
@@ -46,17 +46,10 @@ def make_messages(reply: Reply) -> list[Fields]:
 
     LINE takes files by their public address alone, which ours have not.
     """
-    texts = find_texts(reply.text)
     room = MESSAGES_MOST - 1 - bool(reply.buttons)
     divided = divide_reply(reply.text, room, _render, len)
     messages = [_make_text(text) for text in divided.messages]
-    notes = [
-        texts.no_file_here.format(name=made.name)
-        if made.type.startswith("image/")
-        else made.instead
-        for made in divided.files
-    ]
-    notes += [texts.no_file_here.format(name=file.name) for file in reply.files]
+    notes = write_file_notes(divided, reply)
     if notes:
         messages.append(_make_text(_cut("\n".join(notes))))
     if reply.buttons and messages:

@@ -23,6 +23,7 @@ VALUES: Final = {
     "discord": {"token": "MTIz.abcdef.0123456789abcdefghijklmnop", "public_key": "00" * 32},
     "feishu": {"app_id": "cli_a1b2c3", "app_secret": "s", "verification_token": "v"},
     "whatsapp": {"number": "106540352242922", "token": "t", "verify_token": "v", "secret": "s"},
+    "github": {"repositories": "octocat/hello", "token": "t", "secret": "s"},
     "line": {"token": "t", "secret": "s"},
     "dingtalk": {"app_key": "dinga1b2c3", "app_secret": "s"},
     "matrix": {

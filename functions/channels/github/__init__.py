@@ -1,0 +1,1 @@
+"""GitHub as a chat platform: comments below issues and pull requests."""

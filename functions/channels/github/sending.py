@@ -1,0 +1,90 @@
+"""Replies leave as comments (https://docs.github.com/en/rest/issues/comments).
+
+GitHub cannot recognise a repeated comment. So each ends with a mark that nobody sees, and before a
+reply is sent, we look whether its part is there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from functions.channels.base import Reply
+from functions.channels.github.api import GitHubApi, Rejected
+from functions.channels.github.events import MARKER
+from functions.channels.github.places import Answered, Issue
+from functions.channels.render.github import render_comments
+from functions.channels.reply_parts import divide_reply, write_file_notes
+from functions.texts.languages import find_texts
+from sigil.errors import UsageError
+from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
+
+COMMENTS_MOST: Final = 3
+"""Comments of one reply; of more, the last is a note."""
+PAGE: Final = 100
+PAGES_MOST: Final = 10
+LOOK_BACK: Final = timedelta(days=1)
+"""A reply that could not be sent is tried again for hours at most."""
+
+
+def make_comments(reply: Reply) -> list[str]:
+    """Return the comments of a reply. GitHub's API takes no files: a note says what is missing."""
+    divided = divide_reply(reply.text, COMMENTS_MOST, render_comments, len)
+    notes = write_file_notes(divided, reply)
+    comments = list(divided.messages)
+    if notes:
+        comments += render_comments("\n\n".join(notes), 1)
+    return comments
+
+
+@dataclass(frozen=True, slots=True)
+class CommentSender:
+    """Sends replies as the account with the id `own`."""
+
+    api: GitHubApi
+    own: int
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        """Send a reply, from its part `start` on; `UsageError` for a session that is not GitHub's,
+        all else as `GitHubApi.call`.
+        """
+        issue = Issue.parse(reply.session)
+        if issue is None:
+            raise UsageError("EINVAL", "not a session of GitHub", source="github")
+        answered = Answered.parse(reply.to) or Answered("issue")
+        comments = make_comments(reply)
+        for number, comment in enumerate(comments):
+            if number < reply.start:
+                continue
+            mark = f"{MARKER}{reply.key}-{number} -->" if reply.key else f"{MARKER}-->"
+            # what follows the first cannot be there
+            is_known = reply.key and number == reply.start
+            if not is_known or not self._is_there(mark, answered.name_comments(issue)):
+                self._post(answered.name_answers(issue), comment, mark, reply.text)
+            if number + 1 < len(comments):
+                sent(number + 1)
+
+    def _post(self, path: str, comment: str, mark: str, text: str) -> None:
+        try:
+            self.api.call("POST", path, {"body": f"{comment}\n\n{mark}"})
+        except Rejected as problem:
+            if problem.status != 422:
+                raise
+            note = find_texts(text).part_not_taken
+            self.api.call("POST", path, {"body": f"{note}\n\n{mark}"})
+
+    def _is_there(self, mark: str, path: str) -> bool:
+        """Return whether a comment of ours with this mark is among those of the last day."""
+        since = (datetime.now(UTC) - LOOK_BACK).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for page in range(1, PAGES_MOST + 1):
+            query = {"since": since, "per_page": str(PAGE), "page": str(page)}
+            rows = [as_mapping(row) for row in as_sequence(self.api.call("GET", path, query=query))]
+            for row in rows:
+                author = as_integer(as_mapping(row.get("user")).get("id"), 1)
+                if author == self.own and mark in as_string(row.get("body")):
+                    return True
+            if len(rows) < PAGE:
+                break
+        return False
