@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 import orjson
 
 from sigil.errors import UsageError
-from sigil.protocol import Json
+from sigil.json_fields import Json
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
 Kind = Literal["message", "mail", "task", "wakeup", "say", "continue"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sigil.protocol import Json
+Json = object
+"""A value of JSON whose form is not known yet: str, int, float, bool, None, list or dict.
 
+It gets its type by `isinstance`, or by a reader of this module.
+"""
 ID_LIMIT = 2**63 - 1
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from sigil.errors import UsageError
+from sigil.json_fields import Json as Json  # noqa: PLC0414  most take it from here
 
 if TYPE_CHECKING:
     from sigil.rows import (
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
         ReportRow,
     )
 
-Json = object
-"""A value of JSON whose form is not known yet: str, int, float, bool, None, list or dict.
-
-It gets its type by `isinstance`, or by a reader of `sigil.json_fields`.
-"""
 
 LIBRARY = "library"
 """The namespace of the standard library: everybody sees it, nobody deploys to it."""

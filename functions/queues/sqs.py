@@ -17,7 +17,6 @@ import orjson
 from functions import log
 from functions.events import Event
 from functions.queues.base import Delivery
-from functions.queues.dead_letters import keep_undecodable
 from functions.queues.sqs_client import SqsClient
 from functions.queues.sqs_message import SqsMessage, unpack
 from functions.queues.sqs_receiver import SqsReceiver
@@ -210,6 +209,8 @@ class SqsQueue:
         try:
             return unpack(message.body)
         except UsageError as problem:
+            from functions.queues.dead_letters import keep_undecodable  # a receiver alone has any
+
             raw = message.body.encode(errors="replace")
             name = sha256(message.id.encode() + b"\0" + raw).hexdigest()[:32]
             origin = Key(f"sqs#{message.group}", message.id)

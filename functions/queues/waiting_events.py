@@ -14,7 +14,7 @@ import orjson
 from functions import events
 from functions.events import BACKGROUND_KINDS, Event
 from sigil.errors import UsageError
-from sigil.protocol import Json
+from sigil.json_fields import Json
 from sigil.storage.kv import Item, keys
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
 

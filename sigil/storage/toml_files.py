@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,8 @@ def read_text(path: Path) -> str:
 
 def parse_table(text: str) -> dict[str, Any]:
     """Return the table in `text`; `ValueError` says what is wrong with it."""
+    import tomllib  # a function of AWS has no such file
+
     found = _LONG_KEY.search(text)
     if found:
         line = text.count("\n", 0, found.start()) + 1

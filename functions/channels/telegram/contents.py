@@ -13,8 +13,15 @@ from functions.channels.base import Attachment
 from functions.channels.visible_text import clean_text
 from functions.events import QUOTE_LIMIT, Quote
 from sigil.errors import one_line
-from sigil.json_fields import ID_LIMIT, as_integer, as_mapping, as_number, as_sequence, as_string
-from sigil.protocol import Json
+from sigil.json_fields import (
+    ID_LIMIT,
+    Json,
+    as_integer,
+    as_mapping,
+    as_number,
+    as_sequence,
+    as_string,
+)
 
 Message = Mapping[str, Json]
 
