@@ -58,6 +58,11 @@ def test_only_the_settings_read_the_environment() -> None:
                 *("fastapi", "pydantic", "mangum", "msgspec", "functions.wiring"),
             },
         ),
+        # what the webhook loads beside its libraries
+        *(
+            (each, {"sigil.protocol", "functions.queues.dead_letters", "tomllib", "difflib"})
+            for each in ("functions.ingress", "functions.queues.sqs")
+        ),
         ("functions.registry", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
         (
             "functions.cli.app",
