@@ -1,5 +1,9 @@
 """Measures the time from a cold start to the first answer of the packaged functions under Lambda's
-runtime interface, beside a function that does nothing.
+runtime interface, beside a function that does nothing, and how soon a teammate that is idle is at
+work.
+
+Lambda's runtime interface is AWS's own emulator, DynamoDB and SQS are ministack, and a loop stands
+for the poller of the queue: what AWS adds on the way from SQS to a function is not in it.
 """
 
 from __future__ import annotations
@@ -7,19 +11,24 @@ from __future__ import annotations
 import os
 import statistics
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from functions.agent.team.board import Board
 from scripts.benchmarks.rows import Row
+from scripts.benchmarks.team import TimedModel, add_member, add_tasks
 from tests.deploy import requests
 from tests.deploy.runtime import Deployment, cloud, stages
+from tests.functions.queues.invoked import Source
 from tests.servers.lambda_runtime import LambdaFunction
 from tests.servers.ministack import Ministack
 
 RUNS: Final = 5
 WARM: Final = 20
+AT_WORK_MS: Final = 3_000.0
 _EMPTY_FUNCTION: Final = "def handler(event, context): return {}\n"
 
 
@@ -47,6 +56,7 @@ def run(data: Path | None) -> Iterator[Row]:
             yield Row(f"{name}, cold start to first answer", cold, "ms", floor=floor)
             yield Row(f"{name}, CPU of the function until then", cpu, "ms")
             yield Row(f"{name}, warm", warm, "ms")
+        yield from _time_team(stack, store)
 
 
 def _deploy(stack: ExitStack, store: dict[str, str]) -> Deployment:
@@ -72,6 +82,38 @@ def _time_start(deployment: Deployment, name: str, number: int) -> tuple[float, 
     function.stop()
     assert not [answer.payload for answer in (first, *after) if answer.failed]
     return first.seconds * 1e3, cpu, statistics.median(answer.seconds for answer in after) * 1e3
+
+
+def _time_team(stack: ExitStack, store: dict[str, str]) -> Iterator[Row]:
+    """Measure from a task that is put on the board to the first request to the model: the first
+    one finds no worker that runs, those that follow a warm one.
+
+    On the way there are two events and two calls of the worker: one claims, one works.
+    """
+    model = stack.enter_context(TimedModel())
+    deployment = _deploy(stack, store)
+    runtime = deployment.runtime()
+    add_member(runtime, "alice")
+    board = Board(runtime.stores.kv, runtime.app.root, time.time)
+    address = store["UNCAGED_WORK_QUEUE"].removeprefix("sqs://")
+    source = Source(address, store["AWS_ENDPOINT_URL"])
+    settings = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none", "UNCAGED_HP": "0"}
+    worker = deployment.function("worker", **settings)
+    taken = []
+    for number in range(1 + WARM):
+        began = time.perf_counter()
+        add_tasks(runtime, board, f"task {number}", 1)
+        while board.has_open():
+            event = source.receive()
+            if event["Records"]:
+                answer = worker.invoke(event)
+                assert not answer.failed, answer.payload
+                source.delete(event)
+        taken.append((model.asked.get(timeout=20) - began) * 1e3)
+    cold, *warm = taken
+    yield Row("idle until at work, cold worker", cold, "ms", AT_WORK_MS)
+    yield Row("idle until at work, warm worker", statistics.median(warm), "ms", AT_WORK_MS)
+    worker.stop()
 
 
 def _make_event(name: str, number: int) -> dict[str, object]:
