@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -75,6 +75,8 @@ class SocketListener:
         self._seconds = seconds / RENEWALS
         self._renewal = 0.0
         self._is_held: bool | None = None
+        described = runtime.settings.find_channel(bot.platform)
+        self._naming_own_variables = described.naming_own_variables if described else nullcontext
         self._has_menus = False
         self._failures = 0
         self._unreadable = 0
@@ -107,7 +109,8 @@ class SocketListener:
                 if not self._hold_lease():
                     self._stopping.wait(self._seconds)
                     continue
-                self._bot.channel.listen(self)
+                with self._naming_own_variables():
+                    self._bot.channel.listen(self)
             except _Ending:
                 continue
             except CannotListen as refusal:

@@ -42,8 +42,8 @@ class About:
 
     `opens_with`: each of these fields alone opens a channel. `by_hand`: nothing registers a webhook
     there, so its module `recipe` writes what its owner does. `polled`: `uncaged serve --poll` can
-    fetch its messages or listen for them. `types_commands`: a command that is in no menu can be
-    typed there.
+    fetch its messages or listen for them, which needs the fields `polls_with`. `types_commands`: a
+    command that is in no menu can be typed there.
 
     `own_chat` matches what stands behind the channel's name in the id of a person whose private
     chat is named like them; it is empty where chats have other names. `id_form` is what such an id
@@ -56,6 +56,7 @@ class About:
     opens_with: tuple[str, ...]
     by_hand: bool = False
     polled: bool = False
+    polls_with: tuple[str, ...] = ()
     types_commands: bool = True
     own_chat: str = ""
     id_form: str = ""
@@ -103,7 +104,8 @@ class ChannelSettings:
         """Return whether it can only be polled: nothing is set for a webhook, which somebody sets
         on purpose.
         """
-        return self.about.polled and self.is_open and bool(self.list_missing())
+        can_poll = self.about.polled and all(self[field] for field in self.about.polls_with)
+        return can_poll and self.is_open and bool(self.list_missing())
 
     def name_own_variables(self, text: str) -> str:
         """Return a text about the platform's settings with the variables of this channel."""

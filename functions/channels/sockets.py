@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
 from functions.channels.base import Channel, Received
 from sigil.errors import BackendError, Refused
@@ -90,6 +91,26 @@ class Listener(Protocol):
 
     def save_state(self, state: bytes) -> None:
         """Keep a state over the end of this process. Best effort, never raises."""
+
+
+def is_own_socket(url: str, base: str, home: tuple[str, ...], hosts: tuple[str, ...] = ()) -> bool:
+    """Return whether a url that a platform tells leads to itself: what we send there is secret.
+
+    The names of its hosts end with one of `hosts`, or of `home`, as those of its API do. Where the
+    API (`base`) is at another address than the platform's own, the socket has to be there too.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return False
+    own = urlsplit(base).hostname or ""
+    if parts.username is not None or parts.fragment:
+        return False
+    if f".{own}".endswith(home):
+        is_there = f".{host}".endswith(hosts or home)
+        return parts.scheme == "wss" and is_there and port in (None, 443)
+    return parts.scheme in ("ws", "wss") and host == own
 
 
 @runtime_checkable

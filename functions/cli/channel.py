@@ -86,6 +86,13 @@ def set_webhook(
         typer.Option(help="How many updates it may send at once; 0 for the platform's default."),
     ] = 0,
     drop: Drop = False,
+    poll: Annotated[
+        bool,
+        typer.Option(
+            "--poll",
+            help="Print the steps for `uncaged serve --poll`, in place of those for an address.",
+        ),
+    ] = False,
     make_secret: Annotated[
         bool,
         typer.Option("--make-secret", help="Only print a new secret, for the platform's …_SECRET."),
@@ -103,6 +110,10 @@ def set_webhook(
     channel = _find_channel(platform)
     if make_secret:
         _print_new_secret(channel, url, json)
+        return
+    if poll:
+        _require_steps_for_polling(channel)
+        _print_recipe(channel, "", json)
         return
     if not url:
         raise UsageError(
@@ -282,9 +293,28 @@ def _find_channel(name: str) -> ChannelSettings:
     return found
 
 
+def _require_steps_for_polling(channel: ChannelSettings) -> None:
+    """Raise `UsageError` where an owner has nothing to do by hand for `uncaged serve --poll`."""
+    about = channel.about
+    if not about.polled:
+        raise UsageError(
+            "EINVAL",
+            f"{about.title} needs an address",
+            source=channel.name,
+            suggestion=f"uncaged channel set {channel.name} --url https://bot.example.com",
+        )
+    if not about.by_hand:
+        raise UsageError(
+            "EINVAL",
+            f"{about.title} needs no steps for it",
+            source=channel.name,
+            suggestion="uncaged serve --poll",
+        )
+
+
 def _print_recipe(channel: ChannelSettings, url: str, json: bool) -> None:
     """Print what the owner gives to the platform, and on stderr what else there is to do."""
-    if not url.startswith("https://") or not _PLAIN.fullmatch(url):
+    if url and not (url.startswith("https://") and _PLAIN.fullmatch(url)):
         raise UsageError(
             "EINVAL",
             "the url has to begin with https://",
@@ -392,7 +422,7 @@ def _make_platform_row(channel: ChannelSettings) -> PlatformRow:
         state = "not set"
     elif not channel.list_missing():
         state = "ready"
-    elif about.polled:
+    elif channel.is_polled:
         state = "for `uncaged serve --poll`: its webhook is refused"
     else:
         state = "its webhook is refused"

@@ -174,22 +174,25 @@ def check_platforms(settings: Settings) -> str:
             if isinstance(channel, KnowsBotName):
                 name = _fetch_bot_name(platform, channel)
                 finding = f"{platform}: the bot @{name} answers" if name else finding
+            if isinstance(channel, HasScopes):
+                require_scopes(platform, channel)
+            listened = channel.listened_bot if isinstance(channel, SocketChannel) else ""
             if isinstance(channel, PolledChannel) and is_received(
                 settings, platform, str(channel.bot)
             ):
                 require_no_webhook(platform, channel)
                 finding += ", and a server polls it"
-            elif isinstance(channel, SocketChannel) and is_received(
-                settings, platform, channel.listened_bot
-            ):
+            elif is_received(settings, platform, listened):
                 finding += ", and a server listens for it"
             elif isinstance(channel, HasWebhook):
                 require_working_webhook(platform, channel, polls_first=described.is_polled)
                 finding += ", its webhook works"
-            elif isinstance(channel, HasScopes):
-                require_scopes(platform, channel)
             elif isinstance(channel, ChecksWebhook):
                 channel.check_webhook()
+            elif listened and described.is_polled:
+                raise DoctorWarning(
+                    f"{finding}, but no server listens for it", suggestion="uncaged serve --poll"
+                )
             found.append(finding)
     return ", ".join(found) or "none set"
 

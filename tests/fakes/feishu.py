@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -126,6 +126,13 @@ class Failure:
     times: int
 
 
+class OpensConnections(Protocol):
+    """The server of the long connection beside the API."""
+
+    def open(self, request: Recorded) -> Answer:
+        """The answer to a request for an address."""
+
+
 class FeishuServer(RecordingServer):
     """`messages` holds the messages that were accepted, in order, each with `to` (a chat, or the
     message that it answers) and its parsed `content`.
@@ -137,6 +144,7 @@ class FeishuServer(RecordingServer):
 
     def __init__(self) -> None:
         super().__init__()
+        self.connection: OpensConnections | None = None
         self.messages: list[dict[str, Any]] = []
         self.uploads: list[dict[str, Any]] = []
         self.reactions: dict[str, str] = {}
@@ -179,6 +187,8 @@ class FeishuServer(RecordingServer):
                 if failure.times and path.endswith(failure.path):
                     failure.times -= 1
                     return failure.answer
+        if path == "/callback/ws/endpoint" and self.connection:
+            return self.connection.open(request)
         if path == "/auth/v3/tenant_access_token/internal":
             return self._give_token(request.json())
         if request.headers.get("authorization") != f"Bearer t-{self.token}":

@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlencode
 
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
@@ -127,6 +127,13 @@ def press(value: str, channel: str = CHAT, user: str = ADA, thread: str = "") ->
     return {"payload": json.dumps(payload)}
 
 
+class OpensConnections(Protocol):
+    """The server of Socket Mode beside the Web API."""
+
+    def open(self, request: Recorded) -> Answer:
+        """The answer to a request for an address."""
+
+
 class SlackWorkspace(RecordingServer):
     """`messages` holds what was posted and accepted, in order, each with the `seen` text of its
     blocks; `files` what was uploaded and shared, `responses` what came to the address of a command,
@@ -152,6 +159,7 @@ class SlackWorkspace(RecordingServer):
         self.reactions: set[tuple[str, str, str]] = set()
         self.sent_files: dict[str, bytes] = {}
         self.pings: list[str] = []
+        self.socket: OpensConnections | None = None
         self._uploads: dict[str, dict[str, Any]] = {}
         self._failures: list[Failure] = []
 
@@ -206,6 +214,8 @@ class SlackWorkspace(RecordingServer):
         if path.startswith("/upload/"):
             self._uploads[name]["content"] = request.body
             return Answer(200, b"OK - 1")
+        if method == "apps.connections.open" and self.socket:
+            return self.socket.open(request)
         if request.headers.get("authorization") != f"Bearer {self.token}":
             return _refuse("invalid_auth")
         if path.startswith("/files/"):

@@ -7,63 +7,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from functions import socket_listener
 from functions.channels.discord import gateway
-from functions.channels.discord.channel import Discord
-from functions.events import Event
-from functions.socket_listener import ListenedBot, SocketListener
 from functions.wiring import AgentRuntime
-from sigil.errors import BackendError
 from tests.fakes.discord import DiscordServer, open_discord
 from tests.fakes.discord_gateway import BOT, DiscordGateway
+from tests.functions.listening import Listening, listen
 from tests.machine import until, within
 
 GUILD = 900
-
-
-@dataclass
-class RecordingQueue:
-    """A queue of which only the events that were put are looked at; the first `failures` puts
-    fail.
-    """
-
-    failures: int = 0
-    events: list[Event] = field(default_factory=list)
-
-    def put(self, event: Event) -> None:
-        self.put_all([event])
-
-    def put_all(self, events: Sequence[Event]) -> None:
-        if self.failures:
-            self.failures -= 1
-            raise BackendError("EUNAVAILABLE", "the store is away")
-        self.events += events
-
-    def texts(self) -> list[str]:
-        return [event.text for event in self.events]
-
-
-@dataclass
-class Listening:
-    """A listener over a store of its own or of another one, and what came to it."""
-
-    listener: SocketListener
-    queue: RecordingQueue
-    runtime: AgentRuntime
-    channel: Discord
-
-    def wait_for(self, *texts: str) -> None:
-        until(lambda: self.queue.texts() == list(texts), f"{texts}, not {self.queue.texts()}")
-
-    @property
-    def is_over(self) -> bool:
-        return not self.listener._thread.is_alive()
 
 
 @pytest.fixture
@@ -105,21 +62,12 @@ def listening(
     opened: list[Listening] = []
 
     def open_listener(failures: int = 0, **settings: Any) -> Listening:
-        made = runtime(**settings)
-        queue = RecordingQueue(failures)
-        channel = open_discord(discord)
-        served = replace(made, queue=queue, channels={"discord": channel})  # type: ignore[arg-type]
-        one = Listening(
-            SocketListener(ListenedBot("discord", channel), served), queue, made, channel
-        )
-        opened.append(one)
-        one.listener.start()
-        return one
+        opened.append(listen(runtime(**settings), "discord", open_discord(discord), failures))
+        return opened[-1]
 
     yield open_listener
     for one in opened:
-        one.listener.stop()
-        one.channel.close()
+        one.stop()
 
 
 def test_messages_come_in_order_and_once_over_broken_connections(

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -25,7 +24,14 @@ from functions.channels.discord.api import DiscordApi, Rejected
 from functions.channels.discord.interactions import read_interaction
 from functions.channels.discord.messages import Reader, read_message
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
-from functions.channels.sockets import CannotListen, ConnectionLost, Listener, Message, Socket
+from functions.channels.sockets import (
+    CannotListen,
+    ConnectionLost,
+    Listener,
+    Message,
+    Socket,
+    is_own_socket,
+)
 from sigil.errors import BackendError, SigilError
 from sigil.json_fields import as_integer, as_mapping, as_number, as_sequence, as_string
 from sigil.protocol import Json
@@ -305,21 +311,8 @@ class Gateway:
 
 
 def is_gateway(url: str, base: str) -> bool:
-    """Return whether a url that Discord tells is one of its gateway's: our token goes there.
-
-    Where the API is at another address than Discord's own, the gateway has to be there too.
-    """
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        return False
-    own = urlsplit(base).hostname
-    if parts.username is not None or parts.query or parts.fragment:
-        return False
-    if own == "discord.com":
-        return parts.scheme == "wss" and host.endswith(".discord.gg") and port in (None, 443)
-    return parts.scheme in ("ws", "wss") and host == own
+    """Return whether a url that Discord tells is one of its gateway's."""
+    return "?" not in url and is_own_socket(url, base, (".discord.com",), (".discord.gg",))
 
 
 def _read_session(state: bytes | None) -> GatewaySession | None:

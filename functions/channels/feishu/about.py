@@ -39,6 +39,8 @@ ABOUT: Final = About(
     ),
     opens_with=("app_id",),
     by_hand=True,
+    polled=True,
+    polls_with=("app_secret",),
     own_chat="ou_[A-Za-z0-9]{1,64}",
     id_form="ou_…",
 )

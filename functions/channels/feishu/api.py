@@ -19,6 +19,7 @@ from functions.channels.http_client import (
     Transport,
     make_form,
 )
+from functions.channels.sockets import CannotListen
 from functions.http_connection import HttpAnswer
 from sigil.errors import BackendError, Refused, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
@@ -26,6 +27,9 @@ from sigil.protocol import Json
 
 _SOURCE: Final = "feishu"
 _TOKEN_PATH: Final = "/open-apis/auth/v3/tenant_access_token/internal"
+_CONNECTION_PATH: Final = "/callback/ws/endpoint"
+_NOT_LISTENING: Final = (403, 514, 1000040344)
+"""Forbidden, a wrong secret, no such app."""
 _TOKEN_ENDED: Final = frozenset((99991661, 99991663, 99991664, 99991668, 99991671, 99991677))
 _BUSY: Final = frozenset((99991400, 11232, 11247, 230020, 230049))
 """Too many requests; 230049: the same message is on its way from a request before."""
@@ -128,6 +132,33 @@ class FeishuApi:
             raise BackendError("EUNAVAILABLE", "Feishu sent no file", source=_SOURCE)
 
         return self._token.use(send)
+
+    def open_connection(self) -> Mapping[str, Json]:
+        """Return where to listen: the address, by a ticket, and how often to ping.
+
+        `CannotListen`: Feishu does not know the app, or lets it not listen.
+        """
+        answer = self._http.request(
+            "POST",
+            _CONNECTION_PATH,
+            headers={"content-type": "application/json; charset=utf-8", "locale": "en"},
+            content=orjson.dumps({"AppID": self._app_id, "AppSecret": self._app_secret}),
+        )
+        try:
+            fields = as_mapping(orjson.loads(answer.body))
+        except orjson.JSONDecodeError:
+            fields = {}
+        code = as_integer(fields.get("code"), 0)
+        if answer.status == 200 and code == 0:
+            return as_mapping(fields.get("data"))
+        said = one_line(as_string(fields.get("msg")), 200) or f"status {answer.status}"
+        if code in _NOT_LISTENING:
+            raise CannotListen(
+                f"Feishu does not let the app listen ({code}): {said}",
+                source=_SOURCE,
+                suggestion="check FEISHU_APP_ID and FEISHU_APP_SECRET, and FEISHU_API for Lark",
+            )
+        raise BackendError("EUNAVAILABLE", f"Feishu opens no connection: {said}", source=_SOURCE)
 
     def close(self) -> None:
         """Close the connections."""

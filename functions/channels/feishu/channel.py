@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from functions.channels.feishu.api import FeishuApi
     from functions.channels.feishu.directory import FeishuDirectory
     from functions.channels.http_client import Transport
+    from functions.channels.sockets import Listener
     from functions.channels.waiting_signs import WaitingSigns
 
 """The API's address in China; Lark's is https://open.larksuite.com."""
@@ -155,6 +156,29 @@ class Feishu:
         if request.method != "POST":
             raise Refused("EAUTH", "the request is not Feishu's", source="feishu")
         payload = open_body(request, self._secrets, self._now())
+        return read_payload(payload, self._app)
+
+    @property
+    def listened_bot(self) -> str:
+        """Return the app's id."""
+        return self._app.id if self._app_secret else ""
+
+    def listen(self, listener: Listener) -> None:
+        """Receive over the long connection."""
+        from functions.channels.feishu import long_connection
+
+        long_connection.listen(listener, self.api, self._base, self._read_event)
+
+    def _read_event(self, body: bytes) -> Received:
+        """Return what an event brings that came over the long connection."""
+        import orjson
+
+        try:
+            payload = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            payload = None
+        if not isinstance(payload, dict):
+            raise UsageError("EINVAL", "the event is no JSON object", source=self._app.channel)
         return read_payload(payload, self._app)
 
     def accept(self, event: Event) -> Event | None:

@@ -26,10 +26,28 @@ STEPS: Final = """\
 7. "Version Management & Release": create a version, and publish it.
 8. Write to the bot in Feishu, or add it to a group and mention it.
 """
+LISTENING_STEPS: Final = """\
+1. Open https://open.feishu.cn/app (Lark: https://open.larksuite.com/app), create a custom app, and
+   add the feature "Bot" to it.
+2. "Credentials & Basic Info": set FEISHU_APP_ID and FEISHU_APP_SECRET. For Lark also set
+   FEISHU_API=https://open.larksuite.com.
+3. "Permissions & Scopes", "Batch import/export scopes": paste what is printed here.
+4. Start the agent: uncaged serve --poll. Then "Event Configuration" and "Callback Configuration":
+   choose the long connection, each time. Feishu takes it only while the agent is connected.
+5. Add the events "Message received" (im.message.receive_v1) and "Bot added to group chat"
+   (im.chat.member.bot.added_v1), and the callback "Card callback communication"
+   (card.action.trigger).
+6. "Version Management & Release": create a version, and publish it.
+7. Write to the bot in Feishu, or add it to a group and mention it.
+"""
 
 
 def write_recipe(channel: ChannelSettings, url: str) -> SetupRecipe:
-    """Return how an owner sets up an app whose requests go to `url`."""
+    """Return how an owner sets up an app whose requests go to `url`; without one the agent
+    listens.
+    """
+    if not url:
+        return SetupRecipe(write_scopes(), LISTENING_STEPS)
     return SetupRecipe(write_scopes(), write_steps(url))
 
 

@@ -20,7 +20,7 @@ from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import Json
 
 _SOURCE = "slack"
-_HOSTS = (".slack.com", ".slack-gov.com")
+HOSTS = (".slack.com", ".slack-gov.com")
 """Files and the answers to commands go to hosts of Slack's own, whatever a body says."""
 _TOKEN_ERRORS = (
     "invalid_auth",
@@ -130,7 +130,7 @@ class SlackApi:
                 return False
             host = parts.hostname or ""
             is_slack = parts.scheme == "https" and parts.port in (None, 443)
-            return (is_slack and host.endswith(_HOSTS)) or (
+            return (is_slack and host.endswith(HOSTS)) or (
                 (parts.scheme, parts.netloc) == (self._base.scheme, self._base.netloc)
             )
         except ValueError:

@@ -9,8 +9,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.http_client import Transport
     from functions.channels.slack.api import SlackApi
+    from functions.channels.sockets import Listener
 
 BODY_MOST = 1 << 20
 WAITING_TIMEOUT = 5.0
@@ -66,6 +68,7 @@ SCOPES = (
 EMPTY = PlatformAnswer()
 """Slack shows what else it is answered to a command as a message."""
 _TOKEN = re.compile(r"xoxb-[A-Za-z0-9-]{1,250}", re.ASCII)
+_APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9-]{1,250}", re.ASCII)
 _BASE = re.compile(r"https?://[!-~]{1,1000}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
 _CHALLENGE_CHARACTERS = 1_000
@@ -84,9 +87,10 @@ class Slack:
     """One bot in one workspace.
 
     `token` names it to Slack (empty: it only receives), `secret` is what its app signs with
-    (empty: every request is refused). `name` is the channel's, `agent` whose sessions its chats
-    are. `transport` makes the HTTP transport (None: httpx's own), `now` returns seconds since 1970.
-    `UsageError` when `token` or `api` cannot be right.
+    (empty: every request is refused), `app_token` lets it listen (Socket Mode). `name` is the
+    channel's, `agent` whose sessions its chats are. `transport` makes the HTTP transport (None:
+    httpx's own), `now` returns seconds since 1970.
+    `UsageError` when a token or `api` cannot be right.
     """
 
     def __init__(
@@ -97,17 +101,23 @@ class Slack:
         agent: str = "main",
         name: str = "slack",
         *,
+        app_token: str = "",
         transport: Transport | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         if token and not _TOKEN.fullmatch(token):
             raise UsageError("EINVAL", "the bot token is not of the form xoxb-…", source="slack")
+        if app_token and not _APP_TOKEN.fullmatch(app_token):
+            raise UsageError(
+                "EINVAL", "the app-level token is not of the form xapp-…", source="slack"
+            )
         if not _BASE.fullmatch(api):
             raise UsageError(
                 "EINVAL", "the Web API's address must be an http or https URL", source="slack"
             )
         self._token = token
         self._secret = secret
+        self._app_token = app_token
         self._base = api.rstrip("/")
         self._bot = Bot(name, agent)
         self._transport = transport
@@ -169,9 +179,13 @@ class Slack:
             challenge = as_string(payload.get("challenge"))[:_CHALLENGE_CHARACTERS]
             answer = orjson.dumps({"challenge": challenge})
             return Received(answer=PlatformAnswer(body=answer))
+        return replace(self._read_events(payload), answer=EMPTY)
+
+    def _read_events(self, payload: Mapping[str, Json]) -> Received:
+        """Return what the Events API tells of."""
         received = read_payload(payload, self._bot)
         overheard = tuple(map(self._name_overheard, received.overheard))
-        return replace(received, answer=EMPTY, overheard=overheard)
+        return replace(received, overheard=overheard)
 
     def _receive_form(self, request: PlatformRequest) -> Received:
         """Return the event of a command or of a press of a button."""
@@ -187,6 +201,30 @@ class Slack:
         else:
             received = read_command(form, int(request.headers[TIMESTAMP]), self._bot)
         return replace(received, answer=EMPTY)
+
+    @property
+    def listened_bot(self) -> str:
+        """Return a name of the app, made of its token."""
+        return sha256(self._app_token.encode()).hexdigest()[:16] if self._app_token else ""
+
+    def listen(self, listener: Listener) -> None:
+        """Receive by Socket Mode."""
+        from functions.channels.slack import socket_mode
+        from functions.channels.slack.api import SlackApi
+
+        with closing(SlackApi(self._base, self._app_token, self._transport)) as api:
+            socket_mode.listen(listener, api, self._base, self._read_envelope)
+
+    def _read_envelope(self, kind: str, payload: Mapping[str, Json]) -> Received:
+        """Return what an envelope of Socket Mode brings."""
+        if kind == "events_api":
+            return self._read_events(payload)
+        if kind == "interactive":
+            return read_press(payload, self._bot)
+        if kind == "slash_commands":
+            form = {name: as_string(value) for name, value in payload.items()}
+            return read_command(form, int(self._now()), self._bot)
+        return Received()
 
     def accept(self, event: Event) -> Event | None:
         """Return the event with the names of those who speak and who are named."""
@@ -375,4 +413,5 @@ def open_channel(settings: ChannelSettings) -> Slack:
         settings["api"],
         settings.agent,
         settings.name,
+        app_token=settings.reveal("app_token"),
     )

@@ -28,15 +28,33 @@ STEPS: Final = """\
    answers.
 5. Write to the app in Slack, or invite it into a channel and mention it.
 """
+LISTENING_STEPS: Final = """\
+1. Open https://api.slack.com/apps, choose "Create New App", then "From a manifest", and paste what
+   is printed here.
+2. "Install App": Slack shows the bot token. Set SLACK_TOKEN to it.
+3. "Basic Information", "App-Level Tokens": make one with the scope connections:write, and set
+   SLACK_APP_TOKEN to it.
+4. Start the agent with both: uncaged serve --poll
+5. Write to the app in Slack, or invite it into a channel and mention it.
+"""
 
 
 def write_recipe(channel: ChannelSettings, url: str) -> SetupRecipe:
-    """Return how an owner sets up an app whose requests go to `url`."""
-    return SetupRecipe(write_manifest(url), STEPS)
+    """Return how an owner sets up an app whose requests go to `url`; without one the agent
+    listens.
+    """
+    return SetupRecipe(write_manifest(url), STEPS if url else LISTENING_STEPS)
 
 
 def write_manifest(url: str) -> str:
-    """Return the manifest of an app whose requests go to `url`."""
+    """Return the manifest of an app whose requests go to `url`, or else over Socket Mode."""
+    command = {
+        "command": COMMAND,
+        "description": "A command of the agent's, or a message to it",
+        "usage_hint": "help",
+        "should_escape": True,
+    }
+    address = {"request_url": url} if url else {}
     manifest = {
         "display_information": {
             "name": APP_NAME,
@@ -49,22 +67,14 @@ def write_manifest(url: str) -> str:
                 "messages_tab_read_only_enabled": False,
             },
             "bot_user": {"display_name": APP_NAME, "always_online": True},
-            "slash_commands": [
-                {
-                    "command": COMMAND,
-                    "url": url,
-                    "description": "A command of the agent's, or a message to it",
-                    "usage_hint": "help",
-                    "should_escape": True,
-                }
-            ],
+            "slash_commands": [command | {"url": url} if url else command],
         },
         "oauth_config": {"scopes": {"bot": list(SCOPES)}},
         "settings": {
-            "event_subscriptions": {"request_url": url, "bot_events": list(EVENTS)},
-            "interactivity": {"is_enabled": True, "request_url": url},
+            "event_subscriptions": {**address, "bot_events": list(EVENTS)},
+            "interactivity": {"is_enabled": True, **address},
             "org_deploy_enabled": False,
-            "socket_mode_enabled": False,
+            "socket_mode_enabled": not url,
             "token_rotation_enabled": False,
         },
     }

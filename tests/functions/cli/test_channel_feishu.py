@@ -63,7 +63,7 @@ def test_list_tells_which_settings_are_missing(run: Run, monkeypatch: pytest.Mon
         rows = json.loads(run("list", "--json")[1])
         return next(each for each in rows if each["platform"] == "feishu")
 
-    assert row()["state"] == "its webhook is refused"
+    assert row()["state"] == "for `uncaged serve --poll`: its webhook is refused"
     assert row()["missing"] == ["FEISHU_VERIFICATION_TOKEN"]
     monkeypatch.setenv("FEISHU_VERIFICATION_TOKEN", "x")
     assert row()["state"] == "ready"

@@ -8,13 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from functions.channels.platforms import open_channels
+from functions.channels.sockets import SocketChannel
 from functions.cli import main
 from functions.cli.doctor import check_owners, check_platforms
+from functions.queues.leases import Leases
 from functions.settings import Settings
+from functions.time.clock import SYSTEM
 from sigil.cli.doctor import DoctorWarning
 from sigil.errors import BackendError
+from sigil.storage.kv import keys
+from sigil.wiring import open_stores
 from tests.channel_settings import make_settings
 from tests.fakes.slack import SECRET, SlackWorkspace
+from tests.fakes.slack_socket import APP_TOKEN
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -47,6 +54,20 @@ def run(
         return int(ended.value.code or 0), printed.out, printed.err
 
     return channel
+
+
+def test_the_manifest_for_socket_mode_names_no_address(run: Run) -> None:
+    code, out, err = run("set", "slack", "--poll")
+    manifest = json.loads(out)
+    assert (code, manifest["settings"]["socket_mode_enabled"]) == (0, True)
+    assert "url" not in out.replace("redirect_urls", "")
+    assert "SLACK_APP_TOKEN" in err
+    code, out, err = run("set", "feishu", "--poll")
+    assert (code, "im:message" in out) == (0, True)
+    assert "long connection" in err
+    for platform, help in (("telegram", "uncaged serve --poll"), ("whatsapp", "--url")):
+        code, _, err = run("set", platform, "--poll")
+        assert (code, help in err) == (2, True)
 
 
 def test_a_workspace_whose_app_may_do_everything_is_fine(
@@ -127,3 +148,23 @@ def test_the_manifest_comes_as_json_with_its_steps(run: Run) -> None:
     assert manifest["settings"]["interactivity"]["request_url"] == printed["url"]
     assert manifest["features"]["slash_commands"][0]["url"] == printed["url"]
     assert len(printed["steps"]) >= 5
+
+
+def test_an_app_that_only_listens_needs_a_server_that_does(
+    workspace: SlackWorkspace, tmp_path: Path
+) -> None:
+    settings = make_settings(
+        slack_token=workspace.token,
+        slack_app_token=APP_TOKEN,
+        slack_api=workspace.api,
+        data=str(tmp_path),
+    )
+    with pytest.raises(DoctorWarning, match="no server listens for it"):
+        check_platforms(settings)
+    leases = Leases(open_stores(settings).kv, SYSTEM, 30.0, 60.0)
+    [channel] = open_channels(settings.channels).values()
+    assert isinstance(channel, SocketChannel)
+    leases.take(keys.updates_of(settings.agent, "slack", channel.listened_bot))
+    assert check_platforms(settings) == (
+        "slack: the bot @sigil answers, and a server listens for it"
+    )
