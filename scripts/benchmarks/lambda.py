@@ -97,8 +97,9 @@ def _time_team(stack: ExitStack, store: dict[str, str]) -> Iterator[Row]:
     board = Board(runtime.stores.kv, runtime.app.root, time.time)
     address = store["UNCAGED_WORK_QUEUE"].removeprefix("sqs://")
     source = Source(address, store["AWS_ENDPOINT_URL"])
-    settings = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none", "UNCAGED_HP": "0"}
-    worker = deployment.function("worker", **settings)
+    worker = deployment.function(
+        "worker", UNCAGED_LLM_URL=model.url, UNCAGED_LIBRARY="none", UNCAGED_HP="0"
+    )
     taken = []
     for number in range(1 + WARM):
         began = time.perf_counter()
