@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from functions.channels.feishu.api import FeishuApi, NotAllowed, Rejected
 from functions.channels.feishu.contents import (
     ID,
-    NAME_CHARACTERS,
     make_quote,
     read_contents,
     read_mentions,
 )
-from functions.channels.visible_text import clean_text
+from functions.channels.known_names import KnownNames
 from functions.events import Quote
-from sigil.errors import BackendError, one_line
+from sigil.errors import BackendError
 from sigil.json_fields import as_mapping, as_sequence, as_string
 
-KEPT_SECONDS: Final = 86_400.0
-NAMES_MOST: Final = 10_000
 LOOKUP_TIMEOUT: Final = 5.0
 
 
@@ -37,15 +31,11 @@ class AnsweredMessage:
 class FeishuDirectory:
     """The people and the bot of one app. Safe to share between threads."""
 
-    def __init__(
-        self, channel: str, app_id: str, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, channel: str, app_id: str) -> None:
         self._channel = channel
         self._app_id = app_id
-        self._clock = clock
-        self._lock = threading.Lock()
         self._bot = ("", "")
-        self._names: dict[str, tuple[str, float]] = {}
+        self._names = KnownNames()
 
     def fetch_bot(self, api: FeishuApi) -> tuple[str, str]:
         """Return the bot's id and name; Feishu is asked once. `BackendError` when it does not
@@ -85,23 +75,9 @@ class FeishuDirectory:
     def find_name(self, api: FeishuApi, person: str, chat: str) -> str:
         """Return how a person is called who wrote in a chat, or else their id.
 
-        The contacts know it, or the group's members, whichever the app may read. A name is no
-        reason to let anybody wait: without an answer it is the id, and asked again the next time.
+        The contacts know it, or the group's members, whichever the app may read.
         """
-        now = self._clock()
-        with self._lock:
-            name, end = self._names.get(person, ("", 0.0))
-        if end > now:
-            return name or person
-        try:
-            name = self._fetch_name(api, person, chat)
-        except BackendError:
-            return name or person
-        with self._lock:
-            if len(self._names) >= NAMES_MOST:
-                self._names.clear()
-            self._names[person] = (name, now + KEPT_SECONDS)
-        return name or person
+        return self._names.find(person, lambda: self._fetch_name(api, person, chat))
 
     def _fetch_name(self, api: FeishuApi, person: str, chat: str) -> str:
         """Return a person's name, empty when the app may know it from nowhere."""
@@ -110,7 +86,7 @@ class FeishuDirectory:
             query = {"user_id_type": "open_id"}
             answer = api.call("GET", path, query=query, timeout=LOOKUP_TIMEOUT)
             user = as_mapping(as_mapping(answer.get("data")).get("user"))
-            name = _read_name(user.get("name"))
+            name = as_string(user.get("name"))
             if name:
                 return name
         except (NotAllowed, Rejected):
@@ -126,7 +102,7 @@ class FeishuDirectory:
             return ""
         members = as_sequence(as_mapping(answer.get("data")).get("items"))
         names = {
-            as_string(member.get("member_id")): _read_name(member.get("name"))
+            as_string(member.get("member_id")): as_string(member.get("name"))
             for member in map(as_mapping, members)
         }
         return names.get(person, "")
@@ -157,7 +133,3 @@ class FeishuDirectory:
         by = f"{self._channel}:{author}" if is_person else ""
         quote = make_quote("reply", text, by, ours=ours)
         return AnsweredMessage(ours, quote)
-
-
-def _read_name(value: object) -> str:
-    return " ".join(one_line(clean_text(as_string(value)), NAME_CHARACTERS).split())
