@@ -23,7 +23,7 @@ Transport = Callable[[], httpx.BaseTransport]
 
 @dataclass(frozen=True, slots=True)
 class FormFile:
-    """A file in a form: its name is plain ASCII without quotes."""
+    """A file in a form: its name has no quotes and no line breaks."""
 
     name: str
     kind: str

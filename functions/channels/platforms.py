@@ -17,6 +17,7 @@ from functions.channels.line.about import ABOUT as LINE
 from functions.channels.matrix.about import ABOUT as MATRIX
 from functions.channels.slack.about import ABOUT as SLACK
 from functions.channels.telegram.about import ABOUT as TELEGRAM
+from functions.channels.wecom.about import ABOUT as WECOM
 from functions.channels.whatsapp.about import ABOUT as WHATSAPP
 from sigil.errors import UsageError, one_line
 
@@ -34,6 +35,7 @@ PLATFORMS: Final = {
         WHATSAPP,
         LINE,
         DINGTALK,
+        WECOM,
         MATRIX,
         GITHUB,
     )

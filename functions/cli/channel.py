@@ -102,8 +102,8 @@ def set_webhook(
     """Register the webhook and the agent's commands with the platform.
 
     Then show the webhook's state as the platform reports it. For Slack, Feishu, WhatsApp,
-    DingTalk and Matrix, which take it by hand, print what to give to them, and the
-    steps.
+    DingTalk, WeCom and Matrix, which take it by hand, print what to give to them, and
+    the steps.
 
     Example: uncaged channel set telegram --url https://bot.example.com
     """
@@ -180,8 +180,8 @@ def status(platform: Platform, json: Json = False) -> None:
     """Ask the platform for the bot's name and its webhook's state.
 
     The exit code is 1 when no webhook is set or its deliveries fail. Slack, Feishu,
-    WhatsApp and DingTalk tell of no webhook: it is 1 there when the app lacks scopes. A
-    homeserver of Matrix is asked to reach the webhook.
+    WhatsApp, DingTalk and WeCom tell of no webhook: it is 1 there when the app lacks
+    scopes. A homeserver of Matrix is asked to reach the webhook.
 
     Example: uncaged channel status telegram
     """

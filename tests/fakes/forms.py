@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from email import message_from_bytes
 from email.message import Message
@@ -22,11 +23,14 @@ def read_form(request: Recorded) -> dict[str, FormPart]:
     kind = request.headers["content-type"]
     form = message_from_bytes(f"content-type: {kind}\r\n\r\n".encode() + request.body)
     parts = {}
+    # the standard library reads names of ASCII alone
+    named = re.findall(rb'name="([^"\r\n]*)"; filename="([^"\r\n]*)"', request.body)
+    names = {field.decode(): name.decode() for field, name in named}
     for part in form.get_payload():
         assert isinstance(part, Message)
         field = part.get_param("name", header="content-disposition")
         content = part.get_payload(decode=True)
         assert isinstance(field, str)
         assert isinstance(content, bytes)
-        parts[field] = FormPart(content, part.get_filename() or "")
+        parts[field] = FormPart(content, names.get(field, ""))
     return parts

@@ -32,6 +32,13 @@ VALUES: Final = {
         "token": "t",
         "secret": "s",
     },
+    "wecom": {
+        "corp_id": "wwa1b2c3",
+        "agent_id": "1000002",
+        "secret": "s",
+        "token": "t",
+        "aes_key": "A" * 43,
+    },
 }
 """What an owner sets for each platform: all that it needs."""
 CHATS: Final = {
@@ -42,6 +49,7 @@ CHATS: Final = {
     "line": "U" + "0a" * 16,
     "dingtalk": "manager4711",
     "matrix": "@ada:example.org",
+    "wecom": "ZhangSan",
 }
 """Ids of people whose private chat is named like them."""
 

@@ -1,0 +1,3 @@
+"""WeCom: `channel` is an app of an organization, `messages` reads what it sends, `sending` writes
+messages, `api` speaks HTTP to it.
+"""

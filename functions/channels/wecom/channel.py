@@ -1,0 +1,210 @@
+"""WeCom as a channel.
+
+Receiving needs no network, so httpx and the markdown parser are loaded only when something is sent.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.wecom.about import API
+from functions.channels.wecom.messages import MEDIA_ID, App, read_message
+from functions.events import Event
+from sigil.errors import Refused, UsageError
+from sigil.json_fields import as_string
+
+if TYPE_CHECKING:
+    from functions.channels.about import ChannelSettings
+    from functions.channels.http_client import Transport
+    from functions.channels.known_names import KnownNames
+    from functions.channels.wecom.api import WeComApi
+    from functions.channels.wecom.signature import Callback
+
+BODY_MOST: Final = 1 << 20
+LOOKUP_TIMEOUT: Final = 5.0
+EMPTY: Final = PlatformAnswer()
+"""An answer with a body would be taken for a message."""
+_CORP: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_AGENT: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+_BASE: Final = re.compile(r"https?://[!-~]{1,1000}")
+
+
+class WeCom:
+    """One app of an organization.
+
+    `corp_id` and `agent_id` name them, and `secret` lets us send. `token` and `aes_key` prove and
+    decrypt what we are sent. `agent`: whose sessions its chats are. `name`: the channel's, with
+    which its sessions and people begin. `transport` makes the HTTP transport (None: httpx's own).
+    `UsageError` when one of them cannot be right.
+    """
+
+    def __init__(
+        self,
+        corp_id: str,
+        agent_id: str,
+        secret: str,
+        token: str = "",
+        aes_key: str = "",
+        *,
+        api: str = API,
+        agent: str = "main",
+        name: str = "wecom",
+        transport: Transport | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        if not _CORP.fullmatch(corp_id):
+            raise UsageError("EINVAL", "WECOM_CORP_ID is of no such form", source="wecom")
+        if agent_id and not _AGENT.fullmatch(agent_id):
+            raise UsageError("EINVAL", "WECOM_AGENT_ID has digits alone", source="wecom")
+        if not _BASE.fullmatch(api):
+            raise UsageError(
+                "EINVAL", "WeCom's address must be an http or https URL", source="wecom"
+            )
+        self._app = App(corp_id, agent_id, name, agent)
+        self._callback: Callback | None = None
+        if token and aes_key:
+            # before a request waits for it
+            from functions.channels.callback_encryption import read_key
+            from functions.channels.wecom.signature import Callback
+
+            self._callback = Callback(token, read_key(aes_key), corp_id)
+        self._secret = secret
+        self._base = api.rstrip("/")
+        self._transport = transport
+        self._now = now
+        self._lock = threading.Lock()
+        self._opened: WeComApi | None = None
+        self._names: KnownNames | None = None
+
+    @property
+    def body_most(self) -> int:
+        """Return far more than WeCom sends."""
+        return BODY_MOST
+
+    @property
+    def api(self) -> WeComApi:
+        """Return the API, opened at its first use."""
+        from functions.channels.wecom.api import WeComApi
+
+        with self._lock:
+            if self._opened is None:
+                self._opened = WeComApi(
+                    self._base, self._app.corp_id, self._secret, self._transport
+                )
+            return self._opened
+
+    @property
+    def names(self) -> KnownNames:
+        """Return the names of people that are known."""
+        from functions.channels.known_names import KnownNames
+
+        with self._lock:
+            if self._names is None:
+                self._names = KnownNames()
+            return self._names
+
+    def close(self) -> None:
+        """Close what is open; a later request opens it again."""
+        with self._lock:
+            opened = self._opened
+            self._opened = None
+        if opened:
+            opened.close()
+
+    def verify_head(self, request: PlatformRequest) -> bool:
+        """Refuse a request without a signature. It covers the body, so that alone it proves
+        nothing.
+        """
+        callback = self._require_callback(request)
+        callback.check_head(request, self._now())
+        return False
+
+    def receive(self, request: PlatformRequest) -> Received:
+        """Return the event of a request, at most one, or the answer by which the address is set."""
+        callback = self._require_callback(request)
+        if request.method == "GET":
+            challenge = callback.open_challenge(request, self._now())
+            return Received(answer=PlatformAnswer(200, challenge, "text/plain"))
+        fields = callback.open_body(request, self._now())
+        return Received(read_message(fields, self._app), EMPTY)
+
+    def accept(self, event: Event) -> Event:
+        """Return the event with its sender's name; all chats are private."""
+        person = event.sender.id.partition(":")[2]
+        name = self.names.find(person, lambda: self._fetch_name(person))
+        return replace(event, sender=replace(event.sender, name=name))
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        """Send one message a part, and then a picture or a file each."""
+        from functions.channels.wecom.sending import MessageSender, make_attachment, make_parts
+
+        sender = MessageSender.open(self.api, self._require_agent(), reply)
+        parts = make_parts(reply)
+        for number, part in enumerate(parts):
+            if number >= reply.start:
+                if isinstance(part, AttachedFile):
+                    sender.send(make_attachment(part, reply.text), number)
+                else:
+                    sender.send(part, number)
+                if number + 1 < len(parts):
+                    sent(number + 1)
+
+    def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
+        """Return a file that somebody sent; WeCom keeps it for three days."""
+        media = as_string(attachment.get("file_id"))
+        if not MEDIA_ID.fullmatch(media):
+            raise UsageError("EINVAL", "not a file of WeCom", source="wecom")
+        return self.api.download(media, most)
+
+    def show_waiting(self, event: Event) -> float:
+        """Do nothing: WeCom has nothing that shows that an app writes."""
+        return 0.0
+
+    def end_waiting(self, event: Event) -> None:
+        """Do nothing: nothing shows that we write."""
+
+    def acknowledge(self, event: Event) -> None:
+        """Do nothing: the answer to its webhook has ended the button's wait."""
+
+    def fetch_bot_name(self) -> str:
+        """Return the app's name; `BackendError` when WeCom does not answer."""
+        query = {"agentid": self._require_agent()}
+        return as_string(self.api.call("/agent/get", query).get("name"))
+
+    def _fetch_name(self, person: str) -> str:
+        """Return a person's name, empty when the app may not know it."""
+        try:
+            answer = self.api.call("/user/get", {"userid": person}, timeout=LOOKUP_TIMEOUT)
+        except Refused:
+            return ""
+        return as_string(answer.get("name"))
+
+    def _require_agent(self) -> str:
+        if not self._app.agent_id:
+            raise UsageError("ESETTING", "WECOM_AGENT_ID is not set", source="wecom")
+        return self._app.agent_id
+
+    def _require_callback(self, request: PlatformRequest) -> Callback:
+        if self._callback is None or request.method not in ("GET", "POST"):
+            raise Refused("EAUTH", "the request is not WeCom's", source="wecom")
+        return self._callback
+
+
+def open_channel(settings: ChannelSettings) -> WeCom:
+    """Open the app that the settings describe."""
+    return WeCom(
+        settings["corp_id"],
+        settings["agent_id"],
+        settings.reveal("secret"),
+        settings.reveal("token"),
+        settings.reveal("aes_key"),
+        api=settings["api"],
+        agent=settings.agent,
+        name=settings.name,
+    )
