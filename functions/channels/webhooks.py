@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
+from sigil.errors import UsageError
+
 _URL = re.compile(r"[!-~]+")
 PATH = "/webhook/{channel}"
 """The webhook's path at the server, behind any proxy in front of it."""
@@ -101,9 +103,29 @@ class HasScopes(Protocol):
         """Return the scopes that it needs and does not have; `BackendError` without an answer."""
 
 
-def find_url_problem(url: str, most: int) -> str:
-    """Return why a platform would refuse an address of at most so many characters, before it is
-    asked; empty when it would not.
+def require_registrable(webhook: WebhookRegistration, most: int, title: str, source: str) -> None:
+    """Raise `UsageError` for a webhook that a platform cannot take: an address that cannot be
+    right, or has more than `most` characters, or what a platform does not know that keeps nothing.
+    """
+    problem = _find_url_problem(webhook.url, most)
+    if problem:
+        raise UsageError(
+            "EINVAL",
+            f"the url {problem}",
+            source=source,
+            suggestion="such as https://bot.example.com; docs/deploy.md shows a proxy",
+        )
+    if webhook.connections or webhook.drop:
+        raise UsageError(
+            "EINVAL",
+            f"{title} keeps nothing that waits, and takes no number of connections",
+            source=source,
+        )
+
+
+def _find_url_problem(url: str, most: int) -> str:
+    """Return why a platform would refuse an address, before it is asked; empty when it would
+    not.
     """
     try:
         parts = urlsplit(url)

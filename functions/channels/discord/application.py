@@ -14,11 +14,11 @@ from functions.channels.webhooks import (
     CommandMenu,
     WebhookRegistration,
     WebhookState,
-    find_url_problem,
+    require_registrable,
 )
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.languages import load_texts
-from sigil.errors import Refused, UsageError, one_line
+from sigil.errors import Refused, one_line
 from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import Json
 
@@ -50,20 +50,7 @@ class DiscordApplication:
 
     def register(self, webhook: WebhookRegistration) -> None:
         """Register the commands and the address; Discord sends a PING to it meanwhile."""
-        problem = find_url_problem(webhook.url, URL_CHARACTERS)
-        if problem:
-            raise UsageError(
-                "EINVAL",
-                f"the url {problem}",
-                source=_SOURCE,
-                suggestion="such as https://bot.example.com; docs/deploy.md shows a proxy",
-            )
-        if webhook.connections or webhook.drop:
-            raise UsageError(
-                "EINVAL",
-                "Discord keeps nothing that waits, and takes no number of connections",
-                source=_SOURCE,
-            )
+        require_registrable(webhook, URL_CHARACTERS, "Discord", _SOURCE)
         self._set_url(webhook.url)
         self.set_menus(webhook.menus)
 

@@ -15,9 +15,9 @@ from functions.channels.webhooks import (
     PATH,
     WebhookRegistration,
     WebhookState,
-    find_url_problem,
+    require_registrable,
 )
-from sigil.errors import BackendError, Refused, UsageError, one_line
+from sigil.errors import BackendError, Refused, one_line
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
@@ -40,20 +40,7 @@ class GitHubWebhooks:
 
     def register(self, webhook: WebhookRegistration) -> None:
         """Create the webhooks, or change those that are there; GitHub sends each a `ping`."""
-        problem = find_url_problem(webhook.url, URL_CHARACTERS)
-        if problem:
-            raise UsageError(
-                "EINVAL",
-                f"the url {problem}",
-                source=_SOURCE,
-                suggestion="such as https://bot.example.com; docs/deploy.md shows a proxy",
-            )
-        if webhook.connections or webhook.drop:
-            raise UsageError(
-                "EINVAL",
-                "GitHub keeps nothing that waits, and takes no number of connections",
-                source=_SOURCE,
-            )
+        require_registrable(webhook, URL_CHARACTERS, "GitHub", _SOURCE)
         config = {"url": webhook.url, "content_type": "json", "secret": self._secret}
         fields = {"active": True, "events": EVENTS, "config": config}
         for repository in self._repositories:

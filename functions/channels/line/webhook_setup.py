@@ -8,8 +8,8 @@ import time
 from typing import Final
 
 from functions.channels.line.api import LineApi
-from functions.channels.webhooks import WebhookRegistration, WebhookState, find_url_problem
-from sigil.errors import Refused, UsageError, one_line
+from functions.channels.webhooks import WebhookRegistration, WebhookState, require_registrable
+from sigil.errors import Refused, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
 
 _SOURCE: Final = "line"
@@ -38,20 +38,7 @@ class LineWebhook:
 
     def register(self, webhook: WebhookRegistration) -> None:
         """Set the address; LINE takes it without a request to it."""
-        problem = find_url_problem(webhook.url, URL_CHARACTERS)
-        if problem:
-            raise UsageError(
-                "EINVAL",
-                f"the url {problem}",
-                source=_SOURCE,
-                suggestion="such as https://bot.example.com; docs/deploy.md shows a proxy",
-            )
-        if webhook.connections or webhook.drop:
-            raise UsageError(
-                "EINVAL",
-                "LINE keeps nothing that waits, and takes no number of connections",
-                source=_SOURCE,
-            )
+        require_registrable(webhook, URL_CHARACTERS, "LINE", _SOURCE)
         self._api.call("PUT", _ENDPOINT, {"endpoint": webhook.url})
 
     def read_state(self) -> WebhookState:
