@@ -2,7 +2,8 @@
 
 One process at a time does so for a bot: it holds a lease in the store. An update is acknowledged
 only after its event is durable in the queue. What comes twice after a crash is the same event,
-since the platform's number of the update is in its id.
+since what the platform calls the update is in its id. Where a platform does not remember what it
+gave, the store has the position behind what is durable.
 """
 
 from __future__ import annotations
@@ -55,10 +56,15 @@ class Poller:
         self._seconds = int(min(POLL_SECONDS, max(1, seconds // RENEWALS)))
         name = keys.updates_of(runtime.settings.agent, bot.platform, str(bot.channel.bot))
         self._lease = ReceiverLease(runtime.stores.kv, name, seconds)
+        self._kv = runtime.stores.kv
+        self._saved = keys.listener_state(
+            runtime.settings.agent, bot.platform, str(bot.channel.bot)
+        )
         self._is_polling: bool | None = None
         self._has_menus = False
-        self._next = 0
+        self._position: str | None = None
         self._failures = 0
+        self._failed = b""
         self._tried = 0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
@@ -94,8 +100,10 @@ class Poller:
         """Put what waits at the platform into the queue; return the seconds until the next time."""
         if not self._hold_lease():
             return self._seconds
-        updates = self._bot.channel.fetch_updates(self._next, self._seconds)
-        for update in updates:
+        if self._position is None:
+            self._position = self._load_position()
+        fetched = self._bot.channel.fetch_updates(self._position, self._seconds)
+        for update in fetched.items:
             if self._stopping.is_set():
                 return 0.0
             try:
@@ -105,27 +113,34 @@ class Poller:
             except SigilError as problem:  # the same again would not help
                 log.note("unreadable", platform=self._bot.platform, code=problem.code)
             except Exception:  # entry point: one update must not hold up the others
-                self._tried = self._tried + 1 if self._next == update.number else 1
-                self._next = update.number
+                self._tried = self._tried + 1 if self._failed == update.body else 1
+                self._failed = update.body
                 if self._tried < TRIES:
                     raise
                 log.failure("unreadable", platform=self._bot.platform)  # the others go on
-            self._next = update.number + 1
+            self._position = update.position
+        if self._bot.channel.saves_position and (fetched.items or not self._position):
+            self._kv.put(self._saved, fetched.position.encode())
+        self._position = fetched.position
         if not self._has_menus and isinstance(self._bot.channel, HasMenus):
             self._has_menus = True
             with suppress(SigilError):
                 self._bot.channel.set_menus(self._bot.make_menus())
-        if not updates:
-            # All are acknowledged. Telegram may go on with any number after a quiet week, also with
-            # a smaller one.
-            self._next = 0
         return 0.0
+
+    def _load_position(self) -> str:
+        """Return where the process that polled before left off, empty when none did."""
+        item = self._kv.get(self._saved) if self._bot.channel.saves_position else None
+        return item.value.decode(errors="replace") if item else ""
 
     def _hold_lease(self) -> bool:
         """Take or renew the lease; False while another process has it."""
         is_held = self._lease.hold()
         if is_held is not self._is_polling and not self._stopping.is_set():
             log.note("polling" if is_held else "another process polls", platform=self._bot.platform)
+        if not is_held:
+            # whoever polls meanwhile goes on from here
+            self._position = None
         self._is_polling = is_held
         return is_held
 

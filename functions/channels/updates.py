@@ -11,10 +11,20 @@ from sigil.errors import BackendError
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One update, with the bytes that a webhook would get. `number` is the platform's own."""
+    """One update, with the bytes that a webhook would get. `position` is where to go on once it is
+    durable, if nothing behind it is.
+    """
 
-    number: int
     body: bytes
+    position: str
+
+
+@dataclass(frozen=True, slots=True)
+class Updates:
+    """The updates that waited at a platform. `position` is where to go on behind all of them."""
+
+    items: tuple[Update, ...]
+    position: str
 
 
 class ReceivedElsewhere(BackendError):
@@ -23,18 +33,28 @@ class ReceivedElsewhere(BackendError):
 
 @runtime_checkable
 class PolledChannel(Channel, Protocol):
-    """A channel whose platform keeps updates until they are fetched and acknowledged."""
+    """A channel whose platform keeps updates until they are fetched."""
 
     @property
-    def bot(self) -> int:
+    def bot(self) -> int | str:
         """Return the bot's id."""
+
+    @property
+    def may_poll(self) -> bool:
+        """Return whether its updates are to be fetched, and not brought to a webhook."""
+
+    @property
+    def saves_position(self) -> bool:
+        """Return whether the position has to be kept here: the platform does not remember what it
+        gave already.
+        """
 
     def read_update(self, body: bytes) -> Received:
         """Return what an update brings; `UsageError` for one that we do not understand."""
 
-    def fetch_updates(self, first: int, seconds: int) -> tuple[Update, ...]:
-        """Return the updates that wait, from the number `first` on (0: all), and wait `seconds` for
-        one. Those before `first` are acknowledged by that, and never come again.
+    def fetch_updates(self, position: str, seconds: int) -> Updates:
+        """Return the updates that wait from a position on (empty: the first that there is), and
+        wait `seconds` for one. Those before it are acknowledged by that.
 
         `ReceivedElsewhere`: another receiver has them. `BackendError`: no answer.
         """

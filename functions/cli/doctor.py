@@ -187,6 +187,11 @@ def check_platforms(settings: Settings) -> str:
             elif isinstance(channel, HasWebhook):
                 require_working_webhook(platform, channel, polls_first=described.is_polled)
                 finding += ", its webhook works"
+            elif isinstance(channel, PolledChannel) and channel.may_poll:
+                raise DoctorWarning(
+                    f"{finding}, but no server polls it",
+                    suggestion="uncaged serve --poll",
+                )
             elif isinstance(channel, ChecksWebhook):
                 channel.check_webhook()
             elif listened and described.is_polled:

@@ -69,7 +69,7 @@ def list_polled_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[Polle
     """Return the bots to poll, none of which has a webhook any more."""
     bots = []
     for platform, channel in runtime.channels.items():
-        if isinstance(channel, PolledChannel):
+        if isinstance(channel, PolledChannel) and channel.may_poll:
             free_from_webhook(platform, channel, take_webhook=take_webhook or None)
             bots.append(PolledBot(platform, channel, partial(make_menus, platform)))
     return bots
@@ -112,7 +112,8 @@ def require_receivers(polled: Sequence[PolledBot], listened: Sequence[ListenedBo
         raise UsageError(
             "ESETTING",
             "--poll needs a platform that can be polled or listened to",
-            suggestion="uncaged setup telegram, or set TELEGRAM_TOKEN or DISCORD_TOKEN",
+            suggestion="uncaged setup telegram, or set TELEGRAM_TOKEN, DISCORD_TOKEN or"
+            " MATRIX_TOKEN",
         )
 
 

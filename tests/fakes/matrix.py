@@ -142,6 +142,11 @@ class Homeserver(RecordingServer):
         self.uploads: dict[str, tuple[str, bytes]] = {}
         self.files: dict[str, bytes] = {}
         self.account_data: dict[str, dict[str, Any]] = {}
+        self.told: list[tuple[str, dict[str, Any]]] = []
+        """What `/sync` tells of: a room, and an event of it, or the state of an invitation."""
+        self.room_events = 100
+        self.oldest = 0
+        """The oldest position that is still known."""
         self.service: dict[str, str] = {}
         """The `id`, `url`, `as_token` and `hs_token` of the application service."""
         self.upload_most = 1 << 20
@@ -155,6 +160,25 @@ class Homeserver(RecordingServer):
         """Let somebody say something; return the event, which can be answered."""
         self.rooms[event["room_id"]].events[event["event_id"]] = event
         return event
+
+    def deliver(self, *events: dict[str, Any]) -> None:
+        """Let `/sync` tell of events."""
+        with self.changed:
+            for event in events:
+                room = event["room_id"]
+                self.told.append((room, event))
+                if room in self.rooms:
+                    self.rooms[room].events[event["event_id"]] = event
+            self.changed.notify_all()
+
+    def invite(self, room: str, sender: str = ADA) -> None:
+        """Let somebody invite our account, as `/sync` tells of it."""
+        event = invitation(room, sender)
+        stripped = {name: event[name] for name in ("type", "sender", "state_key", "content")}
+        self.rooms.setdefault(room, FakeRoom({sender: None})).invited.add(BOT)
+        with self.changed:
+            self.told.append((room, stripped))
+            self.changed.notify_all()
 
     def fail(
         self, part: str, errcode: str, status: int = 400, *, times: int = 1, **fields: Any
@@ -221,6 +245,10 @@ class Homeserver(RecordingServer):
                 return json_answer({"user_id": BOT, "device_id": "ABC"})
             case ["GET", "profile", user]:
                 return json_answer({"displayname": "Sigil"} if user == BOT else {})
+            case ["GET", "sync"]:
+                return self._sync({name: values[0] for name, values in query.items()})
+            case [_, "rooms", room, "messages"] if room in self.rooms:
+                return self._list_messages(room, query)
             case ["POST", "register"]:
                 return refuse("M_USER_IN_USE")
             case ["POST", "createRoom"]:
@@ -306,6 +334,49 @@ class Homeserver(RecordingServer):
         if any(id and id not in self.rooms[room].events for id in ids):
             return "M_UNKNOWN"
         return ""
+
+    def _sync(self, query: Mapping[str, str]) -> Answer:
+        """https://spec.matrix.org/latest/client-server-api/#get_matrixclientv3sync."""
+        json.loads(query["filter"])
+        since = int(query["since"].removeprefix("s")) if "since" in query else 0
+        if since and since < self.oldest:
+            return refuse("M_UNKNOWN")
+        with self.changed:
+            if "since" in query:
+                seconds = min(int(query["timeout"]) / 1000, 25)
+                self.changed.wait_for(
+                    lambda: len(self.told) > since or self.closing.is_set(), seconds
+                )
+            told = self.told[since:]
+            following = f"s{len(self.told)}"
+        join: dict[str, Any] = {}
+        invite: dict[str, Any] = {}
+        for room, event in told:
+            if "event_id" not in event:
+                if BOT not in self.rooms[room].members:
+                    invite[room] = {"invite_state": {"events": [event]}}
+                continue
+            shown = {name: value for name, value in event.items() if name != "room_id"}
+            timeline = join.setdefault(room, {"timeline": {"events": [], "limited": False}})
+            timeline["timeline"]["events"].append(shown)
+        for room in join.values():
+            timeline = room["timeline"]
+            left_out = len(timeline["events"]) - self.room_events
+            if left_out > 0:
+                timeline["events"] = timeline["events"][left_out:]
+                timeline |= {"limited": True, "prev_batch": f"b{left_out}"}
+        return json_answer({"next_batch": following, "rooms": {"join": join, "invite": invite}})
+
+    def _list_messages(self, room: str, query: Mapping[str, list[str]]) -> Answer:
+        """The page of events before a position, newest first."""
+        since = int(query["to"][0].removeprefix("s"))
+        end = int(query["from"][0].removeprefix("b"))
+        events = [event for where, event in self.told[since:] if where == room][:end]
+        page = events[-self.room_events :][::-1]
+        answer: dict[str, Any] = {"chunk": page}
+        if len(events) > len(page):
+            answer["end"] = f"b{len(events) - len(page)}"
+        return json_answer(answer)
 
     def _create(self, body: dict[str, Any]) -> Answer:
         id = f"!made{len(self.rooms)}:{SERVER}"

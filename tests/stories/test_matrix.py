@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 
 from functions.cli import main
+from functions.cli.doctor import check_platforms
+from functions.cli.serve import list_polled_bots
+from functions.poller import PolledBot
 from functions.wiring import AgentRuntime
+from sigil.cli.doctor import DoctorWarning
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from tests.fakes.matrix import (
@@ -188,6 +192,43 @@ def test_a_forged_transaction_reaches_nobody(community: Community, model: Script
     for secret in ("wrong", TOKEN, f"{SECRET}x"):
         assert community.push(event, secret=secret) == 403
     assert model.chats == []
+
+
+def poll(opened: AgentRuntime) -> list[PolledBot]:
+    return list_polled_bots(opened, take_webhook=False)
+
+
+def test_an_account_is_polled_and_the_next_process_goes_on_where_the_last_left_off(
+    runtime: Callable[..., AgentRuntime], homeserver: Homeserver, model: ScriptedModel
+) -> None:
+    settings = {**SETTINGS, "matrix_homeserver": homeserver.url, "matrix_secret": ""}
+    model.then(*(say(f"answer {number}") for number in range(1, 4)))
+    homeserver.deliver(make_event(text("from long ago")))
+    homeserver.invite("!new:example.org")
+    opened = runtime(llm_url=model.url, **settings)
+    with pytest.raises(DoctorWarning) as warned:
+        check_platforms(opened.settings)
+    assert warned.value.suggestion == "uncaged serve --poll"
+    with serving(opened, poll(opened)) as server:
+        community = Community(server, homeserver)
+        assert "Write me what you need" in community.read_texts(1)[0]
+        homeserver.deliver(make_event(text("one")), make_event(text("lunch?"), BOB, GROUP))
+        assert community.read_texts(2)[1] == "answer 1"
+        assert "a server polls it" in check_platforms(opened.settings)
+        homeserver.deliver(make_event(text("sigil: two", BOT), BOB, GROUP))
+        assert community.read_texts(3)[2] == "answer 2"
+    homeserver.deliver(make_event(text("three")))
+    opened = runtime(llm_url=model.url, **settings)
+    with serving(opened, poll(opened)) as server:
+        assert Community(server, homeserver).read_texts(4)[3] == "answer 3"
+    asked = [str(chat["messages"][-1]["content"]).rpartition("\n")[2] for chat in model.chats]
+    assert asked == ["one", "two", "three"]
+
+
+def test_an_account_whose_events_are_pushed_is_not_polled_as_well(
+    runtime: Callable[..., AgentRuntime], homeserver: Homeserver
+) -> None:
+    assert poll(runtime(matrix_homeserver=homeserver.url, **SETTINGS)) == []
 
 
 def test_the_printed_registration_leads_an_owner_to_the_first_answer(

@@ -27,7 +27,8 @@ ABOUT: Final = About(
         ),
         ChannelSetting(
             "secret",
-            "the hs_token of its registration (without it the webhook refuses everything)",
+            "the hs_token of its registration (without it the webhook refuses everything, and the"
+            " account is for `uncaged serve --poll`)",
             secret=True,
             rules=True,
             needed=True,
@@ -36,6 +37,7 @@ ABOUT: Final = About(
     ),
     opens_with=("user",),
     by_hand=True,
+    polled=True,
     own_chat=r"@[!-9;-~]{1,80}:(?:[A-Za-z0-9.-]{1,80}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?",
     id_form="@USER:SERVER",
     whoami="!whoami",

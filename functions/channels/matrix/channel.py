@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from functions.channels.http_client import Transport
     from functions.channels.matrix.api import MatrixApi
     from functions.channels.matrix.rooms import RoomDirectory
+    from functions.channels.updates import Updates
 
 BODY_MOST: Final = 32 << 20
 """A transaction has a hundred events or more, of up to 64 KiB each."""
@@ -173,6 +174,31 @@ class Matrix:
         if kind == "users" and rest == self._account.user:
             return Received(answer=EMPTY)
         return Received(answer=EMPTY if kind == "ping" else _NOT_OURS)
+
+    @property
+    def bot(self) -> str:
+        """Return the account's id."""
+        return self._account.user
+
+    @property
+    def may_poll(self) -> bool:
+        """Return whether no homeserver pushes its events: they would come twice."""
+        return bool(self._token) and not self._secret
+
+    @property
+    def saves_position(self) -> bool:
+        """Return True: a homeserver does not remember what it told."""
+        return True
+
+    def fetch_updates(self, position: str, seconds: int) -> Updates:
+        """Return what is new in our rooms since a position, and wait `seconds` for it."""
+        from functions.channels.matrix.sync import fetch_updates
+
+        return fetch_updates(self.api, self._account.user, position, seconds)
+
+    def read_update(self, body: bytes) -> Received:
+        """Return the events of an update, which is read as a transaction is."""
+        return self._receive_transaction(body)
 
     def _receive_transaction(self, body: bytes) -> Received:
         try:

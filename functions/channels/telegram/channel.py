@@ -17,7 +17,7 @@ from functions.channels.base import AttachedFile, PlatformRequest, Received, Rep
 from functions.channels.telegram.about import API
 from functions.channels.telegram.contents import TelegramBot
 from functions.channels.telegram.updates import read_update
-from functions.channels.updates import Update
+from functions.channels.updates import Update, Updates
 from functions.events import PRESS, Event
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
@@ -195,23 +195,35 @@ class Telegram:
             params: dict[str, object] = {"callback_query_id": press}
             self.api.call("answerCallbackQuery", params, timeout=TYPING_TIMEOUT)
 
-    def fetch_updates(self, first: int, seconds: int) -> tuple[Update, ...]:
+    @property
+    def may_poll(self) -> bool:
+        """Return True: as long as no webhook is set at Telegram, which it tells."""
+        return True
+
+    @property
+    def saves_position(self) -> bool:
+        """Return False: Telegram forgets what was acknowledged."""
+        return False
+
+    def fetch_updates(self, position: str, seconds: int) -> Updates:
         """Call `getUpdates`, which waits for `seconds` at most (long polling)."""
         import orjson
 
         from functions.channels.telegram.webhook_setup import UPDATES
 
         params: dict[str, object] = {"timeout": seconds, "allowed_updates": UPDATES}
-        if first:
-            params["offset"] = first
+        if position:
+            params["offset"] = int(position)
         # the API's client gives half of the time to the wait for an answer
         found = self.api.call("getUpdates", params, timeout=2 * (seconds + POLL_GRACE))
         updates = []
         for row in as_sequence(found):
             number = as_integer(as_mapping(row).get("update_id"), 0)
             if number is not None:
-                updates.append(Update(number, orjson.dumps(row)))
-        return tuple(updates)
+                updates.append(Update(orjson.dumps(row), str(number + 1)))
+        # After silence all are acknowledged. Telegram may go on with any number after a quiet week,
+        # also with a smaller one.
+        return Updates(tuple(updates), updates[-1].position if updates else "")
 
     def set_menus(self, menus: Sequence[CommandMenu]) -> None:
         """Register the menus of commands."""

@@ -82,7 +82,7 @@ def _check_bot(
                 decided = flags.take_webhook
             free_from_webhook("telegram", bot, take_webhook=decided)
             if is_new:  # our own server may poll the one that is set
-                bot.fetch_updates(0, 0)
+                bot.fetch_updates("", 0)
         except ReceivedElsewhere:
             raise
         except BackendError as problem:
