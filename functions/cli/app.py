@@ -146,8 +146,8 @@ def serve(
         bool,
         typer.Option(
             "--poll",
-            help="Fetch Telegram's and Matrix's messages, and listen for Discord's, Slack's and"
-            " Feishu's: no public address is needed.",
+            help="Fetch Telegram's and Matrix's messages, and listen for Discord's, Slack's,"
+            " Feishu's and DingTalk's: no public address is needed.",
         ),
     ] = False,
     take_webhook: Annotated[

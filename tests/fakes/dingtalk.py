@@ -12,7 +12,7 @@ import hmac
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -122,6 +122,7 @@ class DingTalkServer(RecordingServer):
         self.sent_files: dict[str, bytes] = {}
         self.signs: set[str] = set()
         self.file_address = ""
+        self.open_stream: Callable[[Mapping[str, Any]], Answer] = lambda body: Answer(404)
         self.token = 0
         self._failures: list[Failure] = []
 
@@ -157,6 +158,8 @@ class DingTalkServer(RecordingServer):
                 if failure.times and path.endswith(failure.path):
                     failure.times -= 1
                     return failure.answer
+        if path == "/v1.0/gateway/connections/open":
+            return self.open_stream(request.json())
         if path.startswith("/files/"):
             return Answer(200, self.sent_files[path.removeprefix("/files/")])
         if path == "/v1.0/oauth2/accessToken":

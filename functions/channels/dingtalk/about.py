@@ -38,6 +38,8 @@ ABOUT: Final = About(
     ),
     opens_with=("app_key",),
     by_hand=True,
+    polled=True,
+    polls_with=("app_secret",),
     own_chat=r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
     id_form="a person's user id in the organization",
 )

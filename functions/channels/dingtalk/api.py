@@ -25,6 +25,7 @@ from functions.channels.http_client import (
     Transport,
     make_form,
 )
+from functions.channels.sockets import CannotListen
 from functions.http_connection import HttpAnswer
 from sigil.errors import BackendError, Refused, one_line
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
@@ -148,6 +149,31 @@ class DingTalkApi:
                 source=_SOURCE,
             )
         return answer.body
+
+    def open_stream(self, topic: str) -> tuple[str, str]:
+        """Return where messages of a topic can be listened for, and a ticket that counts once.
+
+        `CannotListen` when DingTalk does not take the app's secret; `BackendError` without an
+        answer.
+        """
+        body = {
+            "clientId": self._app_key,
+            "clientSecret": self._app_secret,
+            "subscriptions": [{"type": "CALLBACK", "topic": topic}],
+        }
+        answer = self._http.request(
+            "POST",
+            "/v1.0/gateway/connections/open",
+            headers={**_JSON, "accept": "application/json"},
+            content=orjson.dumps(body),
+        )
+        try:
+            fields = _read_answer(answer)
+        except (NotAllowed, Rejected, TokenEnded):
+            raise CannotListen(
+                "DingTalk lets the app not listen", source=_SOURCE, suggestion=_HINT
+            ) from None
+        return as_string(fields.get("endpoint")), as_string(fields.get("ticket"))
 
     def check_app(self) -> None:
         """Get an access token; `BackendError` when DingTalk gives none."""

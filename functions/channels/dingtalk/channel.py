@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.dingtalk.api import DingTalkApi
     from functions.channels.http_client import Transport
+    from functions.channels.sockets import Listener
     from functions.channels.waiting_signs import WaitingSigns
 
 BODY_MOST: Final = 1 << 20
@@ -144,6 +145,19 @@ class DingTalk:
         """Return the event of a request, at most one."""
         self.verify_head(request)
         return read_message(open_body(request.body, self._aes_key), self._robot)
+
+    @property
+    def listened_bot(self) -> str:
+        """Return the app's key."""
+        return self._robot.app_key if self._app_secret else ""
+
+    def listen(self, listener: Listener) -> None:
+        """Receive by stream mode."""
+        from functions.channels.dingtalk import stream_mode
+
+        stream_mode.listen(
+            listener, self.api, self._base, lambda message: read_message(message, self._robot)
+        )
 
     def accept(self, event: Event) -> Event:
         """Return the event: whom it names is known by then, and names come with the messages."""

@@ -23,9 +23,24 @@ STEPS: Final = """\
 6. Start the agent with these settings. Then "Version management": create a version, and publish it.
 7. Look the robot up in DingTalk and write to it, or add it to a group and mention it.
 """
+LISTENING_STEPS: Final = """\
+1. Open https://open-dev.dingtalk.com, choose "App development", and create an internal app of your
+   organization.
+2. "Credentials": set DINGTALK_APP_KEY to the client id (AppKey) and DINGTALK_APP_SECRET to the
+   client secret (AppSecret).
+3. "Permissions": request the permission that is printed here, to send messages of robots.
+4. "Robot": switch the robot on, and choose stream mode for receiving messages.
+5. If the page shows another RobotCode than the client id, set DINGTALK_ROBOT_CODE.
+6. Start the agent: uncaged serve --poll. Then "Version management": create a version, and publish
+   it.
+7. Look the robot up in DingTalk and write to it, or add it to a group and mention it.
+"""
 
 
 def write_recipe(channel: ChannelSettings, url: str) -> SetupRecipe:
-    """Return how an owner sets up an app whose messages go to `url`."""
-    document = {"message_url": url, "permissions": list(PERMISSIONS)}
-    return SetupRecipe(json.dumps(document, indent=2), STEPS)
+    """Return how an owner sets up an app whose messages go to `url`; without one the agent
+    listens.
+    """
+    address = {"message_url": url} if url else {}
+    document = json.dumps({**address, "permissions": list(PERMISSIONS)}, indent=2)
+    return SetupRecipe(document, STEPS if url else LISTENING_STEPS)

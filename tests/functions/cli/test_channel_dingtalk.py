@@ -46,6 +46,9 @@ def test_set_prints_what_the_console_asks_for_and_the_steps(run: Run) -> None:
     assert code == 0
     assert json.loads(out)["message_url"] == "https://bot.example.com/webhook/dingtalk"
     assert "DINGTALK_AES_KEY" in err
+    code, out, err = run("set", "dingtalk", "--poll")
+    assert (code, json.loads(out)) == (0, {"permissions": ["qyapi_robot_sendmsg"]})
+    assert "stream mode" in err
 
 
 def test_status_asks_whether_the_secret_is_taken(run: Run, dingtalk: DingTalkServer) -> None:
