@@ -37,6 +37,7 @@ Blockers = Annotated[
     list[int] | None,
     typer.Option("--blocked-by", help="A task that has to be done first; can be repeated.", min=1),
 ]
+NONE_OPEN = "no task is open; `uncaged board list --status ended` shows those that ended"
 
 
 @cli.command("list")
@@ -65,7 +66,7 @@ def list_tasks(
         Printer(json=True).document(found)
         return
     if not isinstance(rows, list) or not rows:
-        Printer().note("there is no such task")
+        Printer().note(NONE_OPEN if status == "open" and owner is None else "there is no such task")
         return
     cells = [
         (

@@ -32,6 +32,7 @@ from functions.cli.session_lock import SessionLock
 from functions.cli.terminal_turn import TerminalTurn, TerminalWorker
 from functions.cli.unread_watch import Unread, UnreadWatch
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
+from functions.queues.queued_sessions import list_queued_sessions
 from functions.reply_sender import make_reply_row
 from functions.settings import Settings
 from functions.time.time_zone import format_stamp
@@ -52,6 +53,8 @@ RENEWALS = 4
 """A lease is renewed so many times before it would end."""
 PROMPT_SECONDS = 0.5
 """A turn that takes longer to stop is spoken of."""
+BEGINS_SECONDS = 2.0
+"""A worker of another process has begun by then with what a turn set off."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
@@ -100,7 +103,9 @@ class _Conversation:
         self._key = keys.session_of(app.name, session)
         self._style = style
         self._screen = screen
+        self._kv = runtime.stores.kv
         self._has_failed = False
+        self._is_told = False
         self._document = Document()  # as it was with the last answer
         self._worker = TerminalWorker(
             runtime,
@@ -209,9 +214,31 @@ class _Conversation:
             self._finish_rest()
             self._watch.show_all()
         self._consolidate()
+        self._tell_of_waiting_work()
         with suppress(SigilError):
             self._runtime.inputs.tell_heartbeats(self._runtime.stores.kv, time.time())
         return int(self._has_failed)
+
+    def _tell_of_waiting_work(self) -> None:
+        """Say once, to a person, how work beside the conversation begins where nobody does it."""
+        is_told = self._is_told or not self._style.shows_steps or self._runtime.settings.queue
+        if is_told or not sys.stdin.isatty():
+            return
+        until = time.monotonic() + BEGINS_SECONDS
+        while time.monotonic() < until:
+            work = [
+                each
+                for each in list_queued_sessions(self._kv, self._app.root, time.time())
+                if keys.is_own_work(each.session)
+            ]
+            if not work or any(each.held for each in work):
+                return
+            time.sleep(PROMPT_SECONDS)
+        self._is_told = True
+        self._screen.hint(
+            "work beside this conversation, such as that of teammates, waits for somebody who does"
+            " it: run `uncaged serve` in another terminal, or `uncaged wake` for what waits now"
+        )
 
     def _finish_rest(self) -> None:
         """Go on with what waits in the conversation, such as a turn that was interrupted."""

@@ -148,7 +148,8 @@ class Printer:
 
             self._write_stderr(orjson.dumps({"error": fields}).decode())
             return
-        message = fields["message"]
+        # what a model reads as a result begins so by itself
+        message = fields["message"].removeprefix("Error: ")
         source = fields["source"]
         # a name with which the message begins is not printed twice
         if source and not re.match(rf"{re.escape(source)}\b", message):

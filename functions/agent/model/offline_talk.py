@@ -99,6 +99,8 @@ _TEAM = re.compile(
     r"|.*teammitglied.* (?:starten|holen).*"
     r"|(?:starte?|hole?|erstelle?) .*(?:teammitglied| namens ).*"
     r"|.*(?:派|找|叫|开|生成|创建|启动)一?(?:个|名)(?:名?叫|名为).+的.+"
+    r"|(?:add|create|make|put) (?:the )?tasks with dependencies\b.*|.*aufgaben mit abhängigkeiten.*"
+    r"|.*(?:添加|新建|创建|加).{0,6}依赖.{0,6}任务.*"
     r"|(?:add|create|make|put) (?:two|three|four|five|several|some|\d+) (?:tasks|todos)\b.*"
     r"|.*(?:zwei|drei|vier|fünf|mehrere|\d+) aufgaben.*(?:hinzu|an|erstellen)\b.*"
     r"|.*(?:添加|新建|创建|加)(?:两|三|四|五|几|\d+)个?任务.*",

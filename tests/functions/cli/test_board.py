@@ -30,7 +30,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
 
 def test_a_task_is_added_listed_changed_and_ended(run: Run) -> None:
-    assert run("list").stderr == "there is no such task\n"
+    assert run("list").stderr.startswith("no task is open; ")
     added = run("add", "dig", "--priority", "2", "--due", "2030-01-01T12:00:00Z")
     assert added.stdout == "added: [ ] #1: dig\n"
     assert added.stderr == "nobody is awake: spawn one\n"

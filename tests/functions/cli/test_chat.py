@@ -181,3 +181,21 @@ def test_a_single_question_shows_on_stderr_what_was_said_before_and_a_quiet_one_
     assert "Call Bob." in shown.stderr
     assert "Call Bob." not in shown.stdout
     assert "Call Bob." not in uncaged(environment, "chat", "/whoami", **more).stderr
+
+
+def test_who_waits_for_a_teammate_is_told_once_when_nobody_does_its_work(
+    runtime: Callable[..., AgentRuntime], environment: dict[str, str]
+) -> None:
+    agent = runtime()
+    own = replace(write("look"), id="task:1", kind="task", session="own:main", by="terminal:local")
+    with terminal(environment, UNCAGED_LIBRARY="none") as screen:
+        screen.wait_for_match("› ")
+        screen.type("hello\n")
+        assert "work beside this" not in screen.wait_for_match("tools:(?s:.*)› ")
+        agent.work.put(own)
+        screen.type("hello\n")
+        screen.wait_for_match(r"work beside this(?s:.*)uncaged\s+serve(?s:.*)› ")
+        screen.type("hello\n")
+        assert "work beside this" not in screen.wait_for_match("tools:(?s:.*)› ")
+        screen.type("\x04")
+        screen.wait_for_end()
