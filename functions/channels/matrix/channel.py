@@ -23,6 +23,7 @@ from functions.channels.matrix.events import ANSWERS, DECLARED, ENCRYPTED, Accou
 from functions.channels.matrix.identifiers import FILE, USER, MatrixChat, find_id
 from functions.channels.typed_commands import as_command
 from functions.events import Event, Sender
+from functions.overheard import OverheardMessage, make_overheard
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.http_client import Transport
     from functions.channels.matrix.api import MatrixApi
-    from functions.channels.matrix.rooms import RoomDirectory
+    from functions.channels.matrix.rooms import Room, RoomDirectory
     from functions.channels.updates import Updates
 
 BODY_MOST: Final = 32 << 20
@@ -208,20 +209,43 @@ class Matrix:
         return replace(self._read_rows(payload.get("events")), answer=EMPTY)
 
     def _read_rows(self, rows: object) -> Received:
-        """Return the events of rooms; one of what is encrypted is enough for its room."""
+        """Return the events of rooms. One of what is encrypted is enough for its room, and what
+        people of a group that is known say to each other is no event.
+        """
         found = read_events(rows, self._account, self._now())
         rooms = self._rooms
         if rooms is None:
             return Received(found.events)
-        for room in found.changed:
-            rooms.forget_room(room)
-        return Received(
-            tuple(
-                event
-                for event in found.events
-                if ENCRYPTED not in event.data or not rooms.knows_told(event.addressed[0])
-            )
-        )
+        for id in found.changed:
+            rooms.forget_room(id)
+        events: list[Event] = []
+        overheard: list[OverheardMessage] = []
+        for event in found.events:
+            id = MatrixChat.parse(event.session).room
+            room = rooms.get_known_room(id)
+            if ENCRYPTED in event.data:
+                if not rooms.knows_told(id):
+                    events.append(event)
+            elif room is None or room.count <= 2 or event.joined or self._may_name_us(event, room):
+                events.append(event)
+            else:
+                person = event.sender.id.partition(":")[2]
+                sender = Sender(event.sender.id, room.name_member(person))
+                overheard.append(make_overheard(replace(event, sender=sender)))
+        return Received(tuple(events), overheard=tuple(overheard))
+
+    def _may_name_us(self, event: Event, room: Room) -> bool:
+        """Return whether a message in a group is for us, or may be: it answers another."""
+        return ANSWERS in event.data or self._names_us(event, room)
+
+    def _names_us(self, event: Event, room: Room) -> bool:
+        own_name = self._find_own_name(room)
+        if not event.addressed or begins_with_name(event.text, (own_name,)):
+            return True
+        return DECLARED not in event.data and holds_name(event.text, own_name)
+
+    def _find_own_name(self, room: Room) -> str:
+        return room.names.get(self._account.user, "") or self._account.localpart
 
     def accept(self, event: Event) -> Event | None:
         """Return the event with its sender's name and what it answers, if it is for us: in a room
@@ -246,16 +270,14 @@ class Matrix:
             # we have left the room, or were sent away
             return None
         own = self._account.user
-        own_name = room.names.get(own, "") or self._account.localpart
+        own_name = self._find_own_name(room)
         private = room.is_private(own, person)
         sender = Sender(event.sender.id, room.name_member(person))
         if event.joined:
             return self._greet(event, chat.room, person, sender, own_name, private=private)
         answers = as_string(event.data.get(ANSWERS))
         quotes = event.quotes
-        is_named = not event.addressed or private or begins_with_name(event.text, (own_name,))
-        if not is_named and DECLARED not in event.data:
-            is_named = holds_name(event.text, own_name)
+        is_named = private or self._names_us(event, room)
         if answers:
             answered = self.rooms.fetch_message(self.api, chat.room, answers)
             is_named = is_named or answered.ours

@@ -81,11 +81,10 @@ class RoomDirectory:
 
     def find_room(self, api: MatrixApi, id: str) -> Room:
         """Return a room; `Rejected` when we are not in it, `BackendError` without an answer."""
+        known = self.get_known_room(id)
+        if known is not None:
+            return known
         now = self._clock()
-        with self._lock:
-            room, end = self._rooms.get(id, (Room(0), 0.0))
-        if now < end:
-            return room
         room = self._fetch_room(api, id)
         seconds = PRIVATE_SECONDS if room.count == 2 else GROUP_SECONDS
         if room.count < 2:
@@ -96,6 +95,12 @@ class RoomDirectory:
                 self._rooms.clear()
             self._rooms[id] = (room, now + seconds)
         return room
+
+    def get_known_room(self, id: str) -> Room | None:
+        """Return a room that was asked for lately, without asking."""
+        with self._lock:
+            room, end = self._rooms.get(id, (Room(0), 0.0))
+        return room if self._clock() < end else None
 
     def forget_room(self, id: str) -> None:
         """Ask anew the next time: somebody has come, left, or taken another name."""

@@ -45,6 +45,12 @@ def accept(matrix: Matrix, event: dict[str, Any]) -> Event:
     return found
 
 
+def is_for_us(matrix: Matrix, event: dict[str, Any]) -> bool:
+    """Whether a message is an event at all, and one for us."""
+    events = matrix.receive(push(encode(event))).events
+    return any(matrix.accept(each) for each in events)
+
+
 def test_in_a_room_of_two_everything_is_for_us(matrix: Matrix, server: Homeserver) -> None:
     event = accept(matrix, make_event(text("hi")))
     assert (event.private, event.addressed, event.sender.name) == (True, (), "Ada")
@@ -59,11 +65,34 @@ def test_in_a_group_only_what_names_us_is_for_us(matrix: Matrix) -> None:
         make_event(text("I like Sigil Bot"), BOB, GROUP),
         make_event(text("Ada: hi", ADA), BOB, GROUP),
     ]
-    assert [matrix.accept(receive(matrix, each)) for each in silent] == [None] * 3
+    assert matrix.accept(receive(matrix, silent[0])) is None  # before anything is known of the room
+    assert not any(is_for_us(matrix, each) for each in silent)
     named = accept(matrix, make_event(text("Sigil Bot, !help"), BOB, GROUP))
     assert (named.private, named.text, named.sender.name) == (False, "/help", BOB)
     older = {"msgtype": "m.text", "body": "what says Sigil Bot?"}
     assert accept(matrix, make_event(older, BOB, GROUP)).text == "what says Sigil Bot?"
+
+
+def test_what_people_of_a_known_group_say_to_each_other_is_overheard_with_their_names(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    accept(matrix, make_event(text("sigil: hi"), ADA, GROUP))
+    older = {"msgtype": "m.text", "body": "Sigil Bot?"}
+    said = [
+        make_event(text("lunch?"), ADA, GROUP),
+        make_event(text("Sigil Bot: now?"), ADA, GROUP),
+        make_event(text("yes", **answer_to({"event_id": "$x"})), BOB, GROUP),
+        make_event(older, BOB, GROUP),
+        make_event(text("in another room"), BOB, DIRECT),
+        make_event({"ciphertext": "AwgA"}, BOB, GROUP, "m.room.encrypted"),
+        invitation(NEW, BOB),
+    ]
+    received = matrix.receive(push(encode(*said)))
+    (heard,) = received.overheard
+    assert (heard.session, heard.sender.name, heard.text) == (f"matrix:{GROUP}", "Ada", "lunch?")
+    assert [event.id for event in received.events] == [
+        f"matrix:{each['event_id']}" for each in said[1:]
+    ]
 
 
 def test_an_answer_to_our_message_is_for_us_and_quotes_it(
@@ -78,7 +107,7 @@ def test_an_answer_to_our_message_is_for_us_and_quotes_it(
     answer = make_event(text("at noon", **answer_to(theirs)), BOB, GROUP)
     assert matrix.accept(receive(matrix, answer)) is None
     thread = make_event(text("in a thread", **in_thread(ours["event_id"])), BOB, GROUP)
-    assert matrix.accept(receive(matrix, thread)) is None
+    assert not is_for_us(matrix, thread)
     unknown = make_event(text("hm", **answer_to({"event_id": "$gone"})))
     assert accept(matrix, unknown).quotes == ()
 
