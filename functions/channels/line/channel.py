@@ -152,12 +152,8 @@ class Line:
         person = event.sender.id.partition(":")[2]
         if not CHAT.fullmatch(chat) or not PERSON.fullmatch(person):
             return event
-        profile = self.directory.find_person(self.api, person, chat)
-        return replace(
-            event,
-            sender=Sender(event.sender.id, profile.name),
-            language=event.language or profile.language,
-        )
+        name, language = self.directory.find_person(self.api, person, chat)
+        return replace(event, sender=Sender(event.sender.id, name), language=language)
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send all messages of a reply in one request."""

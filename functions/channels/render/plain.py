@@ -4,11 +4,12 @@ the lines of a quote begin with a mark.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from functions.channels.render.markdown import parse_markdown
-from functions.channels.render.rich_text import RichText
+from functions.channels.render.marks import Mark, insert_marks, list_lines
+from functions.channels.render.rich_text import RichText, TextSpan
 from functions.channels.render.split import split_rich_text
 
 
@@ -28,21 +29,14 @@ def render_parts(
 
 
 def write_plain(rich: RichText) -> str:
-    """Return a text without marks."""
-    inserted: dict[int, str] = {}
-    for span in rich.spans:
-        text = rich.text[span.start : span.end]
-        if span.kind == "link" and text.strip() != span.value:
-            inserted[span.end] = f"{inserted.get(span.end, '')} ({span.value})"
-        elif span.kind == "quote":
-            at = span.start
-            for line in text.split("\n"):
-                if line.strip():
-                    inserted[at] = f"{inserted.get(at, '')}> "
-                at += len(line) + 1
-    pieces = []
-    at = 0
-    for place in sorted(inserted):
-        pieces += [rich.text[at:place], inserted[place]]
-        at = place
-    return "".join([*pieces, rich.text[at:]])
+    """Return a text without marks of styles."""
+    return insert_marks(rich, _place_marks)
+
+
+def _place_marks(rich: RichText, span: TextSpan) -> Iterator[Mark]:
+    text = rich.text[span.start : span.end]
+    if span.kind == "link" and text.strip() != span.value:
+        yield Mark(span.start, span.end, "", f" ({span.value})")
+    elif span.kind == "quote":
+        for start, end in list_lines(text, span.start):
+            yield Mark(start, end, "> ", "")
