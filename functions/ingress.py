@@ -61,6 +61,7 @@ def open_ingress() -> Ingress:
     settings = Settings.read()
     for unknown in find_unknown_variables(settings):
         log.note("no setting", name=unknown.name, meant=unknown.meant)
+    settings = settings.load_channels(by_worker=False)
     queue = _open_queue(settings)
     # with another queue than the store's, this function may have no store, and updates need none
     return Ingress(

@@ -23,6 +23,7 @@ _OWNER = re.compile(
     r"telegram(-[a-z0-9-]+)?:[1-9][0-9]{0,18}|(?!telegram[-:])[a-z][a-z0-9-]*:[!-~]{1,100}"
 )
 """A Telegram id is a number: a user name is no id, and would never match anybody."""
+_PARAMETERS = re.compile(r"(/[A-Za-z0-9_.-]{1,100}){1,10}", re.ASCII)
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
 HP_COST_MOST = 1_000_000
@@ -328,6 +329,13 @@ class Settings(SigilSettings):
         " telegram-shop, whose settings are TELEGRAM_SHOP_TOKEN and so on",
         rules=True,
     )
+    channel_secrets: str = setting(
+        "UNCAGED_CHANNEL_SECRETS",
+        "",
+        "where AWS's Parameter Store has the settings of the channels in UNCAGED_CHANNELS, such as"
+        " /uncaged/channels (`uncaged channel store` puts them there)",
+        outside=True,
+    )
     editor: str = setting(
         "EDITOR", "vi", "the program that `uncaged agent doc edit` opens", outside=True
     )
@@ -379,6 +387,12 @@ class Settings(SigilSettings):
                 "UNCAGED_WORK_QUEUE names a second queue, but no first one is set",
                 suggestion="set UNCAGED_QUEUE, or leave both empty: events wait in the store",
             )
+        if self.channel_secrets and not _PARAMETERS.fullmatch(self.channel_secrets):
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_CHANNEL_SECRETS={self.channel_secrets!r:.100} is no place for parameters",
+                suggestion="use a path such as /uncaged/channels",
+            )
         _require_language(self.language)
         _require_zone(self.timezone)
         _require_stamp(self.stamp)
@@ -418,6 +432,18 @@ class Settings(SigilSettings):
             ChannelSettings(name, about, self.agent, self.declared, name in self.channel_names)
             for name, about in parse_channel_names(self.channel_names).items()
         )
+
+    def load_channels(self, *, by_worker: bool = True) -> Settings:
+        """Return the settings with what AWS's Parameter Store has of the named channels; without
+        `by_worker`, with what a webhook may read.
+        """
+        if not self.channel_secrets or not self.channel_names:
+            return self
+        from functions.channels.parameters import read_parameters
+
+        named = [channel for channel in self.channels if channel.is_wanted]
+        stored = read_parameters(named, self.channel_secrets, by_worker=by_worker)
+        return replace(self, declared={**stored, **self.declared})
 
     def find_channel(self, name: str) -> ChannelSettings | None:
         """Return the settings of a channel, None when there is no such one."""

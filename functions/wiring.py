@@ -516,6 +516,7 @@ def open_runtime(
 
     `later`: see `open_app`; otherwise the engine is compiled when it returns.
     """
+    settings = settings.load_channels()
     stores = open_stores(settings)
     if not later:
         require_restored(stores.kv)

@@ -21,7 +21,8 @@ class ChannelSetting:
     `secret`, `rules` and `keeps` are as in `SettingFacts`, but `keeps` names fields. `needed`: the
     channel does not work without it. `used_by` says where: only the webhook needs what just proves
     that a request is the platform's. `found` tells where an owner finds the value; one that is
-    `made_here` they let `uncaged channel set --make-secret` make.
+    `made_here` they let `uncaged channel set --make-secret` make. `first_part_of` names the field
+    whose value begins with this one, up to a colon.
     """
 
     field: str
@@ -34,6 +35,7 @@ class ChannelSetting:
     used_by: Literal["both", "webhook", "worker"] = "both"
     found: str = ""
     made_here: bool = False
+    first_part_of: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

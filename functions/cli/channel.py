@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import typer
 
 from functions.channels.about import ChannelSetting, ChannelSettings, name_variable
 from functions.channels.base import Channel
+from functions.channels.parameters import ABOUT, make_parameters, write_parameters
 from functions.channels.platforms import find_about, open_channels, write_recipe
 from functions.channels.webhooks import (
     PATH,
@@ -41,6 +43,8 @@ cli = typer.Typer(
     help="Connect chat platforms, and let people talk to the agent.",
 )
 SECRET_BYTES = 32
+PLACE = "/uncaged/channels"
+"""Where the template for AWS looks for the settings of channels, unless it is told otherwise."""
 _PLAIN = re.compile(r"[!-~]+")
 
 Platform = Annotated[str, typer.Argument(help="The platform, such as telegram.")]
@@ -56,7 +60,7 @@ def list_platforms(json: Json = False) -> None:
 
     Example: uncaged channel list
     """
-    rows = [_make_platform_row(channel) for channel in Settings.read().channels]
+    rows = [_make_platform_row(channel) for channel in Settings.read().load_channels().channels]
     if json:
         Printer().document(rows)
         return
@@ -211,6 +215,52 @@ def unset(platform: Platform, drop: Drop = False, json: Json = False) -> None:
         _show_webhook(channel, bot.webhook.read_state(), json)
 
 
+@cli.command()
+def store(
+    platform: Platform,
+    place: Annotated[
+        str, typer.Option(help="Where the parameters are; as the template's ChannelSecrets.")
+    ] = PLACE,
+    *,
+    in_aws: Annotated[
+        bool, typer.Option("--aws", help="Write the parameters, with the credentials for AWS.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Put the settings of a channel where the functions on AWS read them.
+
+    They are parameters of AWS Systems Manager. Without --aws only the commands are
+    printed that write them, with the names of the variables and without a secret.
+
+    Example: uncaged channel store slack --aws
+    """
+    settings = Settings.read()
+    if in_aws:
+        settings = replace(settings, channel_secrets=place)  # checks it
+    channel = settings.find_channel(platform) or _find_channel(platform)
+    missing = channel.list_missing()
+    if missing:
+        raise _make_missing(channel, missing[0])
+    parameters = make_parameters(channel, place)
+    if in_aws:
+        write_parameters(parameters)
+    if json:
+        Printer().document(
+            {"platform": platform, "parameters": sorted(parameters), "written": in_aws}
+        )
+        return
+    for name, value in parameters.items():
+        if in_aws:
+            Printer().line(f"wrote {name}")
+            continue
+        variable = name_variable(platform, name.rpartition("/")[2])
+        text = shlex.quote(value) if name.endswith(f"/{ABOUT}") else f'"${variable}"'
+        Printer().line(
+            f"aws ssm put-parameter --overwrite --type SecureString --name {name} --value {text}"
+        )
+    sys.stderr.write(f"the template's Channels has to name {platform}\n")
+
+
 cli.command()(pairing.pair)
 
 
@@ -265,12 +315,7 @@ def _open_channel(channel: ChannelSettings, *, by_worker: bool = False) -> Itera
     """Open a channel once the settings that it needs are there, or those `by_worker` to send."""
     missing = channel.list_missing(by_worker=by_worker)
     if missing:
-        raise UsageError(
-            "ESETTING",
-            f"{name_variable(channel.name, missing[0].field)} is not set",
-            source=channel.name,
-            suggestion=_suggest_setting(missing[0], channel),
-        )
+        raise _make_missing(channel, missing[0])
     bot = open_channels([channel])[channel.name]
     try:
         with channel.naming_own_variables():
@@ -283,7 +328,7 @@ def _open_channel(channel: ChannelSettings, *, by_worker: bool = False) -> Itera
 def _find_channel(name: str) -> ChannelSettings:
     """Return the settings of a channel; `UsageError` when there is no such one."""
     settings = Settings.read()
-    found = settings.find_channel(name)
+    found = settings.load_channels().find_channel(name)
     if found is None:
         known = ", ".join(channel.name for channel in settings.channels)
         if find_about(name):
@@ -347,6 +392,15 @@ def _show_scopes(channel: ChannelSettings, json: bool) -> None:
             Printer().line("help        give the app these scopes, and install or publish it again")
     if missing:
         raise typer.Exit(FAILED)
+
+
+def _make_missing(channel: ChannelSettings, missing: ChannelSetting) -> UsageError:
+    return UsageError(
+        "ESETTING",
+        f"{name_variable(channel.name, missing.field)} is not set",
+        source=channel.name,
+        suggestion=_suggest_setting(missing, channel),
+    )
 
 
 def _suggest_setting(missing: ChannelSetting, channel: ChannelSettings) -> str:

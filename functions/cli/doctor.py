@@ -162,6 +162,7 @@ def check_guide(settings: Settings) -> str:
 def check_platforms(settings: Settings) -> str:
     """Check that the bot of each platform answers, and that its webhook works if it has one."""
     found: list[str] = []
+    settings = settings.load_channels()
     channels = open_channels(settings.channels)
     for described in settings.channels:
         platform = described.name
@@ -284,7 +285,7 @@ def check_owners(settings: Settings) -> str:
     with open_agent() as (app, _):
         paired = [person.id for person in app.people.list_members() if person.role == "owner"]
     owners = ", ".join([*settings.owners, *paired])
-    if not owners and any(channel.is_open for channel in settings.channels):
+    if not owners and any(channel.is_open for channel in settings.load_channels().channels):
         raise DoctorWarning(
             "nobody but this machine's own user, and a platform is set",
             suggestion="uncaged setup owner, or send the bot the code that `uncaged serve` prints",

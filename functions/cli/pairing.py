@@ -86,7 +86,7 @@ def _accept_code(code: str, same_as: str, app: App, settings: Settings, json: bo
 
     event = f"terminal:{uuid.uuid4().hex}"
     person = app.pairing.accept_code(code, BY, event, same=same_as)
-    channels = open_channels(settings.channels)
+    channels = open_channels(settings.load_channels().channels)
     is_told = send_reply(channels, write_welcome(person, event, app.clock.now()))
     for channel in channels.values():
         if isinstance(channel, Closable):

@@ -20,7 +20,7 @@ USED = {
     ),
     "secretsmanager": frozenset({"GetSecretValue", "CreateSecret"}),
     "sns": frozenset({"CreateTopic", "Publish"}),
-    "ssm": frozenset({"GetParameter", "PutParameter"}),
+    "ssm": frozenset({"GetParameter", "GetParameters", "PutParameter"}),
 }
 """The operations of these services that the functions, or a setup with the same package, call; each
 service has hundreds.

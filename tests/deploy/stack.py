@@ -42,7 +42,7 @@ class Stack:
         """Whether the role of a function allows an action on the queue, table or bucket of this
         logical name.
         """
-        role, path = resource(self.name, f"{function}Role"), f"{REGION}:{_ACCOUNT}"
+        path = f"{REGION}:{_ACCOUNT}"
         known = {
             "Events": f"arn:aws:sqs:{path}:{{}}",
             "Work": f"arn:aws:sqs:{path}:{{}}",
@@ -50,6 +50,7 @@ class Stack:
             "Artifacts": "arn:aws:s3:::{}/artifacts/x",
         }
         target = known[name].format(resource(self.name, name).rpartition("/")[2])
+        role = resource(self.name, f"{function}Role")
         asked = aws.client("iam").simulate_principal_policy(
             PolicySourceArn=f"arn:aws:iam::{_ACCOUNT}:role/{role}",
             ActionNames=[action],
@@ -93,6 +94,10 @@ def deploy(server: Ministack, folder: Path, **parameters: str) -> Stack:
 _KIND = re.compile(
     r"- Fn::Select:\s+- 0\s+- Fn::Split:\s+- ':'\s+- Ref: (\w+)(\s+- (?:ssm|secretsmanager|sns)\s)"
 )
+_SOME_PARAMETERS = re.compile(
+    r"arn:\$\{AWS::Partition\}:ssm:\$\{AWS::Region\}:\$\{AWS::AccountId\}"
+    r":parameter\$\{ChannelSecrets\}\S*"
+)
 _DEPLOY = (
     "deploy",
     "--resolve-s3",
@@ -111,7 +116,8 @@ def _built(server: Ministack, folder: Path, parameters: Mapping[str, str]) -> Pa
     """The built template, for this machine: what Lambda calls /tmp is a folder of the test, and
     requests travel without TLS.
 
-    ministack knows no `Fn::Split` in a condition: there the parameters' values stand already.
+    ministack knows no `Fn::Split` in a condition: there the parameters' values stand already. It
+    asks for the right to read every parameter where several are read at once.
     """
     sam(
         server,
@@ -127,6 +133,8 @@ def _built(server: Ministack, folder: Path, parameters: Mapping[str, str]) -> Pa
         lambda found: f"- {_kind(parameters.get(found[1], ''))}{found[2]}",
         built.read_text(encoding="utf-8"),
     )
+    text, found = _SOME_PARAMETERS.subn("'*'", text)
+    assert found == len(("verify", "about", "all"))
     for there, here in (
         ("/tmp/uncaged", f"{folder}/tmp"),
         ("aws:SecureTransport: 'false'", "aws:SecureTransport: 'none'"),

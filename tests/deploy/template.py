@@ -57,7 +57,9 @@ def allowed(function: str) -> Iterator[tuple[str, Any]]:
             told = statement["Fn::If"][1] if "Fn::If" in statement else statement
             assert told["Effect"] == "Allow"
             for action in [told["Action"]] if isinstance(told["Action"], str) else told["Action"]:
-                yield action, told["Resource"]
+                places = told["Resource"]
+                for place in places if isinstance(places, list) else [places]:
+                    yield action, place
 
 
 def accepts(parameter: str, value: str) -> bool:

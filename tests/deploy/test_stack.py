@@ -14,7 +14,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from functions.cli.app import cli
 from functions.events import CONSOLIDATION
 from functions.queues.sqs import SqsQueue
 from sigil.protocol import LIBRARY
@@ -23,8 +25,10 @@ from sigil.storage.kv import keys
 from sigil.storage.kv.dynamodb import DynamoKV
 from tests.deploy.requests import BOT, SECRET, TOKEN, happened, update
 from tests.deploy.stack import Stack, deploy
+from tests.fakes import slack as fake
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, say
+from tests.fakes.slack import SlackWorkspace
 from tests.machine import until, within
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack
@@ -48,6 +52,7 @@ RIGHTS = {
     "Registry": "----yy",
 }
 """Who may do which of these."""
+PLACE = "/uncaged/channels-of-a-test"
 
 
 @pytest.fixture
@@ -57,8 +62,18 @@ def platform() -> Iterator[BotApi]:
 
 
 @pytest.fixture
+def workspace() -> Iterator[SlackWorkspace]:
+    with SlackWorkspace() as made:
+        yield made
+
+
+@pytest.fixture
 def stack(
-    platform: BotApi, model: ScriptedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    platform: BotApi,
+    workspace: SlackWorkspace,
+    model: ScriptedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Stack]:
     """The template as it is, with a platform and a model on loopback; each function may do what its
     role allows.
@@ -72,12 +87,20 @@ def stack(
             "LlmUrl": model.url,
             "Owners": OWNER,
             "Alerts": f"sns:{topic}",
+            "Channels": "slack",
+            "ChannelSecrets": PLACE,
         }
+        with monkeypatch.context() as owner:
+            owner.setenv("SLACK_TOKEN", workspace.token)
+            owner.setenv("SLACK_SECRET", fake.SECRET)
+            owner.setenv("SLACK_API", workspace.api)
+            done = CliRunner().invoke(cli, ["channel", "store", "slack", "--place", PLACE, "--aws"])
+            assert done.exit_code == 0, done.output
         yield deploy(server, tmp_path, **given)
 
 
 def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_stack(
-    stack: Stack, platform: BotApi, model: ScriptedModel
+    stack: Stack, platform: BotApi, workspace: SlackWorkspace, model: ScriptedModel
 ) -> None:
     """Telegram → HTTP API → webhook → SQS FIFO → worker → DynamoDB and S3 → Telegram, the registry
     behind the same API.
@@ -118,9 +141,22 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
     for function, rights in RIGHTS.items():
         may = "".join("y" if stack.may(function, *what) else "-" for what in ALLOWED)
         assert (function, may) == (function, rights)
+    write_in_slack(stack, workspace)
     do_background_work(stack)
     switch(stack)
     assert alert_of(stack, model) == ("EMERGENCY_HALT", OWNER, "cascade")
+
+
+def write_in_slack(stack: Stack, workspace: SlackWorkspace) -> None:
+    """A stranger writes on a platform whose settings are in the Parameter Store, and is answered."""
+    headers, body = fake.json_request(fake.event_payload(fake.message("hi", "1780000000.000001")))
+    url = f"{stack.url}/webhook/slack"
+    forged = httpx.post(url, content=body + b" ", headers=headers, timeout=PATIENCE)
+    taken = httpx.post(url, content=body, headers=headers, timeout=PATIENCE)
+    with workspace.changed:
+        assert workspace.changed.wait_for(lambda: workspace.messages, PATIENCE)
+    assert (forged.status_code, taken.status_code) == (401, 200)
+    assert f"slack:{fake.TEAM}.{fake.ADA}" in workspace.messages[0]["seen"]
 
 
 def do_background_work(stack: Stack) -> None:

@@ -58,6 +58,8 @@ NOT_DONE = {
     ),
 }
 """What checkov wants and we do not do, with the reason."""
+CHANNELS = "arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter${ChannelSecrets}"
+"""The place of the settings of channels."""
 SECRETS = {facts.name for facts in Settings.list_facts({}) if facts.secret}
 PLAIN = (
     "123456789:AAF-a_bot_token_as_telegram_makes_it",
@@ -168,6 +170,7 @@ def test_the_settings_of_an_agent_can_be_chosen() -> None:
         "UNCAGED_TIMEZONE",
     }
     wanted |= {"UNCAGED_TICKS", "UNCAGED_HP", "UNCAGED_RUN_DAYS", "UNCAGED_ALERTS"}
+    wanted |= {"UNCAGED_CHANNELS", "UNCAGED_CHANNEL_SECRETS"}
     wanted |= {
         "TELEGRAM_TOKEN",
         "TELEGRAM_SECRET",
@@ -187,7 +190,7 @@ def test_the_settings_of_an_agent_can_be_chosen() -> None:
 
 def test_defaults_are_the_settings_own() -> None:
     known = {facts.name: facts.default for facts in Settings.list_facts({})}
-    own = {"UNCAGED_TOKEN", "UNCAGED_OWNERS"}
+    own = {"UNCAGED_TOKEN", "UNCAGED_OWNERS", "UNCAGED_CHANNELS", "UNCAGED_CHANNEL_SECRETS"}
     for function in functions():
         for name, value in environment(function).items():
             if name not in own and "Ref" in value:
@@ -226,6 +229,12 @@ def test_a_bot_without_what_its_webhook_needs_is_refused() -> None:
         ("Owners", "telegram:123,slack:U1", True),
         ("Owners", "telegram:123, slack:U1", False),
         ("Owners", "123", False),
+        ("Channels", "slack,telegram-shop", True),
+        ("Channels", "slack, telegram", False),
+        ("Channels", "Slack", False),
+        ("ChannelSecrets", "/uncaged/channels", True),
+        ("ChannelSecrets", "uncaged", False),
+        ("ChannelSecrets", "/uncaged/", False),
         ("Access", "everybody", False),
         ("TelegramBot", "123456:AAF", False),
         ("LlmUrl", "https://models.example/v1", True),
@@ -259,10 +268,13 @@ def test_the_webhook_can_send_and_read_its_secret_and_hooks_and_nothing_else() -
         "sqs:SendMessage",
         "dynamodb:GetItem",
         "ssm:GetParameter",
+        "ssm:GetParameters",
         "secretsmanager:GetSecretValue",
         "kms:Decrypt",
     }
     where = dict(allowed("Webhook"))
+    channels = [place for action, place in allowed("Webhook") if action == "ssm:GetParameters"]
+    assert channels == [{"Fn::Sub": f"{CHANNELS}/*/{path}"} for path in ("verify/*", "about")]
     assert all(
         _mentions(where[action], {"TelegramSecret"})
         for action in ("ssm:GetParameter", "secretsmanager:GetSecretValue")
@@ -291,6 +303,11 @@ def test_the_webhook_can_send_and_read_its_secret_and_hooks_and_nothing_else() -
 )
 def test_a_function_may_do_named_things_to_named_things(function: str, services: set[str]) -> None:
     rights = list(allowed(function))
+    below = {"${Artifacts.Arn}/artifacts/*"}
+    if function == "Webhook":
+        below |= {f"{CHANNELS}/*/verify/*", f"{CHANNELS}/*/about"}
+    if function == "Worker":
+        below.add(f"{CHANNELS}/*")
 
     assert {action.partition(":")[0] for action, _ in rights} == services
     assert not [action for action, _ in rights if "*" in action]
@@ -298,7 +315,7 @@ def test_a_function_may_do_named_things_to_named_things(function: str, services:
     assert not [
         where
         for _, where in rights
-        if "*" in str(where) and where != {"Fn::Sub": "${Artifacts.Arn}/artifacts/*"}
+        if "*" in str(where) and where not in ({"Fn::Sub": name} for name in below)
     ]
 
 

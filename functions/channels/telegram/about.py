@@ -24,6 +24,7 @@ ABOUT: Final = About(
             "the bot's id, for a webhook that does not get the token (default: the first part of"
             " the token)",
             used_by="webhook",
+            first_part_of="token",
         ),
         ChannelSetting(
             "secret",
