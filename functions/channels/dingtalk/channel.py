@@ -6,16 +6,17 @@ Receiving needs no network, so httpx and the markdown parser are loaded only whe
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.dingtalk.about import API, OLD_API
 from functions.channels.dingtalk.messages import FILE_CODE, Robot, read_message
 from functions.channels.dingtalk.reply_address import ReplyAddress
 from functions.channels.dingtalk.signature import check_head, open_body
+from functions.channels.first_use import FirstUse
 from functions.events import Event
 from sigil.errors import UsageError
 from sigil.json_fields import as_string
@@ -32,7 +33,6 @@ SIGN: Final = "🤔"
 """What stands below a message that waits for an answer."""
 SIGN_TIMEOUT: Final = 5.0
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-_BASE: Final = re.compile(r"https?://[!-~]{1,1000}")
 _EMOTION: Final = {
     "emotionType": 2,
     "emotionName": SIGN,
@@ -74,10 +74,6 @@ class DingTalk:
             raise UsageError(
                 "EINVAL", "the app's key or the robot's code is of no such form", source="dingtalk"
             )
-        if not _BASE.fullmatch(api) or not _BASE.fullmatch(old_api):
-            raise UsageError(
-                "EINVAL", "DingTalk's address must be an http or https URL", source="dingtalk"
-            )
         self._aes_key = b""
         if aes_key:
             # before a request waits for it
@@ -86,13 +82,12 @@ class DingTalk:
             self._aes_key = read_key(aes_key)
         self._robot = Robot(app_key, name, agent)
         self._app_secret = app_secret
-        self._base = api.rstrip("/")
-        self._old_base = old_api.rstrip("/")
+        self._base = read_address(api, "DingTalk's address", source="dingtalk")
+        self._old_base = read_address(old_api, "DingTalk's address", source="dingtalk")
         self._transport = transport
         self._now = now
-        self._lock = threading.Lock()
-        self._opened: DingTalkApi | None = None
-        self._signs: WaitingSigns | None = None
+        self._api = FirstUse(self._open_api)
+        self._signs = FirstUse(self._make_signs)
 
     @property
     def body_most(self) -> int:
@@ -102,36 +97,33 @@ class DingTalk:
     @property
     def api(self) -> DingTalkApi:
         """Return the API, opened at its first use."""
+        return self._api.get()
+
+    def _open_api(self) -> DingTalkApi:
         from functions.channels.dingtalk.api import DingTalkApi
 
-        with self._lock:
-            if self._opened is None:
-                self._opened = DingTalkApi(
-                    self._base,
-                    self._old_base,
-                    app_key=self._robot.app_key,
-                    app_secret=self._app_secret,
-                    robot_code=self._robot_code,
-                    transport=self._transport,
-                )
-            return self._opened
+        return DingTalkApi(
+            self._base,
+            self._old_base,
+            app_key=self._robot.app_key,
+            app_secret=self._app_secret,
+            robot_code=self._robot_code,
+            transport=self._transport,
+        )
 
     @property
     def signs(self) -> WaitingSigns:
         """Return what shows that an answer is on its way."""
+        return self._signs.get()
+
+    def _make_signs(self) -> WaitingSigns:
         from functions.channels.waiting_signs import WaitingSigns
 
-        with self._lock:
-            if self._signs is None:
-                self._signs = WaitingSigns(self._put_sign, self._remove_sign)
-            return self._signs
+        return WaitingSigns(self._put_sign, self._remove_sign)
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:

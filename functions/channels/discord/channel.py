@@ -6,13 +6,13 @@ Receiving needs no network, so httpx and the markdown parser are loaded only whe
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.discord.about import API
 from functions.channels.discord.interactions import read_interaction
@@ -22,6 +22,7 @@ from functions.channels.discord.signature import (
     verify_headers,
     verify_signature,
 )
+from functions.channels.first_use import FirstUse
 from functions.events import Event
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
@@ -41,7 +42,6 @@ WAITING_TIMEOUT = 5.0
 TYPING_SECONDS = 8.0
 """Discord shows for ten seconds that somebody types."""
 _TOKEN = re.compile(r"[A-Za-z0-9_.-]{20,200}", re.ASCII)
-_BASE = re.compile(r"https?://[!-~]{1,1000}")
 
 
 class Discord:
@@ -74,20 +74,17 @@ class Discord:
                 source=name,
                 suggestion="copy it from the developer portal: Bot, Reset Token",
             )
-        if not _BASE.fullmatch(api) or not _BASE.fullmatch(files):
-            raise UsageError("EINVAL", "an address must be an http or https URL", source=name)
         # what verifies is loaded now and not while Discord waits
         self._key = load_public_key(public_key) if public_key else None
         self._token = token
-        self._base = api.rstrip("/")
-        self._file_base = files.rstrip("/")
+        self._base = read_address(api, "an address", source=name)
+        self._file_base = read_address(files, "an address", source=name)
         self._agent = agent
         self._name = name
         self._transport = transport
         self._pauses = pauses
         self._clock = clock
-        self._lock = threading.Lock()
-        self._opened: DiscordApi | None = None
+        self._api = FirstUse(self._open_api)
         self._gateway: Gateway | None = None
 
     @property
@@ -98,14 +95,12 @@ class Discord:
     @property
     def api(self) -> DiscordApi:
         """Return Discord's API, opened at its first use."""
+        return self._api.get()
+
+    def _open_api(self) -> DiscordApi:
         from functions.channels.discord.api import DiscordApi
 
-        with self._lock:
-            if self._opened is None:
-                self._opened = DiscordApi(
-                    self._base, self._file_base, self._token, self._transport, self._pauses
-                )
-            return self._opened
+        return DiscordApi(self._base, self._file_base, self._token, self._transport, self._pauses)
 
     @property
     def webhook(self) -> DiscordApplication:
@@ -116,10 +111,7 @@ class Discord:
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:

@@ -6,16 +6,17 @@ Receiving needs no network, so httpx and the markdown parser are loaded only whe
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.feishu.about import API
 from functions.channels.feishu.events import ANSWERS, SESSION, FeishuApp, read_payload
 from functions.channels.feishu.signature import WebhookSecrets, open_body
+from functions.channels.first_use import FirstUse
 from functions.events import PRESS, Event
 from sigil.errors import Refused, UsageError
 from sigil.json_fields import as_mapping, as_string
@@ -43,7 +44,6 @@ EMOJI = "Typing"
 """The reaction below a message that waits for an answer."""
 SIGN_TIMEOUT = 5.0
 _APP_ID = re.compile(r"cli_[A-Za-z0-9]{1,64}", re.ASCII)
-_BASE = re.compile(r"https?://[!-~]{1,1000}")
 _FILE = re.compile(r"(om_[A-Za-z0-9_]{1,64})/([A-Za-z0-9_-]{1,128})", re.ASCII)
 
 
@@ -72,10 +72,6 @@ class Feishu:
             raise UsageError(
                 "EINVAL", "the app's id is not of the form cli_a1b2c3", source="feishu"
             )
-        if not _BASE.fullmatch(api):
-            raise UsageError(
-                "EINVAL", "Feishu's address must be an http or https URL", source="feishu"
-            )
         if secrets.encrypt_key:
             # before a request waits for it
             import functions.channels.feishu.encryption  # noqa: F401
@@ -83,13 +79,12 @@ class Feishu:
         self._app = FeishuApp(app_id, name, agent)
         self._app_secret = app_secret
         self._secrets = secrets
-        self._base = api.rstrip("/")
+        self._base = read_address(api, "Feishu's address", source="feishu")
         self._transport = transport
         self._now = now
-        self._lock = threading.Lock()
-        self._opened: FeishuApi | None = None
-        self._directory: FeishuDirectory | None = None
-        self._signs: WaitingSigns | None = None
+        self._api = FirstUse(self._open_api)
+        self._directory = FirstUse(self._make_directory)
+        self._signs = FirstUse(self._make_signs)
 
     @property
     def body_most(self) -> int:
@@ -99,34 +94,32 @@ class Feishu:
     @property
     def api(self) -> FeishuApi:
         """Return the API, opened at its first use."""
+        return self._api.get()
+
+    def _open_api(self) -> FeishuApi:
         from functions.channels.feishu.api import FeishuApi
 
-        with self._lock:
-            if self._opened is None:
-                self._opened = FeishuApi(
-                    self._base, self._app.id, self._app_secret, self._transport
-                )
-            return self._opened
+        return FeishuApi(self._base, self._app.id, self._app_secret, self._transport)
 
     @property
     def directory(self) -> FeishuDirectory:
         """Return what is known of people and messages."""
+        return self._directory.get()
+
+    def _make_directory(self) -> FeishuDirectory:
         from functions.channels.feishu.directory import FeishuDirectory
 
-        with self._lock:
-            if self._directory is None:
-                self._directory = FeishuDirectory(self._app.channel, self._app.id)
-            return self._directory
+        return FeishuDirectory(self._app.channel, self._app.id)
 
     @property
     def signs(self) -> WaitingSigns:
         """Return the reactions that show that an answer is on its way."""
+        return self._signs.get()
+
+    def _make_signs(self) -> WaitingSigns:
         from functions.channels.waiting_signs import WaitingSigns
 
-        with self._lock:
-            if self._signs is None:
-                self._signs = WaitingSigns(self._react, self._take_reaction)
-            return self._signs
+        return WaitingSigns(self._react, self._take_reaction)
 
     def _react(self, message: str) -> str:
         """Put a reaction below a message, and return its id."""
@@ -141,10 +134,7 @@ class Feishu:
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:

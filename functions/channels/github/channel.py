@@ -5,8 +5,6 @@ Receiving needs no network, so httpx and the markdown parser are loaded only whe
 
 from __future__ import annotations
 
-import re
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -14,7 +12,9 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from functions.channels.address import read_address
 from functions.channels.base import PlatformRequest, Received, Reply
+from functions.channels.first_use import FirstUse
 from functions.channels.github import signature
 from functions.channels.github.about import API
 from functions.channels.github.events import GitHubBot, read_payload, strip_mention
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 BODY_MOST: Final = 4 << 20
 WAITING_TIMEOUT: Final = 5.0
 _FORM: Final = "application/x-www-form-urlencoded"
-_BASE: Final = re.compile(r"https?://[!-~]{1,1000}")
 
 
 class GitHub:
@@ -63,19 +62,14 @@ class GitHub:
                     "GITHUB_REPOSITORIES is a list of OWNER/REPOSITORY with blanks between them",
                     source="github",
                 )
-        if not _BASE.fullmatch(api):
-            raise UsageError(
-                "EINVAL", "GitHub's address must be an http or https URL", source="github"
-            )
         known = frozenset(repository.lower() for repository in repositories)
         self._bot = GitHubBot(name, agent, known)
         self._repositories = repositories
         self._token = token
         self._secret = secret
-        self._base = api.rstrip("/")
+        self._base = read_address(api, "GitHub's address", source="github")
         self._transport = transport
-        self._lock = threading.Lock()
-        self._opened: GitHubApi | None = None
+        self._api = FirstUse(self._open_api)
         self._own: tuple[int, str] | None = None
         self._signs = WaitingSigns(self._add_reaction, self._delete_reaction)
 
@@ -87,12 +81,12 @@ class GitHub:
     @property
     def api(self) -> GitHubApi:
         """Return the API, opened at its first use."""
+        return self._api.get()
+
+    def _open_api(self) -> GitHubApi:
         from functions.channels.github.api import GitHubApi
 
-        with self._lock:
-            if self._opened is None:
-                self._opened = GitHubApi(self._base, self._token, self._transport)
-            return self._opened
+        return GitHubApi(self._base, self._token, self._transport)
 
     @property
     def webhook(self) -> WebhookAdmin:
@@ -103,10 +97,7 @@ class GitHub:
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:

@@ -5,7 +5,6 @@ Receiving needs no network, so httpx and the markdown parser are loaded only whe
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from functions.channels.address import read_address
 from functions.channels.base import PlatformRequest, Received, Reply
+from functions.channels.first_use import FirstUse
 from functions.channels.line import signature
 from functions.channels.line.about import API
 from functions.channels.line.events import CHAT, MESSAGE_ID, PERSON, LineBot, read_payload
@@ -38,7 +39,6 @@ LOADING_SECONDS: Final = 20
 """So long LINE shows that an answer comes, or until it is there; 5 to 60, in fives."""
 WAITING_SECONDS: Final = 15.0
 WAITING_TIMEOUT: Final = 5.0
-_BASE: Final = re.compile(r"https?://[!-~]{1,1000}")
 
 
 class Line:
@@ -60,17 +60,15 @@ class Line:
         transport: Transport | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        if not _BASE.fullmatch(api):
-            raise UsageError("EINVAL", "LINE's address must be an http or https URL", source="line")
         self._bot = LineBot(name, agent, self._find_sent)
         self._token = token
         self._secret = secret
-        self._base = api.rstrip("/")
+        self._base = read_address(api, "LINE's address", source="line")
         self._transport = transport
         self._now = now
         self._lock = threading.Lock()
-        self._opened: LineApi | None = None
-        self._directory: LineDirectory | None = None
+        self._api = FirstUse(self._open_api)
+        self._directory = FirstUse(self._make_directory)
         self._sender: MessageSender | None = None
 
     @property
@@ -81,23 +79,23 @@ class Line:
     @property
     def api(self) -> LineApi:
         """Return the API, opened at its first use."""
+        return self._api.get()
+
+    def _open_api(self) -> LineApi:
         from functions.channels.line.api import LineApi
 
         files = FILES_API if self._base == API else self._base
-        with self._lock:
-            if self._opened is None:
-                self._opened = LineApi(self._base, files, self._token, self._transport)
-            return self._opened
+        return LineApi(self._base, files, self._token, self._transport)
 
     @property
     def directory(self) -> LineDirectory:
         """Return what is known of people and of the bot."""
+        return self._directory.get()
+
+    def _make_directory(self) -> LineDirectory:
         from functions.channels.line.directory import LineDirectory
 
-        with self._lock:
-            if self._directory is None:
-                self._directory = LineDirectory()
-            return self._directory
+        return LineDirectory()
 
     @property
     def sender(self) -> MessageSender:
@@ -121,10 +119,7 @@ class Line:
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from functions.channels.about import name_variable
+from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.first_use import FirstUse
 from functions.channels.matrix.contents import begins_with_name, holds_name, strip_name
 from functions.channels.matrix.events import ANSWERS, DECLARED, ENCRYPTED, Account, read_events
 from functions.channels.matrix.identifiers import FILE, USER, MatrixChat, find_id
@@ -47,7 +49,6 @@ EMPTY: Final = PlatformAnswer(body=b"{}")
 _UNKNOWN: Final = PlatformAnswer(404, b'{"errcode":"M_UNRECOGNIZED","error":"unknown address"}')
 _OTHER_METHOD: Final = PlatformAnswer(405, b'{"errcode":"M_UNRECOGNIZED","error":"other method"}')
 _NOT_OURS: Final = PlatformAnswer(404, b'{"errcode":"M_NOT_FOUND","error":"none of ours"}')
-_BASE: Final = re.compile(r"https?://[!-~]{1,1000}")
 _PATH: Final = re.compile(
     r"(?:_matrix/app/(?:v1|unstable/fi\.mau\.msc2659)/)?(transactions|users|rooms|ping)(?:/(.*))?",
     re.DOTALL,
@@ -83,19 +84,19 @@ class Matrix:
                 "MATRIX_USER is the account's whole id, such as @sigil:example.org",
                 source="matrix",
             )
-        if homeserver and not _BASE.fullmatch(homeserver):
-            raise UsageError(
-                "EINVAL", "the homeserver's address must be an http or https URL", source="matrix"
-            )
-        self._base = homeserver.rstrip("/")
+        self._base = (
+            read_address(homeserver, "the homeserver's address", source="matrix")
+            if homeserver
+            else ""
+        )
         self._account = Account(user, name, agent)
         self._token = token
         self._secret = secret
         self._transport = transport
         self._now = now
         self._lock = threading.Lock()
-        self._opened: MatrixApi | None = None
-        self._rooms: RoomDirectory | None = None
+        self._api = FirstUse(self._open_api)
+        self._rooms = FirstUse(self._make_rooms)
         self._read: set[str] = set()
         self._answered: set[str] = set()
 
@@ -107,8 +108,6 @@ class Matrix:
     @property
     def api(self) -> MatrixApi:
         """Return the homeserver's API, opened at its first use."""
-        from functions.channels.matrix.api import MatrixApi
-
         for field, value in (("homeserver", self._base), ("token", self._token)):
             if not value:
                 raise BackendError(
@@ -117,27 +116,26 @@ class Matrix:
                     source="matrix",
                     suggestion="set it",
                 )
-        with self._lock:
-            if self._opened is None:
-                self._opened = MatrixApi(self._base, self._token, self._transport)
-            return self._opened
+        return self._api.get()
+
+    def _open_api(self) -> MatrixApi:
+        from functions.channels.matrix.api import MatrixApi
+
+        return MatrixApi(self._base, self._token, self._transport)
 
     @property
     def rooms(self) -> RoomDirectory:
         """Return what is known of rooms."""
+        return self._rooms.get()
+
+    def _make_rooms(self) -> RoomDirectory:
         from functions.channels.matrix.rooms import RoomDirectory
 
-        with self._lock:
-            if self._rooms is None:
-                self._rooms = RoomDirectory(self._account.user, self._account.name)
-            return self._rooms
+        return RoomDirectory(self._account.user, self._account.name)
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:
@@ -213,7 +211,7 @@ class Matrix:
         people of a group that is known say to each other is no event.
         """
         found = read_events(rows, self._account, self._now())
-        rooms = self._rooms
+        rooms = self._rooms.made
         if rooms is None:
             return Received(found.events)
         for id in found.changed:

@@ -18,7 +18,9 @@ from urllib.parse import parse_qsl
 import orjson
 
 from functions.channels.about import name_variable
+from functions.channels.address import read_address
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.first_use import FirstUse
 from functions.channels.slack.about import API
 from functions.channels.slack.attachments import FILE_ID
 from functions.channels.slack.events import Bot, read_command, read_payload, read_press
@@ -69,7 +71,6 @@ EMPTY = PlatformAnswer()
 """Slack shows what else it is answered to a command as a message."""
 _TOKEN = re.compile(r"xoxb-[A-Za-z0-9-]{1,250}", re.ASCII)
 _APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9-]{1,250}", re.ASCII)
-_BASE = re.compile(r"https?://[!-~]{1,1000}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
 _CHALLENGE_CHARACTERS = 1_000
 
@@ -111,19 +112,15 @@ class Slack:
             raise UsageError(
                 "EINVAL", "the app-level token is not of the form xapp-…", source="slack"
             )
-        if not _BASE.fullmatch(api):
-            raise UsageError(
-                "EINVAL", "the Web API's address must be an http or https URL", source="slack"
-            )
         self._token = token
         self._secret = secret
         self._app_token = app_token
-        self._base = api.rstrip("/")
+        self._base = read_address(api, "the Web API's address", source="slack")
         self._bot = Bot(name, agent)
         self._transport = transport
         self._now = now
         self._lock = threading.Lock()
-        self._opened: SlackApi | None = None
+        self._api = FirstUse(self._open_api)
         self._own: tuple[str, str] | None = None
         self._people: dict[str, _Person] = {}
         self._answered: set[tuple[str, str]] = set()
@@ -136,8 +133,6 @@ class Slack:
     @property
     def api(self) -> SlackApi:
         """Return the Web API, opened at its first use."""
-        from functions.channels.slack.api import SlackApi
-
         if not self._token:
             raise BackendError(
                 "EUNAVAILABLE",
@@ -145,17 +140,16 @@ class Slack:
                 source="slack",
                 suggestion="set it",
             )
-        with self._lock:
-            if self._opened is None:
-                self._opened = SlackApi(self._base, self._token, self._transport)
-            return self._opened
+        return self._api.get()
+
+    def _open_api(self) -> SlackApi:
+        from functions.channels.slack.api import SlackApi
+
+        return SlackApi(self._base, self._token, self._transport)
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:

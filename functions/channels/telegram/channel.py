@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hmac
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.first_use import FirstUse
 from functions.channels.telegram.about import API
 from functions.channels.telegram.contents import TelegramBot
 from functions.channels.telegram.updates import read_update
@@ -38,7 +39,6 @@ POLL_GRACE = 10
 _TOKEN = re.compile(r"([0-9]{1,18}):[A-Za-z0-9_-]{1,256}")
 _BOT = re.compile(r"([0-9]{1,18})")
 _FILE_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,500}")
-_BASE = re.compile(r"https?://[!-~]{1,1000}")
 
 
 class Telegram:
@@ -70,20 +70,15 @@ class Telegram:
                 "the bot token is not of the form 123456:ABC, nor its id of digits alone",
                 source="telegram",
             )
-        if not _BASE.fullmatch(api):
-            raise UsageError(
-                "EINVAL", "the Bot API's address must be an http or https URL", source="telegram"
-            )
         self.bot = int(match[1])
         self._token = token
         self._secret = secret.encode()
-        self._base = api.rstrip("/")
+        self._base = read_address(api, "the Bot API's address", source="telegram")
         self._name = name
         self._agent = agent
         self._username = (username or "").removeprefix("@").lower()
         self._transport = transport
-        self._lock = threading.Lock()
-        self._opened: TelegramApi | None = None
+        self._api = FirstUse(self._open_api)
 
     @property
     def body_most(self) -> int:
@@ -93,12 +88,12 @@ class Telegram:
     @property
     def api(self) -> TelegramApi:
         """Return the Bot API, opened at its first use."""
+        return self._api.get()
+
+    def _open_api(self) -> TelegramApi:
         from functions.channels.telegram.api import TelegramApi
 
-        with self._lock:
-            if self._opened is None:
-                self._opened = TelegramApi(self._base, self._token, self._transport)
-            return self._opened
+        return TelegramApi(self._base, self._token, self._transport)
 
     @property
     def webhook(self) -> TelegramWebhook:
@@ -109,10 +104,7 @@ class Telegram:
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:

@@ -6,13 +6,14 @@ Receiving needs no network, so httpx and the markdown parser are loaded only whe
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.first_use import FirstUse
 from functions.channels.wecom.about import API
 from functions.channels.wecom.messages import MEDIA_ID, App, read_message
 from functions.events import Event
@@ -32,7 +33,6 @@ EMPTY: Final = PlatformAnswer()
 """An answer with a body would be taken for a message."""
 _CORP: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _AGENT: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
-_BASE: Final = re.compile(r"https?://[!-~]{1,1000}")
 
 
 class WeCom:
@@ -62,10 +62,6 @@ class WeCom:
             raise UsageError("EINVAL", "WECOM_CORP_ID is of no such form", source="wecom")
         if agent_id and not _AGENT.fullmatch(agent_id):
             raise UsageError("EINVAL", "WECOM_AGENT_ID has digits alone", source="wecom")
-        if not _BASE.fullmatch(api):
-            raise UsageError(
-                "EINVAL", "WeCom's address must be an http or https URL", source="wecom"
-            )
         self._app = App(corp_id, agent_id, name, agent)
         self._callback: Callback | None = None
         if token and aes_key:
@@ -75,12 +71,11 @@ class WeCom:
 
             self._callback = Callback(token, read_key(aes_key), corp_id)
         self._secret = secret
-        self._base = api.rstrip("/")
+        self._base = read_address(api, "WeCom's address", source="wecom")
         self._transport = transport
         self._now = now
-        self._lock = threading.Lock()
-        self._opened: WeComApi | None = None
-        self._names: KnownNames | None = None
+        self._api = FirstUse(self._open_api)
+        self._names = FirstUse(self._make_names)
 
     @property
     def body_most(self) -> int:
@@ -90,31 +85,26 @@ class WeCom:
     @property
     def api(self) -> WeComApi:
         """Return the API, opened at its first use."""
+        return self._api.get()
+
+    def _open_api(self) -> WeComApi:
         from functions.channels.wecom.api import WeComApi
 
-        with self._lock:
-            if self._opened is None:
-                self._opened = WeComApi(
-                    self._base, self._app.corp_id, self._secret, self._transport
-                )
-            return self._opened
+        return WeComApi(self._base, self._app.corp_id, self._secret, self._transport)
 
     @property
     def names(self) -> KnownNames:
         """Return the names of people that are known."""
+        return self._names.get()
+
+    def _make_names(self) -> KnownNames:
         from functions.channels.known_names import KnownNames
 
-        with self._lock:
-            if self._names is None:
-                self._names = KnownNames()
-            return self._names
+        return KnownNames()
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:

@@ -6,14 +6,15 @@ Receiving needs no network, so httpx and the markdown parser are loaded only whe
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.first_use import FirstUse
 from functions.channels.whatsapp import signature
 from functions.channels.whatsapp.about import API
 from functions.channels.whatsapp.events import FILE_ID, MESSAGE_ID, Number, read_payload
@@ -32,7 +33,6 @@ WAITING_SECONDS: Final = 20.0
 """WhatsApp shows that we write for 25 seconds, or until a message comes."""
 WAITING_TIMEOUT: Final = 5.0
 _NUMBER: Final = re.compile(r"[0-9]{1,32}", re.ASCII)
-_BASE: Final = re.compile(r"https?://[!-~]{1,1000}")
 
 
 class WhatsApp:
@@ -62,18 +62,13 @@ class WhatsApp:
                 "WHATSAPP_NUMBER is the phone number's id at Meta, which has digits alone",
                 source="whatsapp",
             )
-        if not _BASE.fullmatch(api):
-            raise UsageError(
-                "EINVAL", "the Graph API's address must be an http or https URL", source="whatsapp"
-            )
         self._number = Number(number, name, agent)
         self._token = token
         self._secret = secret
         self._verify_token = verify_token
-        self._base = api.rstrip("/")
+        self._base = read_address(api, "the Graph API's address", source="whatsapp")
         self._transport = transport
-        self._lock = threading.Lock()
-        self._opened: WhatsAppApi | None = None
+        self._api = FirstUse(self._open_api)
 
     @property
     def body_most(self) -> int:
@@ -83,19 +78,16 @@ class WhatsApp:
     @property
     def api(self) -> WhatsAppApi:
         """Return the Graph API, opened at its first use."""
+        return self._api.get()
+
+    def _open_api(self) -> WhatsAppApi:
         from functions.channels.whatsapp.api import WhatsAppApi
 
-        with self._lock:
-            if self._opened is None:
-                self._opened = WhatsAppApi(self._base, self._token, self._transport)
-            return self._opened
+        return WhatsAppApi(self._base, self._token, self._transport)
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
-        with self._lock:
-            opened = self._opened
-            self._opened = None
-        if opened:
+        if opened := self._api.forget():
             opened.close()
 
     def verify_head(self, request: PlatformRequest) -> bool:
