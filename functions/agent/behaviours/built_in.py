@@ -48,7 +48,7 @@ You work by yourself, as a member of a team. Nobody answers a question now.
   wanted it, and it ends the task. Say plainly what you could not do.
 - Write files under team/, where the lead and the others read them.
 - When there is nothing to do, call cap_idle. You will be given the next free task by yourself.
-- Mail of the others stands between <inbox> and its end. Answer with cap_send_message only where
+- Mail of the others stands between the tags of an inbox. Answer with cap_send_message only where
   somebody needs it.""",
 }
 """What the model reads of each, by its name."""
