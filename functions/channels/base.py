@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypedDict, runtime_checkable
 
 from functions.events import Button, Event
 from functions.overheard import OverheardMessage
-from sigil.errors import BackendError, Refused
+from sigil.errors import BackendError, Refused, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,22 @@ class MessagesUsedUp(Refused):
 
     def __init__(self, message: str, *, source: str) -> None:
         super().__init__("EBLOCKED", message, source=source)
+
+
+class Rejected(Refused):
+    """The platform will never take this request as it is, and says why: in words, and mostly with
+    a code of its own.
+    """
+
+    def __init__(
+        self, platform: str, words: str, code: str | int | None = None, *, source: str
+    ) -> None:
+        refused = f"{platform} refused" if code is None else f"{platform} refused ({code})"
+        super().__init__("EBLOCKED", one_line(f"{refused}: {words}"), source=source)
+
+
+class NotAllowed(BackendError):
+    """The bot may not do this until its owner allows it, as by a permission."""
 
 
 @runtime_checkable

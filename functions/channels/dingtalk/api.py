@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from functions.channels.access_token import AccessToken, TokenEnded
-from functions.channels.base import Busy
+from functions.channels.base import Busy, NotAllowed, Rejected
 from functions.channels.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
@@ -27,7 +27,7 @@ from functions.channels.http_client import (
 )
 from functions.channels.sockets import CannotListen
 from functions.http_connection import HttpAnswer
-from sigil.errors import BackendError, Refused, one_line
+from sigil.errors import BackendError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
@@ -47,18 +47,12 @@ _FILE_HOSTS: Final = (".dingtalk.com", ".dingtalk.io", ".aliyuncs.com", ".alicdn
 """Where DingTalk keeps the files that people send."""
 
 
-class Rejected(Refused):
+class DingTalkRejected(Rejected):
     """DingTalk will never take this request as it is. `is_about_content`: another text may help."""
 
     def __init__(self, code: str, description: str) -> None:
-        super().__init__(
-            "EBLOCKED", one_line(f"DingTalk refused ({code}): {description}"), source=_SOURCE
-        )
+        super().__init__("DingTalk", description, code, source=_SOURCE)
         self.is_about_content = bool(_ABOUT_CONTENT.search(code))
-
-
-class NotAllowed(BackendError):
-    """The app may not do this: a permission is missing, or the app is not published."""
 
 
 class DingTalkApi:
@@ -92,7 +86,7 @@ class DingTalkApi:
         """Call the API on behalf of the robot and return its answer, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `Rejected`: never.
+        `DingTalkRejected`: never.
         """
         content = orjson.dumps({"robotCode": self._robot_code, **body})
 
@@ -169,7 +163,7 @@ class DingTalkApi:
         )
         try:
             fields = _read_answer(answer)
-        except (NotAllowed, Rejected, TokenEnded):
+        except (NotAllowed, DingTalkRejected, TokenEnded):
             raise CannotListen(
                 "DingTalk lets the app not listen", source=_SOURCE, suggestion=_HINT
             ) from None
@@ -196,7 +190,7 @@ class DingTalkApi:
         )
         try:
             fields = _read_answer(answer)
-        except (NotAllowed, Rejected, TokenEnded):
+        except (NotAllowed, DingTalkRejected, TokenEnded):
             fields = {}
         return as_string(fields.get("accessToken")), as_integer(fields.get("expireIn"), 0) or 0
 
@@ -224,7 +218,7 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
         if as_sequence(fields.get("flowControlledStaffIdList")):
             raise Busy("DingTalk asks to slow down", source=_SOURCE, retry_after=BUSY_SECONDS)
         if as_sequence(fields.get("invalidStaffIdList")):
-            raise Rejected("invalidStaffIdList", "the person is not in the organization")
+            raise DingTalkRejected("invalidStaffIdList", "the person is not in the organization")
         return fields
     code = as_string(fields.get("code"))
     description = as_string(fields.get("message"))
@@ -240,7 +234,7 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
             suggestion="give the app the permission in DingTalk's console, and publish a version",
         )
     if code and answer.status < 500:
-        raise Rejected(code, description)
+        raise DingTalkRejected(code, description)
     raise BackendError(
         "EUNAVAILABLE", f"DingTalk answered with status {answer.status}", source=_SOURCE
     )
@@ -257,7 +251,7 @@ def _read_old_answer(answer: HttpAnswer) -> Mapping[str, Json]:
     if code in _TOKEN_ENDED:
         raise TokenEnded
     if code and answer.status < 500:
-        raise Rejected(str(code), as_string(fields.get("errmsg")))
+        raise DingTalkRejected(str(code), as_string(fields.get("errmsg")))
     raise BackendError(
         "EUNAVAILABLE", f"DingTalk answered with status {answer.status}", source=_SOURCE
     )

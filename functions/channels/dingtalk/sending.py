@@ -14,7 +14,7 @@ from urllib.parse import quote
 import orjson
 
 from functions.channels.base import AttachedFile, Reply
-from functions.channels.dingtalk.api import Rejected
+from functions.channels.dingtalk.api import DingTalkRejected
 from functions.channels.dingtalk.messages import STAFF, find_conversation
 from functions.channels.http_client import FormFile
 from functions.channels.render.dingtalk import make_title, render_parts
@@ -142,7 +142,7 @@ class MessageSender:
             return
         try:
             self._send_file(part)
-        except Rejected:
+        except DingTalkRejected:
             if part.is_photo:
                 # a picture may be too large in points, and yet be a file
                 self.send(replace(part, is_photo=False))
@@ -152,7 +152,7 @@ class MessageSender:
     def _send_text(self, text: DingTalkText) -> None:
         try:
             self._deliver(text.make_content())
-        except Rejected as problem:
+        except DingTalkRejected as problem:
             if text.gave_up or not problem.is_about_content:
                 raise
             note = find_texts(text.part).part_not_taken
@@ -163,7 +163,7 @@ class MessageSender:
             try:
                 self.api.answer(self.session, {"msgtype": "markdown", "markdown": content})
                 return
-            except Rejected:
+            except DingTalkRejected:
                 # the session may have ended before its time
                 if not self._reaches_by_api:
                     raise

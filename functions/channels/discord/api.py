@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import httpx
 import orjson
 
-from functions.channels.base import Busy
+from functions.channels.base import Busy, Rejected
 from functions.channels.discord.reply_address import InteractionAddress
 from functions.channels.http_client import (
     TIMEOUT,
@@ -21,7 +21,7 @@ from functions.channels.http_client import (
     Transport,
 )
 from functions.http_connection import HttpAnswer, open_transport
-from sigil.errors import BackendError, Refused, one_line
+from sigil.errors import BackendError
 from sigil.json_fields import as_integer, as_mapping, as_number, as_string
 from sigil.protocol import Json
 
@@ -38,12 +38,12 @@ SETTLING_SECONDS = 10.0
 """So long after a command Discord may not know yet that we have answered it with `THINKING`."""
 
 
-class Rejected(Refused):
+class DiscordRejected(Rejected):
     """Discord will never take this request as it is. `reason` is its own number for why."""
 
     def __init__(self, status: int, reason: int, words: str) -> None:
         said = f"{words} ({reason})" if reason else words or f"status {status}"
-        super().__init__("EBLOCKED", one_line(f"Discord refused: {said}"), source=_SOURCE)
+        super().__init__("Discord", said, source=_SOURCE)
         self.status = status
         self.reason = reason
 
@@ -84,7 +84,7 @@ class DiscordApi:
         """Make a request as the bot, and return what Discord answers.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `Rejected`: never.
+        `DiscordRejected`: never.
         """
         return self._send(method, path, fields, (), self._headers, timeout=timeout)
 
@@ -120,7 +120,7 @@ class DiscordApi:
         for pause in (*self._pauses, None):
             try:
                 return self._send(method, place, fields, files, headers)
-            except Rejected as problem:
+            except DiscordRejected as problem:
                 if problem.reason not in _OVER:
                     raise
                 age = time.time() - address.interaction.seconds
@@ -229,7 +229,7 @@ def _read_answer(answer: HttpAnswer) -> Json:
         told = as_number(fields.get("retry_after")) or _read_seconds(answer)
         raise Busy("Discord asks to slow down", source=_SOURCE, retry_after=told)
     if answer.status in (400, 403, 404, 413) or reason in _OVER:
-        raise Rejected(answer.status, reason, words)
+        raise DiscordRejected(answer.status, reason, words)
     hint = "check DISCORD_TOKEN: the developer portal, Bot, Reset Token"
     raise BackendError(
         "EUNAVAILABLE",

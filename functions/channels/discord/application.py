@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from functions.channels.discord.api import DiscordApi, Rejected
+from functions.channels.discord.api import DiscordApi, DiscordRejected
 from functions.channels.discord.interactions import ASK, FILE, TEXT, WORDS
 from functions.channels.webhooks import (
     CommandMenu,
@@ -76,7 +76,7 @@ class DiscordApplication:
     def _call(self, method: str, path: str, fields: object = None) -> Json:
         try:
             return self._api.call(method, path, fields)
-        except Rejected as problem:
+        except DiscordRejected as problem:
             raise Refused(
                 problem.code,
                 problem.message,

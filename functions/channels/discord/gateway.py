@@ -20,7 +20,7 @@ from typing import Final
 import orjson
 
 from functions.channels.base import Busy, Received
-from functions.channels.discord.api import DiscordApi, Rejected
+from functions.channels.discord.api import DiscordApi, DiscordRejected
 from functions.channels.discord.interactions import read_interaction
 from functions.channels.discord.messages import Reader, read_message
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
@@ -128,7 +128,7 @@ class Gateway:
         """Return where a new session begins; `Busy` when Discord allows none now."""
         try:
             told = as_mapping(self._api.call("GET", "/gateway/bot"))
-        except Rejected as problem:
+        except DiscordRejected as problem:
             raise BackendError("EUNAVAILABLE", problem.message, source=self._name) from None
         except BackendError as problem:
             if problem.suggestion:  # the token is wrong

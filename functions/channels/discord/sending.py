@@ -16,8 +16,8 @@ from functions.channels.base import AttachedFile, Reply
 from functions.channels.discord.api import (
     UNKNOWN_MESSAGE,
     DiscordApi,
+    DiscordRejected,
     InteractionOver,
-    Rejected,
 )
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
 from functions.channels.http_client import FormFile
@@ -78,7 +78,7 @@ class OutgoingMessage:
             fields["attachments"] = [{"id": 0, "filename": self.file.name}]
         return fields
 
-    def repair(self, problem: Rejected) -> OutgoingMessage | None:
+    def repair(self, problem: DiscordRejected) -> OutgoingMessage | None:
         """Return the message to try instead, None when nothing helps."""
         if self.file:
             return OutgoingMessage(self.instead)
@@ -154,7 +154,7 @@ class Conversation:
         """Send the part with a number of a reply with a key; errors as `DiscordApi.call`."""
         try:
             self._send(message, number, key)
-        except Rejected as problem:
+        except DiscordRejected as problem:
             repaired = message.repair(problem)
             if repaired is None:
                 raise
@@ -189,7 +189,7 @@ class Conversation:
             try:
                 self._post(message, number, key)
                 return
-            except Rejected as problem:
+            except DiscordRejected as problem:
                 if problem.status not in (403, 404):
                     raise
         self.api.answer(address, "POST", "", message.fields(), message.files)
@@ -216,7 +216,7 @@ def read_original(api: DiscordApi, address: InteractionAddress) -> Json:
     """Return the first answer to an interaction, None when somebody deleted it."""
     try:
         return api.answer(address, "GET", ORIGINAL)
-    except Rejected as problem:
+    except DiscordRejected as problem:
         if problem.reason == UNKNOWN_MESSAGE:
             return None
         raise

@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 
 from functions.channels.access_token import AccessToken, TokenEnded
-from functions.channels.base import Busy
+from functions.channels.base import Busy, NotAllowed, Rejected
 from functions.channels.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
@@ -21,7 +21,7 @@ from functions.channels.http_client import (
 )
 from functions.channels.sockets import CannotListen
 from functions.http_connection import HttpAnswer
-from sigil.errors import BackendError, Refused, one_line
+from sigil.errors import BackendError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
 from sigil.protocol import Json
 
@@ -39,19 +39,13 @@ _NO_SCOPE: Final = (99991672, 99991679)
 _RESET_HEADER: Final = "x-ogw-ratelimit-reset"
 
 
-class Rejected(Refused):
+class FeishuRejected(Rejected):
     """Feishu will never take this request as it is; `code` says why."""
 
     def __init__(self, code: int, description: str) -> None:
-        super().__init__(
-            "EBLOCKED", one_line(f"Feishu refused ({code}): {description}"), source=_SOURCE
-        )
+        super().__init__("Feishu", description, code, source=_SOURCE)
         self.number = code
         self.description = description
-
-
-class NotAllowed(BackendError):
-    """The app may not do this: a permission is missing, or the app is not published."""
 
 
 class FeishuApi:
@@ -78,7 +72,7 @@ class FeishuApi:
         """Call the API and return its answer, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `Rejected`: never.
+        `FeishuRejected`: never.
         """
         content = b"" if body is None else orjson.dumps(body)
         headers = {"content-type": "application/json; charset=utf-8"}
@@ -176,7 +170,7 @@ class FeishuApi:
         )
         try:
             fields = _read_answer(answer)
-        except (Rejected, TokenEnded):
+        except (FeishuRejected, TokenEnded):
             fields = {}
         seconds = as_integer(fields.get("expire"), 0) or 0
         return as_string(fields.get("tenant_access_token")), seconds
@@ -208,7 +202,7 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
             suggestion=hint,
         )
     if code and answer.status < 500:
-        raise Rejected(code, description)
+        raise FeishuRejected(code, description)
     raise BackendError(
         "EUNAVAILABLE", f"Feishu answered with status {answer.status}", source=_SOURCE
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from functions.channels.feishu.api import FeishuApi, NotAllowed, Rejected
+from functions.channels.base import NotAllowed
+from functions.channels.feishu.api import FeishuApi, FeishuRejected
 from functions.channels.feishu.contents import (
     ID,
     make_quote,
@@ -44,7 +45,7 @@ class FeishuDirectory:
         if not self._bot[0]:
             try:
                 answer = api.call("GET", "/bot/v3/info")
-            except Rejected as problem:
+            except FeishuRejected as problem:
                 raise BackendError("EUNAVAILABLE", problem.message, source="feishu") from None
             bot = as_mapping(answer.get("bot"))
             self._bot = (as_string(bot.get("open_id")), as_string(bot.get("app_name")))
@@ -63,7 +64,7 @@ class FeishuDirectory:
         """
         try:
             answer = api.call("GET", "/application/v6/scopes")
-        except (NotAllowed, Rejected):
+        except (NotAllowed, FeishuRejected):
             return frozenset()
         scopes = map(as_mapping, as_sequence(as_mapping(answer.get("data")).get("scopes")))
         return frozenset(
@@ -89,7 +90,7 @@ class FeishuDirectory:
             name = as_string(user.get("name"))
             if name:
                 return name
-        except (NotAllowed, Rejected):
+        except (NotAllowed, FeishuRejected):
             # the permission for contacts may be missing, or the person is not in their range
             pass
         if not chat.startswith("oc_"):
@@ -98,7 +99,7 @@ class FeishuDirectory:
             query = {"member_id_type": "open_id", "page_size": "100"}
             path = f"/im/v1/chats/{chat}/members"
             answer = api.call("GET", path, query=query, timeout=LOOKUP_TIMEOUT)
-        except (NotAllowed, Rejected):
+        except (NotAllowed, FeishuRejected):
             return ""
         members = as_sequence(as_mapping(answer.get("data")).get("items"))
         names = {
@@ -114,7 +115,7 @@ class FeishuDirectory:
         """
         try:
             answer = api.call("GET", f"/im/v1/messages/{id}")
-        except Rejected:
+        except FeishuRejected:
             return AnsweredMessage(ours=False, quote=None)
         items = as_sequence(as_mapping(answer.get("data")).get("items"))
         message = as_mapping(items[0]) if items else {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from functions.channels.base import AttachedFile, Reply
-from functions.channels.feishu.api import Rejected
+from functions.channels.feishu.api import FeishuRejected
 from functions.channels.feishu.contents import ID
 from functions.channels.feishu.events import SESSION
 from functions.channels.http_client import FormFile
@@ -102,7 +102,7 @@ class FeishuText:
             columns.append({"tag": "column", "width": "auto", "elements": [element]})
         return {"tag": "column_set", "flex_mode": "flow", "columns": columns}
 
-    def repair(self, problem: Rejected) -> FeishuText | None:
+    def repair(self, problem: FeishuRejected) -> FeishuText | None:
         """Return the message to try instead, None when nothing helps: plain text when a card is
         refused, and then a note in place of the text.
         """
@@ -175,7 +175,7 @@ class MessageSender:
             return
         try:
             kind, content = self._upload(part)
-        except Rejected:
+        except FeishuRejected:
             if part.is_photo:
                 # a picture may be too large in points, and yet be a file
                 self.send(replace(part, is_photo=False), number, answered)
@@ -190,7 +190,7 @@ class MessageSender:
             try:
                 self._post(kind, content, number, answered)
                 return
-            except Rejected as problem:
+            except FeishuRejected as problem:
                 repaired = text.repair(problem)
                 if repaired is None:
                     raise
@@ -217,7 +217,7 @@ class MessageSender:
             try:
                 self.api.call("POST", f"/im/v1/messages/{target}/reply", body | in_thread)
                 return
-            except Rejected as problem:
+            except FeishuRejected as problem:
                 if problem.number not in _ABOUT_ANSWERED:
                     raise
         kind_of_id = "chat_id" if self.chat.is_group else "open_id"

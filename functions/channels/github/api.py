@@ -10,10 +10,10 @@ from typing import Final
 
 import orjson
 
-from functions.channels.base import Busy
+from functions.channels.base import Busy, Rejected
 from functions.channels.http_client import TIMEOUT, HttpClient, Transport
 from functions.http_connection import HttpAnswer
-from sigil.errors import BackendError, Refused, one_line
+from sigil.errors import BackendError, one_line
 from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import Json
 
@@ -23,13 +23,11 @@ SLOW_SECONDS: Final = 60.0
 """GitHub's advice where it names no time."""
 
 
-class Rejected(Refused):
+class GitHubRejected(Rejected):
     """GitHub will never take this request as it is."""
 
     def __init__(self, status: int, description: str) -> None:
-        super().__init__(
-            "EBLOCKED", one_line(f"GitHub refused ({status}): {description}"), source=_SOURCE
-        )
+        super().__init__("GitHub", description, status, source=_SOURCE)
         self.status = status
 
 
@@ -57,7 +55,7 @@ class GitHubApi:
         """Call the API and return its answer, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `Rejected`: never.
+        `GitHubRejected`: never.
         """
         answer = self._http.request(
             method,
@@ -97,7 +95,7 @@ def _read_answer(answer: HttpAnswer) -> Json:
                 suggestion="check GITHUB_TOKEN: it may have ended",
             )
         case status if 400 <= status < 500:
-            raise Rejected(status, description)
+            raise GitHubRejected(status, description)
     raise BackendError(
         "EUNAVAILABLE", f"GitHub answered with status {answer.status}", source=_SOURCE
     )

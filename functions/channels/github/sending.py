@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from functions.channels.base import Reply
-from functions.channels.github.api import GitHubApi, Rejected
+from functions.channels.github.api import GitHubApi, GitHubRejected
 from functions.channels.github.events import MARKER
 from functions.channels.github.places import Answered, Issue
 from functions.channels.render.github import render_comments
@@ -69,7 +69,7 @@ class CommentSender:
     def _post(self, path: str, comment: str, mark: str, text: str) -> None:
         try:
             self.api.call("POST", path, {"body": f"{comment}\n\n{mark}"})
-        except Rejected as problem:
+        except GitHubRejected as problem:
             if problem.status != 422:
                 raise
             note = find_texts(text).part_not_taken

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from functions.channels.github.api import GitHubApi, Rejected
+from functions.channels.github.api import GitHubApi, GitHubRejected
 from functions.channels.github.events import EVENTS
 from functions.channels.webhooks import (
     PATH,
@@ -104,7 +104,7 @@ class GitHubWebhooks:
     ) -> Json:
         try:
             return self._api.call(method, path, body, query)
-        except Rejected as problem:
+        except GitHubRejected as problem:
             if problem.status not in (403, 404):
                 raise
             raise Refused(

@@ -9,10 +9,10 @@ from typing import Final
 
 import orjson
 
-from functions.channels.base import Busy, MessagesUsedUp
+from functions.channels.base import Busy, MessagesUsedUp, Rejected
 from functions.channels.http_client import TIMEOUT, HttpClient, Transport
 from functions.http_connection import HttpAnswer
-from sigil.errors import BackendError, Refused, UsageError, one_line
+from sigil.errors import BackendError, UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
@@ -24,18 +24,16 @@ _MONTHLY: Final = "monthly limit"
 """
 
 
-class Rejected(Refused):
+class LineRejected(Rejected):
     """LINE will never take this request as it is. `properties` are what it does not like."""
 
     def __init__(self, status: int, description: str, properties: tuple[str, ...] = ()) -> None:
-        super().__init__(
-            "EBLOCKED", one_line(f"LINE refused ({status}): {description}"), source=_SOURCE
-        )
+        super().__init__("LINE", description, status, source=_SOURCE)
         self.status = status
         self.properties = properties
 
 
-class ReplyTokenRefused(Rejected):
+class ReplyTokenRefused(LineRejected):
     """The reply token was used before, or is too old."""
 
 
@@ -63,7 +61,7 @@ class LineApi:
         """Call the API and return its answer, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `MessagesUsedUp`: no more in this month; `Rejected`: never.
+        `MessagesUsedUp`: no more in this month; `LineRejected`: never.
         """
         answer = self._http.request(
             method,
@@ -81,7 +79,7 @@ class LineApi:
         headers = {"x-line-retry-key": retry_key} if retry_key else {}
         try:
             return self.call("POST", "/v2/bot/message/push", body, headers=headers)
-        except Rejected as problem:
+        except LineRejected as problem:
             if problem.status == 409:
                 return {}
             raise
@@ -136,7 +134,7 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
         case 400 if _USED_TOKEN in description.lower():
             raise ReplyTokenRefused(400, description, properties)
         case status if 400 <= status < 500:
-            raise Rejected(status, description, properties)
+            raise LineRejected(status, description, properties)
     raise BackendError("EUNAVAILABLE", f"LINE answered with status {answer.status}", source=_SOURCE)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from functions.channels.known_names import NAME_CHARACTERS, NAMES_MOST, KnownNames
-from functions.channels.line.api import LineApi, Rejected
+from functions.channels.line.api import LineApi, LineRejected
 from functions.channels.visible_text import clean_text
 from sigil.errors import BackendError, Refused, one_line
 from sigil.json_fields import as_string
@@ -48,7 +48,7 @@ class LineDirectory:
             path = _PATHS[chat[:1]].format(chat=chat, person=person)
             try:
                 answer = api.call("GET", path, timeout=LOOKUP_TIMEOUT)
-            except Rejected:
+            except LineRejected:
                 return ""  # they left, or have not agreed to be known
             language = as_string(answer.get("language"))
             if _LANGUAGE.fullmatch(language):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from functions.channels.base import Busy, Reply
-from functions.channels.line.api import LineApi, Rejected, ReplyTokenRefused
+from functions.channels.line.api import LineApi, LineRejected, ReplyTokenRefused
 from functions.channels.line.events import CHAT
 from functions.channels.line.reply_address import ReplyAddress
 from functions.channels.render.plain import render_parts
@@ -155,7 +155,7 @@ class MessageSender:
             try:
                 self._send(messages, reply, chat, address)
                 return
-            except Rejected as problem:
+            except LineRejected as problem:
                 repaired = _repair(messages, problem, reply.text)
                 if repaired is None:
                     raise
@@ -187,7 +187,7 @@ class MessageSender:
         self.sent.note(answer, messages)
 
 
-def _repair(messages: list[Fields], problem: Rejected, text: str) -> list[Fields] | None:
+def _repair(messages: list[Fields], problem: LineRejected, text: str) -> list[Fields] | None:
     """Return the messages to try instead, None when nothing helps: without the message that they
     answer, then without buttons, and then a note in place of the text.
     """

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import orjson
 
-from functions.channels.base import Busy
+from functions.channels.base import Busy, Rejected
 from functions.channels.http_client import (
     ANSWER_BYTES,
     TIMEOUT,
@@ -21,7 +21,7 @@ from functions.channels.http_client import (
     Transport,
 )
 from functions.http_connection import HttpAnswer
-from sigil.errors import BackendError, Refused, UsageError, one_line
+from sigil.errors import BackendError, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
 from sigil.protocol import Json
 
@@ -41,15 +41,11 @@ _REFUSAL_BYTES: Final = 1_000
 _OLDER_MEDIA: Final = "/_matrix/media/v3/download"
 
 
-class Rejected(Refused):
+class MatrixRejected(Rejected):
     """The homeserver will never take this request as it is; `error` is its own word for why."""
 
     def __init__(self, error: str, description: str) -> None:
-        super().__init__(
-            "EBLOCKED",
-            one_line(f"the homeserver refused ({error}): {description}"),
-            source=_SOURCE,
-        )
+        super().__init__("the homeserver", description, error, source=_SOURCE)
         self.error = error
 
 
@@ -75,7 +71,7 @@ class MatrixApi:
         """Call the API and return its answer, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `Rejected`: never; `UsageError` ETOOBIG for an answer of more than `most` bytes.
+        `MatrixRejected`: never; `UsageError` ETOOBIG for an answer of more than `most` bytes.
         """
         answer = self._http.request(
             method,
@@ -185,7 +181,7 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
             source=_SOURCE,
         )
     if error and answer.status < 500 and error != "M_UNRECOGNIZED":
-        raise Rejected(error, description)
+        raise MatrixRejected(error, description)
     raise BackendError(
         "EUNAVAILABLE",
         f"the homeserver answered with status {answer.status}",

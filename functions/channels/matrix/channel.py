@@ -251,7 +251,7 @@ class Matrix:
 
         An invitation is accepted, and a room is told once that nothing encrypted can be read.
         """
-        from functions.channels.matrix.api import Rejected
+        from functions.channels.matrix.api import MatrixRejected
 
         chat = MatrixChat.parse(event.session)
         person = event.sender.id.partition(":")[2]
@@ -264,7 +264,7 @@ class Matrix:
             ):
                 self._tell_encrypted(chat.room)
                 return None
-        except Rejected:
+        except MatrixRejected:
             # we have left the room, or were sent away
             return None
         own = self._account.user
@@ -297,7 +297,7 @@ class Matrix:
 
     def _join(self, room: str) -> bool:
         """Accept an invitation; False when it is none any more."""
-        from functions.channels.matrix.api import Rejected, quote_id
+        from functions.channels.matrix.api import MatrixRejected, quote_id
 
         api = self.api
         if self._secret:
@@ -311,7 +311,7 @@ class Matrix:
                 api.call("POST", "/register", register)
         try:
             api.call("POST", f"/rooms/{quote_id(room)}/join", {}, timeout=JOIN_TIMEOUT)
-        except Rejected:
+        except MatrixRejected:
             return False
         self.rooms.forget_room(room)
         return True

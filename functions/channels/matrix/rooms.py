@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from functions.channels.matrix.api import MatrixApi, Rejected, quote_id
+from functions.channels.matrix.api import MatrixApi, MatrixRejected, quote_id
 from functions.channels.matrix.contents import list_attachments, make_quote, read_text
 from functions.channels.matrix.identifiers import ROOM, USER, find_id
 from functions.channels.visible_text import clean_text
@@ -80,7 +80,7 @@ class RoomDirectory:
         self._told: set[str] = set()
 
     def find_room(self, api: MatrixApi, id: str) -> Room:
-        """Return a room; `Rejected` when we are not in it, `BackendError` without an answer."""
+        """Return a room; `MatrixRejected` when we are not in it, `BackendError` for no answer."""
         known = self.get_known_room(id)
         if known is not None:
             return known
@@ -127,7 +127,7 @@ class RoomDirectory:
         """
         try:
             event = api.call("GET", f"/rooms/{quote_id(room)}/event/{quote_id(id)}")
-        except Rejected:
+        except MatrixRejected:
             return AnsweredMessage(ours=False, quote=None)
         author = find_id(USER, event.get("sender"))
         ours = author == self._user
@@ -146,7 +146,7 @@ class RoomDirectory:
         """Return whether what is said in a room is encrypted."""
         try:
             api.call("GET", f"/rooms/{quote_id(room)}/state/m.room.encryption")
-        except Rejected:
+        except MatrixRejected:
             return False
         return True
 
@@ -156,7 +156,7 @@ class RoomDirectory:
             return True
         try:
             api.call("GET", self._note_path(room))
-        except Rejected:
+        except MatrixRejected:
             return False
         self.remember_told(room)
         return True
@@ -186,7 +186,7 @@ class RoomDirectory:
         for room in _list_rooms(direct.get(person)):
             try:
                 joined = api.call("GET", f"/rooms/{quote_id(room)}/joined_members").get("joined")
-            except Rejected:
+            except MatrixRejected:
                 continue  # we have left it
             if set(as_mapping(joined)) <= {self._user, person}:
                 return room
@@ -208,7 +208,7 @@ class RoomDirectory:
     def _fetch_direct(self, api: MatrixApi) -> Mapping[str, Json]:
         try:
             return api.call("GET", f"/user/{quote_id(self._user)}/account_data/{DIRECT}")
-        except Rejected:
+        except MatrixRejected:
             return {}
 
     def _save_direct(

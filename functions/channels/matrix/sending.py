@@ -10,7 +10,7 @@ from typing import Final
 
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.http_client import FormFile
-from functions.channels.matrix.api import MatrixApi, Rejected, quote_id
+from functions.channels.matrix.api import MatrixApi, MatrixRejected, quote_id
 from functions.channels.matrix.identifiers import MatrixChat
 from functions.channels.render.matrix import MatrixPart, render_parts
 from functions.channels.reply_parts import divide_reply
@@ -44,7 +44,7 @@ class MatrixText:
             content["formatted_body"] = self.part.html
         return content
 
-    def repair(self, problem: Rejected) -> MatrixText | None:
+    def repair(self, problem: MatrixRejected) -> MatrixText | None:
         """Return the message to try instead, None when nothing helps: without its styles, or a note
         in place of a text that is refused.
         """
@@ -136,7 +136,7 @@ class RoomSender:
         try:
             address = self.api.upload(part.file)
             self._put(part.make_content(address), f"{number}-file", number)
-        except Rejected as problem:
+        except MatrixRejected as problem:
             if problem.error not in (*_CONTENT, "M_FORBIDDEN"):
                 raise
             self._send_text(MatrixText(MatrixPart(part.instead)), number)
@@ -147,7 +147,7 @@ class RoomSender:
             try:
                 self._put(text.make_content(), f"{number}-{tries}", number)
                 return
-            except Rejected as problem:
+            except MatrixRejected as problem:
                 repaired = text.repair(problem)
                 if repaired is None:
                     raise

@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from functions.channels.matrix.api import MatrixApi, Rejected, quote_id
+from functions.channels.matrix.api import MatrixApi, MatrixRejected, quote_id
 from functions.channels.matrix.identifiers import ROOM, find_id
 from functions.channels.updates import Update, Updates
 from sigil.errors import BackendError, UsageError
@@ -47,7 +47,7 @@ def fetch_updates(api: MatrixApi, user: str, since: str, seconds: int) -> Update
         # the API's client gives half of the time to the wait for an answer
         timeout = 2 * (seconds + GRACE_SECONDS)
         answer = api.call("GET", "/sync", query=query, timeout=timeout, most=SYNC_BYTES)
-    except Rejected as problem:
+    except MatrixRejected as problem:
         if since and problem.error in ("M_UNKNOWN", "M_INVALID_PARAM"):
             # the homeserver has forgotten the position
             return fetch_updates(api, user, "", seconds)
@@ -143,7 +143,7 @@ def _fetch_gap(api: MatrixApi, room: str, before: str, since: str) -> list[Row]:
         path = f"/rooms/{quote_id(room)}/messages"
         try:
             page = api.call("GET", path, query=query, most=SYNC_BYTES)
-        except Rejected:
+        except MatrixRejected:
             break  # we have left the room meanwhile
         found = as_sequence(page.get("chunk"))
         rows += map(as_mapping, found)

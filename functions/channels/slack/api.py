@@ -12,10 +12,10 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 import orjson
 
-from functions.channels.base import Busy
+from functions.channels.base import Busy, Rejected
 from functions.channels.http_client import TIMEOUT, UPLOAD_TIMEOUT, HttpClient, Transport
 from functions.http_connection import HttpAnswer, open_transport
-from sigil.errors import BackendError, Refused, one_line
+from sigil.errors import BackendError, one_line
 from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import Json
 
@@ -44,11 +44,11 @@ _LATER_ERRORS = (
 )
 
 
-class Rejected(Refused):
+class SlackRejected(Rejected):
     """Slack will never take this request as it is; `error` is Slack's own word for why."""
 
     def __init__(self, error: str) -> None:
-        super().__init__("EBLOCKED", one_line(f"Slack refused: {error}"), source=_SOURCE)
+        super().__init__("Slack", error, source=_SOURCE)
         self.error = error
 
 
@@ -69,7 +69,7 @@ class SlackApi:
         """Call `method`, and return its answer and the scopes of our token.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `Rejected`: never.
+        `SlackRejected`: never.
         """
         # JSON is taken by the methods that write alone, a form by all of them
         form = {
@@ -93,7 +93,7 @@ class SlackApi:
             _read_answer(answer)
         if answer.status != 200:
             error = answer.body[:100].decode("utf-8", "replace")
-            raise Rejected(error or f"status {answer.status}")
+            raise SlackRejected(error or f"status {answer.status}")
 
     def upload(self, url: str, content: bytes) -> None:
         """Send the bytes of a file to the address that `files.getUploadURLExternal` told."""
@@ -207,7 +207,7 @@ def _read_answer(answered: HttpAnswer) -> Mapping[str, Json]:
         raise BackendError(
             "EUNAVAILABLE", f"Slack answered with {error or f'status {status}'}", source=_SOURCE
         )
-    raise Rejected(error)
+    raise SlackRejected(error)
 
 
 def _read_seconds(text: str) -> float | None:

@@ -11,7 +11,7 @@ from typing import Final
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.render.slack import SlackPart, escape_text, make_notice, render_parts
 from functions.channels.reply_parts import divide_reply
-from functions.channels.slack.api import Rejected, SlackApi
+from functions.channels.slack.api import SlackApi, SlackRejected
 from functions.channels.slack.reply_address import ReplyAddress
 from functions.channels.visible_text import clean_text
 from functions.events import Button
@@ -93,7 +93,7 @@ class SlackMessage:
             params["blocks"] = blocks
         return params
 
-    def repair(self, problem: Rejected) -> SlackMessage | None:
+    def repair(self, problem: SlackRejected) -> SlackMessage | None:
         """Return the message to try instead, None when nothing helps: without its styles, or a note
         in place of a text that is refused.
         """
@@ -174,7 +174,7 @@ class SlackSender:
         while True:
             try:
                 self._post(message, number)
-            except Rejected as problem:
+            except SlackRejected as problem:
                 repaired = message.repair(problem)
                 if repaired is None:
                     raise
@@ -188,7 +188,7 @@ class SlackSender:
             response = {"response_type": "in_channel", "replace_original": False}
             try:
                 self._api.respond(self._to.url, params | response)
-            except Rejected as problem:
+            except SlackRejected as problem:
                 if problem.error in _CONTENT_ERRORS:
                     raise
                 # the address is over before its time
@@ -218,7 +218,7 @@ class SlackSender:
         """Upload a file, or send what a chat that takes none reads instead."""
         try:
             self._upload(file)
-        except Rejected:
+        except SlackRejected:
             self._send_message(SlackMessage(SlackPart(file.instead)), _RESPONSE_OVER)
         except BackendError as problem:
             if "files:write" not in problem.suggestion:

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from functions.channels.base import Received
-from functions.channels.slack.api import HOSTS, Rejected, SlackApi
+from functions.channels.slack.api import HOSTS, SlackApi, SlackRejected
 from functions.channels.sockets import CannotListen, Listener, Message, is_own_socket
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping, as_string
@@ -65,7 +65,7 @@ def _find_url(api: SlackApi, base: str) -> str:
     """Return where to connect, by a ticket that counts once."""
     try:
         answer, _ = api.call("apps.connections.open", {})
-    except Rejected as problem:
+    except SlackRejected as problem:
         raise BackendError("EUNAVAILABLE", problem.message, source=_SOURCE) from None
     except BackendError as problem:
         if not problem.suggestion:

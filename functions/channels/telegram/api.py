@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import httpx
 import orjson
 
-from functions.channels.base import Busy
+from functions.channels.base import Busy, Rejected
 from functions.channels.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
@@ -20,7 +20,7 @@ from functions.channels.http_client import (
 )
 from functions.channels.updates import ReceivedElsewhere
 from functions.http_connection import open_transport
-from sigil.errors import BackendError, Refused, UsageError, one_line
+from sigil.errors import BackendError, UsageError
 from sigil.json_fields import as_integer, as_mapping, as_string
 from sigil.protocol import Json
 
@@ -32,7 +32,7 @@ _FILE = "telegram-file"
 _JSON = "application/json"
 
 
-class Rejected(Refused):
+class TelegramRejected(Rejected):
     """Telegram will never take this request as it is. `moved_to`: the chat's new id, 0 when it has
     none.
 
@@ -41,7 +41,7 @@ class Rejected(Refused):
     """
 
     def __init__(self, description: str, moved_to: int = 0, status: int = 400) -> None:
-        super().__init__("EBLOCKED", one_line(f"Telegram refused: {description}"), source=_SOURCE)
+        super().__init__("Telegram", description, source=_SOURCE)
         self.description = description
         self.moved_to = moved_to
         self.status = status
@@ -70,7 +70,7 @@ class TelegramApi:
         """Call `method` and return its result, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `Rejected`: never.
+        `TelegramRejected`: never.
         """
         return self._request(method, orjson.dumps(params), _JSON, timeout)
 
@@ -202,7 +202,7 @@ def _read_result(status: int, body: bytes) -> Json:
         )
     if status in (400, 403, 413):
         moved_to = as_integer(parameters.get("migrate_to_chat_id"), -(2**63)) or 0
-        raise Rejected(description or f"status {status}", moved_to, status)
+        raise TelegramRejected(description or f"status {status}", moved_to, status)
     if status == 409:
         raise _explain_conflict(description)
     hint = "check the bot token" if status in (401, 404) else ""

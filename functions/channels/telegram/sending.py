@@ -11,7 +11,7 @@ from functions.channels.base import AttachedFile, Reply
 from functions.channels.http_client import FormFile
 from functions.channels.render.telegram import MessagePart, render_parts
 from functions.channels.reply_parts import divide_reply
-from functions.channels.telegram.api import Rejected
+from functions.channels.telegram.api import TelegramRejected
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
@@ -94,7 +94,7 @@ class TelegramMessage:
             params["reply_markup"] = {"inline_keyboard": rows}
         return params | _point_at(self.chat, self.reply_to)
 
-    def repair(self, problem: Rejected) -> TelegramMessage | None:
+    def repair(self, problem: TelegramRejected) -> TelegramMessage | None:
         """Return the message to try instead, None when nothing helps.
 
         That is the chat's new id, plain text when its styles are refused, or a note in place of a
@@ -185,7 +185,7 @@ def send_file(api: TelegramApi, file: TelegramFile, *, follow: bool = True) -> T
             api.upload("sendPhoto", file.params(), "photo", file.file)
         else:
             api.upload("sendDocument", file.params(), "document", file.file)
-    except Rejected as problem:
+    except TelegramRejected as problem:
         if file.is_photo and not problem.moved_to:
             # Telegram takes no photo of more than 10,000 points, or of an odd shape
             return send_file(api, replace(file, is_photo=False), follow=follow)
@@ -202,7 +202,7 @@ def send_message(api: TelegramApi, message: TelegramMessage, tries: int = 4) -> 
     """
     try:
         api.call("sendMessage", message.params())
-    except Rejected as problem:
+    except TelegramRejected as problem:
         repaired = message.repair(problem)
         if repaired is None or tries == 1:
             raise

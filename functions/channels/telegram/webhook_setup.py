@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from functions.channels.telegram.api import Rejected, TelegramApi
+from functions.channels.telegram.api import TelegramApi, TelegramRejected
 from functions.channels.webhooks import CommandMenu, WebhookRegistration, WebhookState
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import Refused, UsageError, one_line
@@ -154,7 +154,7 @@ class TelegramWebhook:
     def _call(self, method: str, params: Mapping[str, object]) -> Json:
         try:
             return self._api.call(method, params)
-        except Rejected as problem:
+        except TelegramRejected as problem:
             raise Refused(
                 problem.code,
                 problem.message,

@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 
 from functions.channels.access_token import AccessToken, TokenEnded
-from functions.channels.base import Busy
+from functions.channels.base import Busy, NotAllowed, Rejected
 from functions.channels.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
@@ -20,7 +20,7 @@ from functions.channels.http_client import (
     make_form,
 )
 from functions.http_connection import HttpAnswer
-from sigil.errors import BackendError, Refused, one_line
+from sigil.errors import BackendError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
 from sigil.protocol import Json
 
@@ -45,18 +45,12 @@ _REMEDIES: Final = {
 """What an owner can mend, by code."""
 
 
-class Rejected(Refused):
+class WeComRejected(Rejected):
     """WeCom will never take this request as it is. `is_about_content`: another text may help."""
 
     def __init__(self, code: int, description: str) -> None:
-        super().__init__(
-            "EBLOCKED", one_line(f"WeCom refused ({code}): {description}"), source=_SOURCE
-        )
+        super().__init__("WeCom", description, code, source=_SOURCE)
         self.is_about_content = code in _ABOUT_CONTENT
-
-
-class NotAllowed(BackendError):
-    """The app may not do this, until its owner allows it."""
 
 
 class WeComApi:
@@ -83,7 +77,7 @@ class WeComApi:
         """Call the API and return its answer, within `timeout` seconds; with a `body` by POST.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `Rejected`: never.
+        `WeComRejected`: never.
         """
         content = b"" if body is None else orjson.dumps(body)
 
@@ -149,7 +143,7 @@ class WeComApi:
         query = {"corpid": self._corp_id, "corpsecret": self._secret}
         try:
             fields = _read_answer(self._http.request("GET", "/cgi-bin/gettoken", query=query))
-        except (Rejected, TokenEnded):
+        except (WeComRejected, TokenEnded):
             fields = {}
         return as_string(fields.get("access_token")), as_integer(fields.get("expires_in"), 0) or 0
 
@@ -163,7 +157,7 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
     description = as_string(fields.get("errmsg"))
     if answer.status == 200 and code == 0:
         if as_string(fields.get("invaliduser")):
-            raise Rejected(81013, "the person is not there, or the app may not see them")
+            raise WeComRejected(81013, "the person is not there, or the app may not see them")
         return fields
     if answer.status == 429 or code in _BUSY:
         raise Busy("WeCom asks to slow down", source=_SOURCE, retry_after=BUSY_SECONDS)
@@ -177,7 +171,7 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
             suggestion=_REMEDIES[code],
         )
     if code and answer.status < 500:
-        raise Rejected(code, description)
+        raise WeComRejected(code, description)
     raise BackendError(
         "EUNAVAILABLE", f"WeCom answered with status {answer.status}", source=_SOURCE
     )

@@ -14,7 +14,7 @@ from functions.channels.base import AttachedFile, Reply
 from functions.channels.http_client import FormFile
 from functions.channels.render.wecom import WeComPart, count_characters, render_parts
 from functions.channels.reply_parts import divide_reply
-from functions.channels.wecom.api import Rejected
+from functions.channels.wecom.api import WeComRejected
 from functions.channels.wecom.messages import PERSON
 from functions.events import Button
 from functions.texts.languages import find_texts
@@ -158,7 +158,7 @@ class MessageSender:
     def _send_text(self, text: WeComText, number: int) -> None:
         try:
             self._post(text.make_content(self._make_mark(number)))
-        except Rejected as problem:
+        except WeComRejected as problem:
             if not problem.is_about_content or text.gave_up:
                 raise
             if text.part.is_plain:
@@ -170,7 +170,7 @@ class MessageSender:
 
     def _send_buttons(self, part: WeComButtons, number: int) -> None:
         # the text has left, and says what to type
-        with suppress(Rejected):
+        with suppress(WeComRejected):
             self._post(part.make_content(self._name_task(number)))
 
     def _send_file(self, part: WeComFile, number: int) -> None:
@@ -178,7 +178,7 @@ class MessageSender:
         try:
             media = self.api.upload(kind, part.file)
             self._post({"msgtype": kind, kind: {"media_id": media}})
-        except Rejected:
+        except WeComRejected:
             if part.is_photo:
                 # a picture may be too large in points, and yet be a file
                 self._send_file(replace(part, is_photo=False), number)

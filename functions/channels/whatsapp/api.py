@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from functions.channels.base import Busy
+from functions.channels.base import Busy, Rejected
 from functions.channels.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
@@ -21,7 +21,7 @@ from functions.channels.http_client import (
     make_form,
 )
 from functions.http_connection import HttpAnswer
-from sigil.errors import BackendError, Refused, UsageError, one_line
+from sigil.errors import BackendError, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
 from sigil.protocol import Json
 
@@ -35,13 +35,11 @@ WINDOW_CLOSED: Final = 131047
 """More than 24 hours have passed since the person wrote: only templates may be sent."""
 
 
-class Rejected(Refused):
+class WhatsAppRejected(Rejected):
     """WhatsApp will never take this request as it is; `number` says why."""
 
     def __init__(self, number: int, description: str) -> None:
-        super().__init__(
-            "EBLOCKED", one_line(f"WhatsApp refused ({number}): {description}"), source=_SOURCE
-        )
+        super().__init__("WhatsApp", description, number, source=_SOURCE)
         self.number = number
 
 
@@ -68,7 +66,7 @@ class WhatsAppApi:
         """Call the API and return its answer, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `Rejected`: never.
+        `WhatsAppRejected`: never.
         """
         answer = self._http.request(
             method,
@@ -149,7 +147,7 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
             suggestion="check WHATSAPP_TOKEN: it is that of a system user, which does not end",
         )
     if problem and answer.status < 500:
-        raise Rejected(number, description)
+        raise WhatsAppRejected(number, description)
     raise BackendError(
         "EUNAVAILABLE", f"WhatsApp answered with status {answer.status}", source=_SOURCE
     )

@@ -12,7 +12,7 @@ from functions.channels.base import AttachedFile, Reply
 from functions.channels.http_client import FormFile
 from functions.channels.render.whatsapp import render_parts
 from functions.channels.reply_parts import divide_reply
-from functions.channels.whatsapp.api import Rejected
+from functions.channels.whatsapp.api import WhatsAppRejected
 from functions.channels.whatsapp.events import PERSON
 from functions.events import Button
 from functions.texts.languages import find_texts
@@ -68,7 +68,7 @@ class WhatsAppText:
         content = {"type": "button", "body": {"text": self.text}, "action": {"buttons": rows}}
         return {"type": "interactive", "interactive": content}
 
-    def repair(self, problem: Rejected) -> WhatsAppText | None:
+    def repair(self, problem: WhatsAppRejected) -> WhatsAppText | None:
         """Return the message to try instead, None when nothing helps: without buttons, and then a
         note in place of the text.
         """
@@ -165,7 +165,7 @@ class MessageSender:
             return
         try:
             self._post(self._upload(part))
-        except Rejected as problem:
+        except WhatsAppRejected as problem:
             if part.is_photo:
                 # a picture may be too large in points, and yet be a file
                 self.send(replace(part, is_photo=False))
@@ -179,7 +179,7 @@ class MessageSender:
             try:
                 self._post(text.make_fields())
                 return
-            except Rejected as problem:
+            except WhatsAppRejected as problem:
                 repaired = text.repair(problem)
                 if repaired is None:
                     raise
