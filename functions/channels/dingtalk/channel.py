@@ -14,7 +14,7 @@ from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.dingtalk.about import API, OLD_API
 from functions.channels.dingtalk.messages import FILE_CODE, Robot, read_message
-from functions.channels.dingtalk.reply_address import ReplyAddress
+from functions.channels.dingtalk.reply_address import DingTalkReplyAddress
 from functions.channels.dingtalk.signature import check_head, open_body
 from functions.channels.first_use import FirstUse
 from functions.events import Event
@@ -157,10 +157,10 @@ class DingTalk:
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, and then a picture or a file each."""
-        from functions.channels.dingtalk.sending import MessageSender, make_attachment, make_parts
+        from functions.channels.dingtalk.sending import DingTalkSender, make_attachment, make_parts
 
-        session = ReplyAddress.parse(reply.to).find_session(self._now())
-        sender = MessageSender.open(self.api, reply.session, session)
+        session = DingTalkReplyAddress.parse(reply.to).find_session(self._now())
+        sender = DingTalkSender.open(self.api, reply.session, session)
         parts = make_parts(reply)
         for number, part in enumerate(parts):
             if number >= reply.start:
@@ -183,7 +183,7 @@ class DingTalk:
 
     def show_waiting(self, event: Event) -> float:
         """Put a sign below the message, which stays until the answer is there."""
-        if ReplyAddress.parse(event.reply_to).conversation:
+        if DingTalkReplyAddress.parse(event.reply_to).conversation:
             self.signs.show(event.reply_to)
         return 0.0
 
@@ -212,7 +212,7 @@ class DingTalk:
 
 def _point_at(address: str) -> dict[str, object]:
     """Return the body of a request that puts the sign below a message, or takes it away."""
-    to = ReplyAddress.parse(address)
+    to = DingTalkReplyAddress.parse(address)
     return {"openMsgId": to.message, "openConversationId": to.conversation, **_EMOTION}
 
 

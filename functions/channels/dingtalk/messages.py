@@ -17,7 +17,7 @@ from typing import Final
 
 from functions.channels.base import Attachment, PlatformAnswer, Received
 from functions.channels.dingtalk.about import ABOUT
-from functions.channels.dingtalk.reply_address import CONVERSATION, MESSAGE_ID, ReplyAddress
+from functions.channels.dingtalk.reply_address import CONVERSATION, MESSAGE_ID, DingTalkReplyAddress
 from functions.channels.visible_text import clean_text
 from functions.events import QUOTE_LIMIT, TEXT_LIMIT, Event, Quote, Sender, order_of
 from functions.overheard import make_overheard
@@ -76,7 +76,7 @@ def read_message(message: Fields, robot: Robot) -> Received:
         at=at,
         order=order_of(at, id),
         attachments=attachments,
-        reply_to=ReplyAddress.read(message, at).write(),
+        reply_to=DingTalkReplyAddress.read(message, at).write(),
         private=private,
         quotes=quotes,
     )

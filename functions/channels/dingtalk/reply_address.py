@@ -34,7 +34,7 @@ _WRITTEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyAddress:
+class DingTalkReplyAddress:
     """The message that is answered and its conversation. `session` takes answers until the time
     `ends` (seconds since 1970).
     """

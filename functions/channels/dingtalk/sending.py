@@ -113,7 +113,7 @@ def _make_file(name: str, kind: str, content: bytes, instead: str) -> DingTalkFi
 
 
 @dataclass(frozen=True, slots=True)
-class MessageSender:
+class DingTalkSender:
     """Sends the messages of one reply to a person, or to the group of a `conversation`.
 
     `session` takes messages of text without the API, while it is not empty.
@@ -125,7 +125,7 @@ class MessageSender:
     session: str
 
     @classmethod
-    def open(cls, api: DingTalkApi, chat: str, session: str) -> MessageSender:
+    def open(cls, api: DingTalkApi, chat: str, session: str) -> DingTalkSender:
         """Return the sender for the chat of a session of ours; `UsageError` when it is none of
         DingTalk's.
         """

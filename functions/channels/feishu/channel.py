@@ -202,13 +202,13 @@ class Feishu:
         """
         from functions.channels.feishu.sending import (
             FeishuChat,
-            MessageSender,
+            FeishuSender,
             make_attachment,
             make_parts,
         )
 
         chat = FeishuChat.parse(reply.session)
-        sender = MessageSender(self.api, chat, reply.key)
+        sender = FeishuSender(self.api, chat, reply.key)
         parts = make_parts(reply)
         for number, part in enumerate(parts):
             if number >= reply.start:

@@ -159,7 +159,7 @@ def make_attachment(attached: AttachedFile, text: str) -> FeishuFile | FeishuTex
 
 
 @dataclass(frozen=True, slots=True)
-class MessageSender:
+class FeishuSender:
     """Sends the messages of one reply to `chat`. `key` is the reply's, for Feishu to drop what it
     has had within the last hour.
     """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from functions.channels.http_client import Transport
     from functions.channels.line.api import LineApi
     from functions.channels.line.directory import LineDirectory
-    from functions.channels.line.sending import MessageSender
+    from functions.channels.line.sending import LineSender
     from functions.channels.webhooks import WebhookAdmin
 
 FILES_API: Final = "https://api-data.line.me"
@@ -69,7 +69,7 @@ class Line:
         self._lock = threading.Lock()
         self._api = FirstUse(self._open_api)
         self._directory = FirstUse(self._make_directory)
-        self._sender: MessageSender | None = None
+        self._sender: LineSender | None = None
 
     @property
     def body_most(self) -> int:
@@ -98,14 +98,14 @@ class Line:
         return LineDirectory()
 
     @property
-    def sender(self) -> MessageSender:
+    def sender(self) -> LineSender:
         """Return what sends replies, and remembers the last of them."""
-        from functions.channels.line.sending import MessageSender, SentMessages, UnsureAnswers
+        from functions.channels.line.sending import LineSender, SentMessages, UnsureAnswers
 
         api = self.api
         with self._lock:
             if self._sender is None:
-                self._sender = MessageSender(api, SentMessages(), UnsureAnswers())
+                self._sender = LineSender(api, SentMessages(), UnsureAnswers())
             elif self._sender.api is not api:
                 self._sender = replace(self._sender, api=api)
             return self._sender

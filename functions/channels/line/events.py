@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.channels.base import Attachment, Received
-from functions.channels.line.reply_address import ReplyAddress
+from functions.channels.line.reply_address import LineReplyAddress
 from functions.channels.visible_text import clean_text
 from functions.events import PRESSED, QUOTE_LIMIT, TEXT_LIMIT, Event, Quote, Sender, order_of
 from functions.overheard import OverheardMessage, make_overheard
@@ -92,7 +92,9 @@ def _read_event(row: Fields, bot: LineBot, recipient: str, place: int, now: floa
         text="",
         at=at,
         order=order_of(at, place),
-        reply_to=ReplyAddress.read(row.get("replyToken"), message.get("quoteToken"), now).write(),
+        reply_to=LineReplyAddress.read(
+            row.get("replyToken"), message.get("quoteToken"), now
+        ).write(),
         private=source.get("type") == "user",
     )
     match kind:

@@ -18,7 +18,7 @@ _ENDS: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyAddress:
+class LineReplyAddress:
     """A reply `token` that is good until it `ends` (seconds since 1970), and the `quote` token by
     which an answer shows the message that it answers. Each is empty where there is none.
     """

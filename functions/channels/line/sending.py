@@ -18,7 +18,7 @@ from typing import Final
 from functions.channels.base import Busy, Reply
 from functions.channels.line.api import LineApi, LineRejected, ReplyTokenRefused
 from functions.channels.line.events import CHAT
-from functions.channels.line.reply_address import ReplyAddress
+from functions.channels.line.reply_address import LineReplyAddress
 from functions.channels.render.plain import render_parts
 from functions.channels.reply_parts import divide_reply, write_file_notes
 from functions.events import QUOTE_LIMIT, Button
@@ -133,7 +133,7 @@ class UnsureAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageSender:
+class LineSender:
     """Sends replies to chats."""
 
     api: LineApi
@@ -148,7 +148,7 @@ class MessageSender:
         if not CHAT.fullmatch(chat):
             raise UsageError("EINVAL", "not a session of LINE", source="line")
         messages = make_messages(reply)[reply.start :]
-        address = ReplyAddress.parse(reply.to)
+        address = LineReplyAddress.parse(reply.to)
         if address.quote and not chat.startswith("U") and messages and not reply.start:
             messages[0]["quoteToken"] = address.quote
         while messages:
@@ -161,7 +161,9 @@ class MessageSender:
                     raise
                 messages = repaired
 
-    def _send(self, messages: list[Fields], reply: Reply, chat: str, address: ReplyAddress) -> None:
+    def _send(
+        self, messages: list[Fields], reply: Reply, chat: str, address: LineReplyAddress
+    ) -> None:
         if address.token and not reply.start and time.time() < address.ends:
             try:
                 self._answer(messages, reply, address.token)

@@ -25,7 +25,7 @@ from functions.channels.slack.about import API
 from functions.channels.slack.attachments import FILE_ID
 from functions.channels.slack.events import Bot, read_command, read_payload, read_press
 from functions.channels.slack.incoming_text import find_mentions, name_mentions, strip_mention
-from functions.channels.slack.reply_address import ReplyAddress
+from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.channels.slack.signature import TIMESTAMP, check_head, check_signature
 from functions.channels.typed_commands import as_command
 from functions.events import Event, Sender
@@ -246,7 +246,7 @@ class Slack:
         """
         from functions.channels.slack import sending
 
-        to = ReplyAddress.decode(reply.to)
+        to = SlackReplyAddress.decode(reply.to)
         chat = sending.SlackChat.parse(reply.session)
         parts = sending.make_parts(reply)
         sender = sending.SlackSender(self.api, chat, to, self._now)
@@ -272,7 +272,7 @@ class Slack:
     def show_waiting(self, event: Event) -> float:
         """Show a status in a thread, and a reaction on a message that stands in none."""
         thread = find_thread(event.session)
-        to = ReplyAddress.decode(event.reply_to)
+        to = SlackReplyAddress.decode(event.reply_to)
         if not (to.channel and to.time) or (to.channel, to.time) in self._answered:
             return 0.0
         with suppress(SigilError):
@@ -287,7 +287,7 @@ class Slack:
 
     def end_waiting(self, event: Event) -> None:
         """Take the status or the reaction away."""
-        self._clear_signs(ReplyAddress.decode(event.reply_to), find_thread(event.session))
+        self._clear_signs(SlackReplyAddress.decode(event.reply_to), find_thread(event.session))
 
     def acknowledge(self, event: Event) -> None:
         """Do nothing: the answer to Slack's request has ended the button's wait."""
@@ -364,11 +364,11 @@ class Slack:
         params = {"channel_id": channel, "thread_ts": thread, "status": status}
         self.api.call("assistant.threads.setStatus", params, timeout=WAITING_TIMEOUT)
 
-    def _react(self, method: str, to: ReplyAddress) -> None:
+    def _react(self, method: str, to: SlackReplyAddress) -> None:
         eyes = {"channel": to.channel, "timestamp": to.time, "name": EYES}
         self.api.call(method, eyes, timeout=WAITING_TIMEOUT)
 
-    def _clear_signs(self, to: ReplyAddress, thread: str, *, replied: bool = False) -> None:
+    def _clear_signs(self, to: SlackReplyAddress, thread: str, *, replied: bool = False) -> None:
         """Take away what shows that an answer to a message is on its way.
 
         A reply in a thread does so by itself.

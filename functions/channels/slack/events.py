@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functions.channels.base import Received
 from functions.channels.slack.attachments import list_attachments
 from functions.channels.slack.incoming_text import find_mentions, read_text, strip_mention
-from functions.channels.slack.reply_address import ReplyAddress
+from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.channels.typed_commands import as_command
 from functions.events import PRESSED, Event, Sender, order_of
 from functions.overheard import make_overheard
@@ -86,9 +86,9 @@ def read_command(form: Mapping[str, str], sent_at: int, bot: Bot) -> Received:
             text = typed
     private = channel.startswith("D")
     at = float(sent_at)
-    to = ReplyAddress()
+    to = SlackReplyAddress()
     if not private:
-        to = ReplyAddress.of_url(channel, form.get("response_url", ""), at)
+        to = SlackReplyAddress.of_url(channel, form.get("response_url", ""), at)
     event = Event(
         id=f"{bot.name}:{channel}:{trigger}",
         kind="message",
@@ -139,7 +139,7 @@ def read_press(payload: Payload, bot: Bot) -> Received:
         text=command,
         at=at,
         order=_order_of(pressed),
-        reply_to=ReplyAddress(channel).encode(),
+        reply_to=SlackReplyAddress(channel).encode(),
         private=private,
     )
     return Received((event,))
@@ -180,7 +180,7 @@ def _read_message(payload: Payload, event: Payload, bot: Bot) -> Event | None:
         at=at,
         order=_order_of(time),
         attachments=list_attachments(event),
-        reply_to=ReplyAddress(channel, time[0]).encode(),
+        reply_to=SlackReplyAddress(channel, time[0]).encode(),
         addressed=addressed,
         private=private,
     )
@@ -207,7 +207,7 @@ def _read_arrival(payload: Payload, event: Payload, bot: Bot) -> list[Event]:
         text="",
         at=at,
         order=_order_of(time),
-        reply_to=ReplyAddress(channel).encode(),
+        reply_to=SlackReplyAddress(channel).encode(),
         addressed=(own,),
         joined=True,
     )

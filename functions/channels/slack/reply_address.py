@@ -17,7 +17,7 @@ _ENCODED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyAddress:
+class SlackReplyAddress:
     """The `channel` and the `time` of the message that is answered. `url` takes up to five answers
     to a slash command until the time `ends`, also where the bot is no member.
     """
@@ -28,14 +28,14 @@ class ReplyAddress:
     ends: int = 0
 
     @classmethod
-    def of_url(cls, channel: str, url: str, at: float) -> ReplyAddress:
+    def of_url(cls, channel: str, url: str, at: float) -> SlackReplyAddress:
         """Return the address of a slash command's answers; an odd one is left out."""
         if not _URL.fullmatch(url):
             return cls(channel)
         return cls(channel, url=url, ends=int(at + RESPONSE_SECONDS))
 
     @classmethod
-    def decode(cls, text: str) -> ReplyAddress:
+    def decode(cls, text: str) -> SlackReplyAddress:
         """Return what `encode` wrote; an empty address for anything else."""
         match = _ENCODED.fullmatch(text)
         if match is None:

@@ -12,7 +12,7 @@ from functions.channels.base import AttachedFile, Reply
 from functions.channels.render.slack import SlackPart, escape_text, make_notice, render_parts
 from functions.channels.reply_parts import divide_reply
 from functions.channels.slack.api import SlackApi, SlackRejected
-from functions.channels.slack.reply_address import ReplyAddress
+from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.channels.visible_text import clean_text
 from functions.events import Button
 from functions.texts.languages import find_texts
@@ -154,7 +154,7 @@ class SlackSender:
     """
 
     def __init__(
-        self, api: SlackApi, chat: SlackChat, to: ReplyAddress, now: Callable[[], float]
+        self, api: SlackApi, chat: SlackChat, to: SlackReplyAddress, now: Callable[[], float]
     ) -> None:
         self._api = api
         self._chat = chat

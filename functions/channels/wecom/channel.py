@@ -132,9 +132,9 @@ class WeCom:
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, and then a picture or a file each."""
-        from functions.channels.wecom.sending import MessageSender, make_attachment, make_parts
+        from functions.channels.wecom.sending import WeComSender, make_attachment, make_parts
 
-        sender = MessageSender.open(self.api, self._require_agent(), reply)
+        sender = WeComSender.open(self.api, self._require_agent(), reply)
         parts = make_parts(reply)
         for number, part in enumerate(parts):
             if number >= reply.start:

@@ -128,7 +128,7 @@ def _make_file(name: str, kind: str, content: bytes, instead: str) -> WeComFile:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageSender:
+class WeComSender:
     """Sends the messages of one reply from the app with `agent_id` to a person. `key` is the
     reply's, for WeCom to drop what it has had.
     """
@@ -139,7 +139,7 @@ class MessageSender:
     key: str
 
     @classmethod
-    def open(cls, api: WeComApi, agent_id: str, reply: Reply) -> MessageSender:
+    def open(cls, api: WeComApi, agent_id: str, reply: Reply) -> WeComSender:
         """Return the sender of a reply; `UsageError` when it is to no session of WeCom."""
         person = reply.session.partition(":")[2]
         if not PERSON.fullmatch(person):

@@ -122,12 +122,12 @@ class WhatsApp:
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, then a picture or a file each."""
         from functions.channels.whatsapp.sending import (
-            MessageSender,
+            WhatsAppSender,
             make_attachment,
             make_parts,
         )
 
-        sender = MessageSender.open(self.api, self._number.id, reply.session)
+        sender = WhatsAppSender.open(self.api, self._number.id, reply.session)
         parts = make_parts(reply)
         for number, part in enumerate(parts):
             if number >= reply.start:

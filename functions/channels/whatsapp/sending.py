@@ -143,7 +143,7 @@ def make_attachment(attached: AttachedFile, text: str) -> WhatsAppFile | WhatsAp
 
 
 @dataclass(frozen=True, slots=True)
-class MessageSender:
+class WhatsAppSender:
     """Sends messages from the phone number with the id `number` to a person."""
 
     api: WhatsAppApi
@@ -151,7 +151,7 @@ class MessageSender:
     person: str
 
     @classmethod
-    def open(cls, api: WhatsAppApi, number: str, session: str) -> MessageSender:
+    def open(cls, api: WhatsAppApi, number: str, session: str) -> WhatsAppSender:
         """Return the sender for a session; `UsageError` when it is none of WhatsApp's."""
         person = session.partition(":")[2]
         if not PERSON.fullmatch(person):

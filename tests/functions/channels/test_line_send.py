@@ -11,7 +11,7 @@ import pytest
 
 from functions.channels.base import AttachedFile, Busy, MessagesUsedUp, Reply
 from functions.channels.line.channel import Line
-from functions.channels.line.reply_address import ReplyAddress
+from functions.channels.line.reply_address import LineReplyAddress
 from functions.channels.render.plain import render_parts
 from functions.channels.webhooks import WebhookRegistration
 from functions.events import Button
@@ -51,7 +51,7 @@ def channel(line: LineServer) -> Iterator[Line]:
 
 
 def address(token: str = "reply1", seconds: float = 50.0, quote: str = "") -> str:
-    return ReplyAddress(token, int(time.time() + seconds), quote).write()
+    return LineReplyAddress(token, int(time.time() + seconds), quote).write()
 
 
 def say(channel: Line, text: str, session: str = SESSION, **fields: Any) -> list[int]:

@@ -10,7 +10,7 @@ import pytest
 
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received
 from functions.channels.slack.channel import Slack
-from functions.channels.slack.reply_address import ReplyAddress
+from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.events import Event
 from sigil.errors import Refused
 from tests.fakes import slack as fake
@@ -156,7 +156,7 @@ def test_a_private_chat_is_named_like_its_person() -> None:
     assert event.text == "Tom & Jerry <3"
     assert event.session == event.sender.id == f"slack:{TEAM}.{ADA}"
     assert (event.id, event.private, event.addressed) == (f"slack:{DIRECT}:{TS}", True, ())
-    assert ReplyAddress.decode(event.reply_to) == ReplyAddress(DIRECT, TS)
+    assert SlackReplyAddress.decode(event.reply_to) == SlackReplyAddress(DIRECT, TS)
     assert (event.at, event.order[:15]) == (1_780_000_000.0001, "001780000000000")
     below = read_event(fake.message("and?", TS, thread_ts=THREAD))
     assert below.session == f"slack:{TEAM}.{ADA}:{THREAD}"
@@ -238,8 +238,8 @@ def test_a_slash_command_is_a_command_of_ours_or_a_message(
     url = "https://hooks.slack.com/commands/T0TEAM001/1/secret"
     [event] = receive(fake.form_request(fake.command(response_url=url, **fields), AT)).events
     assert (event.text, event.session, event.addressed) == (text, f"slack:{CHAT}", ())
-    assert ReplyAddress.decode(event.reply_to).url == url
-    assert url not in repr(ReplyAddress.decode("junk"))
+    assert SlackReplyAddress.decode(event.reply_to).url == url
+    assert url not in repr(SlackReplyAddress.decode("junk"))
 
 
 def test_a_command_typed_between_two_people_is_answered_where_its_sender_is_alone() -> None:

@@ -11,7 +11,7 @@ import pytest
 from functions.channels.base import AttachedFile, Busy, PlatformRequest, Reply
 from functions.channels.render.slack import render_parts
 from functions.channels.slack.channel import Slack
-from functions.channels.slack.reply_address import ReplyAddress
+from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.events import Button, Event, Sender
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes import slack as fake
@@ -55,7 +55,7 @@ def make_event(session: str = CHANNEL, **more: object) -> Event:
         "text": "hi",
         "at": 1.0,
         "order": "1",
-        "reply_to": ReplyAddress(CHAT, TS).encode(),
+        "reply_to": SlackReplyAddress(CHAT, TS).encode(),
     }
     return Event(**fields | more)  # type: ignore[arg-type]
 
@@ -247,7 +247,7 @@ def test_a_command_is_answered_at_its_address_where_the_bot_is_no_member(
     slack: Slack, workspace: SlackWorkspace, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = time.time()
-    to = ReplyAddress("C0OTHERS1", url=workspace.response_url, ends=int(now + 60))
+    to = SlackReplyAddress("C0OTHERS1", url=workspace.response_url, ends=int(now + 60))
     workspace.members.clear()
     with caplog.at_level(logging.DEBUG):
         send(slack, "Fine, **thanks**", "slack:C0OTHERS1", to=to.encode())
@@ -266,14 +266,14 @@ def test_an_address_that_is_over_gives_way_to_an_ordinary_message(
     url = "http://127.0.0.1:9/x" if case == "foreign" else workspace.response_url
     if case == "used":
         workspace.responses += [{}] * 5
-    send(slack, "still here", to=ReplyAddress(CHAT, url=url, ends=ends).encode())
+    send(slack, "still here", to=SlackReplyAddress(CHAT, url=url, ends=ends).encode())
     assert [each["seen"] for each in workspace.messages] == ["still here"]
 
 
 def test_a_reply_of_many_parts_uses_an_address_five_times(
     slack: Slack, workspace: SlackWorkspace
 ) -> None:
-    to = ReplyAddress(CHAT, url=workspace.response_url, ends=int(time.time()) + 60)
+    to = SlackReplyAddress(CHAT, url=workspace.response_url, ends=int(time.time()) + 60)
     send(slack, "word " * 5_000, to=to.encode())
     assert len(workspace.responses) == 5
     assert len(workspace.messages) == 2
@@ -353,13 +353,13 @@ def test_elsewhere_the_eyes_are_on_the_message_until_it_is_answered(
     assert workspace.reactions == {(CHAT, TS, "eyes")}
     send(slack, "done", to=event.reply_to)
     assert workspace.reactions == set()
-    other = make_event(reply_to=ReplyAddress(CHAT, THREAD).encode())
+    other = make_event(reply_to=SlackReplyAddress(CHAT, THREAD).encode())
     slack.show_waiting(other)
     assert workspace.reactions == {(CHAT, THREAD, "eyes")}
     slack.end_waiting(other)
     assert workspace.reactions == set()
     workspace.fail("missing_scope", method="reactions.add", needed="reactions:write")
-    slack.show_waiting(make_event(reply_to=ReplyAddress(CHAT, "1.000001").encode()))
+    slack.show_waiting(make_event(reply_to=SlackReplyAddress(CHAT, "1.000001").encode()))
 
 
 def test_an_answer_that_was_faster_than_its_sign_leaves_none(

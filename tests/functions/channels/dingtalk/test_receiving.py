@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received
 from functions.channels.dingtalk.channel import DingTalk
 from functions.channels.dingtalk.messages import Robot, find_conversation, read_message
-from functions.channels.dingtalk.reply_address import ReplyAddress
+from functions.channels.dingtalk.reply_address import DingTalkReplyAddress
 from functions.channels.dingtalk.signature import STALE_SECONDS
 from functions.channels.dingtalk.signature import sign as sign_time
 from functions.events import Event, decode, encode
@@ -152,8 +152,8 @@ def test_a_private_message_is_an_event_of_its_senders_chat() -> None:
     event = only(make_message("1", "  hello \u202e"))
     assert (event.session, event.sender.id, event.sender.name) == (ALICES, ALICES, "Alice")
     assert (event.private, event.text, event.at) == (True, "  hello ", NOW)
-    address = ReplyAddress.parse(event.reply_to)
-    assert address == ReplyAddress("msg1==", CHAT, SESSION, NOW + 5400)
+    address = DingTalkReplyAddress.parse(event.reply_to)
+    assert address == DingTalkReplyAddress("msg1==", CHAT, SESSION, NOW + 5400)
 
 
 def test_a_group_is_a_place_of_its_own() -> None:
@@ -213,18 +213,18 @@ def test_a_person_of_another_organization_is_known_by_another_id() -> None:
 )
 def test_an_address_that_is_not_dingtalks_own_is_never_kept(url: str) -> None:
     event = only(make_message("1", "hello", sessionWebhook=url))
-    assert ReplyAddress.parse(event.reply_to) == ReplyAddress("msg1==", CHAT)
+    assert DingTalkReplyAddress.parse(event.reply_to) == DingTalkReplyAddress("msg1==", CHAT)
 
 
 def test_an_address_ends() -> None:
-    address = ReplyAddress("m", CHAT, SESSION, NOW + 5400)
+    address = DingTalkReplyAddress("m", CHAT, SESSION, NOW + 5400)
     assert address.find_session(NOW) == SESSION
     assert address.find_session(NOW + 5400 - 59) == ""
     forever = make_message("1", "hello", sessionWebhookExpiredTime=2**62)
-    assert ReplyAddress.parse(only(forever).reply_to).ends == NOW + 86_400
+    assert DingTalkReplyAddress.parse(only(forever).reply_to).ends == NOW + 86_400
     for odd in (None, "soon", -1, 0):
         event = only(make_message("1", "hello", sessionWebhookExpiredTime=odd))
-        assert ReplyAddress.parse(event.reply_to).session == ""
+        assert DingTalkReplyAddress.parse(event.reply_to).session == ""
 
 
 def test_an_address_is_shown_to_nobody() -> None:

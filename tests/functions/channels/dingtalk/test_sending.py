@@ -11,7 +11,7 @@ import pytest
 
 from functions.channels.base import AttachedFile, Busy, Reply
 from functions.channels.dingtalk.channel import DingTalk
-from functions.channels.dingtalk.reply_address import ReplyAddress
+from functions.channels.dingtalk.reply_address import DingTalkReplyAddress
 from functions.channels.render.dingtalk import render_parts
 from functions.events import Button, Event
 from sigil.errors import BackendError, Refused, UsageError
@@ -33,8 +33,8 @@ from tests.fakes.server import Answer
 TO_ALICE = f"dingtalk:{ALICE}"
 TO_GROUP = "dingtalk:group:cid5DEAySu_Fk-mtMwii4NLYQ"
 TO_STRANGER = "dingtalk:$:LWCP_v1:$gzXDEXQDiM8piyLH4HRRcg=="
-LIVE = ReplyAddress("msg1==", CHAT, SESSION, NOW + 5400).write()
-ENDED = ReplyAddress("msg1==", CHAT, SESSION, NOW - 1).write()
+LIVE = DingTalkReplyAddress("msg1==", CHAT, SESSION, NOW + 5400).write()
+ENDED = DingTalkReplyAddress("msg1==", CHAT, SESSION, NOW - 1).write()
 BY_SESSION = f"session {SESSION}"
 SVG = '```svg\n<svg xmlns="http://www.w3.org/2000/svg"><circle r="4"/></svg>\n```'
 
