@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from functions import log
-from functions.channels.base import Channel, Received
+from functions.channels.base import REPLY_ADDRESS_MOST, Channel, Received
 from functions.channels.platforms import open_channels
+from functions.events import Event
 from functions.overheard import keep_message, make_event
 from functions.queues.base import Queue
 from functions.settings import Settings
@@ -41,9 +42,10 @@ class Ingress:
 
     def enqueue(self, received: Received) -> None:
         """Put what a request brought into the queue; its events are durable when this returns."""
-        if received.events:
-            self.queue.put_all(received.events)
-        for event in received.events:
+        events = [_drop_long_address(event) for event in received.events]
+        if events:
+            self.queue.put_all(events)
+        for event in events:
             log.step("enqueued", event)
         for message in received.overheard:
             if self.kv is not None:
@@ -52,6 +54,17 @@ class Ingress:
                 # it is not worth another delivery by the platform
                 with suppress(BackendError):
                     self.queue.put(make_event(message))
+
+
+def _drop_long_address(event: Event) -> Event:
+    """Return an event without a reply address that no platform gives: the store does not keep it,
+    and the answer goes to the chat.
+    """
+    size = len(event.reply_to.encode(errors="replace"))
+    if size <= REPLY_ADDRESS_MOST:
+        return event
+    log.step("reply address dropped", event, bytes=size)
+    return replace(event, reply_to="")
 
 
 @lru_cache(maxsize=1)

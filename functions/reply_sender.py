@@ -11,7 +11,6 @@ crash between the two, or a worker that stalls there, can repeat a part.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -153,8 +152,10 @@ def send_notice(event: Event, text: str, runtime: AgentRuntime) -> None:
         session = runtime.app.name_chat(event.session)
         _keep_for_http(Outgoing(event.id, event.session, text), session, runtime)
         return
-    with suppress(Refused):
+    try:
         channel.send(_make_reply(event, text), lambda _: None)
+    except Refused:
+        channel.end_waiting(event)
 
 
 def try_to_send_notice(event: Event, text: str, runtime: AgentRuntime) -> None:
@@ -181,6 +182,9 @@ def notify_sender_of_dead_letter(
         if tries < UNSENT_TRIES or abs(runtime.app.clock.now() - since) <= UNSENT_SECONDS:
             raise
         log.trouble("unsendable", event, code=problem.code)
+        channel = runtime.channels.get(event.platform)
+        if channel:
+            channel.end_waiting(event)
     note_sender_told(runtime.stores.kv, event)
 
 
@@ -243,6 +247,7 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
             runtime.sent_parts.note(event.id, answer.text, WHOLE)
         except Refused as problem:
             log.trouble("unanswerable", event, code=problem.code)
+            channel.end_waiting(event)
             if isinstance(problem, MessagesUsedUp):
                 alert_messages_used_up(event.session, runtime)
         except BackendError as problem:
@@ -251,6 +256,7 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
                 kv.put(key, dumps(answer), ttl=keys.SEEN_TTL)
                 raise
             log.trouble("unsendable", event, code=problem.code)
+            channel.end_waiting(event)
     kv.put(key, dumps(_InquiryAnswer("", answer.at, done=True)), ttl=keys.SEEN_TTL)
     runtime.sent_parts.forget(event.id)
 

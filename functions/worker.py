@@ -308,6 +308,9 @@ def _give_up_silently(event: Event, runtime: AgentRuntime, reason: str) -> None:
     """Make an event a dead letter of which its sender is not told."""
     now = runtime.app.clock.now()
     give_up(runtime.stores.kv, event, reason, now, notify_sender=False)
+    channel = runtime.channels.get(event.platform)
+    if channel and event.kind == "message":
+        channel.end_waiting(event)
     for notice in note_lost_run(runtime.stores.kv, event, reason, now):
         runtime.queue.put(notice)
 
@@ -427,7 +430,7 @@ def _run_turn(
         if spent:
             opened = abandon_turn(event, runtime.app)
         else:
-            send = partial(_send_all, runtime=runtime)
+            send = partial(_send_earlier_replies, runtime=runtime, channel=channel)
             watch = partial(_note_step, event, runtime)
             opened = run_turn(event, runtime.app, watch, worker, send, bound=bound)
     if may_talk or event.kind == "mail":
@@ -438,11 +441,8 @@ def _run_turn(
     wait = opened.wait
     continuation = opened.next
     gathered = opened.gathered
-    if channel and not (opened.repeated or closed.turn or wait or continuation):
-        answered = {reply.reply_to for reply in closed.outbox if reply.session == event.session}
-        for each in (event, *gathered):
-            if each.kind == "message" and each.reply_to not in answered:
-                channel.end_waiting(each)
+    if not (opened.repeated or closed.turn or wait or continuation):
+        _end_waiting(opened, channel, event)
     opened = _send_all(opened, runtime)
     if wait:
         raise _ModelSilent(wait)
@@ -458,6 +458,28 @@ def _run_turn(
         if event.kind != "continue" and turn and turn.event.id != event.id:
             raise _EarlierTurnFirst
     return gathered
+
+
+def _send_earlier_replies(
+    opened: SessionHandle, runtime: AgentRuntime, channel: Channel | None
+) -> SessionHandle:
+    """Send what a turn that was in progress has left, before the event's own turn begins."""
+    _end_waiting(opened, channel)
+    return _send_all(opened, runtime)
+
+
+def _end_waiting(opened: SessionHandle, channel: Channel | None, *events: Event) -> None:
+    """Take away what shows that an answer is on its way to events that ended without one: these,
+    and those of the turn that was just closed. One answer may be for several.
+    """
+    if channel is None:
+        return
+    own = (opened.answered,) if opened.answered else ()
+    ended = {each.id: each for each in (*events, *own, *opened.gathered)}
+    answered = {(reply.session, reply.reply_to) for reply in opened.document.outbox}
+    for each in ended.values():
+        if each.kind == "message" and (each.session, each.reply_to) not in answered:
+            channel.end_waiting(each)
 
 
 def _send_all(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:

@@ -1535,7 +1535,7 @@ def close_turn(
     goes_on = any(post.session == event.session for post in posts)
     if app.record and app.record.working and event.is_own_work and not goes_on:
         end_task(app.kv, app.root, app.short_name, app.record.generation, now)
-    return replace(flush_ledger(closed, app), gathered=turn.events[1:])
+    return replace(flush_ledger(closed, app), answered=event, gathered=turn.events[1:])
 
 
 def write_report(turn: Turn, app: App, record: AgentRecord, text: str, texts: Texts) -> str:

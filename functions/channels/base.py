@@ -39,6 +39,10 @@ TAKEN: Final = PlatformAnswer(body=b'{"ok":true}')
 """The answer to a request that asks for no other."""
 
 
+REPLY_ADDRESS_MOST: Final = 2_048
+"""Bytes of an event's `reply_to`: a longer one is dropped, and its answer goes to the chat."""
+
+
 @dataclass(frozen=True, slots=True)
 class Received:
     """What a request of the platform brought. It is answered once every event is durable.

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 
 import pytest
 
 from functions import worker
+from functions.agent.loop import ROUND_SECONDS
+from functions.channels.base import REPLY_ADDRESS_MOST, Reply
+from functions.ingress import Ingress
 from functions.wiring import AgentRuntime
+from sigil.errors import Refused
 from sigil.storage.kv.base import scan_everything
+from tests.fakes.model import ScriptedModel, say
 from tests.functions.channels.toy import Toy, make_body, make_message, sign
 
 
@@ -21,17 +28,27 @@ class ToyAgent:
         self.toy = Toy()
         self.runtime = replace(runtime, channels={"toy": self.toy})
 
-    def hear(self, *messages: dict[str, object]) -> list[str]:
-        """Work on messages, and return what was shown where, and taken away."""
-        self.runtime.queue.put_all(self.toy.receive(sign(make_body(*messages))).events)
+    def hear(self, *messages: dict[str, object], until: float = inf) -> list[str]:
+        """Work on messages, and return what was shown where, and taken away. The worker's own time
+        for the first one is up `until` (monotonic seconds).
+        """
+        ingress = Ingress(self.runtime.channels, self.runtime.queue)
+        ingress.enqueue(self.toy.receive(sign(make_body(*messages))))
         self.toy.waits.clear()
         for side in (self.runtime.control, self.runtime.queue):
             while delivery := side.take(0.0):
-                worker.process(delivery, replace(self.runtime, queue=side))
+                worker.process(delivery, replace(self.runtime, queue=side), until)
+                until = inf
         return self.toy.waits
 
     def texts(self) -> list[str]:
         return [reply.text for reply in self.toy.sent]
+
+
+@pytest.fixture
+def thinking(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> ToyAgent:
+    """An agent with a model, which answers several messages at once."""
+    return ToyAgent(runtime(owners=("toy:U1",), llm_url=model.url))
 
 
 @pytest.fixture
@@ -73,3 +90,56 @@ def test_the_address_of_a_reply_is_in_no_log_and_nowhere_once_it_has_left(
     stored = list(scan_everything(agent.runtime.stores.kv))
     assert any(b"encode hello" in row.value for row in stored)
     assert not [row.key for row in stored if b"token-of-8" in row.value]
+
+
+def test_of_messages_that_are_answered_together_the_last_has_the_answer_and_no_other_a_sign(
+    thinking: ToyAgent, model: ScriptedModel
+) -> None:
+    model.then(say("all of it"))
+    waits = thinking.hear(make_message(1, "one"), make_message(2, "two"), make_message(3, "three"))
+    assert waits == ["show toy:1", "end toy:1", "end toy:2"]
+    assert [reply.to for reply in thinking.toy.sent] == ["token-of-3|1800000900"]
+
+
+def test_no_sign_is_left_when_another_worker_answers_what_one_has_gathered(
+    thinking: ToyAgent, model: ScriptedModel
+) -> None:
+    model.then(say("both"))
+    until = time.monotonic() + ROUND_SECONDS / 2  # no time for a round
+    waits = thinking.hear(make_message(1, "one"), make_message(2, "two"), until=until)
+    assert waits == ["show toy:1", "end toy:1"]
+    assert [reply.to for reply in thinking.toy.sent] == ["token-of-2|1800000900"]
+
+
+def test_no_sign_is_left_below_what_is_given_up_without_a_word(agent: ToyAgent) -> None:
+    (event,) = agent.toy.receive(sign(make_body(make_message(1)))).events
+    agent.runtime.queue.put(replace(event, agent="main.gone"))
+    assert agent.hear() == ["end toy:1"]
+    assert agent.texts() == []
+
+
+def test_no_sign_is_left_where_the_platform_takes_no_notice_of_what_was_given_up(
+    agent: ToyAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(reply: Reply, sent: object) -> None:
+        raise Refused("EBLOCKED", "the chat is gone")
+
+    monkeypatch.setattr(agent.toy, "send", refuse)
+    monkeypatch.setattr(worker, "handle_event", lambda *_, **__: refuse(Reply("", ""), None))
+    assert agent.hear(make_message(1)) == ["end toy:1"]
+
+
+@pytest.mark.parametrize("size", [REPLY_ADDRESS_MOST, REPLY_ADDRESS_MOST + 1, 10_240])
+def test_an_answer_whose_address_is_too_long_goes_to_the_chat_and_no_store_has_it(
+    agent: ToyAgent, size: int
+) -> None:
+    token = "t" * size
+    ingress = Ingress(agent.runtime.channels, agent.runtime.queue)
+    message = make_message(9, "encode hello in base64", token=token)
+    ingress.enqueue(agent.toy.receive(sign(make_body(message))))
+    is_kept = size <= REPLY_ADDRESS_MOST
+    stored = list(scan_everything(agent.runtime.stores.kv))
+    assert any(token.encode() in row.value for row in stored) is is_kept
+    agent.hear()
+    (reply,) = agent.toy.sent
+    assert (reply.session, reply.to) == ("toy:C1", token if is_kept else "")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import orjson
@@ -136,6 +137,60 @@ def test_a_stranger_pairs_in_private_and_leaves_no_thinking_on_a_server(
         assert [message["content"] for message in chat.discord.posted] == [ENGLISH.let_in]
         assert chat.discord.posted[0]["channel_id"] == "6"
         assert chat.say("hi", **eve) == "hello Eve"
+
+
+def test_nothing_is_left_thinking_where_an_allowance_is_used_up(
+    talk: Callable[..., AbstractContextManager[Talk]], model: ScriptedModel
+) -> None:
+    model.then(say("hello Bob"))
+    bob: dict[str, Any] = {"user": 43, "called": "Bob", "channel": 7}
+    with talk(access="open", guest_turns=1) as chat:
+        assert chat.say("hi", **bob) == "hello Bob"
+        assert "1 turn" in chat.say("again", **bob)  # said once a day
+        silent = chat.send(chat.discord.command("ask", "once more", **bob))
+        assert silent.original is None
+    assert len(model.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("halts", "answers"),
+    [
+        (False, ["the first", None, "the others"]),
+        (True, ["", None, "I was halted"]),
+    ],
+)
+def test_of_questions_that_are_answered_together_none_is_left_thinking(
+    talk: Callable[..., AbstractContextManager[Talk]],
+    model: ScriptedModel,
+    halts: bool,
+    answers: list[str | None],
+) -> None:
+    is_asked = Event()
+    goes_on = Event()
+
+    def answer_late(body: dict[str, Any]) -> dict[str, Any]:
+        is_asked.set()
+        assert goes_on.wait(within(20))
+        return say("the first")
+
+    model.then(answer_late, say("the others"))
+    with talk() as chat:
+        ask = chat.discord.command
+        questions = [ask("ask", text) for text in ("one", "two", "three")]
+        found = [chat.discord.find(question) for question in questions]
+        for question in questions:
+            answer = chat.discord.deliver(question, f"{chat.server.url}/webhook/discord")
+            assert answer.json() == {"type": 5}
+            assert is_asked.wait(within(20))
+        if halts:
+            assert shown(chat.send(ask("halt", "all"))) == ENGLISH.halted
+        goes_on.set()
+        with chat.discord.changed:
+            assert chat.discord.changed.wait_for(
+                lambda: not any(map(is_thinking, found)), within(20)
+            )
+        for each, answer in zip(found, answers, strict=True):
+            assert (each.original and shown(each)[: len(answer or "")]) == answer
 
 
 def test_a_button_approves_what_waits(

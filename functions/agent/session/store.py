@@ -55,9 +55,9 @@ class SessionHandle:
     `next` is the event that lets another worker go on with the turn, when this worker's time was
     up. `wait` are the seconds after which somebody should, when the model does not answer. `unread`
     are the stored bytes that could not be read. `gathered` are the events that a turn which was
-    just closed has answered beside its own. `agents` are those that the binding of its chat names,
-    None where nobody has read it. `repeated`: the event had been handled before, so nothing was
-    done.
+    just closed has answered beside its own, which is `answered`. `agents` are those that the
+    binding of its chat names, None where nobody has read it. `repeated`: the event had been handled
+    before, so nothing was done.
     """
 
     key: str
@@ -68,6 +68,7 @@ class SessionHandle:
     wait: float = 0.0
     unread: bytes | None = None
     gathered: tuple[Event, ...] = ()
+    answered: Event | None = None
     agents: tuple[str, ...] | None = None
     repeated: bool = False
 

@@ -13,7 +13,12 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from functions.channels.base import Channel, PlatformAnswer, PlatformRequest
+from functions.channels.base import (
+    REPLY_ADDRESS_MOST,
+    Channel,
+    PlatformAnswer,
+    PlatformRequest,
+)
 from functions.events import decode, encode
 from functions.ingress import Ingress
 from functions.queues.store_queue import StoreQueue
@@ -21,8 +26,6 @@ from functions.webhook import build_routes
 from sigil.errors import BackendError, Refused
 from sigil.storage.kv import Expect, Key
 from sigil.storage.kv.memory import MemoryKV
-
-REPLY_ADDRESS_MOST = 2048
 
 
 class DyingKV(MemoryKV):

@@ -87,8 +87,8 @@ class Toy:
             Sender(f"{self.name}:{row['from']}", ""),
             row["text"],
             NOW,
-            order_of(NOW, row["id"]),
-            reply_to=f"token-of-{row['id']}|1800000900",
+            order_of(NOW, int(row["id"])),
+            reply_to=row.get("token", f"token-of-{row['id']}|1800000900"),
             private="group" not in row,
         )
 
