@@ -22,6 +22,14 @@ from functions.agent.access.links import LinkedChat
 from functions.agent.access.roles import PERSON, owns_chat
 from functions.agent.agents.bindings import scan_bindings
 from functions.agent.app import App
+from functions.agent.conversation.messages import (
+    ERASED,
+    RUNTIME_ORIGIN,
+    Message,
+    erase_words,
+    is_by,
+    names_sender,
+)
 from functions.agent.knowledge.knowledge_base import KnowledgeBase, StoredDocument
 from functions.agent.ledger.chain import LedgerChain
 from functions.agent.ledger.entry import hash_name
@@ -30,14 +38,6 @@ from functions.agent.memory import transcript
 from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
-from functions.agent.messages import (
-    ERASED,
-    RUNTIME_ORIGIN,
-    Message,
-    erase_words,
-    is_by,
-    names_sender,
-)
 from functions.agent.safety.session_usage import list_spenders
 from functions.agent.safety.stop_mark import StopMark, write_mark
 from functions.agent.schedules.schedule import Schedule, Schedules

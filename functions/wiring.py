@@ -276,7 +276,7 @@ def open_app(
     the settings.
     """
     from functions.agent.app import App
-    from functions.agent.compaction import load_strategy
+    from functions.agent.conversation.compaction import load_strategy
     from functions.agent.safety.guides import load_guide
     from functions.agent.session.store import Sessions
     from functions.agent.skills.search import SkillSearch
@@ -330,7 +330,7 @@ class AgentMaker:
 
     def make_agent(self, root: App, name: str, record: AgentRecord) -> App:
         """Return the agent of a record; `UsageError` when it names what is not there."""
-        from functions.agent.compaction import load_strategy
+        from functions.agent.conversation.compaction import load_strategy
         from functions.agent.safety.guides import load_guide
 
         limits = root.limits

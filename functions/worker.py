@@ -17,10 +17,11 @@ from functions.agent.app import App, TurnStep
 from functions.agent.commands import control
 from functions.agent.consolidation import consolidate_owed
 from functions.agent.language import choose_texts_for
-from functions.agent.loop import SAVE_SECONDS
 from functions.agent.schedules.outcome import note_lost_run, note_skipped_run
 from functions.agent.session.store import SessionHandle
-from functions.agent.turn import NeedsIsolation, WorkerBudget, abandon_turn, run_turn
+from functions.agent.turn.loop import SAVE_SECONDS
+from functions.agent.turn.turn import abandon_turn, run_turn
+from functions.agent.turn.turn_context import NeedsIsolation, WorkerBudget
 from functions.agent.workspace.path import RECEIVED
 from functions.agent.workspace.received import has_text_file, keep_received
 from functions.alerts import halt_alert, send_alert

@@ -20,6 +20,7 @@ from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
 from functions.agent.access.roles import Role, Rules
 from functions.agent.agents.bundle import shorten_names
+from functions.agent.agents.identity import TeamIdentity, make_identity
 from functions.agent.agents.lifecycle import AGENTS_MOST, make_first_self
 from functions.agent.agents.record import AgentRecord
 from functions.agent.behaviours.behaviour import (
@@ -31,7 +32,6 @@ from functions.agent.behaviours.behaviour import (
     parse_behaviour,
 )
 from functions.agent.behaviours.built_in import BUILT_IN, ON_MESSAGE
-from functions.agent.compaction import Strategy, load_strategy
 from functions.agent.context import (
     PREAMBLE_SHARE,
     Preamble,
@@ -39,7 +39,7 @@ from functions.agent.context import (
     count_available_tokens,
     count_overhead,
 )
-from functions.agent.identity import TeamIdentity, make_identity
+from functions.agent.conversation.compaction import Strategy, load_strategy
 from functions.agent.knowledge.knowledge_base import KnowledgeBase
 from functions.agent.knowledge.search import Scope
 from functions.agent.memory.documents import FIRST, Documents

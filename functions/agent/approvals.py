@@ -10,10 +10,10 @@ import orjson
 
 from functions.agent.access.roles import Role
 from functions.agent.app import App
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message, ToolCall
 from functions.agent.growth.change import Change, find_change
 from functions.agent.growth.parts import open_part
 from functions.agent.language import choose_texts_for
-from functions.agent.messages import RUNTIME_ORIGIN, Message, ToolCall
 from functions.agent.policy.act import Act
 from functions.agent.policy.gate import Asked
 from functions.agent.policy.proposals import (

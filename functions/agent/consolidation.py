@@ -22,10 +22,13 @@ from itertools import chain
 from math import inf
 from typing import Final
 
-from functions.agent import context, tokens
+from functions.agent import context
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.behaviours.briefing import BEHAVIOUR
 from functions.agent.behaviours.built_in import ON_COMPACT_MEMORY
+from functions.agent.conversation import tokens
+from functions.agent.conversation.messages import MAIL_ORIGIN, RUNTIME_ORIGIN, Message
+from functions.agent.conversation.prompt import ToolDefinition
 from functions.agent.language import choose_texts_of
 from functions.agent.memory import transcript
 from functions.agent.memory.documents import CAPS
@@ -33,12 +36,10 @@ from functions.agent.memory.helpers import Terms
 from functions.agent.memory.history import History, HistoryEntry, Removal, RemovedStatements
 from functions.agent.memory.joining import BY as LINK
 from functions.agent.memory.statements import Comparison, compare, find_new_lines
-from functions.agent.messages import MAIL_ORIGIN, RUNTIME_ORIGIN, Message
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
 from functions.agent.policy.document import list_policy_keys, read_policies
 from functions.agent.policy.gate import Gate, is_free
 from functions.agent.policy.rules import Policy
-from functions.agent.prompt import ToolDefinition
 from functions.agent.runs.run import Run, save_run, shorten_steps
 from functions.agent.safety.hp import pay_beside
 from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence

@@ -13,21 +13,21 @@ from math import inf
 
 import orjson
 
-from functions.agent import tokens
+from functions.agent.agents.identity import TeamIdentity
 from functions.agent.behaviours.briefing import BEHAVIOUR
-from functions.agent.identity import TeamIdentity
-from functions.agent.memory.documents import Doc
-from functions.agent.messages import (
+from functions.agent.conversation import tokens
+from functions.agent.conversation.messages import (
     RUNTIME_MARK,
     RUNTIME_ORIGIN,
     SEPARATOR,
     Message,
     format_origin,
 )
-from functions.agent.prompt import PromptCall, PromptMessage
+from functions.agent.conversation.prompt import PromptCall, PromptMessage
+from functions.agent.conversation.toolset import STATIC
+from functions.agent.memory.documents import Doc
 from functions.agent.sanitize import delimit_text
 from functions.agent.skills.catalog import NO_SKILLS, PinnedSkill, SkillsHead
-from functions.agent.toolset import STATIC
 from functions.time.stamp import Stamp
 from sigil.builtin_tools import read_arguments
 from sigil.errors import ToolError, one_line

@@ -10,15 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from functions.agent.app import App, TurnStep, Watch
-from functions.agent.compaction import Ask, Compacted, apply_strategy, estimate_size, write_note
-from functions.agent.messages import RUNTIME_ORIGIN, Message
+from functions.agent.conversation.compaction import (
+    Ask,
+    Compacted,
+    apply_strategy,
+    estimate_size,
+    write_note,
+)
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message
+from functions.agent.conversation.toolset import in_scope
 from functions.agent.model import completion_reader
 from functions.agent.safety import guides
 from functions.agent.safety.call_facts import Fact
 from functions.agent.safety.guides import Guide
 from functions.agent.session.document import Document
 from functions.agent.side_request import SideRequests
-from functions.agent.toolset import in_scope
 from sigil.protocol import Json
 from sigil.storage.kv import keys
 

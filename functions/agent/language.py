@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from functions.agent.messages import is_from_person, read_own_words
+from functions.agent.conversation.messages import is_from_person, read_own_words
 from functions.agent.session.document import Document
 from functions.events import Event
 from functions.texts.en import Texts

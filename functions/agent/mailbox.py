@@ -20,7 +20,7 @@ from typing import Annotated, Final
 import orjson
 from msgspec import Meta
 
-from functions.agent.messages import MAIL_ORIGIN, Message
+from functions.agent.conversation.messages import MAIL_ORIGIN, Message
 from functions.agent.sanitize import clean_text, escape_delimiters
 from functions.events import Event
 from functions.queues.dead_letters import keep_undecodable

@@ -10,16 +10,16 @@ from dataclasses import replace
 from math import inf
 from typing import Final
 
-from functions.agent import tokens
 from functions.agent.app import App
+from functions.agent.conversation import tokens
+from functions.agent.conversation.messages import Usage
+from functions.agent.conversation.prompt import PromptMessage, ToolDefinition
 from functions.agent.ledger.entry import UNKNOWN, Entry
 from functions.agent.ledger.journal import RequestJournal
-from functions.agent.messages import Usage
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.posts import CHAIN
-from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.session.document import Document
 from functions.events import OWN, Event

@@ -17,15 +17,16 @@ from typing import NoReturn
 
 import orjson
 
-from functions.agent import compaction, context
+from functions.agent import context
 from functions.agent.app import App, ignore_step
 from functions.agent.commands import table
 from functions.agent.commands.control import handle_control
+from functions.agent.conversation import compaction
+from functions.agent.conversation.messages import RUNTIME_ORIGIN
+from functions.agent.conversation.toolset import in_scope
 from functions.agent.language import choose_texts_for, choose_texts_of
-from functions.agent.messages import RUNTIME_ORIGIN
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
-from functions.agent.toolset import in_scope
 from functions.channels.unread_replies import MOST
 from functions.cli.screen import Screen
 from functions.cli.session_lock import SessionLock

@@ -10,7 +10,7 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 
-from functions.agent.compaction import load_strategy
+from functions.agent.conversation.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
 from functions.channels.platforms import OWN_CHAT, find_about, open_channels

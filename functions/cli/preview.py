@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from functions.agent import tokens
 from functions.agent.app import App
-from functions.agent.compaction import apply_strategy
 from functions.agent.context import build_prompt
+from functions.agent.conversation import tokens
+from functions.agent.conversation.compaction import apply_strategy
+from functions.agent.conversation.prompt import PromptMessage, ToolDefinition
+from functions.agent.conversation.toolset import STATIC, define_tools, in_scope
 from functions.agent.eviction import apply_compaction
-from functions.agent.prompt import PromptMessage, ToolDefinition
 from functions.agent.session.document import Document
-from functions.agent.toolset import STATIC, define_tools, in_scope
 from sigil.json_fields import as_string
 from sigil.protocol import OWN_WORK
 from sigil.storage.kv import keys

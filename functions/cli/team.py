@@ -56,7 +56,7 @@ def spawn(
     """
     from dataclasses import replace
 
-    from functions.agent.identity import clean_role
+    from functions.agent.agents.identity import clean_role
     from functions.agent.management.team import spawn_by_hand
     from functions.agent.team.template import Template
 

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from functions.agent.messages import Usage
+from functions.agent.conversation.messages import Usage
 from functions.agent.runs.event_chain import RUNS_MOST, ChainBudget
 from functions.agent.safety.breakers import Breakers, make_breakers
 from functions.agent.safety.budget import SafetyLimits

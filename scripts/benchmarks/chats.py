@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from functions.agent.messages import Message, Role
+from functions.agent.conversation.messages import Message, Role
 from functions.agent.session.document import Document
 from functions.events import Event, Sender, order_of
 

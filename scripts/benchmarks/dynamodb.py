@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from functions.agent.session.document import Document, encode_document
 from functions.agent.session.store import SessionHandle, Sessions
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.settings import Settings
 from functions.wiring import open_runtime
 from scripts.benchmarks.chats import make_document, make_event

@@ -20,8 +20,8 @@ from typing import Any, Final
 from functions.agent import context
 from functions.agent.app import App, ignore_step
 from functions.agent.consolidation import consolidate_owed
+from functions.agent.conversation.messages import Message
 from functions.agent.eviction import evict
-from functions.agent.messages import Message
 from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import search_history

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from functions.agent.conversation.messages import Message
 from functions.agent.memory.thing import Thing, check_thing
-from functions.agent.messages import Message
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import search_history
 from functions.agent.services.things import recall

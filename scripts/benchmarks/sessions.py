@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from functions.agent.session.store import Sessions
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.local import QueueWorkers
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime

@@ -18,10 +18,10 @@ from typing import Final
 
 import httpx
 
-from functions.agent.messages import Message, Role, ToolCall
+from functions.agent.conversation.messages import Message, Role, ToolCall
+from functions.agent.conversation.toolset import in_scope
 from functions.agent.session.document import Document
-from functions.agent.toolset import in_scope
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime

@@ -25,8 +25,8 @@ from typing import Any, Final
 import httpx
 
 from functions import scheduler
-from functions.agent import tokens
 from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.conversation import tokens
 from functions.agent.schedules.heartbeat import find_news, make_heartbeat
 from functions.agent.schedules.schedule import DELAY_MOST, Schedule, Schedules
 from functions.agent.schedules.tick import wake_agents

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from functions.agent import tokens
 from functions.agent.app import App
 from functions.agent.consolidation import consolidate_owed
-from functions.agent.messages import ToolCall, Usage
+from functions.agent.conversation import tokens
+from functions.agent.conversation.messages import ToolCall, Usage
+from functions.agent.conversation.toolset import QUERY
 from functions.agent.model.base import SAVE_MEMORY, ModelReply, ModelRequest
-from functions.agent.toolset import QUERY
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.time.clock import Clock
 

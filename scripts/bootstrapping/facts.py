@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import orjson
 
-from functions.agent.messages import Message, ToolCall
-from functions.agent.toolset import is_capability
+from functions.agent.conversation.messages import Message, ToolCall
+from functions.agent.conversation.toolset import is_capability
 from scripts.bootstrapping.judges import Judge
 from sigil.builtin_tools import DEPLOY, QUERY
 from sigil.errors import one_line

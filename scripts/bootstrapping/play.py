@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from functions.agent.runs.run import load_run
-from functions.agent.turn import run_turn, stop_turn
+from functions.agent.turn.turn import run_turn, stop_turn
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.wiring import AgentRuntime

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from functions.agent.loop import ROUND_SECONDS
 from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.schedules.when import When
+from functions.agent.turn.loop import ROUND_SECONDS
 from functions.events import CONSOLIDATION
 from functions.queues.dead_letters import scan_dead_letters
 from functions.queues.sqs_message import unpack

@@ -333,7 +333,7 @@ def test_a_function_reads_the_secrets_that_it_is_told_of(function: str) -> None:
 
 
 def test_the_guides_and_strategies_to_choose_from_are_the_ones_that_come_along() -> None:
-    from functions.agent.compaction import BUILTIN
+    from functions.agent.conversation.compaction import BUILTIN
     from functions.agent.safety import guides
 
     assert template()["Parameters"]["Guide"]["AllowedValues"] == [*guides.BUILTIN]

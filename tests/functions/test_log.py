@@ -67,7 +67,7 @@ def test_what_goes_wrong_is_a_line_too(
     lines: Callable[[], list[dict[str, object]]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from functions.agent import loop
+    from functions.agent.turn import loop
 
     home = runtime(llm_url=model.url)
 

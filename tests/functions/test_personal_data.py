@@ -15,15 +15,15 @@ import pytest
 
 from functions import overheard
 from functions.agent.access.roles import Rules
+from functions.agent.conversation.messages import ERASED, Message
 from functions.agent.knowledge.record import make_draft
 from functions.agent.memory.history import History, HistoryEntry, Removal, RemovedStatements
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
-from functions.agent.messages import ERASED, Message
 from functions.agent.runs.event_chain import ChainRun, EventChain
 from functions.agent.session.document import Document, GatheredMessage, Turn
 from functions.agent.team.board import Board, NewTask
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.agent.workspace.files import Writer
 from functions.events import Quote
 from functions.personal_data import Erasure, PersonalData

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.agent.compaction import apply_strategy, load_strategy, remove_orphans
+from functions.agent.conversation.compaction import apply_strategy, load_strategy, remove_orphans
 from functions.agent.safety.guides import load_guide
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
@@ -27,7 +27,7 @@ class Odd:
 class Torn(Odd):
     def interpret_pain(self, fact): return "x" * 10_000
     def compact(self, messages, room):
-        from functions.agent.compaction import Compacted
+        from functions.agent.conversation.compaction import Compacted
         return Compacted(tuple(message for message in messages if message.role != "assistant"))
     def note(self, dropped, ask): return "n" * 100_000
 class Half:
@@ -36,7 +36,7 @@ class Broken(Odd):
     def interpret_pain(self, fact): return "pain \\ud800"
     def brief(self, fact): return "pain \\udfff"
     def compact(self, messages, room):
-        from functions.agent.compaction import compact
+        from functions.agent.conversation.compaction import compact
         return compact(messages, room)
     def note(self, dropped, ask): return "note \\ud800"
 odd, torn, half, broken = Odd(), Torn(), Half(), Broken()

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from functions import scheduler
-from functions.agent.messages import Usage
+from functions.agent.conversation.messages import Usage
 from functions.agent.runs.run import Run as TurnRun
 from functions.agent.runs.run import save_run
 from functions.agent.schedules.heartbeat import make_heartbeat

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from functions.agent.agents.bindings import bind
 from functions.agent.agents.record import add_agent, make_record
-from functions.agent.messages import user_message
+from functions.agent.conversation.messages import user_message
 from functions.agent.runs.progress import find_progress
 from functions.agent.runs.run import Run, find_state, load_run
 from functions.agent.safety.stop_mark import StopMark, read_mark
@@ -211,7 +211,7 @@ def test_how_far_a_call_has_come_is_shown_wherever_it_runs(
     monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
     monkeypatch.setattr("functions.agent.runs.call_progress.LONG_SECONDS", 0.0)
     monkeypatch.setattr("functions.agent.runs.progress.LONG_SECONDS", 0.0)
-    monkeypatch.setattr("functions.agent.tool_calls.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("functions.agent.calls.tool_calls.LOOK_SECONDS", 0.05)
     ended = threading.Event()
 
     def tell(request: Recorded, message: dict[str, Any]) -> Answer:

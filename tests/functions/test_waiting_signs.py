@@ -11,7 +11,7 @@ from math import inf
 import pytest
 
 from functions import worker
-from functions.agent.loop import ROUND_SECONDS
+from functions.agent.turn.loop import ROUND_SECONDS
 from functions.channels.base import REPLY_ADDRESS_MOST, Reply
 from functions.ingress import Ingress
 from functions.wiring import AgentRuntime

@@ -72,13 +72,19 @@ def test_only_the_settings_read_the_environment() -> None:
             "sigil.cli.app",
             {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "pydantic"},
         ),
-        ("functions.agent.turn", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
+        (
+            "functions.agent.turn.turn",
+            {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"},
+        ),
         (
             "functions.channels.telegram.channel",
             {"wasmtime", "redis", "httpx", "boto3", "fastapi", "markdown_it"},
         ),
         # what a tick reads, most of the time, is that nothing is due
-        ("functions.scheduler", {"functions.agent.messages", "functions.agent.memory.documents"}),
+        (
+            "functions.scheduler",
+            {"functions.agent.conversation.messages", "functions.agent.memory.documents"},
+        ),
         ("sigil.sandbox.pool", {"wasmtime", "jsonschema", "pydantic"}),
     ],
 )

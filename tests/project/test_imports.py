@@ -226,12 +226,12 @@ def test_no_folder_imports_itself_in_a_circle() -> None:
 
 
 def test_the_rules_tell_a_wrong_arrow_from_a_right_one() -> None:
-    assert allowed("functions.worker", "functions.agent.turn")
-    assert allowed("functions.agent.loop", "sigil.protocol")
+    assert allowed("functions.worker", "functions.agent.turn.turn")
+    assert allowed("functions.agent.turn.loop", "sigil.protocol")
     assert allowed("sigil.registry", "sigil.sandbox.pool")
-    assert not allowed("functions.agent.loop", "sigil.sandbox.pool")
-    assert not allowed("functions.agent.loop", "functions.channels.base")
-    assert not allowed("functions.agent.loop", "functions.queues.base")
-    assert not allowed("functions.agent.loop", "functions.wiring")
+    assert not allowed("functions.agent.turn.loop", "sigil.sandbox.pool")
+    assert not allowed("functions.agent.turn.loop", "functions.channels.base")
+    assert not allowed("functions.agent.turn.loop", "functions.queues.base")
+    assert not allowed("functions.agent.turn.loop", "functions.wiring")
     assert not allowed("sigil.sandbox.pool", "sigil.registry")
     assert not allowed("sigil.storage.kv.sqlite", "functions.events")

@@ -12,8 +12,8 @@ import pytest
 
 from functions.agent import context
 from functions.agent.commands.soul import LEAST
-from functions.agent.compaction import MOST
 from functions.agent.consolidation import AIM, ENTRY_CHARACTERS, FULL, SHORTER, TRIES
+from functions.agent.conversation.compaction import MOST
 from functions.agent.eviction import ENOUGH
 from functions.agent.memory.documents import CAPS, OF_CHATS, Doc
 from functions.agent.memory.things import CHARACTERS_MOST, THINGS_MOST

@@ -15,8 +15,8 @@ from zipfile import ZipFile
 import pytest
 
 from functions import log, worker
-from functions.agent.compaction import BUILTIN as STRATEGIES
-from functions.agent.messages import ToolCall
+from functions.agent.conversation.compaction import BUILTIN as STRATEGIES
+from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.call_facts import make_fact
 from functions.agent.safety.failure_codes import CODES, OTHER, Code
 from functions.agent.safety.guides import ALERT, BUILTIN, REPEATS

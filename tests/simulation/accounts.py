@@ -9,10 +9,10 @@ from itertools import chain, pairwise
 
 import orjson
 
+from functions.agent.conversation.messages import RUNTIME_ORIGIN
 from functions.agent.ledger.ledger import Ledger
 from functions.agent.memory.documents import Documents
 from functions.agent.memory.history import History, HistoryEntry
-from functions.agent.messages import RUNTIME_ORIGIN
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.reply_sender import UNSENT_TRIES

@@ -11,11 +11,11 @@ from typing import Any
 
 import orjson
 
+from functions.agent.conversation.toolset import STATIC
 from functions.agent.model.base import ModelRequest
 from functions.agent.model.outage import EVENT_SUFFIX
 from functions.agent.safety.status import REASONS
 from functions.agent.session.document import HIDDEN
-from functions.agent.toolset import STATIC
 from functions.events import Event
 from functions.reply_sender import UNSENT_SECONDS
 from functions.texts.en import TEXTS as ENGLISH

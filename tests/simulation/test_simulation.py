@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
-from functions.agent import turn
+from functions.agent.turn import closing, turn
 from functions.texts.en import TEXTS as ENGLISH
 from tests.machine import times
 from tests.simulation.simulation import Simulation
@@ -204,7 +204,7 @@ def _within_reach(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Ids leave a document early enough for a run to see it, and the log tells what nobody
     expected.
     """
-    monkeypatch.setattr(turn, "SEEN_MOST", 6)
+    monkeypatch.setattr(closing, "SEEN_MOST", 6)
     logger = logging.getLogger("uncaged")
     monkeypatch.setattr(logger, "propagate", False)
     yield

@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from functions.agent.messages import ToolCall, Usage
+from functions.agent.conversation.messages import ToolCall, Usage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.channels.base import Busy, PlatformRequest, Received, Reply
 from functions.events import Event

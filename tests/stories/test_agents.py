@@ -15,7 +15,7 @@ from functions.agent.agents.bindings import bind, read_binding
 from functions.agent.agents.record import AgentRecord, add_agent, change_state
 from functions.agent.app import App
 from functions.agent.commands import control
-from functions.agent.messages import Usage
+from functions.agent.conversation.messages import Usage
 from functions.agent.model.offline import OfflineModel
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.safety.status import SafetyStatus

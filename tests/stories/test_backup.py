@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from functions import worker
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
 from functions.agent.session.store import LAST, Sessions
 from functions.backup.archive import ArchiveReader
 from functions.backup.restoring import NO_SECRETS, restore_backup, verify_backup

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from functions.agent.conversation.messages import Message
 from functions.agent.memory.documents import Documents
 from functions.agent.memory.history import History, HistoryEntry
-from functions.agent.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.memory_progress import adopt_progress
 from functions.agent.session.store import Sessions

@@ -21,9 +21,9 @@ import orjson
 import pytest
 
 from functions.agent.agents.record import AgentRecord, add_agent
+from functions.agent.conversation.messages import SCHEDULED_NOTE, Message
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.memory.documents import Documents
-from functions.agent.messages import SCHEDULED_NOTE, Message
 from functions.agent.runs.event_chain import read_chain
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions

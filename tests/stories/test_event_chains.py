@@ -15,10 +15,9 @@ import pytest
 
 from functions import worker
 from functions.agent.agents.record import AgentRecord, add_agent
-from functions.agent.loop import ROUNDS
+from functions.agent.conversation.messages import Message
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.management.runs import show_run
-from functions.agent.messages import Message
 from functions.agent.posts import Post, ServiceAnswer
 from functions.agent.runs.event_chain import EventChain, load_chain
 from functions.agent.runs.run import Run, format_run, scan_runs
@@ -26,6 +25,7 @@ from functions.agent.runs.tree import build_tree, find_run, format_tree, list_ag
 from functions.agent.services import table
 from functions.agent.services.call_context import Arguments, CallContext
 from functions.agent.session.document import Document
+from functions.agent.turn.loop import ROUNDS
 from functions.cli.trace import show_runs
 from functions.events import HOPS_MOST, Event, Sender, order_of
 from functions.queues.dead_letters import scan_dead_letters

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from functions import worker
-from functions.agent import turn
+from functions.agent.turn import turn
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
@@ -237,7 +237,7 @@ def test_a_damaged_session_is_locked_and_other_chats_go_on(
 def test_a_bug_in_a_turn_is_told_at_the_third_try(
     home: AgentRuntime, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from functions.agent import loop
+    from functions.agent.turn import loop
 
     def broken(*given: Any, **more: Any) -> Any:
         raise ZeroDivisionError

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.channels.base import Busy, Reply

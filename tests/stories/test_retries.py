@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from functions import worker
-from functions.agent import turn
 from functions.agent.model import outage
 from functions.agent.safety import retry
 from functions.agent.safety.status import REASONS
-from functions.agent.turn import WorkerBudget, run_turn
+from functions.agent.turn import turn
+from functions.agent.turn.turn import run_turn
+from functions.agent.turn.turn_context import WorkerBudget
 from functions.events import Event
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime

@@ -22,7 +22,7 @@ import orjson
 import pytest
 
 from functions import wiring
-from functions.agent.messages import ToolCall, Usage
+from functions.agent.conversation.messages import ToolCall, Usage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.events import Event, Sender, order_of
 from functions.queues import dead_letters

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from functions.agent.behaviours.behaviour import Behaviour
-from functions.agent.messages import RUNTIME_ORIGIN, Message
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message
 from functions.agent.sanitize import delimit_text
 from functions.time.stamp import Stamp
 from sigil.protocol import Offer

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
-from functions.agent import tokens
 from functions.agent.behaviours.behaviour import (
     NAME_CHARACTERS,
     NOTE,
@@ -18,6 +17,7 @@ from functions.agent.behaviours.behaviour import (
     READ_CURRENT,
     REVIEW,
 )
+from functions.agent.conversation import tokens
 from sigil.errors import BackendError, UsageError
 from sigil.protocol import Caller, Hit, Json, Offer, Registry
 from sigil.strict_json import canonical

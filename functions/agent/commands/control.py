@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from functions.agent import background_calls
 from functions.agent.access.roles import Role
 from functions.agent.app import App
+from functions.agent.calls import background_calls
 from functions.agent.language import choose_texts_for
 from functions.agent.safety import locks
 from functions.agent.safety.breakers import make_breakers

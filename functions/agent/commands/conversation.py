@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Final
 
-from functions.agent import compaction, tokens
 from functions.agent.commands.command import (
     Command,
     CommandCall,
@@ -20,12 +19,13 @@ from functions.agent.commands.command import (
     always,
 )
 from functions.agent.context import STATIC_TOKENS
+from functions.agent.conversation import compaction, tokens
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message, sender_name
+from functions.agent.conversation.toolset import in_scope
 from functions.agent.eviction import apply_compaction, note_native_calls
 from functions.agent.memory import transcript
-from functions.agent.messages import RUNTIME_ORIGIN, Message, sender_name
 from functions.agent.sanitize import clean_text, delimit_text
 from functions.agent.side_request import SideRequests, explain_error
-from functions.agent.toolset import in_scope
 from functions.time.time_zone import format_stamp
 from sigil.errors import one_line
 

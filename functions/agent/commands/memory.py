@@ -21,10 +21,10 @@ from functions.agent.commands.command import (
 )
 from functions.agent.commands.document_versions import format_versions, roll_back
 from functions.agent.consolidation import TRIES, consolidate, load_backlog
+from functions.agent.conversation.messages import Message, origin_of
 from functions.agent.eviction import archive_messages
 from functions.agent.memory.thing import Thing, is_id
 from functions.agent.memory.things import sort_key
-from functions.agent.messages import Message, origin_of
 from functions.agent.offline_signature import sign_text
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import HISTORY, Excerpt, search_history

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.messages import RUNTIME_ORIGIN, SAID_NOTE
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, SAID_NOTE
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST, Schedule

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from functions.agent import background_calls, compaction
 from functions.agent.app import App
+from functions.agent.calls import background_calls
 from functions.agent.commands.command import CommandCall
 from functions.agent.context import count_overhead
-from functions.agent.messages import Usage
+from functions.agent.conversation import compaction
+from functions.agent.conversation.messages import Usage
 from functions.agent.runs.call_progress import read_row
 from functions.agent.runs.progress import find_progress
 from functions.agent.safety import guides

@@ -46,12 +46,12 @@ from functions.agent.commands.command import (
     Reader,
     always,
 )
+from functions.agent.conversation.toolset import STATIC, in_scope
 from functions.agent.language import choose_texts_for
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.safety.breakers import make_breakers
 from functions.agent.safety.status import REASONS, NoticeReader, write_notice
 from functions.agent.sanitize import clean_text
-from functions.agent.toolset import STATIC, in_scope
 from functions.events import Event
 from functions.texts.en import Texts
 from functions.texts.languages import find_by_name, list_codes, load_texts

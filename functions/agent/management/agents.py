@@ -25,9 +25,9 @@ from functions.agent.agents.record import (
     require_name,
 )
 from functions.agent.app import App
-from functions.agent.compaction import load_strategy
+from functions.agent.conversation.compaction import load_strategy
+from functions.agent.conversation.messages import HEARTBEAT_TEXT
 from functions.agent.memory.documents import Documents, check_document_text
-from functions.agent.messages import HEARTBEAT_TEXT
 from functions.agent.safety.guides import load_guide
 from functions.agent.safety.hp import enable_work, load_account
 from functions.agent.schedules.heartbeat import make_heartbeat, parse_interval, read_versions

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.app import App
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
 from functions.agent.runs.result import describe
 from functions.agent.runs.run import LOOKED_MOST, Run, Step, scan_runs
 from functions.agent.runs.tree import build_tree, describe_tree, find_run, list_agents

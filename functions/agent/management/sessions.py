@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from functions.agent.app import App
-from functions.agent.messages import Usage
+from functions.agent.conversation.messages import Usage
 from functions.agent.safety.budget import PAGE as SCANNED
 from functions.agent.safety.budget import name_period
 from functions.agent.safety.session_usage import SessionUsage, read_usage

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from functions.agent import tokens
-from functions.agent.messages import Message, sender_name
+from functions.agent.conversation import tokens
+from functions.agent.conversation.messages import Message, sender_name
 from functions.agent.sanitize import clean_text
 from functions.time.time_zone import DEFAULT, format_stamp
 from sigil.errors import one_line

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-from functions.agent.messages import ToolCall, Usage
-from functions.agent.prompt import PromptMessage, ToolDefinition
+from functions.agent.conversation.messages import ToolCall, Usage
+from functions.agent.conversation.prompt import PromptMessage, ToolDefinition
 from sigil.protocol import Json
 
 Finish = Literal["stop", "tool_calls", "length", "filtered", "refused", "error", "stopped"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from functions.agent.messages import Usage
+from functions.agent.conversation.messages import Usage
 from functions.prices import DOLLARS, PriceList
 
 

@@ -18,10 +18,10 @@ from math import isfinite
 import httpcore
 import orjson
 
+from functions.agent.conversation.prompt import PromptMessage
 from functions.agent.model import completion_reader, failures
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
 from functions.agent.model.billing import Billing
-from functions.agent.prompt import PromptMessage
 from functions.agent.safety.retry import backoff_seconds
 from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
 from sigil.protocol import Json

@@ -16,11 +16,11 @@ from typing import Final
 
 import orjson
 
-from functions.agent.messages import ToolCall, Usage
+from functions.agent.conversation.messages import ToolCall, Usage
+from functions.agent.conversation.prompt import PromptMessage
+from functions.agent.conversation.toolset import QUERY, is_capability
 from functions.agent.model import failures
 from functions.agent.model.base import UNNAMED, Finish, ModelReply
-from functions.agent.prompt import PromptMessage
-from functions.agent.toolset import QUERY, is_capability
 from sigil.errors import one_line
 from sigil.protocol import Json
 

@@ -17,8 +17,8 @@ from datetime import datetime
 
 import orjson
 
-from functions.agent import tokens
-from functions.agent.messages import (
+from functions.agent.conversation import tokens
+from functions.agent.conversation.messages import (
     HEARTBEAT_TEXT,
     MAIL_ORIGIN,
     RUNTIME_MARK,
@@ -30,6 +30,13 @@ from functions.agent.messages import (
     read_own_words,
     remove_delimiters,
 )
+from functions.agent.conversation.prompt import (
+    FunctionCall,
+    FunctionDefinition,
+    PromptMessage,
+    ToolDefinition,
+)
+from functions.agent.conversation.toolset import DEPLOY, QUERY, is_capability
 from functions.agent.model import (
     offline_arguments,
     offline_board,
@@ -45,8 +52,6 @@ from functions.agent.model.offline_answers import answer_question, describe_resu
 from functions.agent.model.offline_library import LIBRARY_TOOLS, Request, read_request
 from functions.agent.model.offline_talk import answer_talk
 from functions.agent.offline_signature import NAME
-from functions.agent.prompt import FunctionCall, FunctionDefinition, PromptMessage, ToolDefinition
-from functions.agent.toolset import DEPLOY, QUERY, is_capability
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 from functions.texts.languages import choose_texts

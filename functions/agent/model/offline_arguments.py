@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from functions.agent.prompt import FunctionDefinition
+from functions.agent.conversation.prompt import FunctionDefinition
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, is_name
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import orjson
 
+from functions.agent.conversation.messages import ToolCall
 from functions.agent.memory.documents import CAPS
-from functions.agent.messages import ToolCall
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY, ModelRequest
 from functions.agent.model.offline_memory import find_note
 from sigil.errors import one_line

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import orjson
 
-from functions.agent import tokens
+from functions.agent.conversation import tokens
 from functions.agent.model import failures
 from functions.agent.model.base import Model, ModelReply, ModelRequest
 from functions.agent.model.failures import LEAST_WINDOW

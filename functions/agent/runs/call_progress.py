@@ -13,7 +13,7 @@ from typing import Final
 
 import orjson
 
-from functions.agent.messages import ToolCall
+from functions.agent.conversation.messages import ToolCall
 from functions.time.clock import Clock
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping, as_number

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import Final
 
-from functions.agent.messages import Count
+from functions.agent.conversation.messages import Count
 from functions.agent.session.document import Turn, name_run, read_began
 from functions.events import Event
 from sigil.errors import ToolError

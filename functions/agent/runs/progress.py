@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.agent.messages import find_unanswered
+from functions.agent.conversation.messages import find_unanswered
 from functions.agent.runs.call_progress import LONG_SECONDS, read_call_progress
 from functions.agent.runs.result import describe_step
 from functions.agent.runs.run import RUNNING, WAITING, Run, Step, make_run

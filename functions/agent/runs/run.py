@@ -13,7 +13,7 @@ from typing import Final
 
 import orjson
 
-from functions.agent.messages import Count, Number, Usage
+from functions.agent.conversation.messages import Count, Number, Usage
 from functions.agent.posts import REFUSED
 from functions.agent.runs.call_progress import read_row
 from functions.agent.runs.event_chain import SETTING

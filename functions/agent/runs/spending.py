@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from hashlib import sha256
 from typing import Final
 
-from functions.agent.messages import Count, Number, Usage
+from functions.agent.conversation.messages import Count, Number, Usage
 from functions.agent.runs.run import Run, scan_runs
 from functions.agent.session.document import name_run
 from functions.time.time_zone import find_midnight, to_local

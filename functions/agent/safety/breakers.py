@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from functions.agent.agents.record import find_absence
-from functions.agent.messages import Usage
+from functions.agent.conversation.messages import Usage
 from functions.agent.safety.budget import (
     CHECKED_SECONDS,
     SUMMED_SECONDS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from functions.agent.messages import ToolCall
+from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.failure_codes import Kind, code_of
 from functions.agent.sanitize import clean_text, escape_delimiters
 from sigil.errors import one_line

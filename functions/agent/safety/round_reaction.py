@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from functions.agent.messages import CallResult
+from functions.agent.conversation.messages import CallResult
 from functions.agent.safety import guides
 from functions.agent.safety.call_facts import Fact, make_fact
 from functions.agent.safety.guides import Guide

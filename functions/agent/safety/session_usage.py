@@ -14,7 +14,7 @@ from typing import Annotated, Final
 from msgspec import DecodeError, Meta, Struct
 from msgspec.json import Decoder
 
-from functions.agent.messages import Count, Number, Usage
+from functions.agent.conversation.messages import Count, Number, Usage
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import NewerFormat, Shape, Stored

@@ -18,8 +18,8 @@ from typing import Final
 
 from functions.agent.access.roles import owns_chat
 from functions.agent.behaviours.built_in import ON_SELF_IMPROVE
+from functions.agent.conversation.messages import HEARTBEAT_TEXT
 from functions.agent.memory.documents import CAPS
-from functions.agent.messages import HEARTBEAT_TEXT
 from functions.agent.runs.failures import has_failed_since
 from functions.agent.schedules.schedule import (
     DELAY_MOST,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NotRequired, TypedDict
 
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message, sender_name
+from functions.agent.conversation.toolset import QUERY
 from functions.agent.memory.history import History, RemovedStatements
-from functions.agent.messages import RUNTIME_ORIGIN, Message, sender_name
 from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import (
     Arguments,
@@ -19,7 +20,6 @@ from functions.agent.services.call_context import (
 )
 from functions.agent.services.ranking import Passage, Ranking
 from functions.agent.services.things import format_time
-from functions.agent.toolset import QUERY
 from sigil.errors import UsageError
 from sigil.protocol import tool_of
 from sigil.storage.kv import keys

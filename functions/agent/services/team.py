@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from functions.agent.agents.identity import NO_ROLE, clean_role
 from functions.agent.agents.record import is_name, join_name
 from functions.agent.behaviours.pins import IDLE, SHUTDOWN_RESPONSE
-from functions.agent.identity import NO_ROLE, clean_role
 from functions.agent.mailbox import Mail, Mailbox, describe_mails
 from functions.agent.policy.act import Act
 from functions.agent.posts import Ending, Post, ServiceAnswer

@@ -15,10 +15,8 @@ from typing import Final
 import orjson
 
 from functions import events
-from functions.agent import tokens
-from functions.agent.ledger.chain import LedgerChain
-from functions.agent.ledger.entry import Entry
-from functions.agent.messages import (
+from functions.agent.conversation import tokens
+from functions.agent.conversation.messages import (
     RUNTIME_ORIGIN,
     Count,
     Message,
@@ -26,6 +24,8 @@ from functions.agent.messages import (
     Usage,
     find_last_said,
 )
+from functions.agent.ledger.chain import LedgerChain
+from functions.agent.ledger.entry import Entry
 from functions.agent.safety import status
 from functions.agent.safety.status import SafetyStatus
 from functions.agent.session.overflow import (

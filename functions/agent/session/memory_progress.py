@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.agent.messages import Count, Number
+from functions.agent.conversation.messages import Count, Number
 from functions.agent.session.document import OUTBOX_MOST, Document, Outgoing
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import update

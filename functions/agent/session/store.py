@@ -13,8 +13,8 @@ from hashlib import sha256
 import orjson
 
 from functions.agent.access.links import find_linked_memory
+from functions.agent.conversation.messages import MESSAGES, Message
 from functions.agent.memory.history import History
-from functions.agent.messages import MESSAGES, Message
 from functions.agent.safety.status import SafetyStatus
 from functions.agent.session.document import (
     Document,

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from functions.agent.app import App
-from functions.agent.messages import is_from_person
+from functions.agent.conversation.messages import is_from_person
 from functions.agent.sanitize import clean_text
 from functions.agent.workspace.scope import find_scopes_of_work
 from sigil.errors import SigilError, one_line

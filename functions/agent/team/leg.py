@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from functions.agent.behaviours.chain import read_count
-from functions.agent.messages import RUNTIME_ORIGIN, Message
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message
 from functions.agent.posts import LOOK, Post
 from functions.agent.sanitize import clean_text
 from functions.agent.session.document import Turn

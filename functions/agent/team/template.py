@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from functions.agent.identity import NO_ROLE, clean_role
+from functions.agent.agents.identity import NO_ROLE, clean_role
 from functions.agent.team.examples import EXAMPLES
 from sigil.errors import UsageError, one_line
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from functions.agent.messages import RUNTIME_MARK, RUNTIME_ORIGIN, Message
+from functions.agent.conversation.messages import RUNTIME_MARK, RUNTIME_ORIGIN, Message
 from functions.agent.sanitize import clean_text
 from functions.agent.workspace.file import FileVersion, Time
 from sigil.errors import Conflict, one_line

@@ -10,8 +10,8 @@ from typing import Final
 import httpx
 import orjson
 
+from functions.agent.conversation.prompt import ToolDefinition
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
-from functions.agent.prompt import ToolDefinition
 from functions.cli.setup.providers import Provider
 from functions.http_connection import open_transport
 from functions.settings import LEAST_WINDOW, Settings

@@ -8,7 +8,7 @@ from typing import Any
 
 from functions.agent.consolidation import consolidate_owed
 from functions.agent.session.store import SessionHandle
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import Event, Sender, order_of
 from functions.wiring import AgentRuntime
 

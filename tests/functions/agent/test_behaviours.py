@@ -14,8 +14,9 @@ from functions.agent.access.links import LinkedChat
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.behaviours.built_in import BUILT_IN
 from functions.agent.consolidation import OWNERS_WISHES, PROMPT
+from functions.agent.conversation.messages import SCHEDULED_NOTE
+from functions.agent.conversation.toolset import in_scope
 from functions.agent.ledger.ledger import Ledger
-from functions.agent.messages import SCHEDULED_NOTE
 from functions.agent.policy.document import open_versions, write_policy
 from functions.agent.policy.rules import FIRST_TEXT
 from functions.agent.posts import Post, ServiceAnswer
@@ -26,7 +27,6 @@ from functions.agent.schedules.schedule import HEARTBEAT, Schedule, make_event
 from functions.agent.schedules.when import When
 from functions.agent.services import table
 from functions.agent.services.call_context import Arguments, CallContext
-from functions.agent.toolset import in_scope
 from functions.queues.dead_letters import scan_dead_letters
 from functions.time.time_zone import to_local
 from functions.wiring import AgentRuntime
@@ -36,7 +36,7 @@ from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
-from tests.functions.agent.test_own_work import BY, own, run, work
+from tests.functions.agent.turn.test_own_work import BY, own, run, work
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER, platform
 

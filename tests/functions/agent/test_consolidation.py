@@ -13,12 +13,12 @@ import pytest
 
 from functions import worker
 from functions.agent.consolidation import MOST, consolidate_owed
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message
 from functions.agent.memory.documents import FIRST_SOUL
 from functions.agent.memory.history import History, HistoryEntry
-from functions.agent.messages import RUNTIME_ORIGIN, Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import CONSOLIDATION
 from functions.personal_data import PersonalData
 from functions.queues.dead_letters import scan_dead_letters

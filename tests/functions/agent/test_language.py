@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import Quote
 from functions.texts.de import TEXTS as GERMAN
 from functions.texts.en import TEXTS as ENGLISH

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from functions.agent.conversation.messages import SCHEDULED_NOTE
 from functions.agent.mailbox import (
     MAILS_MOST,
     SHOWN_CHARACTERS,
@@ -18,7 +19,6 @@ from functions.agent.mailbox import (
     format_mails,
     take_fitting,
 )
-from functions.agent.messages import SCHEDULED_NOTE
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
 from sigil.errors import Refused
@@ -26,7 +26,7 @@ from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.test_own_work import BY, own, run, work
+from tests.functions.agent.turn.test_own_work import BY, own, run, work
 from tests.functions.chats import Chats
 from tests.functions.people import platform
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.agent.turn import WorkerBudget, run_turn
+from functions.agent.turn.turn import run_turn
+from functions.agent.turn.turn_context import WorkerBudget
 from functions.events import Event
 from functions.queues import dead_letters
 from functions.queues.base import Delivery

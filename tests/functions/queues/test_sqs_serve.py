@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from functions import worker
-from functions.agent.loop import ROUND_SECONDS
+from functions.agent.turn.loop import ROUND_SECONDS
 from functions.events import Sender, encode
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import group_id

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from functions.agent import turn
 from functions.agent.access.roles import Rules
 from functions.agent.app import App
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline import OfflineModel
 from functions.agent.runs.run import load_run
 from functions.agent.session.store import Sessions
+from functions.agent.turn import closing
 from functions.channels.base import Busy, Reply
 from functions.channels.http_replies import HttpReplies
 from functions.events import Event, Sender, order_of
@@ -271,7 +271,7 @@ def test_a_reply_that_nobody_takes_leaves_after_an_hour_and_not_after_a_day(
 def test_a_handled_event_stays_handled(
     home: AgentRuntime, clocks: TwoClocks, chat: Chat, jump: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn, "SEEN_MOST", 2)
+    monkeypatch.setattr(closing, "SEEN_MOST", 2)
     for number in range(1, 6):
         home.queue.put(event(number))
         work(home)

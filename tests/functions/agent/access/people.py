@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent import turn
+from functions.agent.turn import turn
 from functions.events import Event, Sender
 from functions.time.clock import Clock
 from functions.wiring import AgentRuntime

@@ -12,7 +12,7 @@ import pytest
 from functions import worker
 from functions.agent.access.roles import Rules
 from functions.agent.commands.command import CommandCall, CommandResult
-from functions.agent.messages import ERASED, Usage
+from functions.agent.conversation.messages import ERASED, Usage
 from functions.events import Event, Sender, order_of
 from functions.settings import Settings
 from functions.time.time_zone import DAY_SECONDS

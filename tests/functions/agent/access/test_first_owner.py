@@ -12,7 +12,7 @@ import pytest
 from functions.agent.access import first_owner
 from functions.agent.access.members import People
 from functions.agent.access.pairing import SECONDS
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError

@@ -14,7 +14,7 @@ import pytest
 
 from functions.agent.access import members, pairing, pairing_code
 from functions.agent.commands.pairing import SHOWN
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import Sender
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime

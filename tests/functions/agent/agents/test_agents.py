@@ -14,8 +14,8 @@ from functions.agent.agents.bindings import UNBOUND, bind, read_binding
 from functions.agent.agents.record import AgentRecord, add_agent, change_state
 from functions.agent.app import App
 from functions.agent.commands import control
-from functions.agent.loop import ROUND_SECONDS
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.turn.loop import ROUND_SECONDS
 from functions.alerts import Alert
 from functions.events import NOBODY, Event, Sender
 from functions.personal_data import PersonalData

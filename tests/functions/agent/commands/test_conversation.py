@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.texts.en import TEXTS as ENGLISH

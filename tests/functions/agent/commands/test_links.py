@@ -13,7 +13,7 @@ from functions.agent.access.links import CHATS_MOST, SECONDS, TRIES, LinkOffer, 
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from functions.agent.session.store import SessionHandle
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import Event
 from functions.personal_data import PersonalData
 from functions.texts.en import TEXTS as ENGLISH

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
+from functions.agent.conversation.messages import format_overheard
 from functions.agent.memory.things import Things
-from functions.agent.messages import format_overheard
 from functions.agent.session.document import decode_document
 from functions.cli.preview import preview_prompt
 from functions.events import Event, Sender

@@ -15,18 +15,18 @@ from typer.testing import CliRunner
 from functions import hook_endpoint
 from functions.agent import approvals
 from functions.agent.behaviours.pins import PINNED_ONLY
+from functions.agent.conversation.toolset import in_scope
 from functions.agent.growth.parts import open_part
 from functions.agent.policy.document import write_policy
 from functions.agent.policy.proposals import Proposal
 from functions.agent.skills.package import SkillPackage
-from functions.agent.toolset import in_scope
 from functions.agent.workspace.files import Writer
 from functions.cli.app import cli
 from functions.hook_endpoint import HookPost
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.functions.agent.test_own_work import BY, own, run, work
+from tests.functions.agent.turn.test_own_work import BY, own, run, work
 from tests.functions.chats import Chats
 from tests.functions.hook_fixture import add_hook
 from tests.functions.people import Live, platform

@@ -29,7 +29,7 @@ from sigil.errors import UsageError
 from sigil.protocol import Caller
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.functions.agent.test_own_work import BY, run, work
+from tests.functions.agent.turn.test_own_work import BY, run, work
 from tests.functions.chats import Chats
 from tests.functions.people import platform
 

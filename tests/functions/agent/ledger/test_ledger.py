@@ -21,7 +21,7 @@ from functions.agent.services import table
 from functions.agent.services.call_context import Arguments, CallContext
 from functions.agent.session.document import Document, decode_document, encode_document
 from functions.agent.side_request import SideRequests
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from sigil.storage.kv import KV, Expect, Item, Key, keys

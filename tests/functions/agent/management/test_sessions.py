@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from functions.agent.commands import control
+from functions.agent.conversation.messages import Usage
 from functions.agent.ledger.ledger import Ledger
 from functions.agent.management import sessions
-from functions.agent.messages import Usage
 from functions.agent.runs.run import scan_runs
 from functions.agent.safety.budget import SafetyLimits, name_period
 from functions.agent.safety.session_usage import read_usage
@@ -22,7 +22,7 @@ from sigil.errors import UsageError
 from sigil.storage.kv import Item, keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import run_event, tell
-from tests.functions.agent.test_own_work import work
+from tests.functions.agent.turn.test_own_work import work
 from tests.functions.people import OWNER, Live
 
 Open = Callable[..., AgentRuntime]

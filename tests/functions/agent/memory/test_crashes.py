@@ -16,10 +16,10 @@ import pytest
 
 from functions.agent.app import App
 from functions.agent.consolidation import consolidate_owed
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle, Sessions
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import Event
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime

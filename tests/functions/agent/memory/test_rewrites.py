@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from functions.agent.consolidation import FULL
+from functions.agent.conversation.messages import Message
 from functions.agent.memory.documents import CAPS
 from functions.agent.memory.statements import compare, find_new_lines
-from functions.agent.messages import Message
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, offered, say

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from functions.agent.consolidation import MOST
+from functions.agent.conversation.messages import Message
 from functions.agent.memory.documents import FIRST_SOUL
-from functions.agent.messages import Message
 from functions.agent.model.offline_documents import merge_soul, shorten_memory, update_memory
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime

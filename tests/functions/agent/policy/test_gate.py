@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from functions.agent.consolidation import consolidate_owed
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
 from functions.agent.policy.act import ACTS
 from functions.agent.schedules.schedule import Schedule, make_event
 from functions.agent.schedules.when import When
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller

@@ -15,7 +15,7 @@ import pytest
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.app import App
 from functions.agent.policy.act import ACTS
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import Event
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller

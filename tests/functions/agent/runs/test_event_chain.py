@@ -9,7 +9,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from functions.agent.messages import Usage
+from functions.agent.conversation.messages import Usage
 from functions.agent.runs.event_chain import (
     MAILS_MOST,
     RUNS_MOST,

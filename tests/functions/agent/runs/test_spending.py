@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 
-from functions.agent.messages import Usage
+from functions.agent.conversation.messages import Usage
 from functions.agent.runs.run import Run, save_run
 from functions.agent.runs.spending import FOLDED_MOST, Spending, sum_runs, total, total_by_work
 from functions.wiring import AgentRuntime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from functions.agent.messages import ToolCall
+from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.call_facts import find_target, fingerprint, make_fact
 from functions.agent.safety.failure_codes import CODES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from functions.agent.messages import ToolCall
+from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.call_facts import Fact, make_fact
 from functions.agent.safety.guides import BUILTIN, brief_fact, interpret_fact, load_guide
 from sigil.errors import UsageError

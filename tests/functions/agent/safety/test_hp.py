@@ -14,8 +14,8 @@ import pytest
 from functions import worker
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.consolidation import consolidate_owed
+from functions.agent.conversation.messages import Message
 from functions.agent.mailbox import Mail, Mailbox
-from functions.agent.messages import Message
 from functions.agent.runs.run import Run, scan_runs
 from functions.agent.safety.hp import (
     HpLimits,

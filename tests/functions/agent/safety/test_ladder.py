@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from functions.agent.messages import ToolCall
+from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.call_facts import Fact, make_fact
 from functions.agent.safety.ladder import Counters, Step
 from sigil.storage.stored import Shape, dumps

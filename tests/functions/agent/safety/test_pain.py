@@ -14,7 +14,7 @@ import pytest
 from functions.agent.commands.control import unlock
 from functions.agent.commands.status import make_report
 from functions.agent.context import VERIFY
-from functions.agent.messages import RUNTIME_MARK
+from functions.agent.conversation.messages import RUNTIME_MARK
 from functions.agent.runs.run import format_run, load_run
 from functions.agent.safety.guides import ALERT
 from functions.agent.safety.ladder import CASCADE

@@ -13,12 +13,12 @@ import orjson
 from functions.agent.access.roles import Role, Rules
 from functions.agent.app import App
 from functions.agent.commands import control, status
-from functions.agent.messages import ToolCall, Usage
+from functions.agent.conversation.messages import ToolCall, Usage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.safety.session_usage import read_usage
 from functions.agent.session.store import Sessions
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.events import Event
 from functions.time.clock import Clock
 from sigil.errors import Conflict, Refused, UsageError

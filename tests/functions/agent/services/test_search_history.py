@@ -7,8 +7,8 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from functions.agent.conversation.messages import Message, ToolCall
 from functions.agent.memory.history import History, HistoryEntry
-from functions.agent.messages import Message, ToolCall
 from functions.agent.services import search_history
 from functions.agent.session.document import Document
 from sigil.storage.kv import keys

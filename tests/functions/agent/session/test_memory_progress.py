@@ -7,7 +7,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
 from functions.agent.session.document import Document, decode_document, encode_document
 from functions.agent.session.memory_progress import MemoryProgress, adopt_progress, save_progress
 from sigil.storage.kv import Item, keys

@@ -9,7 +9,7 @@ import secrets
 import orjson
 import pytest
 
-from functions.agent.messages import Message, ToolCall
+from functions.agent.conversation.messages import Message, ToolCall
 from functions.agent.session import overflow
 from functions.agent.session.document import Document, Outgoing
 from functions.agent.session.store import Sessions

@@ -13,13 +13,13 @@ from typing import Any
 import orjson
 import pytest
 
+from functions.agent.conversation.messages import Message, ToolCall
 from functions.agent.memory.history import History, HistoryEntry
-from functions.agent.messages import Message, ToolCall
 from functions.agent.session import document as record
 from functions.agent.session.document import Document, Outgoing, Turn
 from functions.agent.session.overflow import LIMIT
 from functions.agent.session.store import SessionHandle, Sessions
-from functions.agent.turn import ATTEMPTS, run_turn, stop_turn
+from functions.agent.turn.turn import ATTEMPTS, run_turn, stop_turn
 from functions.events import Event
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime

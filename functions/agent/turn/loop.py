@@ -11,12 +11,18 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from functions.agent import compaction, tokens, verification
 from functions.agent.agents.record import TaskLimits
 from functions.agent.app import App, TurnStep, Watch
 from functions.agent.behaviours.behaviour import NO_LIMITS, Behaviour
 from functions.agent.behaviours.chain import carry_on
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP
+from functions.agent.calls.tool_calls import (
+    ToolCallContext,
+    answer_calls,
+    describe_call,
+    interrupt_call,
+    is_safe_to_repeat,
+)
 from functions.agent.context import (
     VERIFY,
     Preamble,
@@ -25,10 +31,8 @@ from functions.agent.context import (
     is_full,
     make_final_request,
 )
-from functions.agent.eviction import evict_before_turn, may_write_calls
-from functions.agent.ledger.entry import Entry
-from functions.agent.mailbox import Mailbox, format_mails
-from functions.agent.messages import (
+from functions.agent.conversation import compaction, tokens
+from functions.agent.conversation.messages import (
     MAIL_ORIGIN,
     RUNTIME_ORIGIN,
     SILENT,
@@ -38,10 +42,14 @@ from functions.agent.messages import (
     find_unanswered,
     name_last_calls,
 )
+from functions.agent.conversation.prompt import PromptMessage
+from functions.agent.conversation.toolset import QUERY, STATIC, define_tools, in_scope
+from functions.agent.eviction import evict_before_turn, may_write_calls
+from functions.agent.ledger.entry import Entry
+from functions.agent.mailbox import Mailbox, format_mails
 from functions.agent.model import outage
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.posts import CHAIN, REFUSED, PostAllowance, name_receiver, stamp_posts
-from functions.agent.prompt import PromptMessage
 from functions.agent.runs.event_chain import SETTING, ChainBudget
 from functions.agent.safety import hp
 from functions.agent.safety import task_limits as limits
@@ -61,14 +69,7 @@ from functions.agent.session.document import (
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import describe_request, explain_error, fill_usage
 from functions.agent.team.leg import make_reminder
-from functions.agent.tool_calls import (
-    ToolCallContext,
-    answer_calls,
-    describe_call,
-    interrupt_call,
-    is_safe_to_repeat,
-)
-from functions.agent.toolset import QUERY, STATIC, define_tools, in_scope
+from functions.agent.turn import verification
 from functions.events import Event
 from functions.texts.en import Texts
 from sigil.errors import BackendError

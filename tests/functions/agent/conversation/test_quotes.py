@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.messages import read_own_words, remove_delimiters
+from functions.agent.conversation.messages import read_own_words, remove_delimiters
 from functions.agent.model.offline_documents import update_memory
 from functions.events import Quote
 from functions.wiring import AgentRuntime

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
 from sigil.protocol import Offer
 from sigil.strict_json import canonical
 

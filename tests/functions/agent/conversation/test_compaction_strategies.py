@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from functions.agent.commands.status import make_report
-from functions.agent.compaction import INSTRUCTION, format_transcript, load_strategy
+from functions.agent.conversation.compaction import INSTRUCTION, format_transcript, load_strategy
+from functions.agent.conversation.messages import RUNTIME_MARK, Message, ToolCall
 from functions.agent.eviction import FAILED
-from functions.agent.messages import RUNTIME_MARK, Message, ToolCall
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage.kv import keys

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.agent.messages import SCHEDULED_NOTE
+from functions.agent.conversation.messages import SCHEDULED_NOTE
 from functions.events import Kind
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, say

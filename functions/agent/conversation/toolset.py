@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from functions.agent.messages import Message
-from functions.agent.prompt import ToolDefinition
+from functions.agent.conversation.messages import Message
+from functions.agent.conversation.prompt import ToolDefinition
 from functions.agent.sanitize import escape_delimiters
 from sigil import builtin_tools
 from sigil.builtin_tools import portable_schema

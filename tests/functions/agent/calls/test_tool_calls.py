@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from functions.agent.context import FULL
-from functions.agent.messages import RUNTIME_MARK
+from functions.agent.conversation.messages import RUNTIME_MARK
 from functions.wiring import AgentRuntime
 from sigil.builtin_tools import CANNOT_WRITE, NO_DEPLOY_TEXT, WRITE_IT
 from tests.fakes.model import ScriptedModel, call, offered, results, say

@@ -12,10 +12,10 @@ import pytest
 
 from functions import worker
 from functions.agent.commands.control import halt
-from functions.agent.loop import ROUND_SECONDS
+from functions.agent.conversation.messages import SAID_NOTE, SCHEDULED_NOTE, SILENT
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.management.files import FileEditor
-from functions.agent.messages import SAID_NOTE, SCHEDULED_NOTE, SILENT
+from functions.agent.turn.loop import ROUND_SECONDS
 from functions.backup.archive import ArchiveReader
 from functions.backup.format import HEADS
 from functions.backup.restoring import NO_SECRETS, restore_backup, verify_backup

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from functions.agent.context import VERIFY
+from functions.agent.conversation.messages import RUNTIME_MARK
 from functions.agent.eviction import FAILED
-from functions.agent.messages import RUNTIME_MARK
 from functions.agent.safety.call_facts import fingerprint
-from functions.agent.verification import asks_about_failure
+from functions.agent.turn.verification import asks_about_failure
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.model_steps import deploy, failing, find, going
 from tests.functions.people import Live, reason

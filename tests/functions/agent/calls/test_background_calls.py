@@ -14,10 +14,10 @@ import orjson
 import pytest
 
 from functions import worker
-from functions.agent.background_calls import find_call, list_running, stop_running
+from functions.agent.calls.background_calls import find_call, list_running, stop_running
 from functions.agent.ledger.ledger import Ledger
 from functions.agent.policy.document import write_policy
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.texts.en import TEXTS
 from functions.wiring import AgentRuntime
 from sigil.json_fields import as_mapping
@@ -139,7 +139,7 @@ def test_a_crash_in_the_call_is_told_once_and_the_call_is_not_repeated(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("functions.agent.loop._record_results", die)
+        patch.setattr("functions.agent.turn.loop._record_results", die)
         with pytest.raises(Killed):
             run_turn(delivery.event, chats.runtime.app)
     assert fake.methods.count("tools/call") == 1
@@ -229,7 +229,7 @@ def test_a_task_at_work_is_shown_and_stopped_from_the_chat_that_asked(
 ) -> None:
     monkeypatch.setattr("functions.agent.runs.call_progress.LONG_SECONDS", 0.0)
     monkeypatch.setattr("functions.agent.runs.progress.LONG_SECONDS", 0.0)
-    monkeypatch.setattr("functions.agent.tool_calls.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("functions.agent.calls.tool_calls.LOOK_SECONDS", 0.05)
     ended = threading.Event()
 
     def tell(request: Recorded, message: dict[str, Any]) -> Answer:

@@ -13,16 +13,16 @@ from functools import partial
 from itertools import takewhile
 from typing import Final
 
-from functions.agent import tokens, unopened
 from functions.agent.access.roles import Role
-from functions.agent.mailbox import format_mails, make_mail, take_fitting
-from functions.agent.messages import (
+from functions.agent.conversation import tokens, unopened
+from functions.agent.conversation.messages import (
     RUNTIME_ORIGIN,
     SCHEDULED_NOTE,
     Message,
     shorten_own_words,
     user_message,
 )
+from functions.agent.mailbox import format_mails, make_mail, take_fitting
 from functions.agent.session.document import Document, GatheredMessage
 from functions.agent.workspace.received import has_text_file
 from functions.events import Event

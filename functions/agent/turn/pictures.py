@@ -11,8 +11,8 @@ from typing import Final
 
 import orjson
 
-from functions.agent.messages import MAIL_ORIGIN, Message
-from functions.agent.toolset import is_capability
+from functions.agent.conversation.messages import MAIL_ORIGIN, Message
+from functions.agent.conversation.toolset import is_capability
 from sigil.json_fields import as_mapping
 from sigil.protocol import KeptFile
 

@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from functions import worker
-from functions.agent import turn
-from functions.agent.gathering import NOTE, SHARE
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.turn import closing, turn
+from functions.agent.turn.gathering import NOTE, SHARE
 from functions.queues.base import BEHIND_MOST
 from functions.queues.dead_letters import scan_dead_letters
 from functions.texts.en import TEXTS as ENGLISH
@@ -158,7 +158,7 @@ def test_the_offline_model_reads_one_at_a_time(open_chats: Callable[..., Chats])
 def test_one_that_was_answered_long_ago_is_not_answered_again(
     chats: Chats, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn, "SEEN_MOST", 2)
+    monkeypatch.setattr(closing, "SEEN_MOST", 2)
     for number in (3, 4, 5, 6):
         chats.write(number, f"message {number}")
         chats.work_off()

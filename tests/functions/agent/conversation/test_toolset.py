@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from functions.agent.tokens import CHARACTERS_A_TOKEN
-from functions.agent.toolset import DEPLOY, STATIC, define_tools
+from functions.agent.conversation.tokens import CHARACTERS_A_TOKEN
+from functions.agent.conversation.toolset import DEPLOY, STATIC, define_tools
 from functions.wiring import AgentRuntime
 from sigil.errors import ToolError
 from sigil.protocol import Caller

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from functions.agent.turn import run_turn
+from functions.agent.turn.turn import run_turn
 from functions.channels.telegram.contents import TelegramBot
 from functions.channels.telegram.updates import read_update
 from functions.events import Sender

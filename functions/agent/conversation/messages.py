@@ -21,8 +21,8 @@ from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta
 
-from functions.agent import unopened
 from functions.agent.access import roles
+from functions.agent.conversation import unopened
 from functions.agent.ledger.entry import Entry
 from functions.agent.posts import Ending, Post
 from functions.agent.sanitize import clean_text, delimit_text, escape_delimiters, escape_zones

@@ -8,9 +8,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.agent.compaction import compact, estimate_size
-from functions.agent.messages import Message, ToolCall
-from functions.agent.toolset import define_tools, in_scope
+from functions.agent.conversation.compaction import compact, estimate_size
+from functions.agent.conversation.messages import Message, ToolCall
+from functions.agent.conversation.toolset import define_tools, in_scope
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller, Offer
 from sigil.storage.kv import keys
@@ -75,7 +75,7 @@ def test_compaction_leaves_no_orphan_and_loses_nothing(history: list[Message], r
 @given(histories())
 def test_the_same_history_gives_the_same_tools(history: list[Message]) -> None:
     stored = orjson.loads(orjson.dumps(history))
-    from functions.agent.messages import MESSAGES
+    from functions.agent.conversation.messages import MESSAGES
 
     tools = define_tools(in_scope(history))
     again = define_tools(in_scope(MESSAGES.convert(stored)))

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Protocol
 
-from functions.agent import tokens
-from functions.agent.messages import Message
-from functions.agent.toolset import in_scope
+from functions.agent.conversation import tokens
+from functions.agent.conversation.messages import Message
+from functions.agent.conversation.toolset import in_scope
 from functions.plugins import PluginSetting, load_plugin, to_sendable
 from sigil.errors import SigilError
 

@@ -18,11 +18,11 @@ from typing import Final
 
 import orjson
 
-from functions.agent.messages import Message
+from functions.agent.conversation.messages import Message
+from functions.agent.conversation.toolset import is_capability
 from functions.agent.model.base import ModelReply
 from functions.agent.safety.failure_codes import CODES, describe_code
 from functions.agent.session.document import Turn
-from functions.agent.toolset import is_capability
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 from sigil.protocol import Json, capability_of

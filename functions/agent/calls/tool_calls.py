@@ -15,11 +15,12 @@ from math import ceil, inf
 
 import orjson
 
-from functions.agent import tokens
 from functions.agent.behaviours.pins import find_pins, pick_offers
+from functions.agent.conversation import tokens
+from functions.agent.conversation.messages import CallResult, ToolCall
+from functions.agent.conversation.toolset import DEPLOY, QUERY, by_tool, is_capability
 from functions.agent.ledger.entry import Entry
 from functions.agent.memory.thing import Remembered
-from functions.agent.messages import CallResult, ToolCall
 from functions.agent.model.base import UNNAMED
 from functions.agent.policy.act import Act, list_chats
 from functions.agent.policy.gate import Gate, PolicyRefusal
@@ -31,7 +32,6 @@ from functions.agent.skills import result as skill_result
 from functions.agent.skills.catalog import SkillEntry
 from functions.agent.skills.search import FindSkills, FoundSkills, find_no_skills
 from functions.agent.skills.skill import PREFIX, can_be_capability
-from functions.agent.toolset import DEPLOY, QUERY, by_tool, is_capability
 from sigil import builtin_tools
 from sigil.builtin_tools import original_arguments, read_arguments
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line

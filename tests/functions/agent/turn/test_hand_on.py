@@ -8,9 +8,10 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from functions.agent import turn
-from functions.agent.loop import ROUND_SECONDS
-from functions.agent.turn import WorkerBudget, run_turn
+from functions.agent.turn import turn
+from functions.agent.turn.loop import ROUND_SECONDS
+from functions.agent.turn.turn import run_turn
+from functions.agent.turn.turn_context import WorkerBudget
 from functions.events import Event, decode, encode
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime

@@ -19,14 +19,14 @@ from msgspec import Meta
 from functions.agent.access.roles import Role
 from functions.agent.app import App
 from functions.agent.behaviours.pins import find_pins
+from functions.agent.calls.tool_calls import fail_call
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message, ToolCall
 from functions.agent.language import choose_texts_for
 from functions.agent.mailbox import Mail, Mailbox, scope_of
-from functions.agent.messages import RUNTIME_ORIGIN, Message, ToolCall
 from functions.agent.policy.proposals import AskedCall, Proposal
 from functions.agent.posts import Post, PostAllowance, ServiceAnswer, make_post_id, stamp_posts
 from functions.agent.safety.stop_mark import StopMark, write_mark
 from functions.agent.session.document import Document, Turn
-from functions.agent.tool_calls import fail_call
 from functions.events import BACKGROUND_KINDS, OWN, Event, Sender
 from functions.queues.dead_letters import give_up
 from sigil.errors import Refused, ToolError

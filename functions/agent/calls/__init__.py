@@ -1,0 +1,1 @@
+"""The calls of tools that a turn makes."""

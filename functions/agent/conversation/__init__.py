@@ -1,0 +1,1 @@
+"""The messages of a conversation, and what a model is shown of them."""

@@ -1,0 +1,1 @@
+"""A turn: one event is taken from the opening of its session to its close."""
