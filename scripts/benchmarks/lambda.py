@@ -24,6 +24,7 @@ from scripts.benchmarks.rows import Row
 from scripts.benchmarks.team import TimedModel, add_member, add_tasks
 from tests.deploy import requests
 from tests.deploy.runtime import Deployment, cloud, stages
+from tests.deploy.template import template
 from tests.functions.queues.invoked import Source
 from tests.servers.lambda_runtime import LambdaFunction
 from tests.servers.ministack import Ministack
@@ -33,8 +34,8 @@ WARM: Final = 20
 AT_WORK_MS: Final = 3_000.0
 ANSWER_MS: Final = 2_000.0
 """LINE waits so long for an answer, the shortest time of all platforms."""
-SHARE: Final = 512 / 1_769
-"""The part of a processor that Lambda gives to a function of 512 MB, as the template's webhook."""
+PROCESSOR_MB: Final = 1_769
+"""Lambda gives a function of so many MB a whole processor, and a smaller one its part of it."""
 PERIOD_SECONDS: Final = 0.02
 _EMPTY_FUNCTION: Final = "def handler(event, context): return {}\n"
 
@@ -63,8 +64,9 @@ def run(data: Path | None) -> Iterator[Row]:
             yield Row(f"{name}, cold start to first answer", cold, "ms", floor=floor)
             yield Row(f"{name}, CPU of the function until then", cpu, "ms")
             yield Row(f"{name}, warm", warm, "ms")
-        shared = [_time_share(_deploy(stack, store), number) for number in range(RUNS)]
-        label = f"webhook, cold start to first answer, {SHARE:.0%} of a processor"
+        share = template()["Parameters"]["WebhookMemory"]["Default"] / PROCESSOR_MB
+        shared = [_time_share(_deploy(stack, store), number, share) for number in range(RUNS)]
+        label = f"webhook, cold start to first answer, {share:.0%} of a processor"
         yield Row(label, statistics.median(shared), "ms", ANSWER_MS)
         yield from _time_team(stack, store)
 
@@ -94,12 +96,12 @@ def _time_start(deployment: Deployment, name: str, number: int) -> tuple[float, 
     return first.seconds * 1e3, cpu, statistics.median(answer.seconds for answer in after) * 1e3
 
 
-def _time_share(deployment: Deployment, number: int) -> float:
+def _time_share(deployment: Deployment, number: int, share: float) -> float:
     """Return the milliseconds of the webhook's first call with a part of a processor, from the
     start of its process on. Lambda itself lets a function start with more.
     """
     function = deployment.function("webhook")
-    with _hold_to_share(function):
+    with _hold_to_share(function, share):
         answer = function.invoke(_make_event("webhook", 1000 * number))
     function.stop()
     assert not answer.failed, answer.payload
@@ -107,18 +109,18 @@ def _time_share(deployment: Deployment, number: int) -> float:
 
 
 @contextmanager
-def _hold_to_share(function: LambdaFunction) -> Iterator[None]:
+def _hold_to_share(function: LambdaFunction, share: float) -> Iterator[None]:
     """Let a function run for its part of each period only."""
     ended = threading.Event()
 
     def hold() -> None:
-        while not ended.wait(PERIOD_SECONDS * SHARE):
+        while not ended.wait(PERIOD_SECONDS * share):
             process = function.process()
             if not process:
                 continue
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGSTOP)
-                ended.wait(PERIOD_SECONDS * (1 - SHARE))
+                ended.wait(PERIOD_SECONDS * (1 - share))
                 os.kill(process, signal.SIGCONT)
 
     holder = threading.Thread(target=hold)
