@@ -195,7 +195,7 @@ class SlackWorkspace(RecordingServer):
     def calls(self, method: str) -> list[dict[str, Any]]:
         """The parameters of every request of `method`, refused ones too."""
         return [
-            _fields(request) for request in self.requests if request.path.endswith(f"/{method}")
+            read_params(request) for request in self.requests if request.path.endswith(f"/{method}")
         ]
 
     # ---- the server
@@ -220,7 +220,7 @@ class SlackWorkspace(RecordingServer):
             return _refuse("invalid_auth")
         if path.startswith("/files/"):
             return Answer(200, self.sent_files[name])
-        return self._method(method, _fields(request))
+        return self._method(method, read_params(request))
 
     def _method(self, method: str, params: dict[str, Any]) -> Answer:
         methods: dict[str, Callable[[dict[str, Any]], Answer]] = {
@@ -308,7 +308,9 @@ class SlackWorkspace(RecordingServer):
                 comment = params.get("initial_comment", "")
                 self.files.append({**upload, **place, "comment": comment})
                 self.changed.notify_all()
-        return _ok()
+        return _ok(
+            files=[{"id": file["id"], "title": file.get("title")} for file in params["files"]]
+        )
 
     def _set_status(self, params: dict[str, Any]) -> Answer:
         if params.get("channel_id") not in self.members or not params.get("thread_ts"):
@@ -333,9 +335,13 @@ class SlackWorkspace(RecordingServer):
         return _ok()
 
 
-def _fields(request: Recorded) -> dict[str, Any]:
-    """A request's parameters from its form; what is no text travels as JSON."""
-    fields: dict[str, Any] = dict(parse_qsl(request.body.decode()))
+def read_params(request: Recorded) -> dict[str, Any]:
+    """A request's parameters from its form, or from JSON, which Slack takes as well; what is no
+    text travels in a form as JSON.
+    """
+    if request.headers.get("content-type", "").startswith("application/json"):
+        return dict(request.json())
+    fields: dict[str, Any] = dict(parse_qsl(request.body.decode(), keep_blank_values=True))
     for name in ("blocks", "files"):
         if name in fields:
             fields[name] = json.loads(fields[name])

@@ -153,7 +153,7 @@ class ChannelContract:
 
     def test_every_changed_byte_and_every_missing_proof_is_refused(self, door: Door) -> None:
         for body, _ in self.list_samples().values():
-            for forged in self._forge(self.sign(body)):
+            for forged in self.list_forged(self.sign(body)):
                 with pytest.raises(Refused) as refusal:
                     door.channel.receive(forged)
                 assert refusal.value.code == "EAUTH"
@@ -199,7 +199,8 @@ class ChannelContract:
         waiting = door.waiting()
         assert len(waiting) == len(set(waiting)) == 100
 
-    def _forge(self, request: PlatformRequest) -> Iterator[PlatformRequest]:
+    def list_forged(self, request: PlatformRequest) -> Iterator[PlatformRequest]:
+        """Return a signed request without one of its proofs, and with each byte changed."""
         for proof in self.proofs:
             yield _without(request, proof)
             value = _get(request, proof)
