@@ -24,6 +24,13 @@ PERSON = "U" + "a" * 32
 GROUP = "C" + "c" * 32
 ROOM = "R" + "d" * 32
 NAMES = {PERSON: "Kerry"}
+BOT_INFO = {
+    "userId": BOT,
+    "basicId": "@sigil",
+    "displayName": "Sigil",
+    "chatMode": "bot",
+    "markAsReadMode": "auto",
+}
 MONTHLY = "You have reached your monthly limit."
 RATE = "The API rate limit has been exceeded. Try again later."
 
@@ -109,7 +116,7 @@ class LineServer(RecordingServer):
             case "POST", "/v2/bot/chat/loading/start":
                 return self._start_loading(request.json())
             case "GET", "/v2/bot/info":
-                return json_answer({"userId": BOT, "basicId": "@sigil", "displayName": "Sigil"})
+                return json_answer(BOT_INFO)
             case "PUT", "/v2/bot/channel/webhook/endpoint":
                 self.endpoint = request.json()["endpoint"]
                 fits = self.endpoint.startswith("https://") and len(self.endpoint) <= 500
@@ -227,6 +234,7 @@ def make_event(kind: str, number: int = 1, **fields: object) -> dict[str, Any]:
         "webhookEventId": f"01HTEST{number:019d}",
         "deliveryContext": {"isRedelivery": False},
         "replyToken": f"reply{number}",
+        **({"follow": {"isUnblocked": False}} if kind == "follow" else {}),
         **fields,
     }
 
