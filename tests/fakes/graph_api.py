@@ -22,6 +22,7 @@ NUMBER = "106540352242922"
 SECRET = "app-secret"
 VERIFY_TOKEN = "our-own-token"
 PERSON = "16315551181"
+SCOPED_PERSON = "US.13491208655302741918"
 UPLOADED = ("image/png", "image/jpeg", "application/pdf", "text/plain")
 """Types of which the tests send files, and WhatsApp takes them."""
 PHOTO_BYTES = 5 * 1024 * 1024
@@ -81,8 +82,17 @@ class GraphApi(RecordingServer):
             if path.startswith("/files/"):
                 return Answer(200, self.sent_files[id])
             url = f"{self.file_host or self.url}/files/{id}?ext=1"
-            size = len(self.sent_files[id])
-            return json_answer({"id": id, "url": url, "file_size": size})
+            content = self.sent_files[id]
+            return json_answer(
+                {
+                    "messaging_product": "whatsapp",
+                    "id": id,
+                    "url": url,
+                    "mime_type": "application/octet-stream",
+                    "sha256": sha256(content).hexdigest(),
+                    "file_size": len(content),
+                }
+            )
         return _refusal(100, 400)
 
     def _take_message(self, body: dict[str, Any]) -> Answer:
@@ -101,7 +111,14 @@ class GraphApi(RecordingServer):
         with self.changed:
             self.messages.append(body)
             self.changed.notify_all()
-        return json_answer({"messages": [{"id": f"wamid.OUT{len(self.messages)}"}]})
+        to = body.get("to") or body.get("recipient")
+        return json_answer(
+            {
+                "messaging_product": "whatsapp",
+                "contacts": [{"input": to, "wa_id": to}],
+                "messages": [{"id": f"wamid.OUT{len(self.messages)}"}],
+            }
+        )
 
     def _find_problem(self, body: dict[str, Any]) -> int:
         """https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages"""
@@ -171,7 +188,7 @@ def make_body(*messages: dict[str, object], **value: object) -> bytes:
     whole = {
         "messaging_product": "whatsapp",
         "metadata": {"display_phone_number": "16315551111", "phone_number_id": NUMBER},
-        "contacts": [{"profile": {"name": "Kerry"}, "wa_id": PERSON}],
+        "contacts": [{"profile": {"name": "Kerry"}, "wa_id": PERSON, "user_id": SCOPED_PERSON}],
         **({"messages": list(messages)} if messages else {}),
         **value,
     }
