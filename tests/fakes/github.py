@@ -104,7 +104,7 @@ class GitHubServer(RecordingServer):
     # ---- the server
 
     def answer(self, request: Recorded) -> Answer:
-        if request.headers.get("authorization") != f"Bearer {TOKEN}":
+        if request.headers.get("authorization") not in (f"Bearer {TOKEN}", f"token {TOKEN}"):
             return _refusal(401, "Bad credentials")
         if not request.headers.get("user-agent"):
             return _refusal(403, "Request forbidden by administrative rules")

@@ -57,10 +57,13 @@ class GitHubApi:
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
         `GitHubRejected`: never.
         """
+        headers = self._headers
+        if body is not None:
+            headers = headers | {"content-type": "application/json"}
         answer = self._http.request(
             method,
             path,
-            headers=self._headers,
+            headers=headers,
             query=query,
             content=b"" if body is None else orjson.dumps(body),
             timeout=timeout,
