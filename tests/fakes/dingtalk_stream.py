@@ -84,6 +84,8 @@ class DingTalkStream(WebsocketServer):
             for message in connection:
                 answer = self.record(message)
                 assert answer["code"] == 200, answer
+                assert set(answer) == {"code", "headers", "message", "data"}, answer
+                assert answer["headers"]["contentType"] == "application/json", answer
                 with self.changed:
                     self.waiting.pop(answer["headers"]["messageId"], None)
                     self.pongs.append(answer["data"])
