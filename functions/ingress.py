@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from functions import log
 from functions.channels.base import REPLY_ADDRESS_MOST, Channel, Received
-from functions.channels.platforms import open_channels
+from functions.channels.separate import SeparateChannels
 from functions.events import Event
 from functions.overheard import keep_message, make_event
 from functions.queues.base import Queue
@@ -74,11 +74,13 @@ def open_ingress() -> Ingress:
     settings = Settings.read()
     for unknown in find_unknown_variables(settings):
         log.note("no setting", name=unknown.name, meant=unknown.meant)
-    settings = settings.load_channels(by_worker=False)
+    reload = partial(settings.reload_channel, by_worker=False)
+    settings = settings.load_separate_channels(by_worker=False)
+    channels = SeparateChannels(settings.channels, reload, by_worker=False)
     queue = _open_queue(settings)
     # with another queue than the store's, this function may have no store, and updates need none
     return Ingress(
-        open_channels(settings.channels),
+        channels,
         queue,
         passes_on=settings.listen,
         open_hooks=lru_cache(maxsize=1)(partial(_open_hooks, settings, queue)),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from functions.channels.about import ChannelSettings, name_variable
 from functions.channels.platforms import parse_channel_names
 from functions.prices import parse_prices
-from sigil.errors import UsageError
+from sigil.errors import BackendError, UsageError
 from sigil.settings import SettingFacts, setting
 from sigil.settings import Settings as SigilSettings
 
@@ -433,17 +434,38 @@ class Settings(SigilSettings):
             for name, about in parse_channel_names(self.channel_names).items()
         )
 
-    def load_channels(self, *, by_worker: bool = True) -> Settings:
-        """Return the settings with what AWS's Parameter Store has of the named channels; without
-        `by_worker`, with what a webhook may read.
+    def load_channels(self, *, by_worker: bool = True, only: str = "") -> Settings:
+        """Return the settings with what AWS's Parameter Store has of the named channels, or of the
+        `only` one; without `by_worker`, with what a webhook may read.
         """
         if not self.channel_secrets or not self.channel_names:
             return self
         from functions.channels.parameters import read_parameters
 
-        named = [channel for channel in self.channels if channel.is_wanted]
+        named = [
+            channel for channel in self.channels if channel.is_wanted and only in ("", channel.name)
+        ]
         stored = read_parameters(named, self.channel_secrets, by_worker=by_worker)
         return replace(self, declared={**stored, **self.declared})
+
+    def load_separate_channels(self, *, by_worker: bool) -> Settings:
+        """Return the settings as `load_channels` does, without those of a channel that cannot be
+        read; whoever opens it asks again.
+        """
+        try:
+            return self.load_channels(by_worker=by_worker)
+        except BackendError:
+            settings = self
+        for name in self.channel_names:
+            with suppress(BackendError):
+                settings = settings.load_channels(by_worker=by_worker, only=name)
+        return settings
+
+    def reload_channel(self, name: str, *, by_worker: bool) -> ChannelSettings:
+        """Return the settings of a channel as they are now."""
+        found = self.load_channels(by_worker=by_worker, only=name).find_channel(name)
+        assert found is not None, "only channels that there are have settings"
+        return found
 
     def find_channel(self, name: str) -> ChannelSettings | None:
         """Return the settings of a channel, None when there is no such one."""

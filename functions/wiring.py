@@ -16,6 +16,7 @@ from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
 from functions.channels.http_replies import HttpReplies
 from functions.channels.platforms import open_channels
+from functions.channels.separate import SeparateChannels
 from functions.prices import CACHED_SHARES, PriceList, parse_prices
 from functions.queues.base import Queue, QueueSides
 from functions.queues.turn_lock import TurnLock
@@ -516,7 +517,15 @@ def open_runtime(
 
     `later`: see `open_app`; otherwise the engine is compiled when it returns.
     """
-    settings = settings.load_channels()
+    channels: Mapping[str, Channel]
+    if later:
+        # nobody watches this start, and the other bots go on without one that is badly set
+        reload = partial(settings.reload_channel, by_worker=True)
+        settings = settings.load_separate_channels(by_worker=True)
+        channels = SeparateChannels(settings.channels, reload, by_worker=True)
+    else:
+        settings = settings.load_channels()
+        channels = open_channels(settings.channels)
     stores = open_stores(settings)
     if not later:
         require_restored(stores.kv)
@@ -530,7 +539,7 @@ def open_runtime(
         queue=sides.chats,
         control=sides.control,
         work=sides.work,
-        channels=open_channels(settings.channels),
+        channels=channels,
         replies=HttpReplies(stores.kv),
         app=replace(app, wake_scheduler=due.set),
         notifier=open_notifier(settings),

@@ -166,7 +166,7 @@ def _process_delivery(
             delivery = replace(delivery, tries=delivery.tries + 1)
             _retry_later(delivery, runtime, FORMAT_SECONDS, problem)
     except BackendError as problem:
-        _retry_later(delivery, runtime, RETRY_SECONDS, problem)
+        _retry_later(delivery, runtime, problem.retry_after or RETRY_SECONDS, problem)
     except Exception as problem:  # noqa: BLE001  entry point: one event's failure must not end the worker
         # a SigilError among them: what is no trouble of a back-end will not pass by waiting
         log.failure("failed", event=event.id)

@@ -19,7 +19,7 @@ from functions.channels.slack.about import ABOUT as SLACK
 from functions.channels.telegram.about import ABOUT as TELEGRAM
 from functions.channels.wecom.about import ABOUT as WECOM
 from functions.channels.whatsapp.about import ABOUT as WHATSAPP
-from sigil.errors import UsageError, one_line
+from sigil.errors import SigilError, UsageError, one_line
 
 if TYPE_CHECKING:
     from functions.channels.base import Channel
@@ -66,8 +66,12 @@ def open_channels(described: Iterable[ChannelSettings]) -> dict[str, Channel]:
         if settings.is_open:
             # a platform's code is loaded only where it has a channel
             module = import_module(f"functions.channels.{settings.about.platform}.channel")
-            with settings.naming_own_variables():
-                channels[settings.name] = module.open_channel(settings)
+            try:
+                with settings.naming_own_variables():
+                    channels[settings.name] = module.open_channel(settings)
+            except SigilError as problem:
+                problem.source = settings.name
+                raise
         elif settings.is_wanted:
             variable = name_variable(settings.name, settings.about.opens_with[0])
             raise UsageError(

@@ -13,6 +13,7 @@ from functools import partial
 from functions.agent.conversation.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
+from functions.channels.about import ChannelSettings
 from functions.channels.platforms import OWN_CHAT, find_about, open_channels
 from functions.channels.sockets import SocketChannel
 from functions.channels.updates import PolledChannel
@@ -26,7 +27,7 @@ from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remo
 from sigil.cli.doctor.report import run_doctor
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_count
-from sigil.errors import BackendError
+from sigil.errors import BackendError, SigilError
 from sigil.storage.kv import keys
 from sigil.storage.kv.restoration import require_restored
 from sigil.storage.setting_secrets import reveal
@@ -161,46 +162,65 @@ def check_guide(settings: Settings) -> str:
 
 def check_platforms(settings: Settings) -> str:
     """Check that the bot of each platform answers, and that its webhook works if it has one."""
+    reload = partial(settings.reload_channel, by_worker=True)
     found: list[str] = []
-    settings = settings.load_channels()
-    channels = open_channels(settings.channels)
-    for described in settings.channels:
-        platform = described.name
-        channel = channels.get(platform)
-        if channel is None:
-            continue
-        ending = closing(channel) if isinstance(channel, Closable) else nullcontext()
-        with described.naming_own_variables(), ending:
-            finding = f"{platform}: the bot answers"
-            if isinstance(channel, KnowsBotName):
-                name = _fetch_bot_name(platform, channel)
-                finding = f"{platform}: the bot @{name} answers" if name else finding
-            if isinstance(channel, HasScopes):
-                require_scopes(platform, channel)
-            listened = channel.listened_bot if isinstance(channel, SocketChannel) else ""
-            if isinstance(channel, PolledChannel) and is_received(
-                settings, platform, str(channel.bot)
-            ):
-                require_no_webhook(platform, channel)
-                finding += ", and a server polls it"
-            elif is_received(settings, platform, listened):
-                finding += ", and a server listens for it"
-            elif isinstance(channel, HasWebhook):
-                require_working_webhook(platform, channel, polls_first=described.is_polled)
-                finding += ", its webhook works"
-            elif isinstance(channel, PolledChannel) and channel.may_poll:
-                raise DoctorWarning(
-                    f"{finding}, but no server polls it",
-                    suggestion="uncaged serve --poll",
-                )
-            elif isinstance(channel, ChecksWebhook):
-                channel.check_webhook()
-            elif listened and described.is_polled:
-                raise DoctorWarning(
-                    f"{finding}, but no server listens for it", suggestion="uncaged serve --poll"
-                )
-            found.append(finding)
+    failed: list[SigilError] = []
+    for described in settings.load_separate_channels(by_worker=True).channels:
+        is_lost = described.is_wanted and not described.is_open
+        try:
+            finding = _check_channel(settings, reload(described.name) if is_lost else described)
+        except SigilError as problem:
+            if not problem.message.startswith(f"{described.name}:"):
+                problem.message = f"{described.name}: {problem.message}"
+            failed.append(problem)
+        else:
+            found += [finding] if finding else []
+    if failed:
+        # a warning among failures is none
+        first = min(failed, key=lambda problem: isinstance(problem, DoctorWarning))
+        first.message = "; ".join(problem.message for problem in failed)
+        first.suggestion = "; ".join(
+            dict.fromkeys(problem.suggestion for problem in failed if problem.suggestion)
+        )
+        raise first
     return ", ".join(found) or "none set"
+
+
+def _check_channel(settings: Settings, described: ChannelSettings) -> str:
+    """Check a channel, and return what was found; nothing about one that is not set."""
+    platform = described.name
+    channel = open_channels([described]).get(platform)
+    if channel is None:
+        return ""
+    ending = closing(channel) if isinstance(channel, Closable) else nullcontext()
+    with described.naming_own_variables(), ending:
+        finding = f"{platform}: the bot answers"
+        if isinstance(channel, KnowsBotName):
+            name = _fetch_bot_name(platform, channel)
+            finding = f"{platform}: the bot @{name} answers" if name else finding
+        if isinstance(channel, HasScopes):
+            require_scopes(platform, channel)
+        listened = channel.listened_bot if isinstance(channel, SocketChannel) else ""
+        if isinstance(channel, PolledChannel) and is_received(settings, platform, str(channel.bot)):
+            require_no_webhook(platform, channel)
+            finding += ", and a server polls it"
+        elif is_received(settings, platform, listened):
+            finding += ", and a server listens for it"
+        elif isinstance(channel, HasWebhook):
+            require_working_webhook(platform, channel, polls_first=described.is_polled)
+            finding += ", its webhook works"
+        elif isinstance(channel, PolledChannel) and channel.may_poll:
+            raise DoctorWarning(
+                f"{finding}, but no server polls it",
+                suggestion="uncaged serve --poll",
+            )
+        elif isinstance(channel, ChecksWebhook):
+            channel.check_webhook()
+        elif listened and described.is_polled:
+            raise DoctorWarning(
+                f"{finding}, but no server listens for it", suggestion="uncaged serve --poll"
+            )
+    return finding
 
 
 def _fetch_bot_name(platform: str, channel: KnowsBotName) -> str:

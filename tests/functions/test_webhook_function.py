@@ -44,6 +44,8 @@ def test_nothing_heavy_is_loaded_while_a_platform_waits(aws_here: Ministack) -> 
             "UNCAGED_QUEUE": f"sqs://{source.url}",
             "TELEGRAM_BOT": "123456",
             "TELEGRAM_SECRET": "s",
+            # another bot that is badly set stops no other
+            "DISCORD_PUBLIC_KEY": "zz",
             "AWS_ACCESS_KEY_ID": "a",
             "AWS_SECRET_ACCESS_KEY": "b",
             "AWS_DEFAULT_REGION": "us-east-1",

@@ -1,0 +1,143 @@
+"""The channels of a function that nobody watches while it starts: one that is badly set stops no
+other.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NoReturn
+
+from functions import log
+from functions.channels.about import ChannelSettings, name_variable
+from functions.channels.base import Channel, PlatformRequest, Received, Reply
+from functions.channels.platforms import open_channels
+from functions.events import Event
+from sigil.errors import BackendError, SigilError, UsageError
+
+AGAIN_SECONDS: Final = 30.0
+"""What could not be opened is tried again after so long: its settings may be right by then."""
+
+
+class SeparateChannels(Mapping[str, Channel]):
+    """The channels that the settings describe, by name. An `UnusableChannel` stands for each that
+    cannot be opened, until it can.
+
+    `reload` returns the settings of one channel as they are now. `by_worker`: they are to send, and
+    not to receive.
+    """
+
+    def __init__(
+        self,
+        described: Iterable[ChannelSettings],
+        reload: Callable[[str], ChannelSettings],
+        *,
+        by_worker: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reload = reload
+        self._by_worker = by_worker
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._channels: dict[str, Channel] = {}
+        self._again: dict[str, float] = {}
+        for settings in described:
+            if settings.is_open:
+                self._open(settings.name, settings)
+            elif settings.is_wanted:
+                self._open(settings.name)
+
+    def __getitem__(self, name: str) -> Channel:
+        """Return a channel, opened again when it was unusable for a while."""
+        with self._lock:
+            if self._clock() >= self._again.get(name, float("inf")):
+                self._open(name)
+            return self._channels[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of the channels."""
+        return iter(self._channels)
+
+    def __len__(self) -> int:
+        """Return how many channels there are."""
+        return len(self._channels)
+
+    def _open(self, name: str, settings: ChannelSettings | None = None) -> None:
+        try:
+            self._channels[name] = self._open_described(settings or self._reload(name))
+            self._again.pop(name, None)
+            return
+        except SigilError as problem:
+            log.note(
+                "channel not opened",
+                channel=name,
+                code=problem.code,
+                message=problem.message,
+                help=problem.suggestion,
+            )
+        except Exception:  # noqa: BLE001  entry point: no channel may stop the others
+            log.failure("channel not opened", channel=name)
+        self._channels[name] = UnusableChannel(name)
+        self._again[name] = self._clock() + AGAIN_SECONDS
+
+    def _open_described(self, settings: ChannelSettings) -> Channel:
+        missing = settings.list_missing(by_worker=self._by_worker)
+        if not self._by_worker:
+            missing = [each for each in missing if each.used_by != "worker"]
+        if missing:
+            variable = name_variable(settings.name, missing[0].field)
+            raise UsageError(
+                "ESETTING",
+                f"{variable} is not set",
+                source=settings.name,
+                suggestion=f"set {variable}: {missing[0].meaning}",
+            )
+        return open_channels([settings])[settings.name]
+
+
+class UnusableChannel:
+    """Stands for a bot whose settings are bad: its platform is asked to send everything again, and
+    its events wait.
+    """
+
+    body_most = 0
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def verify_head(self, request: PlatformRequest) -> NoReturn:
+        """Raise `BackendError`."""
+        raise self._make_problem()
+
+    def receive(self, request: PlatformRequest) -> Received:
+        """Raise `BackendError`."""
+        raise self._make_problem()
+
+    def accept(self, event: Event) -> Event:
+        """Raise `BackendError`."""
+        raise self._make_problem()
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        """Raise `BackendError`."""
+        raise self._make_problem()
+
+    def show_waiting(self, event: Event) -> float:
+        """Show nothing."""
+        return 0.0
+
+    def end_waiting(self, event: Event) -> None:
+        """Do nothing: nothing is shown."""
+
+    def acknowledge(self, event: Event) -> None:
+        """Do nothing."""
+
+    def _make_problem(self) -> BackendError:
+        # whoever asks is not verified: what is wrong stands in the log alone
+        return BackendError(
+            "EUNAVAILABLE",
+            "this bot is not set up rightly",
+            source=self._name,
+            suggestion="its owner finds what is wrong with `uncaged doctor`, and in the log",
+            retry_after=AGAIN_SECONDS,
+        )
