@@ -48,12 +48,14 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-def list_blocks(markdown: str) -> list[SourceBlock]:
-    """Return the blocks of a text; all of it is in one of them."""
+def list_blocks(markdown: str, *, with_html: bool = False) -> list[SourceBlock]:
+    """Return the blocks of a text; all of it is in one of them. `with_html`: a block of HTML is
+    one, and what looks like code in it is none.
+    """
     text = clean_text(markdown).rstrip()
     if len(text) > MOST_CHARACTERS:
         return [SourceBlock("text", text)]
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEPTH})
+    parser = MarkdownIt("commonmark", {"html": with_html, "maxNesting": _DEPTH})
     parser.enable(["table", "strikethrough"]).disable("reference")
     try:
         tokens = parser.parse(text)

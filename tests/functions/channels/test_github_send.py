@@ -66,8 +66,14 @@ def say(channel: GitHub, text: str, **fields: Any) -> list[int]:
         "<div>\n```\n@alice\n```\n</div>",
         "- ` \n- @alice `",
         "a`\n@alice\n`b",
-        "<details>\n\n`@alice`\n",
         "x\n\n    ```\n\n@alice",
+        "`x\ny` @alice `z`",
+        "| a ` b | @alice ` |\n|---|---|\n| 1 | 2 |",
+        "[^1]: a `b\n@alice `c",
+        "[`]: /address\n@alice `",
+        "> " * 30 + "```\n@alice",
+        "1. x\n   <div>\n   ```\n   @alice\n   ```",
+        "x\n\n    @alice",
     ],
 )
 def test_nobody_is_mentioned(markdown: str) -> None:
@@ -81,6 +87,10 @@ def test_nobody_is_mentioned(markdown: str) -> None:
     "markdown",
     [
         "```py\n@pytest.fixture\ndef f(): ...\n```",
+        "```java\n@Override\npublic List<String> list() {}\n```",
+        "1. So:\n   ```py\n   @dataclass\n   class X: ...\n   ```\n2. `npm i @types/node` for `List<T>`",
+        "> ```py\n> @dataclass\n> ```",
+        "<details>\n\n`@alice`\n\n</details>",
         "Use `@pytest.fixture` here",
         "Write to me@example.com",
         "# Title\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- [ ] task",
