@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 TEXT_LIMIT = 40_000
 BLOCKS_LIMIT = 13_200
 AREAS = {"rich_text_section", "rich_text_preformatted", "rich_text_quote"}
+LIST_FIELDS = {"type", "elements", "style", "indent", "offset"}
 STYLES = {"bold", "italic", "strike", "code"}
 CHANNEL = re.compile(r"[CDGZ][A-Z0-9]{8,}")
 """What `files.completeUploadExternal` takes; a person's id is none."""
@@ -36,7 +37,7 @@ def list_pings(text: str, blocks: list[dict[str, Any]]) -> list[str]:
     found = LIVE.findall(text)
     for block in blocks:
         if block["type"] == "rich_text":
-            for area in block["elements"]:
+            for area in list_areas(block):
                 found += [
                     str(run) for run in area["elements"] if run["type"] not in ("text", "link")
                 ]
@@ -45,9 +46,15 @@ def list_pings(text: str, blocks: list[dict[str, Any]]) -> list[str]:
     return found
 
 
+def list_areas(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The areas of rich text, each item of a list as one."""
+    for area in block["elements"]:
+        yield from area["elements"] if area["type"] == "rich_text_list" else [area]
+
+
 def read_blocks(blocks: list[dict[str, Any]]) -> str:
     """The text that people see of rich text, an area a line."""
-    areas = [area for block in blocks if block["type"] == "rich_text" for area in block["elements"]]
+    areas = [area for block in blocks if block["type"] == "rich_text" for area in list_areas(block)]
     return "\n".join("".join(run["text"] for run in area["elements"]) for area in areas)
 
 
@@ -69,11 +76,18 @@ def _is_block(block: Mapping[str, Any]) -> bool:
 
 def _is_area(area: Mapping[str, Any]) -> bool:
     runs = area.get("elements")
+    if area.get("type") == "rich_text_list":
+        return _is_list(area) and bool(runs) and all(map(_is_area, runs or ()))
     if area.get("type") not in AREAS or not isinstance(runs, list) or not runs:
         return False
     if area["type"] == "rich_text_preformatted":
         return all(run.get("type") in ("text", "link") and "style" not in run for run in runs)
     return all(map(_is_run, runs))
+
+
+def _is_list(area: Mapping[str, Any]) -> bool:
+    is_known = set(area) <= LIST_FIELDS and area.get("style") in ("bullet", "ordered")
+    return is_known and 0 <= area.get("indent", 0) <= 8 and area.get("offset", 1) > 0
 
 
 def _is_run(run: Mapping[str, Any]) -> bool:

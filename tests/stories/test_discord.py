@@ -98,7 +98,7 @@ def test_an_owner_asks_in_private_and_a_thread_of_a_server_is_a_chat_of_its_own(
     with talk() as chat:
         assert chat.say("what is 2+2?") == "it is **4**"
         assert chat.say("and here?", guild=GUILD, channel=THREAD) == "in the thread"
-        assert chat.say("a plan?") == "# Plan\n\n• first"
+        assert chat.say("a plan?") == "# Plan\n\n- first"
         said = [str(body["messages"]) for body in model.bodies]
         assert "what is 2+2?" not in said[1]
         assert '\\"Ada\\"' in said[1] or '"Ada"' in said[1]

@@ -24,6 +24,7 @@ _APART = "\u200b"
 """Keeps two marks apart that would be read as one."""
 _SPECIAL = re.compile(r"https?://\S+|[\\*_~`|<\[]", re.IGNORECASE)
 _LINE_START = re.compile(r"^([ \t]*)(?=#{1,3}[ \t]|-#[ \t]|>)", re.MULTILINE)
+_BULLET = re.compile(r"^( *)• ", re.MULTILINE)
 _LOOKS_LIKE_ADDRESS = re.compile(r"https?:|\w\.\w", re.IGNORECASE)
 _UNSAFE_IN_ADDRESS = {ord("("): "%28", ord(")"): "%29", ord("<"): "%3C", ord(">"): "%3E"}
 
@@ -120,10 +121,10 @@ class _DialectWriter:
         elif text:
             text = _SPECIAL.sub(_escape, text)
             if not self._pieces or self._pieces[-1].endswith(("\n", "> ")):
-                text = _LINE_START.sub(r"\1\\", text)
+                text = _write_line_starts(text)
             else:
                 first, newline, rest = text.partition("\n")
-                text = first + newline + _LINE_START.sub(r"\1\\", rest)
+                text = first + newline + _write_line_starts(rest)
         self._add(text)
 
     def _add(self, text: str) -> None:
@@ -189,6 +190,11 @@ def _choose_fence(code: str) -> str:
     if "`" not in code:
         return "`"
     return "`` " if code.startswith("`") or code.endswith("`") else "``"
+
+
+def _write_line_starts(text: str) -> str:
+    """Return lines of which Discord reads no beginning but that of a list's item."""
+    return _BULLET.sub(r"\1- ", _LINE_START.sub(r"\1\\", text))
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block.table import escapedSplit, getLine, table
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.emphasis import tokenize as mark_emphasis
 from markdown_it.token import Token
 
 from functions.channels.render.rich_text import Kind, RichText, RichTextBuilder
@@ -27,6 +29,10 @@ _RULE = "─" * 12
 _STYLES: dict[str, Kind] = {"strong": "bold", "em": "italic", "s": "strike"}
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")
 _WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
+_TASK_MARK = "task"
+_TASK = re.compile(r"\[([ xX])\] +(?=\S)")
+_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+"""Scripts that put no blanks between words."""
 
 
 def parse_markdown(markdown: str, *, with_headings: bool = False) -> RichText:
@@ -58,12 +64,30 @@ def make_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH})
     parser.enable(["table", "strikethrough"]).disable("reference")
     parser.block.ruler.at("table", _parse_whole_table, {"alt": ["paragraph"]})
+    parser.inline.ruler.at("emphasis", _mark_emphasis_between_words)
     return parser
 
 
 def is_web_address(address: str) -> bool:
     """Return whether an address is one that a platform would open."""
     return _WEB.fullmatch(address) is not None
+
+
+def _mark_emphasis_between_words(state: StateInline, silent: bool) -> bool:
+    """Mark what may begin or end emphasis as the parser's own rule does, and also where a mark of
+    punctuation is beside it, and a word of a script without blanks: `**注意：**请看`.
+    """
+    known = len(state.delimiters)
+    start = state.pos
+    if not mark_emphasis(state, silent):
+        return False
+    before = state.src[start - 1 : start]
+    after = state.src[state.pos : state.pos + 1]
+    if state.src[start] == "*" and before.strip() and after.strip():
+        for mark in state.delimiters[known:]:
+            mark.open = mark.open or _WIDE.match(before) is not None
+            mark.close = mark.close or _WIDE.match(after) is not None
+    return True
 
 
 def _parse_whole_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -99,13 +123,14 @@ class _DocumentWriter:
         self._follows_heading = False  # the next block must stay with its heading
         self._lists = 0
         self._quotes = 0
+        self._indents: list[str] = []  # of the items of lists that are open
         self._rows: list[list[str]] = []
         self._aligns: list[str] = []
 
     def write_document(self, tokens: Sequence[Token]) -> RichText:
         """Write the whole document and return it."""
         in_table = False
-        for token in tokens:
+        for token in _mark_tasks(tokens):
             if token.type == "table_open":
                 in_table = True
             elif token.type == "table_close":
@@ -119,7 +144,7 @@ class _DocumentWriter:
                 self._aligns.append(str(token.attrs.get("style", "")).rpartition(":")[2])
             elif in_table and token.type == "inline":
                 cell = RichTextBuilder()
-                _write_inline(cell, token.children or [])
+                _write_inline(cell, token.children or [], "")
                 self._rows[-1].append(cell.build().text.replace("\n", " ").strip())
             elif not in_table:
                 self._write_block(token)
@@ -139,10 +164,12 @@ class _DocumentWriter:
                 self._follows_heading = True
             case "paragraph_open":
                 self._begin_block()
+                if self._text.is_at_line_start():
+                    self._text.write(self._indent)
             case "paragraph_close":
                 self._gap = 1 if token.hidden else 2
             case "inline":
-                _write_inline(self._text, token.children or [])
+                _write_inline(self._text, token.children or [], self._indent)
             case "bullet_list_open" | "ordered_list_open":
                 self._begin_block()
                 self._lists += 1
@@ -152,10 +179,12 @@ class _DocumentWriter:
                     self._gap = 2
             case "list_item_open":
                 self._begin_block()
-                if self._text.is_at_line_start():
-                    self._text.write("  " * (self._lists - 1))
-                self._text.write(f"{token.info}{token.markup} " if token.info else "• ")
+                outer = self._indent if self._text.is_at_line_start() else ""
+                marker = f"{token.info}{token.markup}" if token.info else "•"
+                self._text.write(f"{outer}{marker} {token.meta.get(_TASK_MARK, '')}")
+                self._indents.append("  " * self._lists)
             case "list_item_close":
+                self._indents.pop()
                 self._gap = max(self._gap, 1)
             case "blockquote_open":
                 self._begin_block()
@@ -175,6 +204,11 @@ class _DocumentWriter:
                     self._begin_block()
                     self._text.write(content)
                     self._gap = 1 if self._lists else 2
+
+    @property
+    def _indent(self) -> str:
+        """Return what the lines of the innermost item of a list begin with."""
+        return self._indents[-1] if self._indents else ""
 
     def _begin_block(self) -> None:
         if self._gap and self._text.length:
@@ -205,8 +239,24 @@ def _split_language(info: str, content: str) -> tuple[str, str]:
     return language, f"{info}\n{content}" if rest.strip() else content
 
 
-def _write_inline(builder: RichTextBuilder, tokens: Sequence[Token]) -> None:
-    """Write the inside of one block: emphasis, code, links, pictures, line breaks."""
+def _mark_tasks(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return the tokens with a box at the items of lists that are tasks."""
+    for item, _, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        first = inline.children[0] if inline.type == "inline" and inline.children else None
+        if item.type != "list_item_open" or item.info or first is None or first.type != "text":
+            continue
+        task = _TASK.match(first.content)
+        if task:
+            item.meta[_TASK_MARK] = "☐ " if task[1] == " " else "☑ "
+            first.content = first.content[task.end() :]
+    return tokens
+
+
+def _write_inline(builder: RichTextBuilder, tokens: Sequence[Token], indent: str) -> None:
+    """Write the inside of one block: emphasis, code, links, pictures, line breaks.
+
+    Each line but the first begins with `indent`.
+    """
     for token in tokens:
         name, _, edge = token.type.rpartition("_")
         if name in _STYLES and edge == "open":
@@ -219,10 +269,10 @@ def _write_inline(builder: RichTextBuilder, tokens: Sequence[Token]) -> None:
             _close_link(builder)
         elif token.type == "image":  # a link to the picture
             builder.open_span("link", str(token.attrs.get("src", "")))
-            _write_inline(builder, token.children or [])
+            _write_inline(builder, token.children or [], indent)
             _close_link(builder)
         elif token.type in ("softbreak", "hardbreak"):
-            builder.write("\n")
+            builder.write(f"\n{indent}")
         elif token.type == "code_inline":
             builder.open_span("code")
             builder.write(token.content)

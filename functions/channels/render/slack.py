@@ -8,9 +8,10 @@ notification shows; Slack reads it, and so it is escaped.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 
 import orjson
 
@@ -18,6 +19,7 @@ from functions.channels.render.markdown import parse_markdown
 from functions.channels.render.rich_text import RichText, TextSpan
 from functions.channels.render.split import split_rich_text
 
+Element = dict[str, object]
 LIMIT = 3_900
 """Characters of a message's text; Slack advises against more than 4,000."""
 BLOCKS_LIMIT = 10_000
@@ -25,9 +27,12 @@ BLOCKS_LIMIT = 10_000
 MOST_SPANS = 200
 NOTICE_LIMIT = 300
 _LINK_LIMIT = 3_000
+_ITEM = re.compile(r"^( *)(?:•|([0-9]{1,4})[.)])(?: |$)", re.MULTILINE)
+_BEHIND_LIST = re.compile(r"\n+(?=[^ \n])")
+_BLANK: Element = {"type": "text", "text": " "}
+_INDENT_MOST = 8
+"""So deep may Slack's lists be."""
 _STYLES = ("bold", "italic", "strike", "code")
-
-Element = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +79,10 @@ def make_blocks(rich: RichText) -> list[Element]:
         if kind == "pre":
             text = [{"type": "text", "text": area.text}]
             elements.append({"type": "rich_text_preformatted", "elements": text})
+        elif kind == "quote":
+            elements.append({"type": "rich_text_quote", "elements": list(_make_runs(area))})
         else:
-            type = "rich_text_quote" if kind == "quote" else "rich_text_section"
-            elements.append({"type": type, "elements": list(_make_runs(area))})
+            elements.extend(_make_sections(area))
     return [{"type": "rich_text", "elements": elements}] if elements else []
 
 
@@ -91,6 +97,80 @@ def _find_areas(rich: RichText) -> Iterator[tuple[str, int, int]]:
             at = span.end
     if at < len(rich.text):
         yield "", at, len(rich.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """The beginning of an item of a list: where it is, and its text; `number` is 0 for a bullet."""
+
+    start: int
+    text: int
+    depth: int
+    number: int
+
+    @property
+    def place(self) -> tuple[int, bool]:
+        """Return what the items of one of Slack's lists have in common."""
+        return self.depth, self.number > 0
+
+
+def _make_sections(rich: RichText) -> Iterator[Element]:
+    """Yield the paragraphs and the lists of an area without code blocks and quotes."""
+    items = list(_find_items(rich))
+    ends = [item.start for item in items[1:]] + [len(rich.text)]
+    yield from _make_paragraphs(rich.slice(0, items[0].start if items else len(rich.text)))
+    listed = []
+    for item, end in zip(items, ends, strict=False):
+        text, behind = _end_item(rich.slice(item.text, end))
+        listed.append((item, text))
+        if behind.text:
+            yield from _make_lists(listed)
+            yield from _make_paragraphs(behind)
+            listed = []
+    yield from _make_lists(listed)
+
+
+def _make_paragraphs(rich: RichText) -> Iterator[Element]:
+    text = _strip_breaks(rich)
+    if text.text:
+        yield {"type": "rich_text_section", "elements": list(_make_runs(text))}
+
+
+def _find_items(rich: RichText) -> Iterator[_Item]:
+    """Yield where the items of lists begin, as the parser of markdown writes them."""
+    for match in _ITEM.finditer(rich.text):
+        if not any(
+            span.kind == "code" and span.start <= match.start() < span.end for span in rich.spans
+        ):
+            depth = min(len(match[1]) // 2, _INDENT_MOST)
+            yield _Item(match.start(), match.end(), depth, int(match[2] or 0))
+
+
+def _end_item(rich: RichText) -> tuple[RichText, RichText]:
+    """Return the text of an item, and what stands behind its list: what is not indented."""
+    end = _BEHIND_LIST.search(rich.text)
+    if end is None:
+        return _strip_breaks(rich), RichText("")
+    return rich.slice(0, end.start()), rich.slice(end.end(), len(rich.text))
+
+
+def _make_lists(items: list[tuple[_Item, RichText]]) -> Iterator[Element]:
+    """Yield Slack's lists of items that follow each other: one for each stretch of a depth."""
+    for (depth, is_numbered), group in groupby(items, key=lambda each: each[0].place):
+        members = list(group)
+        element: Element = {
+            "type": "rich_text_list",
+            "style": "ordered" if is_numbered else "bullet",
+            "indent": depth,
+            "elements": [
+                {"type": "rich_text_section", "elements": list(_make_runs(text)) or [_BLANK]}
+                for _, text in members
+            ],
+        }
+        first = members[0][0].number
+        if first > 1:
+            element["offset"] = first - 1
+        yield element
 
 
 def _strip_breaks(rich: RichText) -> RichText:

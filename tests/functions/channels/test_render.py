@@ -88,7 +88,15 @@ def test_the_rules_that_judge_here_refuse_what_telegram_refuses(
         ("- a\n- b\n  1. c\n  2. d\n- e", "• a\n• b\n  1. c\n  2. d\n• e", []),
         ("7. a\n8. b", "7. a\n8. b", []),
         ("- a\n\n- b", "• a\n\n• b", []),
+        ("- [ ] a\n- [x] b\n- [y] c", "• ☐ a\n• ☑ b\n• [y] c", []),
+        ("1. a\n   b\n\n   c\n   - d\n     e", "1. a\n  b\n\n  c\n\n  • d\n    e", []),
         ("> a\n> b\n\nc", "a\nb\n\nc", [("blockquote", "a\nb")]),
+        (
+            "**注意：**请看**“甲”**和**`x`**。",
+            "注意：请看“甲”和x。",
+            [("bold", "注意："), ("bold", "“甲”"), ("code", "x")],
+        ),
+        ("乘，** 甲**", "乘，** 甲**", []),
         ("> a\n> > b", "a\n\nb", [("blockquote", "a\n\nb")]),
         (
             "> `a`\n> ```\n> b\n> ```",

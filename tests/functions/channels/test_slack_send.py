@@ -104,6 +104,7 @@ def test_markdown_becomes_blocks_that_slack_takes() -> None:
     areas = [area["type"] for area in blocks[0]["elements"]]  # type: ignore[attr-defined]
     assert areas == [
         "rich_text_section",
+        "rich_text_list",
         "rich_text_quote",
         "rich_text_preformatted",
         "rich_text_preformatted",
@@ -114,8 +115,34 @@ def test_markdown_becomes_blocks_that_slack_takes() -> None:
     assert "if a < b:\n    pass" in read_blocks(blocks)  # type: ignore[arg-type]
 
 
+def test_lists_are_slacks_own() -> None:
+    text = (
+        "Do:\n\n1. first *thing*\n   - deeper\n\n   - [ ] to do\n2. second\n   and more\n\nThen:\n"
+        "```\n• no item\n```\n3. third\n- `a\n• b`\n- "
+    )
+    [part] = render_parts(text)
+    assert message_problem("x", list(part.blocks)) == ""
+    shown: list[object] = []
+    for area in part.blocks[0]["elements"]:  # type: ignore[attr-defined]
+        if area["type"] == "rich_text_list":
+            texts = [read_blocks([{"type": "rich_text", "elements": [area]}])]
+            shown.append((area["style"], area["indent"], area.get("offset", 0), *texts))
+        else:
+            shown.append("".join(run["text"] for run in area["elements"]))
+    assert shown == [
+        "Do:",
+        ("ordered", 0, 0, "first thing"),
+        ("bullet", 1, 0, "deeper\n☐ to do"),
+        ("ordered", 0, 1, "second\n  and more"),
+        "Then:",
+        "• no item",
+        ("ordered", 0, 2, "third"),
+        ("bullet", 0, 0, "a • b\n "),
+    ]
+
+
 @pytest.mark.parametrize(
-    "text", ["*a* " * 3_000, "\u202e" * 9, "``` " * 4_000, "[x](http://y) " * 900]
+    "text", ["- *a* " * 3_000, "*a* " * 3_000, "\u202e" * 9, "``` " * 4_000, "[x](http://y) " * 900]
 )
 def test_whatever_a_model_writes_is_taken(text: str) -> None:
     for part in render_parts(text):
