@@ -148,6 +148,14 @@ class ChecksWebhook(Protocol):
         """Raise `BackendError` when the platform does not reach us, or does not answer itself."""
 
 
+@runtime_checkable
+class ChecksListening(Protocol):
+    """A platform that tells whether it lets the bot listen as it needs to."""
+
+    def check_listening(self) -> None:
+        """Raise `BackendError` when it does not, or does not answer."""
+
+
 class WebhookAdmin(Protocol):
     """One bot's webhook at its platform.
 

@@ -17,7 +17,7 @@ from functions.channels.about import ChannelSettings
 from functions.channels.platforms import OWN_CHAT, find_about, open_channels
 from functions.channels.sockets import SocketChannel
 from functions.channels.updates import PolledChannel
-from functions.channels.webhooks import ChecksWebhook, HasScopes, HasWebhook, KnowsBotName
+from functions.channels.webhooks import ChecksListening, ChecksWebhook, HasScopes, HasWebhook, KnowsBotName
 from functions.cli.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
 from functions.queues.leases import is_leased
@@ -205,6 +205,7 @@ def _check_channel(settings: Settings, described: ChannelSettings) -> str:
             require_no_webhook(platform, channel)
             finding += ", and a server polls it"
         elif is_received(settings, platform, listened):
+            require_listening(channel)
             finding += ", and a server listens for it"
         elif isinstance(channel, HasWebhook):
             require_working_webhook(platform, channel, polls_first=described.is_polled)
@@ -265,6 +266,12 @@ def require_scopes(platform: str, channel: HasScopes) -> None:
         )
 
 
+def require_listening(channel: object) -> None:
+    """Raise `BackendError` when a platform does not let the bot listen."""
+    if isinstance(channel, ChecksListening):
+        channel.check_listening()
+
+
 def require_working_webhook(platform: str, channel: HasWebhook, *, polls_first: bool) -> None:
     """Raise `DoctorWarning` when no webhook is set, `BackendError` when deliveries fail.
 
@@ -273,6 +280,8 @@ def require_working_webhook(platform: str, channel: HasWebhook, *, polls_first: 
     webhook = channel.webhook.read_state()
     if not webhook.url:
         by_webhook = f"uncaged channel set {platform} --url https://bot.example.com"
+        if polls_first:
+            require_listening(channel)
         remedies = [by_webhook]
         lacks = "no webhook is set"
         if isinstance(channel, PolledChannel):

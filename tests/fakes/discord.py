@@ -96,6 +96,7 @@ class DiscordServer(RecordingServer):
         self.posted: list[dict[str, Any]] = []
         self.commands: list[dict[str, Any]] = []
         self.endpoint = ""
+        self.flags = 1 << 19 | 1 << 23
         self.checks_endpoint: str | None = None
         self.closed: set[int] = set()
         self.files: dict[str, bytes] = {}
@@ -347,6 +348,7 @@ class DiscordServer(RecordingServer):
                 "name": "Sigil",
                 "interactions_endpoint_url": self.endpoint or None,
                 "verify_key": self.public_key,
+                "flags": self.flags,
             }
         )
 

@@ -18,8 +18,8 @@ from functions.channels.webhooks import (
 )
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.languages import load_texts
-from sigil.errors import Refused, one_line
-from sigil.json_fields import as_mapping, as_string
+from sigil.errors import BackendError, Refused, one_line
+from sigil.json_fields import as_integer, as_mapping, as_string
 from sigil.protocol import Json
 
 COMMANDS_MOST: Final = 100
@@ -40,6 +40,28 @@ _ADVICE: Final = (
     "Discord asks the address for an answer at once: the server must run, be reached at it, and"
     " have the application's own DISCORD_PUBLIC_KEY"
 )
+
+_MESSAGE_CONTENT: Final = 1 << 18 | 1 << 19
+"""The flags of an application whose bot may read messages, on many servers or on few."""
+MESSAGE_CONTENT_ADVICE: Final = (
+    "switch Message Content Intent on in the developer portal, under Bot, and start again"
+)
+
+
+def require_message_content(api: DiscordApi) -> None:
+    """Raise `BackendError` when the bot may not read what messages say."""
+    try:
+        application = as_mapping(api.call("GET", "/applications/@me"))
+    except DiscordRejected as problem:
+        raise BackendError("EUNAVAILABLE", problem.message, source=_SOURCE) from None
+    flags = as_integer(application.get("flags"), 0)
+    if flags is not None and not flags & _MESSAGE_CONTENT:
+        raise BackendError(
+            "EUNAVAILABLE",
+            "Discord does not let the bot read messages",
+            source=_SOURCE,
+            suggestion=MESSAGE_CONTENT_ADVICE,
+        )
 
 
 class DiscordApplication:

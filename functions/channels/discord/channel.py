@@ -173,6 +173,14 @@ class Discord:
             self._gateway = Gateway(self.api, self._base, self._token, self._name, self._agent)
         self._gateway.listen(listener)
 
+    def check_listening(self) -> None:
+        """Raise `BackendError` when Discord would close the connection of a bot that wants to know
+        what messages say.
+        """
+        from functions.channels.discord.application import require_message_content
+
+        require_message_content(self.api)
+
     def show_waiting(self, event: Event) -> float:
         """Show that the bot types. After a command Discord shows "thinking…" until the reply
         comes.

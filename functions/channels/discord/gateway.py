@@ -21,6 +21,7 @@ import orjson
 
 from functions.channels.base import Busy, Received
 from functions.channels.discord.api import DiscordApi, DiscordRejected
+from functions.channels.discord.application import MESSAGE_CONTENT_ADVICE
 from functions.channels.discord.interactions import read_interaction
 from functions.channels.discord.messages import Reader, read_message
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
@@ -67,7 +68,7 @@ _FATAL: Final = {
     4013: ("Discord refuses the intents", "report this"),
     4014: (
         "Discord does not let the bot read messages",
-        "switch Message Content Intent on in the developer portal, under Bot, and start again",
+        MESSAGE_CONTENT_ADVICE,
     ),
 }
 """The codes of a connection that Discord closes, which it would close again."""

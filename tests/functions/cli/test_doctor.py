@@ -190,9 +190,14 @@ def test_a_bot_that_a_server_listens_for_needs_no_webhook(
         with closing(open_discord(discord)) as channel:
             leases.take(keys.updates_of(settings.agent, "discord", channel.listened_bot))
         _, found = doctor()
-    assert found["platforms"]["found"] == (
-        "discord: the bot @sigil answers, and a server listens for it"
-    )
+        assert found["platforms"]["found"] == (
+            "discord: the bot @sigil answers, and a server listens for it"
+        )
+        discord.flags = 1 << 23
+        code, found = doctor()
+    assert code == 1
+    assert "does not let the bot read messages" in found["platforms"]["found"]
+    assert found["platforms"]["mend"].startswith("switch Message Content Intent on")
 
 
 def test_a_registry_elsewhere_is_asked_and_the_agents_own_store_too(
