@@ -17,7 +17,13 @@ from functions.channels.about import ChannelSettings
 from functions.channels.platforms import OWN_CHAT, find_about, open_channels
 from functions.channels.sockets import SocketChannel
 from functions.channels.updates import PolledChannel
-from functions.channels.webhooks import ChecksListening, ChecksWebhook, HasScopes, HasWebhook, KnowsBotName
+from functions.channels.webhooks import (
+    ChecksListening,
+    ChecksWebhook,
+    HasScopes,
+    HasWebhook,
+    KnowsBotName,
+)
 from functions.cli.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
 from functions.queues.leases import is_leased

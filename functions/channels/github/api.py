@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from functions.channels.base import Busy, Rejected
+from functions.channels.base import Busy, NotAllowed, Rejected
 from functions.channels.http_client import TIMEOUT, HttpClient, Transport
 from functions.http_connection import HttpAnswer
 from sigil.errors import BackendError, one_line
@@ -19,6 +19,7 @@ from sigil.protocol import Json
 
 _SOURCE: Final = "github"
 _SLOWLY: Final = "rate limit"
+_NO_PERMISSION: Final = "not accessible by"
 SLOW_SECONDS: Final = 60.0
 """GitHub's advice where it names no time."""
 
@@ -96,6 +97,13 @@ def _read_answer(answer: HttpAnswer) -> Json:
                 one_line(f"GitHub does not take the access token: {description}"),
                 source=_SOURCE,
                 suggestion="check GITHUB_TOKEN: it may have ended",
+            )
+        case 403 if _NO_PERMISSION in description:
+            raise NotAllowed(
+                "EUNAVAILABLE",
+                one_line(f"GitHub does not let the access token do this: {description}"),
+                source=_SOURCE,
+                suggestion="give GITHUB_TOKEN the permissions of docs/channels/github.md",
             )
         case status if 400 <= status < 500:
             raise GitHubRejected(status, description)

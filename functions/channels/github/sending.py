@@ -61,22 +61,32 @@ class CommentSender:
             mark = f"{MARKER}{reply.key}-{number} -->" if reply.key else f"{MARKER}-->"
             # what follows the first cannot be there
             is_known = reply.key and number == reply.start
-            if not is_known or not self._is_there(mark, answered.name_comments(issue)):
-                self._post(answered.name_answers(issue), comment, mark, reply.text)
+            if not is_known or not self._is_there(mark, issue, answered):
+                answered = self._post(issue, answered, f"{comment}\n\n{mark}", mark, reply.text)
             if number + 1 < len(comments):
                 sent(number + 1)
 
-    def _post(self, path: str, comment: str, mark: str, text: str) -> None:
+    def _post(self, issue: Issue, answered: Answered, body: str, mark: str, text: str) -> Answered:
+        """Post a comment, and return what it answers there: the pull request itself where the
+        thread of a review is gone.
+        """
         try:
-            self.api.call("POST", path, {"body": f"{comment}\n\n{mark}"})
+            self.api.call("POST", answered.name_answers(issue), {"body": body})
         except GitHubRejected as problem:
-            if problem.status != 422:
+            if answered.thread and problem.status == 404:
+                return self._post(issue, Answered("issue"), body, mark, text)
+            note = f"{find_texts(text).part_not_taken}\n\n{mark}"
+            if problem.status != 422 or body == note:
                 raise
-            note = find_texts(text).part_not_taken
-            self.api.call("POST", path, {"body": f"{note}\n\n{mark}"})
+            return self._post(issue, answered, note, mark, text)
+        return answered
 
-    def _is_there(self, mark: str, path: str) -> bool:
+    def _is_there(self, mark: str, issue: Issue, answered: Answered) -> bool:
         """Return whether a comment of ours with this mark is among those of the last day."""
+        paths = dict.fromkeys((answered.name_comments(issue), issue.path))
+        return any(self._is_among(mark, path) for path in paths)
+
+    def _is_among(self, mark: str, path: str) -> bool:
         since = (datetime.now(UTC) - LOOK_BACK).strftime("%Y-%m-%dT%H:%M:%SZ")
         for page in range(1, PAGES_MOST + 1):
             query = {"since": since, "per_page": str(PAGE), "page": str(page)}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from functions.channels.base import NotAllowed
 from functions.channels.github.api import GitHubApi, GitHubRejected
 from functions.channels.github.events import EVENTS
 from functions.channels.webhooks import (
@@ -104,6 +105,10 @@ class GitHubWebhooks:
     ) -> Json:
         try:
             return self._api.call(method, path, body, query)
+        except NotAllowed as problem:
+            raise Refused(
+                "EBLOCKED", problem.message, source=_SOURCE, suggestion=_PERMISSION
+            ) from None
         except GitHubRejected as problem:
             if problem.status not in (403, 404):
                 raise

@@ -115,8 +115,8 @@ class TelegramWebhook:
         if menu.groups:
             params["scope"] = {"type": "all_group_chats"}
         elif menu.person:
-            platform, _, id = menu.person.partition(":")
-            if platform != _SOURCE or not _PERSON.fullmatch(id):
+            id = menu.person.rpartition(":")[2]
+            if not _PERSON.fullmatch(id):
                 return
             # a person's private chat has their own id
             params["scope"] = {"type": "chat", "chat_id": int(id)}

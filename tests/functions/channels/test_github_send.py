@@ -186,6 +186,30 @@ def test_refusals_say_whether_to_try_again(
     assert problem.value.code == code
 
 
+def test_a_permission_that_lacks_is_the_owners_to_give(
+    channel: GitHub, github: GitHubServer
+) -> None:
+    github.fail(POST, 403, "Resource not accessible by personal access token")
+    with pytest.raises(BackendError) as problem:
+        say(channel, "hi")
+    assert (problem.value.code, "permissions" in problem.value.suggestion) == ("EUNAVAILABLE", True)
+    say(channel, "hi")
+    assert github.texts() == ["hi"]
+
+
+def test_an_answer_whose_thread_is_gone_stands_below_the_pull_request(
+    channel: GitHub, github: GitHubServer
+) -> None:
+    thread = f"POST /repos/{REPOSITORY}/pulls/7/comments/600001"
+    answer = {"to": "review:600002:600001"}
+    github.fail(thread, 404, "Not Found", times=2)
+    github.lose(POST)
+    with pytest.raises(BackendError):
+        say(channel, "hi", **answer)
+    say(channel, "hi", **answer)
+    assert [(each.text, each.place, each.thread) for each in github.comments] == [("hi", PLACE, 0)]
+
+
 def test_words_that_github_does_not_take_become_a_note(
     channel: GitHub, github: GitHubServer
 ) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from functions.channels.base import AttachedFile, Busy, Reply
 from functions.channels.telegram.channel import Telegram
+from functions.channels.webhooks import CommandMenu
 from functions.events import Event, Sender
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import BackendError, Refused, UsageError
-from tests.fakes.bot_api import BotApi
+from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.server import Answer
 from tests.pictures import make_png
 
@@ -39,6 +40,14 @@ def named(*names: str, session: str = GROUP) -> Event:
         "0",
         addressed=names,
     )
+
+
+def test_an_owner_of_a_second_bot_has_a_menu_of_their_own(bot_api: BotApi) -> None:
+    shop = Telegram(TOKEN, "hush", bot_api.url, name="telegram-shop")
+    shop.set_menus([CommandMenu("en", (("halt", "Stop all"),), person="telegram-shop:42")])
+    shop.close()
+    [menu] = bot_api.calls("setMyCommands")
+    assert menu["scope"] == {"type": "chat", "chat_id": 42}
 
 
 def test_a_reply_is_one_json_request_with_text_and_entities(
