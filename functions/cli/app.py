@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from functions.cli import (
+from functions.cli.commands import (
     agent,
     agent_tree,
     agents,
@@ -128,7 +128,7 @@ def chat(
 
     Example: uncaged chat "encode hello world in base64"
     """
-    from functions.cli.chat import Style, run_chat
+    from functions.cli.chat.chat import Style, run_chat
 
     style = Style(quiet=quiet, json=json)
     raise typer.Exit(run_chat(" ".join(text or []), session, style))
@@ -161,7 +161,7 @@ def serve(
 
     Example: uncaged serve --port 8000
     """
-    from functions.cli.serve import run_server
+    from functions.cli.commands.serve import run_server
 
     raise typer.Exit(run_server(host, port, poll=poll, take_webhook=take_webhook))
 
@@ -296,7 +296,7 @@ def backup(
 
     Example: uncaged backup uncaged.zip
     """
-    from functions.cli.backup import PassphraseSource, run_backup
+    from functions.cli.commands.backup import PassphraseSource, run_backup
 
     passphrase = PassphraseSource(passphrase_file, passphrase_from)
     raise typer.Exit(run_backup(Printer(json=json), file, secrets=secrets, passphrase=passphrase))
@@ -330,7 +330,7 @@ def restore(
 
     Example: uncaged restore uncaged.zip --dry-run
     """
-    from functions.cli.backup import PassphraseSource, run_restore
+    from functions.cli.commands.backup import PassphraseSource, run_restore
 
     code = run_restore(
         Printer(json=json),
@@ -458,7 +458,7 @@ def trace(
 
     Example: uncaged trace telegram:42:1007
     """
-    from functions.cli.trace import show_runs
+    from functions.cli.commands.trace import show_runs
 
     show_runs(name, follow=follow, json=json)
 
@@ -473,7 +473,7 @@ def sessions(
 
     Example: uncaged sessions --days 7
     """
-    from functions.cli.sessions import show_sessions
+    from functions.cli.commands.sessions import show_sessions
 
     show_sessions(agent, days=days, json=json)
 
@@ -500,7 +500,7 @@ def ledger(
 
     Example: uncaged ledger verify
     """
-    from functions.cli.ledger import run_ledger
+    from functions.cli.commands.ledger import run_ledger
 
     run_ledger(action.value if action else None, agent=agent, since=since, json=json)
 

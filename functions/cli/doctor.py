@@ -24,7 +24,7 @@ from functions.channels.webhooks import (
     HasWebhook,
     KnowsBotName,
 )
-from functions.cli.inbox import CountsEvents
+from functions.cli.commands.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
 from functions.queues.leases import is_leased
 from functions.settings import Settings

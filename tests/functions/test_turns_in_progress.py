@@ -25,7 +25,7 @@ from functions.agent.safety.stop_mark import StopMark, read_mark
 from functions.agent.session.document import Document, Turn
 from functions.agent.session.store import SessionHandle
 from functions.cli.app import cli
-from functions.cli.trace import show_runs
+from functions.cli.commands.trace import show_runs
 from functions.queues.queued_sessions import QueuedSession, list_queued_sessions
 from functions.queues.store_queue import StoreQueue
 from functions.texts.en import TEXTS

@@ -103,7 +103,7 @@ def test_every_setting_that_a_deployment_names_exists(text: str) -> None:
 
 
 def test_nothing_ends_a_server_before_its_turns_have_ended() -> None:
-    from functions.cli.serve import GRACE_SECONDS
+    from functions.cli.commands.serve import GRACE_SECONDS
     from functions.local import DRAIN_SECONDS
 
     given = [

@@ -31,9 +31,9 @@ import uvicorn.protocols.http.auto
 import functions.agent.model.chat_completions
 import functions.agent.model.offline
 import functions.cli.app
-import functions.cli.chat
+import functions.cli.chat.chat
+import functions.cli.commands.inbox
 import functions.cli.doctor
-import functions.cli.inbox
 import functions.local
 import functions.queues.store_queue
 import functions.texts.zh
@@ -57,9 +57,9 @@ NEEDED = (
     functions.agent.model.chat_completions,
     functions.agent.model.offline,
     functions.cli.app,
-    functions.cli.chat,
+    functions.cli.chat.chat,
     functions.cli.doctor,
-    functions.cli.inbox,
+    functions.cli.commands.inbox,
     functions.local,
     functions.queues.store_queue,
     functions.texts.zh,

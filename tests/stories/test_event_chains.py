@@ -26,7 +26,7 @@ from functions.agent.services import table
 from functions.agent.services.call_context import Arguments, CallContext
 from functions.agent.session.document import Document
 from functions.agent.turn.loop import ROUNDS
-from functions.cli.trace import show_runs
+from functions.cli.commands.trace import show_runs
 from functions.events import HOPS_MOST, Event, Sender, order_of
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from functions.cli import main
+from functions.cli.commands.serve import list_polled_bots
 from functions.cli.doctor import check_platforms
-from functions.cli.serve import list_polled_bots
 from functions.poller import PolledBot
 from functions.wiring import AgentRuntime
 from sigil.cli.doctor import DoctorWarning

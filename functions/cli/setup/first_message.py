@@ -40,7 +40,7 @@ def say_first_message(questions: Questions, *, is_served: bool) -> int:
             return _wait_for_answer(questions.printer, settings, app)
     if not questions.confirm("Say something to it now?", default=True):
         return 0
-    from functions.cli.chat import Style, run_chat
+    from functions.cli.chat.chat import Style, run_chat
 
     text = load_texts(settings.language).setup_first_message
     return run_chat(questions.ask("Your message", text, "--yes"), "main", Style())
@@ -49,8 +49,8 @@ def say_first_message(questions: Questions, *, is_served: bool) -> int:
 @contextmanager
 def _open_agent(printer: Printer, settings: Settings, *, is_served: bool) -> Iterator[App]:
     """Open the agent; without a service its workers and receivers run for as long as the block."""
+    from functions.cli.commands.serve import list_listened_bots, list_polled_bots
     from functions.cli.local_agent import open_agent
-    from functions.cli.serve import list_listened_bots, list_polled_bots
     from functions.local import QueueWorkers
     from functions.poller import Poller
     from functions.socket_listener import SocketListener

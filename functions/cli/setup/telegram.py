@@ -7,7 +7,7 @@ from contextlib import closing
 from functions.channels.telegram.about import API
 from functions.channels.telegram.channel import Telegram
 from functions.channels.updates import ReceivedElsewhere
-from functions.cli.channel import free_from_webhook
+from functions.cli.commands.channel import free_from_webhook
 from functions.cli.setup.flags import SetupFlags
 from functions.cli.setup.questions import Questions
 from functions.cli.setup.settings_file import SettingsFile

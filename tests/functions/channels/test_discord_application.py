@@ -6,7 +6,7 @@ import pytest
 
 from functions.channels.discord.channel import Discord
 from functions.channels.webhooks import CommandMenu, WebhookRegistration
-from functions.cli.channel import make_menus
+from functions.cli.commands.channel import make_menus
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes.discord import DiscordServer
 

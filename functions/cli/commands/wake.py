@@ -25,7 +25,7 @@ from sigil.errors import UsageError, one_line
 if TYPE_CHECKING:
     from functions.agent.app import App
     from functions.agent.schedules.schedule import Run, Schedule
-    from functions.cli.wakeup_run import WakeupRun
+    from functions.cli.commands.wakeup_run import WakeupRun
     from functions.events import Event
     from functions.settings import Settings
 
@@ -194,8 +194,8 @@ def _run(
     False when Ctrl-C ended it.
     """
     from functions.agent.app import ignore_step
-    from functions.cli.screen import Screen
-    from functions.cli.wakeup_run import WakeupRuns
+    from functions.cli.chat.screen import Screen
+    from functions.cli.commands.wakeup_run import WakeupRuns
     from functions.wiring import open_runtime
     from sigil.wiring import ignore_progress
 

@@ -28,10 +28,10 @@ from functions.agent.language import choose_texts_for, choose_texts_of
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
 from functions.channels.unread_replies import MOST
-from functions.cli.screen import Screen
-from functions.cli.session_lock import SessionLock
-from functions.cli.terminal_turn import TerminalTurn, TerminalWorker
-from functions.cli.unread_watch import Unread, UnreadWatch
+from functions.cli.chat.screen import Screen
+from functions.cli.chat.session_lock import SessionLock
+from functions.cli.chat.terminal_turn import TerminalTurn, TerminalWorker
+from functions.cli.chat.unread_watch import Unread, UnreadWatch
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.queues.queued_sessions import list_queued_sessions
 from functions.reply_sender import make_reply_row

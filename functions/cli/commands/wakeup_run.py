@@ -18,7 +18,7 @@ from functions.agent.runs import run as turns
 from functions.agent.runs.result import describe
 from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
 from functions.agent.schedules.schedule import Run, Schedules
-from functions.cli.screen import Screen
+from functions.cli.chat.screen import Screen
 from functions.events import Event
 from functions.queues.store_queue import StoreQueue
 from functions.queues.waiting_events import group_of

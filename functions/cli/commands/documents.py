@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli import agent
+from functions.cli.commands import agent
 from functions.cli.local_agent import (
     BY,
     Json,

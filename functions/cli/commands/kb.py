@@ -119,7 +119,7 @@ def add(
 
     Example: uncaged kb add handbook.md notes/ --tag people
     """
-    from functions.cli.document_files import STDIN, list_files, list_links
+    from functions.cli.commands.document_files import STDIN, list_files, list_links
 
     printer = Printer(json=json)
     files = list(list_files(paths))
@@ -245,7 +245,7 @@ def update(
 
     Example: uncaged kb update 5c0e3a1b9d7f2468 handbook.md
     """
-    from functions.cli.document_files import STDIN, read_file
+    from functions.cli.commands.document_files import STDIN, read_file
 
     if file == STDIN and not source:
         raise UsageError("EUSAGE", "standard input has no path", suggestion="say --source")
@@ -292,7 +292,7 @@ def _add_file(
     confidence: float | None,
 ) -> WrittenDocument:
     """Add a file; what is not given stays as it is in a document that is there."""
-    from functions.cli.document_files import read_file
+    from functions.cli.commands.document_files import read_file
 
     read = read_file(file, app.registry, app.make_caller(BY, owner=True))
     draft = _make_draft(

@@ -33,7 +33,7 @@ from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.stored import dumps
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer
-from tests.functions.cli.test_agents import Run, refusal, run
+from tests.functions.cli.commands.test_agents import Run, refusal, run
 from tests.functions.people import OWNER, Live
 from tests.stories.test_store_operations import CountingKV
 

@@ -28,7 +28,7 @@ from functions.channels.webhooks import (
     WebhookRegistration,
     WebhookState,
 )
-from functions.cli import pairing
+from functions.cli.commands import pairing
 from functions.cli.local_agent import open_agent, print_result
 from functions.settings import Settings
 from functions.wiring import Closable

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from functions.agent.app import ignore_step
 from functions.agent.session.store import Sessions
-from functions.cli.session_lock import SessionLock
-from functions.cli.terminal_turn import TerminalTurn, TerminalWorker
+from functions.cli.chat.session_lock import SessionLock
+from functions.cli.chat.terminal_turn import TerminalTurn, TerminalWorker
 from functions.events import Event, Sender
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError

@@ -14,7 +14,7 @@ from sigil.errors import SigilError, UsageError
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.services.conftest import services
 from tests.functions.agent.talk import tell
-from tests.functions.cli.test_documents import Run, run
+from tests.functions.cli.commands.test_documents import Run, run
 
 __all__ = ["run", "services"]
 Open = Callable[..., AgentRuntime]

@@ -12,7 +12,7 @@ from functions import local, log
 from functions.channels.sockets import SocketChannel
 from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasWebhook
-from functions.cli.channel import free_from_webhook, make_menus
+from functions.cli.commands.channel import free_from_webhook, make_menus
 from functions.poller import PolledBot
 from functions.settings import Settings
 from functions.socket_listener import ListenedBot

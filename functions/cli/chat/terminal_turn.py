@@ -15,7 +15,7 @@ from functions import worker
 from functions.agent.app import App, Watch
 from functions.agent.safety.stop_mark import BY_SENDER, StopMark, write_mark
 from functions.channels.http_replies import HttpReplies
-from functions.cli.session_lock import SessionLock
+from functions.cli.chat.session_lock import SessionLock
 from functions.events import Event
 from functions.queues.base import Delivery
 from functions.queues.store_queue import StoreQueue

@@ -18,7 +18,7 @@ from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.tick import wake_agents
 from functions.agent.schedules.when import When
 from functions.cli.app import cli
-from functions.cli.screen import Screen
+from functions.cli.chat.screen import Screen
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say

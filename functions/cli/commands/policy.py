@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.documents import (
+from functions.cli.commands.documents import (
     edit_in_editor,
     print_diff,
     print_versions,

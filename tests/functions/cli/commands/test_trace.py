@@ -16,7 +16,7 @@ from functions.agent.runs.tree import build_tree, format_tree
 from functions.agent.session.document import Document, Turn
 from functions.agent.session.store import SessionHandle
 from functions.cli.app import cli
-from functions.cli.trace import show_runs
+from functions.cli.commands.trace import show_runs
 from functions.wiring import AgentRuntime
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, say

@@ -1,0 +1,1 @@
+"""`uncaged chat`: a conversation in the terminal."""
