@@ -911,7 +911,12 @@ class PersonalData:
             gathered = [
                 replace(each, event=_erase_event(each.event, person)) for each in turn.gathered
             ]
-            turn = replace(turn, event=_erase_event(turn.event, person), gathered=tuple(gathered))
+            turn = replace(
+                turn,
+                event=_erase_event(turn.event, person),
+                gathered=tuple(gathered),
+                payer="" if turn.payer in person.ids else turn.payer,
+            )
         posts = tuple(post for post in document.posts if post.behalf not in person.ids)
         changed = replace(document, messages=messages, noted=noted, turn=turn, posts=posts)
         if changed == document:

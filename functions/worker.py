@@ -338,8 +338,10 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
     finally:
         runtime.consolidations.release()
     allowances = app.make_allowances(run.zone)
-    role = app.people.find_role(event)
-    allowances.record_tokens(event, role, run.tokens, event.at, more=True)
+    standing = app.people.find_standing(event)
+    allowances.record_tokens(
+        event, standing.role, run.tokens, event.at, payer=standing.payer, more=True
+    )
     alert_model_failures(runtime)
     waited = app.clock.now() - event.at
     if run.wait and waited > MEMORY_PATIENCE:

@@ -87,10 +87,13 @@ class Allowances:
         self._now = now
         self._zone = zone
 
-    def begin_turn(self, event: Event, role: Role, texts: Texts = ENGLISH) -> str | None:
+    def begin_turn(
+        self, event: Event, role: Role, texts: Texts = ENGLISH, *, payer: str = ""
+    ) -> str | None:
         """Count the event's turn and return None, or return why it may not begin.
 
-        The reason is told once a day; after that it is empty.
+        The reason is told once a day; after that it is empty. `payer` as in `Standing`: the ids of
+        one person use one allowance.
         """
         most = self._find_allowance(event, role)
         now = self._now()
@@ -111,7 +114,7 @@ class Allowances:
             notice = texts.used_up.format(allowed=exceeded, reset=reset)
             return dumps(replace(usage, told=telling)), notice
 
-        return update(self._kv, self._usage_key(event.behalf, now), decide, KEPT_SECONDS)
+        return update(self._kv, self._usage_key(payer or event.behalf, now), decide, KEPT_SECONDS)
 
     def record_tokens(
         self,
@@ -121,9 +124,11 @@ class Allowances:
         began: float,
         texts: Texts = ENGLISH,
         *,
+        payer: str = "",
         more: bool = False,
     ) -> str:
-        """Note what the event's turn has cost so far, on the day on which it began.
+        """Note what the event's turn has cost so far, on the day on which it began; `payer` as in
+        `begin_turn`.
 
         With `more`, it is what another try has cost beside those before. Returns why it may not go
         on, empty when it may.
@@ -136,7 +141,8 @@ class Allowances:
             usage = _read_usage(value).add_tokens(event.id, tokens, more=more)
             return dumps(usage), usage.tokens >= most.tokens
 
-        exceeded = update(self._kv, self._usage_key(event.behalf, began), decide, KEPT_SECONDS)
+        key = self._usage_key(payer or event.behalf, began)
+        exceeded = update(self._kv, key, decide, KEPT_SECONDS)
         if not exceeded:
             return ""
         reset = self._describe_reset(self._now(), texts)

@@ -53,6 +53,16 @@ class Person(Stored):
 _PERSON: Final = Shape[Person](Person)
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What somebody may do: their role, and the `payer`, the first of a person's ids, whose daily
+    allowance they use. It is empty where the id is a person's only one.
+    """
+
+    role: Role
+    payer: str = ""
+
+
 class People:
     """The people of one agent. `now` returns seconds since 1970."""
 
@@ -64,7 +74,11 @@ class People:
 
     def find_role(self, event: Event) -> Role:
         """Return the sender's role; the store is read only for those whom no setting names."""
-        return self.take_role(event, [self._kv.get(key) for key in self.list_keys(event)])
+        return self.find_standing(event).role
+
+    def find_standing(self, event: Event) -> Standing:
+        """Return the sender's role and whose allowance they use; reads as `find_role`."""
+        return self.take_standing(event, [self._kv.get(key) for key in self.list_keys(event)])
 
     def list_keys(self, event: Event) -> list[Key]:
         """Return the key of the sender's record; none for those whom the settings name."""
@@ -72,16 +86,17 @@ class People:
             return []
         return [keys.person(self._agent, event.behalf)]
 
-    def take_role(self, event: Event, items: Sequence[Item | None]) -> Role:
-        """Return the sender's role from what was just read at `list_keys`."""
+    def take_standing(self, event: Event, items: Sequence[Item | None]) -> Standing:
+        """Return the sender's standing from what was just read at `list_keys`."""
         named = self._rules.find_named_role(event)
         if named:
-            return named
+            return Standing(named)
         item = items[0]
         person = self._resolve(_read_person(item.value)) if item else None
-        if person and event.has_principal:
-            return self._rules.limit_role(person.role)
-        return person.role if person else "guest"
+        if person is None:
+            return Standing("guest")
+        role = self._rules.limit_role(person.role) if event.has_principal else person.role
+        return Standing(role, person.same)
 
     def find_member(self, who: str) -> Person | None:
         """Return somebody who was let in; None for everybody else."""

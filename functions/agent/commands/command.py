@@ -23,7 +23,8 @@ from sigil.protocol import Json
 class CommandCall:
     """One call of a command: the event and its sender's role, the session, and the words after it.
 
-    `text` keeps the case of its letters.
+    `text` keeps the case of its letters. `payer` is whose daily allowance it uses, if not that of
+    the sender's own id.
     """
 
     app: App
@@ -31,6 +32,7 @@ class CommandCall:
     role: Role
     event: Event
     text: str = ""
+    payer: str = ""
 
     @property
     def session(self) -> str:

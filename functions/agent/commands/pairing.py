@@ -120,7 +120,7 @@ def run_whoami(call: CommandCall) -> CommandResult:
     lines = [
         texts.you_are.format(who=who, role=texts.role_names[call.role], since=since),
         texts.this_chat.format(session=call.event.session),
-        allowances.describe_usage(who, call.role, texts),
+        allowances.describe_usage(call.payer or who, call.role, texts),
     ]
     return call.reply("\n".join(filter(None, lines)))
 

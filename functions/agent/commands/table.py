@@ -115,11 +115,12 @@ def answer_inquiry(event: Event, app: App) -> str:
     It tells what holds at this moment, so it does not wait. The session's document is only read,
     even while a worker has the session. The answer is empty for silence.
     """
-    role = app.people.find_role(event)
+    standing = app.people.find_standing(event)
+    role = standing.role
     if not app.rules.may_talk(role):
         return pairing.answer_stranger(event, app)
     opened = app.sessions.open(keys.session_of(app.name, event.session))
-    result = run_command(CommandCall(app, opened, role, event))
+    result = run_command(CommandCall(app, opened, role, event, payer=standing.payer))
     return app.redact(result.text) if result else ""
 
 
@@ -133,7 +134,7 @@ def _find_refusal(command: Command, call: CommandCall, words: str) -> str | None
     if not command.asks_model or (command.needs_no_model and command.needs_no_model(words)):
         return None
     allowances = call.app.make_allowances(call.app.find_zone(call.document))
-    return allowances.begin_turn(call.event, call.role, call.texts)
+    return allowances.begin_turn(call.event, call.role, call.texts, payer=call.payer)
 
 
 def _find_command_name(name: str) -> str:

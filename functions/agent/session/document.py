@@ -95,7 +95,8 @@ class Turn(Stored):
     the number of its first message where mail may come in between, else 0. `behaviour` names the
     one that it runs in work of the agent's own. `ended` is not empty when it ends by itself:
     `ASLEEP`, or the name of the behaviour that goes on. `model` is another model of the same
-    endpoint that was chosen for the work, empty for the chat's.
+    endpoint that was chosen for the work, empty for the chat's. `payer` is the id whose daily
+    allowance it uses, where that is another one of the same person than its event's.
     """
 
     event: Event
@@ -113,6 +114,7 @@ class Turn(Stored):
     behaviour: str = later("")
     ended: str = later("")
     model: str = later("")
+    payer: str = later("")
 
     @property
     def is_cut_short(self) -> bool:

@@ -86,7 +86,7 @@ def answer_directly(
         return close_turn(opened, app, turn, answer, in_history=False, role=role)
     if event.kind != "message":
         return None
-    call = CommandCall(app, opened, role, event)
+    call = CommandCall(app, opened, role, event, payer=turn.payer)
     result = table.run_command(call) or answer_reminder(call)
     if result is None:
         return None
@@ -96,7 +96,7 @@ def answer_directly(
     document = document.note(result.entries, event, app.clock.now())
     document, turn = charge_turn(opened, document, turn, result.trace)
     allowances = app.make_allowances(app.find_zone(opened.document))
-    allowances.record_tokens(event, role, turn.usage.counted, turn.began)
+    allowances.record_tokens(event, role, turn.usage.counted, turn.began, payer=turn.payer)
     saved = (result.saved or opened).with_document(document)
     turn = turn.add_step("command", name=result.name)
     return close_turn(saved, app, turn, result.text, in_history=False, role=role)

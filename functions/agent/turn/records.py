@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from functions import overheard
-from functions.agent.access.roles import Role
+from functions.agent.access.members import Standing
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
 from functions.agent.app import App
 from functions.agent.language import choose_texts_for, mentions_time
@@ -34,15 +34,15 @@ from sigil.storage.kv.base import get_many
 class TurnRecords:
     """The stored records that a turn begins with, read by one request.
 
-    `seen` says that the event was handled before, or that nothing of it may be left. `role` is the
-    sender's, `breakers` know of halts and the budget, `prompt` are the items that the system
+    `seen` says that the event was handled before, or that nothing of it may be left. `standing` is
+    the sender's, `breakers` know of halts and the budget, `prompt` are the items that the system
     message is made from. `policies`, `listens_since`, `asks_zone`, `hp`, `chain` and `workspaces`
     are as in `TurnContext`.
     """
 
     opened: SessionHandle
     seen: bool
-    role: Role
+    standing: Standing
     breakers: Breakers
     prompt: Sequence[Item | None]
     policies: tuple[Policy, ...]
@@ -141,7 +141,7 @@ def read_turn_records(
         seen[0] is not None
         or event.id in opened.document.seen
         or opened.document.was_erased(event),
-        people.take_role(event, person),
+        people.take_standing(event, person),
         breakers,
         prompt,
         read_policies(policies),

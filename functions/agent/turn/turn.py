@@ -187,7 +187,7 @@ def run_turn(
             # the other turn took its time, so everything else that was read is old
             records = read_turn_records(event, app, opened)
     approval = approvals.find_approval(app, event)
-    role = records.role
+    role = records.standing.role
     if approval:
         role = approvals.find_asker_role(app, approval, role)
     task = background_calls.find_task(app, event)
@@ -209,6 +209,7 @@ def run_turn(
         records.workspaces,
         records.member,
         task,
+        records.standing.payer,
     )
     return _begin_turn(opened, event, records.prompt, context)
 
@@ -271,7 +272,7 @@ def _begin_turn(
     breakers = context.breakers
     stored = opened.document.safety
     opened = with_safety(opened, breakers.mark_damage_noticed(stored))
-    turn = Turn(event, began=app.clock.now())
+    turn = Turn(event, began=app.clock.now(), payer=context.payer)
     if context.bound and bindings.must_tell_absence(context.bound, event, app.root, app.kv):
         turn = turn.add_step(bindings.AWAY, name=context.bound.agent, why=context.bound.away)
     closed = answer_directly(opened, turn, context)
@@ -334,7 +335,7 @@ def _begin_turn(
     # may its sender?
     texts = choose_texts_for(event, opened.document)
     allowances = app.make_allowances(app.find_zone(opened.document))
-    refusal = allowances.begin_turn(event, context.role, texts)
+    refusal = allowances.begin_turn(event, context.role, texts, payer=turn.payer)
     if refusal is not None:
         turn = turn.add_step("skip", reason="allowance")
         return close_turn(opened, app, turn, refusal, in_history=False, role=context.role)
@@ -358,7 +359,7 @@ def _begin_turn(
     now = app.clock.now()
     trace = [{**row, "at": turn.count_ms(now)} for row in side.trace]
     document, turn = charge_turn(opened, document, turn, trace)
-    allowances.record_tokens(event, context.role, turn.usage.counted, turn.began)
+    allowances.record_tokens(event, context.role, turn.usage.counted, turn.began, payer=turn.payer)
     # of what came over a hook, the model reads as much as has room
     length = 0 if event.is_posted else tokens.of_text(event.text)
     if length > room:
@@ -674,7 +675,12 @@ def _make_round_context(
 
     def check_allowance(turn: Turn) -> str:
         return allowances.record_tokens(
-            turn.event, role, turn.usage.counted, turn.began, reader.texts
+            turn.event,
+            role,
+            turn.usage.counted,
+            turn.began,
+            reader.texts,
+            payer=turn.payer,
         )
 
     return RoundContext(
@@ -731,7 +737,9 @@ def _run_and_close(
         text = rounds.calls.gate.redact(text)
     if text is not None:
         allowances = app.make_allowances(app.find_zone(opened.document))
-        allowances.record_tokens(turn.event, context.role, turn.usage.counted, turn.began)
+        allowances.record_tokens(
+            turn.event, context.role, turn.usage.counted, turn.began, payer=turn.payer
+        )
         said = bool(remove_silence(turn.event, text))
         opened = let_next_go_on(opened, turn, rounds, said=said)
         turn = opened.document.turn or turn

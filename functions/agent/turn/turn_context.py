@@ -70,6 +70,7 @@ class TurnContext:
     where nobody typed or approved what it does. `chain` is the budget of the chain of events that
     it belongs to. `workspaces` are the records of the agent's files and of the chat's, as they were
     read. `member` is what changes of a teammate. `task` is the call that the turn makes alone.
+    `payer` is as in `Standing`.
     """
 
     app: App
@@ -87,6 +88,7 @@ class TurnContext:
     workspaces: Sequence[Item | None] = ()
     member: Member | None = None
     task: BackgroundTask | None = None
+    payer: str = ""
 
     def make_gate(self, event: Event) -> Gate:
         """Return the gate for what is done for the turn's event."""

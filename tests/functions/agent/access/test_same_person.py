@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 from typer.testing import CliRunner
 
 from functions.agent.access.members import LINKS_MOST
 from functions.cli.app import cli
+from functions.personal_data import PersonalData
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel
 from tests.fakes.model import say as model_says
 from tests.functions.agent.access.people import OWNER, code_of, say
 from tests.functions.agent.talk import event
+from tests.machine import within
 
 BOB, NEW, OTHER = "telegram:66", "slack:T1.U1", "feishu:ou_1"
 
@@ -142,3 +146,90 @@ def test_the_machines_command_links_and_lets_in_by_id(
     assert role_of(home, NEW) == "owner"
     assert f"owner, as {OWNER}" in shown
     assert '"same":"telegram:1"' in pair("--list", "--json")[1]
+
+
+ANSWER = "it is four"
+
+
+def limited(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, **limits: int
+) -> AgentRuntime:
+    """An agent whose member Bob writes from two platforms."""
+    home = runtime(llm_url=model.url, owners=(OWNER,), **limits)
+    let_in(home, BOB)
+    say(home, BOB, f"/pair {code_of(home, NEW)} me")
+    assert role_of(home, NEW) == "member"
+    return home
+
+
+def test_one_person_has_one_allowance_whichever_id_they_write_with(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = limited(runtime, model, member_turns=3)
+    model.then(*[model_says(ANSWER)] * 3)
+    assert [ANSWER in say(home, who, "2+2?")[-1] for who in (BOB, NEW, NEW)] == [True] * 3
+    assert "3 turns" in say(home, BOB, "and now?")[-1]
+    # the reason is told once a day, to the person
+    assert say(home, NEW, "and now?") == []
+    assert len(model.chats) == 3
+    shown = [say(home, who, "/whoami")[-1].splitlines()[-1] for who in (BOB, NEW)]
+    assert shown[0] == shown[1]
+    assert "3 of 3 turns" in shown[0]
+    # an id of nobody else pays
+    let_in(home, OTHER)
+    model.then(model_says(ANSWER))
+    assert ANSWER in say(home, OTHER, "2+2?")[-1]
+
+
+def test_the_tokens_of_both_ids_are_one_sum(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = limited(runtime, model, member_tokens=100_000)
+    model.then(model_says(ANSWER), model_says(ANSWER))
+    used = []
+    for who in (NEW, BOB):
+        say(home, who, "2+2?")
+        used.append(say(home, NEW, "/whoami")[-1].splitlines()[-1])
+    assert used[0] != used[1]
+    assert say(home, BOB, "/whoami")[-1].splitlines()[-1] == used[1]
+
+
+def test_of_two_turns_at_once_the_last_one_of_the_allowance_is_one(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = limited(runtime, model, member_turns=1)
+    both = Barrier(2)
+    model.then(model_says(ANSWER))
+
+    def write(who: str) -> list[str]:
+        both.wait(within(20))
+        return say(home, who, "2+2?")
+
+    with ThreadPoolExecutor(2) as threads:
+        answers = [text for texts in threads.map(write, (BOB, NEW)) for text in texts]
+    assert sorted(ANSWER in text for text in answers) == [False, True]
+
+
+def test_what_an_id_used_stays_right_when_either_leaves(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = limited(runtime, model, member_turns=2, guest_turns=1)
+    allowances = home.app.make_allowances("UTC")
+    model.then(*[model_says(ANSWER)] * 3)
+    say(home, NEW, "2+2?")
+    say(home, OWNER, f"/pair remove {NEW}")
+    # a guest begins with an allowance of their own, and the first id keeps what both have used
+    assert "0 of 1 turn" in allowances.describe_usage(NEW, "guest")
+    assert "1 of 2 turns" in say(home, BOB, "/whoami")[-1]
+
+    say(home, BOB, f"/pair {code_of(home, NEW)} me")
+    say(home, NEW, "2+2?")
+    personal = PersonalData(home.app, home.stores.artifacts)
+    personal.erase(personal.find(NEW))
+    assert role_of(home, NEW) == "guest"
+    assert "2 of 2 turns" in say(home, BOB, "/whoami")[-1]
+
+    say(home, BOB, f"/pair {code_of(home, OTHER)} me")
+    personal.erase(personal.find(BOB))
+    assert [role_of(home, who) for who in (BOB, OTHER)] == ["guest", "guest"]
+    assert "0 of 2 turns" in allowances.describe_usage(BOB, "member")
