@@ -47,11 +47,11 @@ def halt_alert(agent: str, session: str, at: float) -> Alert:
     return Alert("SYSTEM_HALT", agent, session or "*", "SAFETY_LOCKOUT", "halted", at)
 
 
-def messages_used_up_alert(agent: str, session: str, channel: str, at: float) -> Alert:
-    """Return the alert for a channel that takes no more messages until its next period; `session`
-    was to get one.
+def unanswered_alert(event: str, agent: str, session: str, channel: str, at: float) -> Alert:
+    """Return the alert for a channel that does not take a message to `session`: none is left in
+    this period (MESSAGES_USED_UP), or nobody wrote there lately (CHAT_CLOSED).
     """
-    return Alert("MESSAGES_USED_UP", agent, session, "UNANSWERED", channel, at)
+    return Alert(event, agent, session, "UNANSWERED", channel, at)
 
 
 def model_failure_alert(agent: str, session: str, kind: str, detail: str, at: float) -> Alert:

@@ -31,6 +31,8 @@ class Ingress:
     `passes_on` lets a worker keep it: the queue gets all of it, since nobody here knows which
     groups are listened to. With neither nothing is kept.
 
+    `tell_closed` hears of a session whose chat takes nothing from us until somebody writes there.
+
     `open_hooks` opens the door of hooks, which alone needs a store to find their tokens in.
     """
 
@@ -38,6 +40,7 @@ class Ingress:
     queue: Queue
     kv: KV | None = None
     passes_on: bool = False
+    tell_closed: Callable[[str], None] | None = None
     open_hooks: Callable[[], HookEndpoint] | None = None
 
     def enqueue(self, received: Received) -> None:
@@ -47,6 +50,10 @@ class Ingress:
             self.queue.put_all(events)
         for event in events:
             log.step("enqueued", event)
+        for lost in received.undelivered:
+            log.note("undelivered", session=lost.session, reason=lost.reason)
+            if lost.is_closed and self.tell_closed:
+                self.tell_closed(lost.session)
         for message in received.overheard:
             if self.kv is not None:
                 keep_message(self.kv, message)

@@ -31,6 +31,7 @@ from functions.queues.base import Queue
 from functions.queues.turn_lock import TurnLock
 from functions.settings import Settings
 from functions.socket_listener import ListenedBot, SocketListener
+from functions.status_alerts import alert_chat_closed
 from functions.turns_in_progress import open_turns
 from functions.wiring import AgentRuntime
 from sigil import strict_json
@@ -227,7 +228,13 @@ def build_app(
     )
     server.include_router(admin.router(lambda: control))
     hooks = open_hooks(runtime)
-    ingress = Ingress(runtime.channels, runtime.queue, runtime.stores.kv, open_hooks=lambda: hooks)
+    ingress = Ingress(
+        runtime.channels,
+        runtime.queue,
+        runtime.stores.kv,
+        tell_closed=partial(alert_chat_closed, runtime=runtime),
+        open_hooks=lambda: hooks,
+    )
     server.router.routes.extend(webhook.build_routes(lambda: ingress))
     add_error_handling(server)
     return server

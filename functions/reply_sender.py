@@ -21,11 +21,12 @@ from functions.agent.app import App
 from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
-from functions.channels.base import AttachedFile, MessagesUsedUp, Reply
+from functions.channels.base import AttachedFile, ChatClosed, MessagesUsedUp, Reply
 from functions.events import Event
 from functions.queues.dead_letters import count_untold, note_sender_told
 from functions.sent_parts import WHOLE
 from functions.status_alerts import (
+    alert_chat_closed,
     alert_messages_used_up,
     alert_model_failures,
     alert_session_status,
@@ -95,13 +96,13 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
                 reply.buttons,
                 key=_make_key(reply.event, reply.session, reply.text),
                 start=max(reply.sent, left),
+                is_repeated=reply.tries > 0,
             ),
             mark_sent,
         )
     except Refused as problem:
         log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)
-        if isinstance(problem, MessagesUsedUp):
-            alert_messages_used_up(reply.session, runtime)
+        _alert_refusal(problem, reply.session, runtime)
     except Conflict:
         raise
     except BackendError as problem:
@@ -115,6 +116,14 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
         runtime.sent_parts.note(opened.key, noted, WHOLE)
         log.note("sent", event=reply.event, session=reply.session)
     return opened
+
+
+def _alert_refusal(problem: Refused, session: str, runtime: AgentRuntime) -> None:
+    """Send an alert when a session's channel refused a reply for a reason that will pass."""
+    if isinstance(problem, MessagesUsedUp):
+        alert_messages_used_up(session, runtime)
+    elif isinstance(problem, ChatClosed):
+        alert_chat_closed(session, runtime)
 
 
 def attach_files(reply: Outgoing, app: App) -> list[AttachedFile]:
@@ -243,13 +252,13 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
 
         try:
             start = max(answer.parts, runtime.sent_parts.count(event.id, answer.text))
-            channel.send(_make_reply(event, answer.text, start), mark_sent)
+            reply = replace(_make_reply(event, answer.text, start), is_repeated=item is not None)
+            channel.send(reply, mark_sent)
             runtime.sent_parts.note(event.id, answer.text, WHOLE)
         except Refused as problem:
             log.trouble("unanswerable", event, code=problem.code)
             channel.end_waiting(event)
-            if isinstance(problem, MessagesUsedUp):
-                alert_messages_used_up(event.session, runtime)
+            _alert_refusal(problem, event.session, runtime)
         except BackendError as problem:
             answer = replace(answer, tries=answer.tries + 1)
             if answer.tries < UNSENT_TRIES or abs(now - answer.at) <= UNSENT_SECONDS:

@@ -1,7 +1,7 @@
 """Alerts about a session that does not go on, and about a model that gives no answer.
 
 Each is sent once: a session's stop once, a used-up budget once for all sessions of its period, and
-one kind of a model's failures once an hour. That a platform takes no more messages is told once a
+one kind of a model's failures once an hour. That a platform does not take a message is told once a
 day.
 """
 
@@ -13,15 +13,15 @@ from dataclasses import replace
 from functions.agent.safety.budget import name_period
 from functions.agent.safety.status import REASONS
 from functions.agent.session.store import SessionHandle
-from functions.alerts import Alert, messages_used_up_alert, model_failure_alert, send_alert
+from functions.alerts import Alert, model_failure_alert, send_alert, unanswered_alert
 from functions.wiring import AgentRuntime
 from sigil.errors import Conflict
 from sigil.storage.kv import ABSENT, keys
 
 QUIET = ("frustration", "halted")
 """Reasons without an alert: the person in the chat was asked, or the one who halted it knows."""
-MESSAGES_SECONDS = 86_400.0
-"""For so long after an alert about a channel that takes no more messages, no other is sent."""
+UNANSWERED_SECONDS = 86_400.0
+"""For so long after an alert about a channel that does not take a message, no other is sent."""
 MODEL_SECONDS = 3_600.0
 """For so long after an alert about one kind of a model's failures, no other is sent."""
 
@@ -71,14 +71,24 @@ def _claim_budget_alert(agent: str, session: str, since: float, runtime: AgentRu
 
 def alert_messages_used_up(session: str, runtime: AgentRuntime) -> None:
     """Send an alert that a session's channel takes no more messages until its next period."""
+    _alert_unanswered("MESSAGES_USED_UP", session, runtime)
+
+
+def alert_chat_closed(session: str, runtime: AgentRuntime) -> None:
+    """Send an alert that a chat takes nothing from us until somebody writes there."""
+    _alert_unanswered("CHAT_CLOSED", session, runtime)
+
+
+def _alert_unanswered(event: str, session: str, runtime: AgentRuntime) -> None:
+    """Send an alert about a message that never arrives, one a day for each channel and reason."""
     app = runtime.app
     channel = session.partition(":")[0]
-    key = keys.messages_alert(app.name, channel)
+    key = keys.unanswered_alert(app.name, event, channel)
     try:
-        version = runtime.stores.kv.put(key, b"", expect=ABSENT, ttl=MESSAGES_SECONDS)
+        version = runtime.stores.kv.put(key, b"", expect=ABSENT, ttl=UNANSWERED_SECONDS)
     except Conflict:
         return
-    alert = messages_used_up_alert(app.name, session, channel, app.clock.now())
+    alert = unanswered_alert(event, app.name, session, channel, app.clock.now())
     if not send_alert(alert, runtime.notifier):
         with suppress(Conflict):
             runtime.stores.kv.delete(key, expect=version)

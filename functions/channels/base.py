@@ -44,15 +44,29 @@ REPLY_ADDRESS_MOST: Final = 2_048
 
 
 @dataclass(frozen=True, slots=True)
+class Undelivered:
+    """A message to a session that the platform took and could not deliver, and why, in its words.
+
+    `is_closed`: the chat takes nothing from us until the person in it writes again.
+    """
+
+    session: str
+    reason: str
+    is_closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Received:
     """What a request of the platform brought. It is answered once every event is durable.
 
-    `overheard` is what people of groups said to nobody in particular.
+    `overheard` is what people of groups said to nobody in particular, and `undelivered` the
+    messages of ours that do not arrive.
     """
 
     events: tuple[Event, ...] = ()
     answer: PlatformAnswer = TAKEN
     overheard: tuple[OverheardMessage, ...] = ()
+    undelivered: tuple[Undelivered, ...] = ()
 
 
 class Attachment(TypedDict):
@@ -88,7 +102,8 @@ class Reply:
     `to` is the `reply_to` of the event that it answers. It may hold a token, so nobody is shown it.
     `key` is the same whenever this reply is sent again, and no other reply's, so that a platform
     can drop what it has had. The parts before `start` have left already: equal texts give equal
-    parts.
+    parts. `is_repeated`: somebody has tried to send it before, and may not have lived to note that
+    it left.
     """
 
     session: str
@@ -98,6 +113,7 @@ class Reply:
     buttons: tuple[Button, ...] = ()
     key: str = ""
     start: int = 0
+    is_repeated: bool = False
 
 
 class Busy(BackendError):
@@ -112,6 +128,13 @@ class MessagesUsedUp(Refused):
     """The platform takes no more messages from us until its next period begins: this one never
     leaves.
     """
+
+    def __init__(self, message: str, *, source: str) -> None:
+        super().__init__("EBLOCKED", message, source=source)
+
+
+class ChatClosed(Refused):
+    """The chat takes nothing from us until the person in it writes again: this never leaves."""
 
     def __init__(self, message: str, *, source: str) -> None:
         super().__init__("EBLOCKED", message, source=source)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from functions.alerts import Alert
 from functions.cli import main
 from functions.cli.doctor import check_platforms
 from functions.wiring import AgentRuntime
@@ -130,6 +131,39 @@ def test_a_text_that_somebody_sends_is_a_file_of_the_chat(
     business.post(make_message(1, type="document", document=document))
     business.read(1)
     assert "received/" in str(model.chats[0]["messages"][-1]["content"])
+
+
+def test_owners_hear_that_a_chat_is_closed(
+    runtime: Callable[..., AgentRuntime], graph: GraphApi, model: ScriptedModel
+) -> None:
+    made = runtime(llm_url=model.url, whatsapp_api=graph.url, **SETTINGS)
+    told: list[Alert] = []
+
+    class Recorder:
+        def notify(self, alert: Alert) -> None:
+            told.append(alert)
+
+    failed = {
+        "id": "wamid.OUT1",
+        "status": "failed",
+        "recipient_id": PERSON,
+        "errors": [{"code": 131047, "title": "Re-engagement message"}],
+    }
+    request = sign(make_body(statuses=[failed, failed]))
+    with serving(replace(made, notifier=Recorder())) as server:
+        answer = server.post(
+            "/webhook/whatsapp", content=request.body, headers=dict(request.headers)
+        )
+        assert answer.status_code == 200
+        # WhatsApp may also say so at once
+        graph.fail(131047)
+        business = Business(server, graph)
+        business.post(make_message(1, "/whoami"))
+        business.post(make_message(2, "/whoami"))
+        business.read(1)
+    assert [(alert.event, alert.reason, alert.session) for alert in told] == [
+        ("CHAT_CLOSED", "whatsapp", f"whatsapp:{PERSON}")
+    ]
 
 
 def test_a_forged_request_reaches_nobody(business: Business, model: ScriptedModel) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from functions.channels.base import Busy, Rejected
+from functions.channels.base import Busy, ChatClosed, Rejected
 from functions.channels.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
@@ -20,6 +20,7 @@ from functions.channels.http_client import (
     Transport,
     make_form,
 )
+from functions.channels.whatsapp.events import WINDOW_CLOSED
 from functions.http_connection import HttpAnswer
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_string
@@ -31,8 +32,6 @@ FILE_HOST: Final = "lookaside.fbsbx.com"
 _BUSY: Final = frozenset((4, 80007, 130429, 131048, 131056, 133016))
 _TOKEN: Final = frozenset((0, 10, 102, 190, 200))
 """The access token has ended, or has not the right: nothing that is about a message."""
-WINDOW_CLOSED: Final = 131047
-"""More than 24 hours have passed since the person wrote: only templates may be sent."""
 
 
 class WhatsAppRejected(Rejected):
@@ -66,7 +65,7 @@ class WhatsAppApi:
         """Call the API and return its answer, within `timeout` seconds.
 
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `WhatsAppRejected`: never.
+        `ChatClosed`: not before the person writes; `WhatsAppRejected`: never.
         """
         answer = self._http.request(
             method,
@@ -145,6 +144,10 @@ def _read_answer(answer: HttpAnswer) -> Mapping[str, Json]:
             one_line(f"WhatsApp does not take the access token: {description}"),
             source=_SOURCE,
             suggestion="check WHATSAPP_TOKEN: it is that of a system user, which does not end",
+        )
+    if number == WINDOW_CLOSED:
+        raise ChatClosed(
+            one_line(f"the person has not written lately: {description}"), source=_SOURCE
         )
     if problem and answer.status < 500:
         raise WhatsAppRejected(number, description)

@@ -113,7 +113,7 @@ class WhatsApp:
             payload = as_mapping(orjson.loads(request.body))
         except orjson.JSONDecodeError:
             raise UsageError("EINVAL", "the request is not JSON", source="whatsapp") from None
-        return Received(read_payload(payload, self._number))
+        return read_payload(payload, self._number)
 
     def accept(self, event: Event) -> Event:
         """Return the event: all chats are private, and names come with the messages."""

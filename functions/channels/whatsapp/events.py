@@ -3,7 +3,9 @@
 
 It is read tolerantly: a field that is odd counts as absent. Only new messages of people are events,
 and presses of our own buttons: reactions, edits, deletions, receipts and notices are none. All
-chats are private.
+chats are private, and what is said in a group is none of ours.
+
+WhatsApp takes a message of ours first, and tells in a receipt when it does not arrive.
 
 A person is known by their phone number. Who hides it behind a user name has an id for our business
 alone (`US.134…`) instead.
@@ -16,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from functions.channels.base import Attachment
+from functions.channels.base import Attachment, Received, Undelivered
 from functions.channels.visible_text import clean_text
 from functions.events import PRESSED, QUOTE_LIMIT, TEXT_LIMIT, Event, Quote, Sender, order_of
 from sigil.errors import one_line
@@ -38,6 +40,8 @@ _FILES: Final = {
     "document": "document",
     "sticker": "sticker",
 }
+WINDOW_CLOSED: Final = 131047
+"""More than 24 hours have passed since the person wrote: only templates may be sent."""
 _UNREADABLE: Final = ("unsupported", "order")
 """Kinds of messages that are for us, and of which nothing can be read."""
 
@@ -53,16 +57,33 @@ class Number:
     agent: str
 
 
-def read_payload(payload: Fields, number: Number) -> tuple[Event, ...]:
-    """Return the events of a request, in order; what is for another number of ours is none."""
+def read_payload(payload: Fields, number: Number) -> Received:
+    """Return what a request brings, in order; what is for another number of ours is nothing."""
     events: list[Event] = []
+    undelivered: list[Undelivered] = []
     for entry in map(as_mapping, as_sequence(payload.get("entry"))[:_MOST]):
         for change in map(as_mapping, as_sequence(entry.get("changes"))[:_MOST]):
             value = as_mapping(change.get("value"))
             known = as_string(as_mapping(value.get("metadata")).get("phone_number_id"))
             if change.get("field") == "messages" and known == number.id:
                 events.extend(_read_messages(value, number))
-    return tuple(events[:_MOST])
+                undelivered.extend(_read_failures(value, number))
+    return Received(tuple(events[:_MOST]), undelivered=tuple(undelivered[:_MOST]))
+
+
+def _read_failures(value: Fields, number: Number) -> Iterator[Undelivered]:
+    """Yield the messages of ours that do not arrive."""
+    for status in map(as_mapping, as_sequence(value.get("statuses"))[:_MOST]):
+        people = (as_string(status.get("recipient_id")), as_string(status.get("recipient_user_id")))
+        person = next(filter(PERSON.fullmatch, people), "")
+        if status.get("status") != "failed" or not person:
+            continue
+        problem = as_mapping(next(iter(as_sequence(status.get("errors"))), None))
+        code = as_integer(problem.get("code"), 0) or 0
+        words = as_string(problem.get("title")) or as_string(problem.get("message"))
+        yield Undelivered(
+            f"{number.name}:{person}", one_line(f"{code} {words}", 200), code == WINDOW_CLOSED
+        )
 
 
 def _read_messages(value: Fields, number: Number) -> Iterator[Event]:
@@ -82,7 +103,7 @@ def _read_message(
     """
     id = as_string(message.get("id"))
     sender = _read_sender(message, contacts, number)
-    if sender is None or not MESSAGE_ID.fullmatch(id):
+    if sender is None or not MESSAGE_ID.fullmatch(id) or "group_id" in message:
         return None
     text = _read_text(message)
     attachments = _list_attachments(message)

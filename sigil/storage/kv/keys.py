@@ -281,9 +281,9 @@ def budget_alert(agent: str, period: str) -> Key:
     return Key("alerted", f"{escape(agent)}#{period}")
 
 
-def messages_alert(agent: str, channel: str) -> Key:
-    """The mark that an alert was sent lately: a channel takes no more messages in this period."""
-    return Key("alerted", f"{escape(agent)}#messages#{escape(channel)}")
+def unanswered_alert(agent: str, event: str, channel: str) -> Key:
+    """The mark that an alert was sent lately: a channel does not take a message."""
+    return Key("alerted", f"{escape(agent)}#{event}#{escape(channel)}")
 
 
 def model_alert(agent: str, kind: str) -> Key:

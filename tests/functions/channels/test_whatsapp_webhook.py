@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from functions.channels.base import PlatformAnswer, PlatformRequest
+from functions.channels.base import PlatformAnswer, PlatformRequest, Received, Undelivered
 from functions.channels.whatsapp.channel import WhatsApp
 from functions.events import Event, Quote, Sender
 from sigil.errors import Refused, UsageError
@@ -76,6 +76,7 @@ class TestWhatsApp(ChannelContract):
             "a message to another number": make_body(make_message(), metadata=other),
             "a blank message": make_body(make_message(text=" \n")),
             "no sender": make_body(make_message(**{"from": ""})),
+            "what is said in a group": make_body(make_message(group_id="Y2FwaV9ncm91cDo")),
             "a strange id": make_body(make_message(id="../1")),
         }
 
@@ -140,6 +141,31 @@ def test_who_hides_their_number_is_known_by_their_id() -> None:
     (event,) = read(make_body(message, contacts=[contact]))
     assert event.session == event.sender.id == f"whatsapp:{id}"
     assert event.sender.name == "Pat"
+
+
+def fail(**fields: object) -> dict[str, object]:
+    error = {"code": 131047, "title": "Re-engagement message", "error_data": {"details": "24 h"}}
+    own = {"id": "wamid.OUT1", "status": "failed", "recipient_id": PERSON, "errors": [error]}
+    return own | fields
+
+
+def test_a_message_of_ours_that_does_not_arrive_is_told() -> None:
+    scoped = "US.13491208655302741918"
+    statuses = [
+        fail(),
+        fail(recipient_id="", recipient_user_id=scoped, errors=[{"code": 131026, "title": "Lost"}]),
+        fail(errors="no list"),
+        fail(recipient_id="Y2FwaV9ncm91cDo="),
+        fail(status="delivered"),
+    ]
+    received = open_whatsapp().receive(sign(make_body(statuses=statuses)))
+    assert received == Received(
+        undelivered=(
+            Undelivered(f"whatsapp:{PERSON}", "131047 Re-engagement message", is_closed=True),
+            Undelivered(f"whatsapp:{scoped}", "131026 Lost"),
+            Undelivered(f"whatsapp:{PERSON}", "0"),
+        )
+    )
 
 
 def test_messages_of_one_second_keep_their_order() -> None:
