@@ -14,6 +14,7 @@ from functions import worker
 from functions.agent.turn.loop import ROUND_SECONDS
 from functions.channels.base import REPLY_ADDRESS_MOST, Reply
 from functions.ingress import Ingress
+from functions.sent_parts import SentParts
 from functions.wiring import AgentRuntime
 from sigil.errors import Refused
 from sigil.storage.kv.base import scan_everything
@@ -75,6 +76,32 @@ def test_a_reply_has_a_key_of_its_own_that_stays_the_same(agent: ToyAgent) -> No
     keys = [reply.key for reply in agent.toy.sent]
     assert len(set(keys)) == len(keys) == 2
     assert all(keys)
+
+
+class Killed(BaseException):
+    """The process ends between a reply and the note that it left."""
+
+
+@pytest.mark.parametrize("text", ["/status", "hello"])
+def test_a_reply_that_may_have_left_says_so_when_it_is_sent_again(
+    agent: ToyAgent, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (event,) = agent.toy.receive(sign(make_body(make_message(7, text)))).events
+    send = agent.toy.send
+
+    def die(reply: Reply, sent: Callable[[int], None]) -> None:
+        send(reply, sent)
+        raise Killed
+
+    with monkeypatch.context() as dying:
+        dying.setattr(agent.toy, "send", die)
+        with pytest.raises(Killed):
+            worker.handle_event(event, agent.runtime)
+    # another process knows nothing of the first
+    worker.handle_event(event, replace(agent.runtime, sent_parts=SentParts()))
+    first, again = agent.toy.sent
+    assert (first.is_repeated, again.is_repeated) == (False, True)
+    assert first.key == again.key
 
 
 def test_the_address_of_a_reply_is_in_no_log_and_nowhere_once_it_has_left(

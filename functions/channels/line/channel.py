@@ -100,12 +100,12 @@ class Line:
     @property
     def sender(self) -> LineSender:
         """Return what sends replies, and remembers the last of them."""
-        from functions.channels.line.sending import LineSender, SentMessages, UnsureAnswers
+        from functions.channels.line.sending import LineSender, SentMessages
 
         api = self.api
         with self._lock:
             if self._sender is None:
-                self._sender = LineSender(api, SentMessages(), UnsureAnswers())
+                self._sender = LineSender(api, SentMessages())
             elif self._sender.api is not api:
                 self._sender = replace(self._sender, api=api)
             return self._sender

@@ -12,7 +12,7 @@ from sigil.json_fields import as_string
 from sigil.protocol import Json
 
 ANSWERABLE_SECONDS: Final = 50.0
-"""LINE takes a reply token for about a minute after its webhook."""
+"""LINE takes a reply token for a minute after its webhook; beyond that it promises nothing."""
 _TOKEN: Final = re.compile(r"[!-{}~]{1,400}", re.ASCII)
 _ENDS: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
 

@@ -2,8 +2,8 @@
 nothing, as long as its reply token is good, and else by a push, which counts against the month's
 messages (https://developers.line.biz/en/docs/messaging-api/sending-messages/).
 
-LINE drops a push that it has had. It cannot recognise a repeated answer: a token that is refused
-after an answer of unknown fate shows that the answer has arrived.
+LINE drops a push that it has had. It cannot recognise a repeated answer, but takes a token once:
+one that it refuses before its time, when an answer was tried before, shows that it has arrived.
 """
 
 from __future__ import annotations
@@ -112,16 +112,14 @@ class SentMessages:
 
 
 @dataclass(slots=True)
-class UnsureAnswers:
-    """The keys of replies of which we do not know whether LINE has taken them. Safe to share
-    between threads.
-    """
+class ReplyKeys:
+    """The keys of the last replies of which we know something. Safe to share between threads."""
 
     _keys: dict[str, None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, key: str) -> None:
-        """Remember that a reply's answer got no clear response."""
+        """Remember a reply."""
         with self._lock:
             self._keys[key] = None
             while len(self._keys) > REMEMBERED_MOST:
@@ -134,11 +132,16 @@ class UnsureAnswers:
 
 @dataclass(frozen=True, slots=True)
 class LineSender:
-    """Sends replies to chats."""
+    """Sends replies to chats.
+
+    `unsure` are those whose answer got no clear response, and `pushed` those whose token was
+    refused at the first try.
+    """
 
     api: LineApi
     sent: SentMessages
-    unsure: UnsureAnswers
+    unsure: ReplyKeys = field(default_factory=ReplyKeys)
+    pushed: ReplyKeys = field(default_factory=ReplyKeys)
 
     def send(self, reply: Reply) -> None:
         """Send a reply, repaired when LINE refuses it; `UsageError` for a session that is not
@@ -164,13 +167,16 @@ class LineSender:
     def _send(
         self, messages: list[Fields], reply: Reply, chat: str, address: LineReplyAddress
     ) -> None:
-        if address.token and not reply.start and time.time() < address.ends:
+        is_answer = address.token and not reply.start and reply.key not in self.pushed
+        if is_answer and time.time() < address.ends:
             try:
                 self._answer(messages, reply, address.token)
                 return
             except ReplyTokenRefused:
-                if reply.key in self.unsure:
+                if reply.is_repeated or reply.key in self.unsure:
                     return
+                if reply.key:
+                    self.pushed.note(reply.key)
         body: Fields = {"to": chat, "messages": messages}
         key = f"{reply.key}:{reply.start}"
         retry_key = str(uuid.uuid5(_RETRY_KEYS, key)) if reply.key else ""

@@ -124,6 +124,34 @@ def test_an_answer_of_unknown_fate_is_not_sent_twice(channel: Line, line: LineSe
     assert line.texts() == ["once"]
 
 
+def test_an_answer_that_a_crash_interrupted_is_not_sent_twice(
+    channel: Line, line: LineServer
+) -> None:
+    say(channel, "once")
+    # nobody lived to note that it left, and another process sends it again
+    again = Line(TOKEN, SECRET, line.url)
+    say(again, "once", is_repeated=True)
+    again.close()
+    assert line.count(REPLY) == 2
+    assert sent_by(line) == ["reply"]
+
+
+def test_an_answer_whose_first_try_failed_is_still_sent(channel: Line, line: LineServer) -> None:
+    line.tokens.add("reply1")
+    line.fail(PUSH, 500)
+    with pytest.raises(BackendError):
+        say(channel, "once")
+    say(channel, "once", is_repeated=True)
+    line.fail(REPLY, 500)
+    with pytest.raises(BackendError):
+        say(channel, "two", to=address("t2"), key="0b" * 16)
+    say(channel, "two", to=address("t2"), key="0b" * 16, is_repeated=True)
+    assert [(message["text"], message["by"]) for message in line.messages] == [
+        ("once", "push"),
+        ("two", "reply"),
+    ]
+
+
 def test_a_push_of_unknown_fate_is_not_sent_twice(channel: Line, line: LineServer) -> None:
     line.lose(PUSH)
     with pytest.raises(BackendError):
