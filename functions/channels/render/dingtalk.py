@@ -35,6 +35,8 @@ _OWN_LINK = re.compile(
 """The parts of DingTalk's own addresses; `dingtalk:ID`, as we write a person's id, is none."""
 _TAG = re.compile(r"<(?=[/!?A-Za-z])")
 _ENTITY = re.compile(r"&(?=#[0-9xX]|[A-Za-z][A-Za-z0-9]{0,31};)")
+_LINE_END = re.compile(r"(?<!\\)((?:\\\\)*)\\?[ \t]*\n")
+"""A line's end; a backslash before it would be shown."""
 _FENCE = "```"
 
 
@@ -69,7 +71,7 @@ def _write_block(block: SourceBlock) -> SourceBlock:
     written = rewrite_block(block, _write_text, _write_code)
     if written.kind in ("fence", "code"):
         return written
-    return replace(written, source=re.sub(r"[ \t]*\n", "  \n", written.source))
+    return replace(written, source=_LINE_END.sub(r"\1  \n", written.source))
 
 
 def _write_text(text: str) -> str:

@@ -35,13 +35,17 @@ _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020
 """Scripts that put no blanks between words."""
 
 
-def parse_markdown(markdown: str, *, with_headings: bool = False) -> RichText:
-    """Return `markdown` as text with spans. A heading is bold, unless it is wanted as one."""
+def parse_markdown(
+    markdown: str, *, with_headings: bool = False, with_columns: bool = True
+) -> RichText:
+    """Return `markdown` as text with spans. A heading is bold, unless it is wanted as one; a table
+    is a list of its rows where columns cannot be shown.
+    """
     text = clean_text(markdown)
     tokens = parse_tokens(text)
     if tokens is None:
         return RichText(text)
-    return _DocumentWriter(with_headings).write_document(tokens)
+    return _DocumentWriter(with_headings, with_columns).write_document(tokens)
 
 
 def parse_tokens(markdown: str) -> list[Token] | None:
@@ -116,9 +120,10 @@ def _parse_whole_table(state: StateBlock, start: int, end: int, silent: bool) ->
 class _DocumentWriter:
     """Writes the blocks of one document (paragraphs, lists, tables, …) as lines; used once."""
 
-    def __init__(self, with_headings: bool) -> None:
+    def __init__(self, with_headings: bool, with_columns: bool) -> None:
         self._text = RichTextBuilder()
         self._with_headings = with_headings
+        self._with_columns = with_columns
         self._gap = 0  # line breaks due before the next block
         self._follows_heading = False  # the next block must stay with its heading
         self._lists = 0
@@ -135,7 +140,10 @@ class _DocumentWriter:
                 in_table = True
             elif token.type == "table_close":
                 in_table = False
-                self._write_code(format_table(self._rows, self._aligns))
+                if self._with_columns or len(self._rows) < 2:
+                    self._write_code(format_table(self._rows, self._aligns))
+                else:
+                    self._write_rows(*self._rows)
                 self._rows = []
                 self._aligns = []
             elif token.type == "tr_open":
@@ -218,6 +226,24 @@ class _DocumentWriter:
         self._gap = 0
         self._follows_heading = False
 
+    def _write_rows(self, heads: Sequence[str], *rows: Sequence[str]) -> None:
+        """Write a table as a list: what a row is about, and its other cells with their heads."""
+        between = ": " if len(heads) == 2 else " – "
+        for row in rows:
+            cells = [(head, cell) for head, cell in zip(heads, row, strict=False) if cell]
+            if row[0]:
+                cells = cells[1:]
+            named = [f"{head}: {cell}" if head and len(heads) > 2 else cell for head, cell in cells]
+            self._begin_block()
+            self._text.write("  " * self._lists + "• ")
+            if row[0]:
+                self._text.open_span("bold")
+                self._text.write(row[0])
+                self._text.close_span()
+            self._text.write((between if row[0] and named else "") + "; ".join(named))
+            self._gap = 1
+        self._gap = 1 if self._lists else 2
+
     def _write_code(self, text: str, language: str = "") -> None:
         self._begin_block()
         self._text.open_span("pre", language)
@@ -257,9 +283,12 @@ def _write_inline(builder: RichTextBuilder, tokens: Sequence[Token], indent: str
 
     Each line but the first begins with `indent`.
     """
-    for token in tokens:
+    signs = _find_signs(tokens)
+    for place, token in enumerate(tokens):
         name, _, edge = token.type.rpartition("_")
-        if name in _STYLES and edge == "open":
+        if place in signs:
+            builder.write(token.markup)
+        elif name in _STYLES and edge == "open":
             builder.open_span(_STYLES[name])
         elif name in _STYLES:
             builder.close_span()
@@ -279,6 +308,19 @@ def _write_inline(builder: RichTextBuilder, tokens: Sequence[Token], indent: str
             builder.close_span()
         else:
             builder.write(token.content)
+
+
+def _find_signs(tokens: Sequence[Token]) -> set[int]:
+    """Return the places of asterisks between digits: they are signs of a calculation (`2*3*4`),
+    which without them would be another number.
+    """
+    signs: set[int] = set()
+    for place in range(1, len(tokens) - 3):
+        before, opening, _, closing, after = tokens[place - 1 : place + 4]
+        is_pair = opening.type in ("em_open", "strong_open") and closing.nesting == -1
+        if is_pair and before.content[-1:].isdigit() and after.content[:1].isdigit():
+            signs |= {place, place + 2}
+    return signs
 
 
 def _close_link(builder: RichTextBuilder) -> None:

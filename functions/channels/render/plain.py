@@ -1,5 +1,6 @@
-"""Rich text for platforms that show text as it is: a link has its address behind its words, and
-the lines of a quote begin with a mark.
+"""Rich text for platforms that show text as it is: a link has its address behind its words, the
+lines of a quote begin with a mark, and what is struck out stands between marks. Columns would not
+stand below each other, so a table is a list of its rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def render_parts(
     def fits_message(part: RichText) -> bool:
         return count_units(write_plain(part)) <= limit
 
-    parts = split_rich_text(parse_markdown(markdown), limit, fits_message)
+    parts = split_rich_text(parse_markdown(markdown, with_columns=False), limit, fits_message)
     return [write_plain(part) for part in islice(parts, most)]
 
 
@@ -37,6 +38,8 @@ def _place_marks(rich: RichText, span: TextSpan) -> Iterator[Mark]:
     text = rich.text[span.start : span.end]
     if span.kind == "link" and text.strip() != span.value:
         yield Mark(span.start, span.end, "", f" ({span.value})")
+    elif span.kind == "strike":
+        yield Mark(span.start, span.end, "~", "~")
     elif span.kind == "quote":
         for start, end in list_lines(text, span.start):
             yield Mark(start, end, "> ", "")

@@ -18,7 +18,7 @@ from functions.channels.render.split import split_rich_text
 
 PART_BYTES: Final = 2_000
 """Bytes of a message's text, of 2,048 that it may have."""
-_MARKS: Final = {"bold": "**", "code": "`"}
+_MARKS: Final = {"bold": "**", "code": "`", "strike": "~"}
 _STYLED: Final = ("bold", "code", "quote", "link")
 _TAG = re.compile(r"<(?=[@/!?A-Za-z])")
 
@@ -44,7 +44,7 @@ def render_parts(markdown: str, most: int | None = None) -> list[WeComPart]:
         made = _make_part(part)
         return max(len(made.written.encode()), len(made.plain.encode())) <= PART_BYTES
 
-    parts = split_rich_text(parse_markdown(markdown), PART_BYTES, fits_message)
+    parts = split_rich_text(parse_markdown(markdown, with_columns=False), PART_BYTES, fits_message)
     return [_make_part(part) for part in islice(parts, most)]
 
 
@@ -78,7 +78,9 @@ def _place_marks(rich: RichText, span: TextSpan) -> Iterator[Mark]:
 
 
 def _place_addresses(rich: RichText, span: TextSpan) -> Iterator[Mark]:
-    if span.kind == "link" and rich.text[span.start : span.end].strip() != span.value:
+    if span.kind == "strike":
+        yield Mark(span.start, span.end, "~", "~")
+    elif span.kind == "link" and rich.text[span.start : span.end].strip() != span.value:
         yield Mark(span.start, span.end, "", f" ({span.value})")
 
 

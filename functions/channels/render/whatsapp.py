@@ -4,6 +4,7 @@ one line, no headings, no links with labels, no tables.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -16,6 +17,8 @@ LIMIT = 4_096
 """Characters of one message."""
 _MARKS = {"bold": "*", "italic": "_", "strike": "~", "code": "`"}
 _BLOCK = "```"
+_LETTER = re.compile(r"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f]")
+"""A letter of a writing that has blanks between its words, or a digit."""
 
 
 def render_parts(markdown: str, most: int | None = None) -> list[str]:
@@ -44,10 +47,21 @@ def _place_marks(rich: RichText, span: TextSpan) -> Iterator[Mark]:
             yield Mark(span.start, span.end, "", f" ({span.value})")
     elif span.kind == "pre":
         if _BLOCK not in text:
-            yield Mark(span.start, span.end, _BLOCK, _BLOCK)
+            # a backtick beside the mark would be a part of it
+            opening = f"{_BLOCK}\n" if text.startswith("`") else _BLOCK
+            closing = f"\n{_BLOCK}" if text.endswith("`") else _BLOCK
+            yield Mark(span.start, span.end, opening, closing)
     elif not is_in_code(rich, span):
         for start, end in list_lines(text, span.start):
             if span.kind == "quote":
                 yield Mark(start, end, "> ", "")
-            elif _MARKS[span.kind] not in rich.text[start:end]:
+            elif _MARKS[span.kind] not in rich.text[start:end] and not _is_in_word(
+                rich, start, end
+            ):
                 yield Mark(start, end, _MARKS[span.kind], _MARKS[span.kind])
+
+
+def _is_in_word(rich: RichText, start: int, end: int) -> bool:
+    """Return whether more of a word stands beside a place: a mark there would be shown as it is."""
+    beside = rich.text[start - 1 : start] + rich.text[end : end + 1]
+    return _LETTER.search(beside) is not None

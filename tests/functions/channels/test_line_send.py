@@ -68,7 +68,11 @@ def sent_by(line: LineServer) -> list[str]:
 @pytest.mark.parametrize(
     ("markdown", "expected"),
     [
-        ("# Title\n\n**bold** _it_ ~~no~~ `code`", "Title\n\nbold it no code"),
+        ("# Title\n\n**bold** _it_ ~~no~~ `code`", "Title\n\nbold it ~no~ code"),
+        ("|a|b|\n|-|-|\n|x|1|\n|y||\n\nend", "• x: 1\n• y\n\nend"),
+        ("|a|b|c|\n|-|-|-|\n|x|1|2|\n|y||3|\n||4||", "• x – b: 1; c: 2\n• y – c: 3\n• b: 4"),
+        ("- in\n\n  |a|b|\n  |-|-|\n  |x|1|\n\n- out", "• in\n\n  • x: 1\n• out"),
+        ("2*3*4*5*6 and 2**3**2 and un*frigging*real", "2*3*4*5*6 and 2**3**2 and unfriggingreal"),
         ("[here](https://a.example/b)", "here (https://a.example/b)"),
         ("<https://a.example>", "https://a.example"),
         ("> one\n> two", "> one\n> two"),

@@ -64,7 +64,9 @@ def texts(graph: GraphApi) -> list[str]:
         ("```python\nx = 1 * 2 * 3\n```", "```x = 1 * 2 * 3```"),
         ("> said\n> twice", "> said\n> twice"),
         ("**two\nlines**", "*two*\n*lines*"),
-        ("2 * 3 * 4", "2 * 3 * 4"),
+        ("2 * 3 * 4 and 2*3*4", "2 * 3 * 4 and 2*3*4"),
+        ("un**believ**able, 中**文**字", "unbelievable, 中*文*字"),
+        ("```\n`a` `b`\n```", "```\n`a` `b`\n```"),
     ],
 )
 def test_markdown_becomes_marks(markdown: str, expected: str) -> None:

@@ -118,7 +118,7 @@ def test_a_session_of_another_platform_is_refused(dingtalk: DingTalk) -> None:
 
 
 def test_a_table_is_columns_and_lines_are_kept() -> None:
-    (part,) = render_parts("# Sum\n\none\ntwo\n\n| a | b |\n|---|---|\n| 1 | 22 |\n\n- x\n- y")
+    (part,) = render_parts("# Sum\n\none\\\ntwo\n\n| a | b |\n|---|---|\n| 1 | 22 |\n\n- x\n- y")
     assert part == "# Sum\n\none  \ntwo\n\n```\na | b\n--+---\n1 | 22\n```\n\n- x  \n- y"
 
 

@@ -56,6 +56,13 @@ def test_a_plain_answer_is_a_text_and_a_styled_one_markdown(
     ]
 
 
+def test_a_table_is_a_list_and_what_is_struck_out_is_marked() -> None:
+    table = "| city | rain | sun |\n|---|--:|---|\n| 北京 | 4 | ~~9~~ |\n\n~~three~~ two"
+    (part,) = render_parts(table)
+    assert part.written == "• **北京** – rain: 4; sun: 9\n\n~three~ two"
+    assert part.plain == "• 北京 – rain: 4; sun: 9\n\n~three~ two"
+
+
 @pytest.mark.parametrize(
     "text",
     [
