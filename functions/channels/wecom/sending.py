@@ -27,8 +27,10 @@ MESSAGES_MOST: Final = 15
 """Messages of one reply, of 30 that a person may get in a minute; the last of them is a file when
 there would be more.
 """
-REPEAT_SECONDS: Final = 600
-"""WeCom drops what it gets a second time within so many seconds."""
+REPEAT_SECONDS: Final = 360
+"""WeCom drops what it gets a second time within so many seconds. Who goes on after a crash begins
+within five minutes.
+"""
 BUTTONS_MOST: Final = 6
 TITLE_CHARACTERS: Final = 30
 _PHOTOS: Final = ("image/png", "image/jpeg")
