@@ -22,7 +22,8 @@ class ChannelSetting:
     channel does not work without it. `used_by` says where: only the webhook needs what just proves
     that a request is the platform's. `found` tells where an owner finds the value; one that is
     `made_here` they let `uncaged channel set --make-secret` make. `first_part_of` names the field
-    whose value begins with this one, up to a colon.
+    whose value begins with this one, up to a colon. `spared_by` names the field with which the
+    webhook does not need this one.
     """
 
     field: str
@@ -36,6 +37,7 @@ class ChannelSetting:
     found: str = ""
     made_here: bool = False
     first_part_of: str = ""
+    spared_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

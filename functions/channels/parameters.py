@@ -20,9 +20,12 @@ NAMES_MOST: Final = 10
 """So many parameters has one answer."""
 
 
-def name_parameter(channel: str, place: str, setting: ChannelSetting) -> str:
-    """Return the name of the parameter that has a secret."""
-    right = "speak" if setting.used_by == "worker" else "verify"
+VERIFY: Final = "verify"
+SPEAK: Final = "speak"
+
+
+def name_parameter(channel: str, place: str, right: str, setting: ChannelSetting) -> str:
+    """Return the name of the parameter that has a secret, with the `right` to read it."""
     return f"{place}/{channel}/{right}/{setting.field}"
 
 
@@ -35,7 +38,9 @@ def make_parameters(channel: ChannelSettings, place: str) -> dict[str, str]:
         if not value and setting.first_part_of:
             value = channel.reveal(setting.first_part_of).partition(":")[0]
         if setting.secret and value:
-            parameters[name_parameter(channel.name, place, setting)] = value
+            is_spared = bool(setting.spared_by and channel[setting.spared_by])
+            right = SPEAK if setting.used_by == "worker" or is_spared else VERIFY
+            parameters[name_parameter(channel.name, place, right, setting)] = value
         elif value != setting.default:
             about[setting.field] = value
     if about:
@@ -54,8 +59,11 @@ def read_parameters(
     for channel in channels:
         abouts[f"{place}/{channel.name}/{ABOUT}"] = channel
         for setting in channel.about.settings:
-            if setting.secret and (by_worker or setting.used_by != "worker"):
-                name = name_parameter(channel.name, place, setting)
+            rights = [VERIFY] if setting.used_by != "worker" else []
+            if by_worker and (setting.spared_by or setting.used_by == "worker"):
+                rights.append(SPEAK)
+            for right in rights if setting.secret else ():
+                name = name_parameter(channel.name, place, right, setting)
                 variables[name] = name_variable(channel.name, setting.field)
     stored = _fetch_parameters([*abouts, *variables])
     found = {variables[name]: value for name, value in stored.items() if name in variables}

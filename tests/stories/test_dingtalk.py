@@ -99,7 +99,8 @@ def test_a_private_message_is_answered_once_however_often_it_is_sent(
     organization: Organization, model: ScriptedModel
 ) -> None:
     model.then(say("**Hello** Alice"), say("Again"))
-    message = make_message("first", "hi", sessionWebhookExpiredTime=1)
+    now = int(time.time() * 1000)
+    message = make_message("first", "hi", createAt=now, sessionWebhookExpiredTime=1)
     for _ in range(3):
         organization.post(message)
     organization.read(1)

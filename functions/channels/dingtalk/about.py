@@ -19,6 +19,7 @@ ABOUT: Final = About(
             secret=True,
             rules=True,
             needed=True,
+            spared_by="aes_key",
         ),
         ChannelSetting(
             "aes_key",

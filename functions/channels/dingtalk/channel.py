@@ -48,11 +48,11 @@ _EMOTION: Final = {
 class DingTalk:
     """One robot of an organization's app.
 
-    `app_key` and `app_secret` are the app's; the secret also proves what we are sent, and `aes_key`
-    decrypts it, when it is not empty. `robot_code`: the robot's, empty when it is the app's key.
-    `agent`: whose sessions its chats are. `name`: the channel's, with which its sessions and people
-    begin. `transport` makes the HTTP transport (None: httpx's own). `UsageError` when one of them
-    cannot be right.
+    `app_key` and `app_secret` are the app's; the secret also proves when we are sent something, and
+    `aes_key`, when it is not empty, decrypts it and proves what it says. `robot_code`: the robot's,
+    empty when it is the app's key. `agent`: whose sessions its chats are. `name`: the channel's,
+    with which its sessions and people begin. `transport` makes the HTTP transport (None: httpx's
+    own). `UsageError` when one of them cannot be right.
     """
 
     def __init__(
@@ -130,13 +130,14 @@ class DingTalk:
         """Refuse what is not signed. Return whether that is all that can be proved: a robot with a
         key encrypts the body.
         """
-        check_head(request, self._app_secret, self._now())
+        check_head(request, self._app_secret, self._aes_key, self._now())
         return not self._aes_key
 
     def receive(self, request: PlatformRequest) -> Received:
         """Return the event of a request, at most one."""
         self.verify_head(request)
-        return read_message(open_body(request.body, self._aes_key), self._robot)
+        message = open_body(request.body, self._aes_key, self._now())
+        return read_message(message, self._robot)
 
     @property
     def listened_bot(self) -> str:

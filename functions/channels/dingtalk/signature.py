@@ -2,7 +2,7 @@
 (https://open.dingtalk.com/document/orgapp/receive-message).
 
 The signature covers the time and nothing else: whoever sees one request can send others with its
-headers, for an hour. Only the key proves what a body says.
+headers, for an hour. Only the key proves what a body says, and when it was said.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ import orjson
 
 from functions.channels.base import PlatformRequest
 from sigil.errors import Refused, UsageError
-from sigil.json_fields import as_string
+from sigil.json_fields import as_integer, as_string
 from sigil.protocol import Json
 
 STALE_SECONDS: Final = 3600.0
 _TIME: Final = re.compile(r"[0-9]{13}", re.ASCII)
 
 
-def check_head(request: PlatformRequest, secret: str, now: float) -> None:
-    """Refuse a request that is not signed with the app's secret, or was not signed lately."""
+def check_head(request: PlatformRequest, secret: str, key: bytes, now: float) -> None:
+    """Refuse a request that is not signed with the app's secret, or was not signed lately. With a
+    key that decrypts its body the secret may be empty.
+    """
     time = request.headers.get("timestamp", "")
     signature = request.headers.get("sign", "")
-    if not secret or request.method != "POST" or not _TIME.fullmatch(time):
+    if not (secret or key) or request.method != "POST" or not _TIME.fullmatch(time):
         raise _refusal()
-    expected = sign(time, secret).encode()
-    if not hmac.compare_digest(signature.encode("utf-8", "surrogatepass"), expected):
-        raise _refusal()
-    if abs(now - int(time) / 1000) > STALE_SECONDS:
-        raise Refused("EAUTH", "the request is out of date", source="dingtalk")
+    if secret:
+        expected = sign(time, secret).encode()
+        if not hmac.compare_digest(signature.encode("utf-8", "surrogatepass"), expected):
+            raise _refusal()
+    _require_lately(int(time), now)
 
 
 def sign(time: str, secret: str) -> str:
@@ -44,10 +46,11 @@ def sign(time: str, secret: str) -> str:
     return base64.b64encode(digest).decode()
 
 
-def open_body(body: bytes, key: bytes) -> Mapping[str, Json]:
+def open_body(body: bytes, key: bytes, now: float) -> Mapping[str, Json]:
     """Return what the body of a signed request says, with `key` what is encrypted in it.
 
-    `Refused` EAUTH for what is not encrypted with the key; `UsageError` EINVAL for no JSON object.
+    `Refused` EAUTH for what is not encrypted with the key, or was not written lately; `UsageError`
+    EINVAL for no JSON object.
     """
     if not key:
         return _read_json(body)
@@ -60,7 +63,17 @@ def open_body(body: bytes, key: bytes) -> Mapping[str, Json]:
     opened = decrypt(encrypted, key)
     if opened is None:
         raise _refusal()
-    return _read_json(opened.content)
+    message = _read_json(opened.content)
+    written = as_integer(message.get("createAt"), 0)
+    if not written:
+        raise UsageError("EINVAL", "the message tells no time", source="dingtalk")
+    _require_lately(written, now)
+    return message
+
+
+def _require_lately(milliseconds: int, now: float) -> None:
+    if abs(now - milliseconds / 1000) > STALE_SECONDS:
+        raise Refused("EAUTH", "the request is out of date", source="dingtalk")
 
 
 def _read_json(body: bytes) -> Mapping[str, Json]:

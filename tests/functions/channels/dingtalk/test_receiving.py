@@ -114,6 +114,19 @@ def test_without_a_secret_everything_is_refused() -> None:
         DingTalk(APP, "", now=lambda: NOW).receive(sign(b"{}", secret=""))
 
 
+def test_a_webhook_with_the_key_needs_no_secret_and_takes_nothing_old() -> None:
+    robot = DingTalk(APP, "", AES_KEY, now=lambda: NOW)
+    message = make_message("1", "hello")
+    pack = TestEncryptedDingTalk().sign
+    (event,) = robot.receive(pack(json.dumps(message).encode())).events
+    assert event.text == "hello"
+    old = make_message("1", "hello", createAt=int((NOW - STALE_SECONDS - 2) * 1000))
+    for forged in (pack(json.dumps(old).encode()), sign(json.dumps(message).encode())):
+        with pytest.raises(Refused) as refused:
+            robot.receive(forged)
+        assert refused.value.code == "EAUTH"
+
+
 def test_a_robot_with_a_key_takes_nothing_that_is_not_encrypted_with_it() -> None:
     robot = DingTalk(APP, SECRET, AES_KEY, now=lambda: NOW)
     plain = json.dumps(make_message("1", "/halt")).encode()
