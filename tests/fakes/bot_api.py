@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from email import message_from_bytes
 from email.message import Message
 from typing import Any
+from urllib.parse import parse_qsl, unquote
 
 from tests.fakes.bot_api_rules import message_problem, webhook_problem
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 
 TOKEN = "4242:TEST-token_of-a-bot"
 LONGEST_POLL = 2.0
+TEXTS = frozenset(
+    "action callback_query_id caption file_id language_code secret_token text url".split()
+)
+"""Parameters that are texts; every other one travels in a form as JSON."""
 
 
 @dataclass(slots=True)
@@ -79,7 +84,7 @@ class BotApi(RecordingServer):
     def calls(self, method: str) -> list[dict[str, Any]]:
         """The parameters of every request of `method`, refused ones too."""
         return [
-            _fields(request) for request in self.requests if request.path.endswith(f"/{method}")
+            read_params(request) for request in self.requests if request.path.endswith(f"/{method}")
         ]
 
     def deliver(self, update: dict[str, Any]) -> None:
@@ -91,9 +96,10 @@ class BotApi(RecordingServer):
     # ---- the server
 
     def answer(self, request: Recorded) -> Answer:
-        prefix, _, method = request.path.partition("?")[0].rpartition("/")
-        if request.path.startswith(f"/file/bot{self.token}/documents/"):
-            return Answer(200, self.sent_files[request.path.rpartition("/")[2]])
+        path = unquote(request.path.partition("?")[0])
+        prefix, _, method = path.rpartition("/")
+        if path.startswith(f"/file/bot{self.token}/documents/"):
+            return Answer(200, self.sent_files[method])
         if not prefix.endswith(f"/bot{self.token}"):
             return _refusal(401 if "/bot" in prefix else 404, "Unauthorized")
         with self.changed:
@@ -108,7 +114,7 @@ class BotApi(RecordingServer):
             if failure:
                 failure.times -= 1
                 return failure.answer
-        return self._method(method, _fields(request))
+        return self._method(method, read_params(request))
 
     def _method(self, method: str, params: dict[str, Any]) -> Answer:
         methods: dict[str, Callable[[dict[str, Any]], Answer]] = {
@@ -117,6 +123,7 @@ class BotApi(RecordingServer):
             "sendDocument": self._send_document,
             "sendPhoto": self._send_photo,
             "sendChatAction": self._send_chat_action,
+            "answerCallbackQuery": self._answer_callback_query,
             "setWebhook": self._set_webhook,
             "deleteWebhook": self._delete_webhook,
             "getWebhookInfo": self._get_webhook_info,
@@ -142,7 +149,8 @@ class BotApi(RecordingServer):
         if body is None:
             return _refusal(400, "Bad Request: invalid file_id")
         path = f"documents/{params['file_id']}"
-        return _ok({"file_id": params["file_id"], "file_size": len(body), "file_path": path})
+        id = params["file_id"]
+        return _ok({"file_id": id, "file_unique_id": id, "file_size": len(body), "file_path": path})
 
     def _get_me(self, params: dict[str, Any]) -> Answer:
         bot = int(self.token.partition(":")[0])
@@ -161,7 +169,7 @@ class BotApi(RecordingServer):
         return _ok(
             {
                 "message_id": number,
-                "chat": {"id": params["chat_id"]},
+                "chat": _make_chat(params),
                 "date": 0,
                 "text": params["text"],
             }
@@ -178,7 +186,7 @@ class BotApi(RecordingServer):
         with self.changed:
             self.photos.append(params)
             self.changed.notify_all()
-        return _ok({"message_id": len(self.messages), "chat": {"id": params["chat_id"]}, "date": 0})
+        return _ok({"message_id": len(self.messages), "chat": _make_chat(params), "date": 0})
 
     def _send_document(self, params: dict[str, Any]) -> Answer:
         """https://core.telegram.org/bots/api#senddocument, the file uploaded with the request."""
@@ -196,13 +204,18 @@ class BotApi(RecordingServer):
         with self.changed:
             self.documents.append(params)
             self.changed.notify_all()
-        return _ok({"message_id": len(self.messages), "chat": {"id": params["chat_id"]}, "date": 0})
+        return _ok({"message_id": len(self.messages), "chat": _make_chat(params), "date": 0})
 
     def _send_chat_action(self, params: dict[str, Any]) -> Answer:
         problem = _chat_problem(params) or (
             "" if params.get("action") == "typing" else "wrong parameter action in request"
         )
         return _refusal(400, f"Bad Request: {problem}") if problem else _ok(True)
+
+    def _answer_callback_query(self, params: dict[str, Any]) -> Answer:
+        if not params.get("callback_query_id"):
+            return _refusal(400, "Bad Request: query is too old and response timeout expired")
+        return _ok(True)
 
     def _set_webhook(self, params: dict[str, Any]) -> Answer:
         problem = webhook_problem(params)
@@ -260,9 +273,11 @@ def _decode(content: bytes) -> str | bytes:
         return content
 
 
-def _fields(request: Recorded) -> dict[str, Any]:
-    """A request's parameters, from JSON or from a form with a file: {"name", "content"}."""
+def read_params(request: Recorded) -> dict[str, Any]:
+    """A request's parameters, from JSON or from a form; a file in it is {"name", "content"}."""
     kind = request.headers.get("content-type", "")
+    if kind.startswith("application/x-www-form-urlencoded"):
+        return {name: _read_field(name, text) for name, text in parse_qsl(request.body.decode())}
     if not kind.startswith("multipart/form-data"):
         return dict(request.json()) if request.body else {}
     form = message_from_bytes(f"content-type: {kind}\r\n\r\n".encode() + request.body)
@@ -278,10 +293,13 @@ def _fields(request: Recorded) -> dict[str, Any]:
         if part.get_filename():
             fields[name] = {"name": part.get_filename(), "content": _decode(content)}
         else:
-            # what is no text travels as JSON
-            is_json = name in ("chat_id", "message_thread_id", "reply_parameters")
-            fields[name] = json.loads(content) if is_json else content.decode()
+            fields[name] = _read_field(name, content.decode())
     return fields
+
+
+def _read_field(name: str, text: str) -> Any:
+    """A field of a form: what is no text travels as JSON."""
+    return text if name in TEXTS else json.loads(text)
 
 
 def _chat_problem(params: dict[str, Any]) -> str:
@@ -293,6 +311,11 @@ def _chat_problem(params: dict[str, Any]) -> str:
         if reply and type(reply.get("message_id")) is not int
         else ""
     )
+
+
+def _make_chat(params: dict[str, Any]) -> dict[str, Any]:
+    kind = "private" if params["chat_id"] > 0 else "supergroup"
+    return {"id": params["chat_id"], "type": kind}
 
 
 def _ok(result: object) -> Answer:

@@ -49,6 +49,34 @@ def sign(body: bytes, at: float) -> dict[str, str]:
     }
 
 
+def make_user(id: int, username: str, called: str | None = None, **fields: Any) -> dict[str, Any]:
+    """A user as Discord describes one to everybody."""
+    own = {"id": str(id), "username": username, "global_name": called}
+    return {**own, "discriminator": "0", "avatar": None, "bot": False, **fields}
+
+
+def make_own_message(id: int, channel: int) -> dict[str, Any]:
+    """An empty message of the bot, as Discord tells of it."""
+    return {
+        "id": str(id),
+        "channel_id": str(channel),
+        "author": make_user(APPLICATION, "sigil", bot=True),
+        "type": 0,
+        "content": "",
+        "flags": 0,
+        "timestamp": "2026-11-28T10:00:00.000000+00:00",
+        "edited_timestamp": None,
+        "tts": False,
+        "pinned": False,
+        "mention_everyone": False,
+        "mentions": [],
+        "mention_roles": [],
+        "attachments": [],
+        "embeds": [],
+        "components": [],
+    }
+
+
 @dataclass(slots=True)
 class Interaction:
     """An interaction as Discord keeps it: the messages with which it was answered, the first of
@@ -153,7 +181,7 @@ class DiscordServer(RecordingServer):
         id = self.snowflake(at)
         token = f"aW50ZXJhY3Rpb24-{id}"
         self.interactions[token] = Interaction(id, token, channel)
-        person = {"id": str(user), "username": called.lower(), "global_name": called, "bot": False}
+        person = make_user(user, called.lower(), called)
         owners = {"0": str(guild)} if member else {"1": str(user)}
         made: dict[str, Any] = {
             "id": str(id),
@@ -161,6 +189,7 @@ class DiscordServer(RecordingServer):
             "type": kind,
             "data": dict(data),
             "channel_id": str(channel),
+            "channel": {"id": str(channel), "type": 0 if guild else 1},
             "token": token,
             "version": 1,
             "app_permissions": "562949953601536",
@@ -197,7 +226,7 @@ class DiscordServer(RecordingServer):
         answer = json.loads(body) if status == 200 else {}
         known.answered = True
         if answer.get("type") == 5:
-            known.original = {"id": str(known.id), "content": "", "flags": LOADING}
+            known.original = make_own_message(known.id, known.channel) | {"flags": LOADING}
         elif answer.get("type") not in (6, 8):
             known.over = True  # "the application did not respond"
 
@@ -235,9 +264,6 @@ class DiscordServer(RecordingServer):
         if path.startswith(("/attachments/", "/ephemeral-attachments/")):
             body = self.files.get(request.path.removeprefix("/"))
             return Answer(404) if body is None else Answer(200, body)
-        agent = request.headers.get("user-agent", "")
-        if not re.fullmatch(r"DiscordBot \(https?://[^,]+, [^)]+\)", agent):
-            return _refuse(403, 40333, "internal network error")
         steps = path.strip("/").split("/")
         if steps[0] == "interactions" and steps[3:] == ["callback"]:
             with self.changed:
@@ -245,14 +271,17 @@ class DiscordServer(RecordingServer):
         if steps[0] == "webhooks" and len(steps) >= 3:
             with self.changed:
                 return self._answer_interaction(request, steps)
+        agent = request.headers.get("user-agent", "")
+        if not re.fullmatch(r"DiscordBot \(https?://[^ ]+ [^)]+\)( .*)?", agent):
+            return _refuse(403, 40333, "internal network error")
         if request.headers.get("authorization") != f"Bot {self.token}":
             return _refuse(401, 0, "401: Unauthorized")
         told = self.gateway.answer(request, path) if self.gateway else None
         if told:
             return told
         if path == "/users/@me":
-            return json_answer({"id": str(APPLICATION), "username": "sigil", "bot": True})
-        if path == "/applications/@me":
+            return json_answer(make_user(APPLICATION, "sigil", bot=True))
+        if path in ("/applications/@me", "/oauth2/applications/@me"):
             return self._application(request)
         if path == f"/applications/{APPLICATION}/commands" and request.method == "PUT":
             return self._put_commands(request.json())
@@ -273,7 +302,10 @@ class DiscordServer(RecordingServer):
             return _refuse(400, 50035, "Invalid Form Body")
         self._take_answer(known, 200, request.body)
         self.changed.notify_all()
-        return Answer(204)
+        if "with_response=" not in request.path:
+            return Answer(204)
+        kind = request.json()["type"]
+        return json_answer({"interaction": {"id": str(id), "type": 2}, "resource": {"type": kind}})
 
     def _answer_interaction(self, request: Recorded, steps: list[str]) -> Answer:
         known = self.interactions.get(steps[2])
@@ -290,7 +322,8 @@ class DiscordServer(RecordingServer):
                 known.original |= {"content": "", "attachments": [], **_shown(fields)}
                 known.original["flags"] &= ~LOADING
                 return json_answer(known.original)
-            known.followups.append({"id": str(self.snowflake()), **_shown(fields)})
+            made = make_own_message(self.snowflake(), known.channel)
+            known.followups.append(made | _shown(fields))
             self.changed.notify_all()
             return json_answer(known.followups[-1])
         if steps[3:] != ["messages", "@original"]:
@@ -326,7 +359,7 @@ class DiscordServer(RecordingServer):
             return _refuse(400, 50035, "Invalid Form Body")
         if nonce and fields.get("enforce_nonce") and (channel, nonce) in self._nonces:
             return json_answer(self._nonces[channel, nonce])
-        message = {"id": str(self.snowflake()), "channel_id": str(channel), **_shown(fields)}
+        message = make_own_message(self.snowflake(), channel) | _shown(fields)
         if nonce:
             self._nonces[channel, nonce] = message
         self.posted.append(message)
@@ -346,6 +379,11 @@ class DiscordServer(RecordingServer):
             {
                 "id": str(APPLICATION),
                 "name": "Sigil",
+                "description": "",
+                "icon": None,
+                "bot_public": True,
+                "bot_require_code_grant": False,
+                "owner": make_user(41, "owner"),
                 "interactions_endpoint_url": self.endpoint or None,
                 "verify_key": self.public_key,
                 "flags": self.flags,
@@ -414,7 +452,16 @@ def _shown(fields: dict[str, Any]) -> dict[str, Any]:
         "content": fields.get("content", "").strip(),
         "flags": fields.get("flags", 0),
         "components": fields.get("components", []),
-        "attachments": [{"filename": name, "size": len(body)} for name, body in files],
+        "attachments": [
+            {
+                "id": str(number),
+                "filename": name,
+                "size": len(body),
+                "url": f"https://cdn.discordapp.com/attachments/1/{number}/{name}",
+                "proxy_url": f"https://media.discordapp.net/attachments/1/{number}/{name}",
+            }
+            for number, (name, body) in enumerate(files)
+        ],
         "files": [[name, body.decode(errors="replace")] for name, body in files],
         "reply": fields.get("message_reference"),
     }

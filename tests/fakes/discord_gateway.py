@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection
 
-from tests.fakes.discord import APPLICATION, DiscordServer
+from tests.fakes.discord import APPLICATION, DiscordServer, make_user
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.fakes.websocket_server import WebsocketServer
 
@@ -105,7 +105,7 @@ class DiscordGateway(WebsocketServer):
         **fields: Any,
     ) -> dict[str, Any]:
         """A message of a person, in a channel of a server or in the private chat with the bot."""
-        person = {"id": str(user), "username": called.lower(), "global_name": called}
+        person = make_user(user, called.lower(), called)
         made: dict[str, Any] = {
             "id": str(self.discord.snowflake()),
             "channel_id": str(channel),
@@ -115,8 +115,12 @@ class DiscordGateway(WebsocketServer):
             "timestamp": "2026-11-28T10:00:00.000000+00:00",
             "type": 0,
             "flags": 0,
+            "edited_timestamp": None,
+            "tts": False,
+            "pinned": False,
+            "mention_everyone": False,
             "mentions": [
-                {"id": str(id), "username": "sigil" if id == BOT else f"user{id}"}
+                make_user(id, "sigil" if id == BOT else f"user{id}", bot=id == BOT)
                 for id in mentions
             ],
             "mention_roles": [],
@@ -204,7 +208,7 @@ class DiscordGateway(WebsocketServer):
         session = Session(f"session-{next(self._numbers)}", intents)
         ready = {
             "v": 10,
-            "user": {"id": str(BOT), "username": "sigil", "bot": True},
+            "user": make_user(BOT, "sigil", bot=True),
             "application": {"id": str(APPLICATION), "flags": 0},
             "session_id": session.id,
             "resume_gateway_url": self.resume_url or self.url,

@@ -62,7 +62,9 @@ def answer(*functions: Callable[..., Any]) -> None:
     """Call the function that is asked for, and print what it returns."""
     asked = json.load(sys.stdin)
     [found] = [each for each in functions if each.__name__ == asked["function"]]
-    print(json.dumps(found(**asked["given"])))
+    own = sys.stdout
+    sys.stdout = sys.stderr  # some SDKs print
+    print(json.dumps(found(**asked["given"])), file=own)
 
 
 sys.addaudithook(_refuse_network)
