@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from functions.channels.base import PlatformRequest
+from functions.channels.base import Channel, PlatformRequest
+from functions.events import Event
 from sigil.errors import Refused
 from tests.functions.channels.contract import ChannelContract
 from tests.machine import within
@@ -82,3 +83,14 @@ def collect_requests(contract: ChannelContract) -> tuple[list[PlatformRequest], 
             taken.append(True)
     assert taken == [True] * len(signed) + [False] * len(others)
     return [*signed, *others], taken
+
+
+def read_events(
+    channel: Channel, requests: Iterable[PlatformRequest], taken: Iterable[bool]
+) -> list[list[Event]]:
+    """Return the events of each request that is taken."""
+    return [
+        list(channel.receive(request).events)
+        for request, is_taken in zip(requests, taken, strict=True)
+        if is_taken
+    ]

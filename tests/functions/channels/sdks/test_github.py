@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -20,23 +21,23 @@ from tests.fakes.github import (
 )
 from tests.fakes.server import Recorded
 from tests.functions.channels import test_github_webhook
-from tests.functions.channels.sdks.sdk import RESTS_ON, ask, collect_requests, describe_requests
+from tests.functions.channels.sdks.sdk import (
+    RESTS_ON,
+    ask,
+    collect_requests,
+    describe_requests,
+    read_events,
+)
 
 pytestmark = pytest.mark.rests_on(*RESTS_ON)
 
 
 def test_the_same_requests_are_taken_and_read_alike() -> None:
     contract = test_github_webhook.TestGitHub()
-    channel = contract.open_channel()
     requests, taken = collect_requests(contract)
     theirs = ask("github", "receive", requests=describe_requests(requests), secret=SECRET)
     assert theirs["taken"] == taken
-    events = [
-        event
-        for request, is_taken in zip(requests, taken, strict=True)
-        if is_taken
-        for event in channel.receive(request).events
-    ]
+    events = [*chain(*read_events(contract.open_channel(), requests, taken))]
     assert len(theirs["events"]) == len(events) == 2
     for event, read in zip(events, theirs["events"], strict=True):
         assert event.id == f"github:{read['kind']}:{read['id']}"

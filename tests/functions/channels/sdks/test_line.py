@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -25,7 +26,13 @@ from tests.fakes.line import (
 )
 from tests.fakes.server import Recorded
 from tests.functions.channels import test_line_webhook
-from tests.functions.channels.sdks.sdk import RESTS_ON, ask, collect_requests, describe_requests
+from tests.functions.channels.sdks.sdk import (
+    RESTS_ON,
+    ask,
+    collect_requests,
+    describe_requests,
+    read_events,
+)
 
 pytestmark = pytest.mark.rests_on(*RESTS_ON)
 
@@ -34,13 +41,7 @@ def test_the_same_requests_are_taken_and_read_alike() -> None:
     contract = test_line_webhook.TestLine()
     requests, taken = collect_requests(contract)
     theirs = ask("line", "receive", requests=describe_requests(requests), secret=SECRET)
-    channel = contract.open_channel()
-    events = [
-        event
-        for request, is_taken in zip(requests, taken, strict=True)
-        if is_taken
-        for event in channel.receive(request).events
-    ]
+    events = [*chain(*read_events(contract.open_channel(), requests, taken))]
     assert theirs["taken"] == taken
     assert len(theirs["events"]) == len(events) == 4
     for event, read in zip(events, theirs["events"], strict=True):

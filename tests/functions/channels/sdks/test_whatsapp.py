@@ -23,14 +23,19 @@ from tests.fakes.graph_api import (
 )
 from tests.fakes.server import Recorded
 from tests.functions.channels import test_whatsapp_webhook
-from tests.functions.channels.sdks.sdk import RESTS_ON, ask, collect_requests, describe_requests
+from tests.functions.channels.sdks.sdk import (
+    RESTS_ON,
+    ask,
+    collect_requests,
+    describe_requests,
+    read_events,
+)
 
 pytestmark = pytest.mark.rests_on(*RESTS_ON)
 
 
 def test_the_same_requests_are_taken_and_read_alike() -> None:
     contract = test_whatsapp_webhook.TestWhatsApp()
-    channel = contract.open_channel()
     requests, taken = collect_requests(contract)
     reply = {"type": "button_reply", "button_reply": {"id": "/approve 0123abcd", "title": "Yes"}}
     photo = {"id": "9001", "mime_type": "image/jpeg", "sha256": "x", "caption": "look"}
@@ -44,11 +49,7 @@ def test_the_same_requests_are_taken_and_read_alike() -> None:
     theirs = ask("whatsapp", "receive", requests=given, secret=SECRET, number=NUMBER)
     assert theirs["taken"] == taken
     # the library reads one message of each request
-    events = [
-        channel.receive(request).events[0]
-        for request, is_taken in zip(requests, taken, strict=True)
-        if is_taken
-    ]
+    events = [each[0] for each in read_events(contract.open_channel(), requests, taken)]
     assert len(theirs["messages"]) == len(events) == 4
     for event, read in zip(events, theirs["messages"], strict=True):
         assert event.id == f"whatsapp:{read['number']}:{read['id']}"
