@@ -157,6 +157,7 @@ class SlackWorkspace(RecordingServer):
         self.files: list[dict[str, Any]] = []
         self.statuses: list[dict[str, str]] = []
         self.reactions: set[tuple[str, str, str]] = set()
+        self.first_messages: list[dict[str, Any]] = []
         self.sent_files: dict[str, bytes] = {}
         self.pings: list[str] = []
         self.socket: OpensConnections | None = None
@@ -228,6 +229,7 @@ class SlackWorkspace(RecordingServer):
             "chat.postMessage": self._post_message,
             "users.info": self._users_info,
             "conversations.open": self._open_conversation,
+            "conversations.replies": self._replies,
             "files.info": self._files_info,
             "files.getUploadURLExternal": self._get_upload_url,
             "files.completeUploadExternal": self._complete_upload,
@@ -277,6 +279,13 @@ class SlackWorkspace(RecordingServer):
     def _open_conversation(self, params: dict[str, Any]) -> Answer:
         known = params.get("users") in self.people
         return _ok(channel={"id": DIRECT}) if known else _refuse("user_not_found")
+
+    def _replies(self, params: dict[str, Any]) -> Answer:
+        """The first messages of a thread; a bot reads those of its own channels alone."""
+        if params.get("channel") not in self.members:
+            return _refuse("channel_not_found")
+        found = [each for each in self.first_messages if each["ts"] == params.get("ts")]
+        return _ok(messages=found, has_more=True) if found else _refuse("thread_not_found")
 
     def _files_info(self, params: dict[str, Any]) -> Answer:
         id = params.get("file", "")

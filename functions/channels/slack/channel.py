@@ -25,13 +25,14 @@ from functions.channels.slack.about import API
 from functions.channels.slack.attachments import FILE_ID
 from functions.channels.slack.events import Bot, read_command, read_payload, read_press
 from functions.channels.slack.incoming_text import find_mentions, name_mentions, strip_mention
+from functions.channels.slack.quotes import USER, quote_first
 from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.channels.slack.signature import TIMESTAMP, check_head, check_signature
 from functions.channels.typed_commands import as_command
-from functions.events import Event, Sender
+from functions.events import Event, Quote, Sender
 from functions.overheard import OverheardMessage
 from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
-from sigil.json_fields import as_integer, as_mapping, as_string
+from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ STATUS_SECONDS = 100.0
 NAME_SECONDS = 86_400.0
 NAMES_MOST = 5_000
 ANSWERED_MOST = 1_000
+THREADS_MOST = 10_000
 MENTIONS_MOST = 10
 """So many people that a message names are asked for; the others keep their ids."""
 EYES = "eyes"
@@ -124,6 +126,7 @@ class Slack:
         self._own: tuple[str, str] | None = None
         self._people: dict[str, _Person] = {}
         self._answered: set[tuple[str, str]] = set()
+        self._threads: dict[tuple[str, str], str] = {}
 
     @property
     def body_most(self) -> int:
@@ -229,15 +232,51 @@ class Slack:
             shown = (name,) if event.joined else ()
             text = as_command(strip_mention(event.text, own))
             event = replace(event, text=text, addressed=shown)
+        first = self._quote_thread(event)
+        if first:
+            event = replace(event, quotes=(first, *event.quotes))
         person = self._find_person(event.sender.id.rpartition(".")[2])
-        named = find_mentions(event.text)[:MENTIONS_MOST]
+        said = "\n".join([event.text, *(quote.text for quote in event.quotes)])
+        named = find_mentions(said)[:MENTIONS_MOST]
         names = {id: self._find_person(id).name for id in named}
         return replace(
             event,
             sender=Sender(event.sender.id, person.name),
             text=name_mentions(event.text, names),
+            quotes=tuple(
+                replace(quote, text=name_mentions(quote.text, names)) for quote in event.quotes
+            ),
             language=event.language or person.language,
         )
+
+    def _quote_thread(self, event: Event) -> Quote | None:
+        """Return the message with which a thread of a channel begins, for the first message to us
+        there that this process sees; None when Slack does not tell it.
+        """
+        to = SlackReplyAddress.decode(event.reply_to)
+        thread = find_thread(event.session)
+        if event.private or not thread or thread == to.time or not to.time:
+            return None
+        with self._lock:
+            if len(self._threads) >= THREADS_MOST:
+                self._threads.clear()
+            if self._threads.setdefault((to.channel, thread), event.id) != event.id:
+                return None
+        place = {"channel": to.channel, "ts": thread, "limit": 1}
+        try:
+            answer, _ = self.api.call("conversations.replies", place, timeout=WAITING_TIMEOUT)
+            own, _ = self._fetch_own()
+        except SigilError:
+            self._threads.pop((to.channel, thread), None)
+            return None
+        messages = as_sequence(answer.get("messages"))
+        message = as_mapping(messages[0] if messages else None)
+        user = as_string(message.get("user"))
+        if message.get("ts") != thread:
+            return None
+        is_person = USER.fullmatch(user) and user != own and not message.get("bot_id")
+        author = self._find_person(user).name if is_person else ""
+        return quote_first(message, author, ours=user == own)
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, then upload each picture and file.

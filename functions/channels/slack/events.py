@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functions.channels.base import Received
 from functions.channels.slack.attachments import list_attachments
 from functions.channels.slack.incoming_text import find_mentions, read_text, strip_mention
+from functions.channels.slack.quotes import USER, list_forwards, quote_forward
 from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.channels.typed_commands import as_command
 from functions.events import PRESSED, Event, Sender, order_of
@@ -29,7 +30,6 @@ Payload = Mapping[str, Json]
 CHANNEL = re.compile(r"[CDG][A-Z0-9]{1,30}", re.ASCII)
 TIME = re.compile(r"([0-9]{1,12})\.([0-9]{1,9})", re.ASCII)
 """The time of a message, which is its id in its channel."""
-_USER = re.compile(r"[UW][A-Z0-9]{1,30}", re.ASCII)
 _TEAM = re.compile(r"[TE][A-Z0-9]{1,30}", re.ASCII)
 _TRIGGER = re.compile(r"[A-Za-z0-9.]{1,100}", re.ASCII)
 _OF_PEOPLE = ("", "file_share", "thread_broadcast")
@@ -58,7 +58,7 @@ def read_payload(payload: Payload, bot: Bot) -> Received:
     if kind not in ("message", "app_mention"):
         return Received()
     found = _read_message(payload, event, bot)
-    if found is None or not (found.text.strip() or found.attachments):
+    if found is None or not (found.text.strip() or found.attachments or found.quotes):
         return Received()
     if found.is_overheard:
         return Received(overheard=(make_overheard(found),))
@@ -169,6 +169,9 @@ def _read_message(payload: Payload, event: Payload, bot: Bot) -> Event | None:
         text = strip_mention(text, own)
     private = channel.startswith("D")
     addressed = _find_addressed(event, source, own, private=private)
+    forwards = list_forwards(event)
+    quotes = [quote_forward(shared, own) for shared in forwards]
+    files = [file for each in (event, *forwards) for file in list_attachments(each)]
     at = float(time[0])
     return Event(
         id=f"{bot.name}:{channel}:{time[0]}",
@@ -179,7 +182,8 @@ def _read_message(payload: Payload, event: Payload, bot: Bot) -> Event | None:
         text=as_command(text),
         at=at,
         order=_order_of(time),
-        attachments=list_attachments(event),
+        attachments=tuple({file["file_id"]: file for file in files}.values()),
+        quotes=tuple(quote for quote in quotes if quote),
         reply_to=SlackReplyAddress(channel, time[0]).encode(),
         addressed=addressed,
         private=private,
@@ -236,7 +240,7 @@ def _find_own_id(payload: Payload) -> str:
     """
     for each in map(as_mapping, as_sequence(payload.get("authorizations"))[:10]):
         own = as_string(each.get("user_id"))
-        if each.get("is_bot") is True and _USER.fullmatch(own):
+        if each.get("is_bot") is True and USER.fullmatch(own):
             return own
     return ""
 
@@ -248,7 +252,7 @@ def _read_sender(user: object, team: object, bot: Bot) -> Sender | None:
     """
     id = as_string(user)
     home = as_string(team)
-    if not _USER.fullmatch(id) or not _TEAM.fullmatch(home) or id == _OWN:
+    if not USER.fullmatch(id) or not _TEAM.fullmatch(home) or id == _OWN:
         return None
     return Sender(f"{bot.name}:{home}.{id}", id)
 

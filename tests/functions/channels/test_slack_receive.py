@@ -11,7 +11,7 @@ import pytest
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received
 from functions.channels.slack.channel import Slack
 from functions.channels.slack.reply_address import SlackReplyAddress
-from functions.events import Event
+from functions.events import Event, Quote
 from sigil.errors import Refused
 from tests.fakes import slack as fake
 from tests.fakes.slack import ADA, BOB, BOT, CHAT, DIRECT, SECRET, TEAM
@@ -288,3 +288,24 @@ def test_whoever_takes_us_into_a_channel_is_an_event() -> None:
 def test_a_person_of_another_workspace_is_somebody_else() -> None:
     event = read_event(fake.message(f"<@{BOT}> hi", TS, channel=CHAT, user_team="T0OTHER01"))
     assert event.sender.id == f"slack:T0OTHER01.{ADA}"
+
+
+def test_a_message_that_is_passed_on_is_quoted_with_its_files() -> None:
+    shared = {
+        "is_share": True,
+        "is_msg_unfurl": True,
+        "author_id": BOB,
+        "author_name": "Bob B.",
+        "text": f"<@{ADA}> the build &amp; the tests",
+        "fallback": "[November 28th] bob: the build",
+        "from_url": "https://example.slack.com/archives/C0OTHERS1/p1779",
+        "files": [{"id": "F0LOG", "name": "build.log", "mimetype": "text/plain", "size": 5}],
+    }
+    page = {"title": "A page", "text": "of the web", "from_url": "https://example.com"}
+    odd = [{"is_share": True}, {"is_share": 1, "text": "x"}, None, "x"]
+    event = read_event(fake.message("", TS, attachments=[page, shared, *odd]))
+    assert event.text == ""
+    assert event.quotes == (
+        Quote("forward", f"<@{ADA}> the build & the tests\n[document]", "Bob B.", length=45),
+    )
+    assert [file["file_id"] for file in event.attachments] == ["F0LOG"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from functions.channels.base import AttachedFile, Busy, PlatformRequest, Reply
 from functions.channels.render.slack import render_parts
 from functions.channels.slack.channel import Slack
 from functions.channels.slack.reply_address import SlackReplyAddress
-from functions.events import Button, Event, Sender
+from functions.events import Button, Event, Quote, Sender
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes import slack as fake
 from tests.fakes.server import Answer
@@ -318,6 +319,26 @@ def test_people_and_those_they_name_have_their_names(
         assert accepted.language == "en-US"
     asked = [each["user"] for each in workspace.calls("users.info")]
     assert sorted(asked) == sorted([ADA, BOB, "U0GONE001"])
+
+
+def test_a_thread_is_known_by_its_first_message(slack: Slack, workspace: SlackWorkspace) -> None:
+    workspace.first_messages.append(fake.message(f"<@{ADA}> it &lt;fails&gt;", THREAD, BOB, CHAT))
+    session = f"{CHANNEL}:{THREAD}"
+    asked = make_event(session, text="why?")
+    workspace.fail("fatal_error", method="conversations.replies")
+    for quotes in ((), (Quote("reply", "@Ada it <fails>", "Bob B.", length=23),)):
+        accepted = slack.accept(asked)
+        assert accepted is not None
+        assert accepted.quotes == quotes
+    # what is handled again is the same; what follows in the thread needs no quote
+    again = [slack.accept(event) for event in (asked, replace(asked, id="slack:C0:2"))]
+    assert [len(event.quotes) for event in again if event] == [1, 0]
+    assert len(workspace.calls("conversations.replies")) == 3
+    answer = fake.message("I said", "1779999999.000300", BOT, CHAT, bot_id="B0BOT0001")
+    workspace.first_messages.append(answer)
+    ours = slack.accept(make_event(f"{CHANNEL}:1779999999.000300"))
+    assert ours is not None
+    assert ours.quotes == (Quote("reply", "I said", ours=True, length=6),)
 
 
 def test_what_is_overheard_has_the_names_that_are_known(
