@@ -23,9 +23,10 @@ from functions.events import decode, encode
 from functions.ingress import Ingress
 from functions.queues.store_queue import StoreQueue
 from functions.webhook import build_routes
-from sigil.errors import BackendError, Refused
+from sigil.errors import BackendError, Refused, UsageError
 from sigil.storage.kv import Expect, Key
 from sigil.storage.kv.memory import MemoryKV
+from tests.functions.channels.odd_fields import list_odd_bodies
 
 
 class DyingKV(MemoryKV):
@@ -99,6 +100,7 @@ class ChannelContract:
     proofs: tuple[str, ...]
     signs_body: bool = True
     window: float = 0.0
+    has_odd_fields: bool = True
 
     def open_channel(self) -> Channel:
         """Return the channel; nothing may be listening where its platform is."""
@@ -119,6 +121,14 @@ class ChannelContract:
     def list_handshakes(self) -> list[tuple[PlatformRequest, PlatformAnswer]]:
         """Return the requests of handshakes, and what the platform waits for."""
         return []
+
+    def unseal(self, body: bytes) -> bytes:
+        """Return what a body says, where the platform encrypts it."""
+        return body
+
+    def seal(self, text: bytes) -> bytes:
+        """Return the body that says this."""
+        return text
 
     def make_batch(self, count: int) -> bytes:
         """Return one body with so many messages; empty where a platform sends one at a time."""
@@ -186,6 +196,20 @@ class ChannelContract:
     ) -> None:
         assert door.send(self.sign(body)).status == 200
         assert door.waiting() == []
+
+    def test_odd_fields_count_as_absent(self, door: Door) -> None:
+        if not self.has_odd_fields:
+            pytest.skip("nobody but the tests sends it")
+        for sample, (body, _) in self.list_samples().items():
+            for odd in list_odd_bodies(self.unseal(body)):
+                try:
+                    received = door.channel.receive(self.sign(self.seal(odd)))
+                except UsageError:
+                    continue
+                for event in received.events:
+                    assert decode(encode(event)) == event, (sample, odd)
+                    assert event.session.startswith(f"{self.name}:"), (sample, odd)
+                    assert len(event.reply_to.encode()) <= REPLY_ADDRESS_MOST, (sample, odd)
 
     def test_a_store_that_dies_amid_a_batch_gets_each_event_once(self) -> None:
         batch = self.make_batch(100)

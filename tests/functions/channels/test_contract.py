@@ -44,6 +44,7 @@ class TestTelegram(ChannelContract):
 
 class TestToy(ChannelContract):
     name = "toy"
+    has_odd_fields = False
     proofs = ("x-toy-time", "x-toy-signature")
     window = toy.WINDOW
 

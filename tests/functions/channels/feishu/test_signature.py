@@ -12,6 +12,7 @@ import pytest
 
 from functions.channels.base import PlatformAnswer, PlatformRequest
 from functions.channels.feishu.channel import Feishu
+from functions.channels.feishu.encryption import decrypt
 from functions.channels.feishu.signature import STALE_SECONDS, WebhookSecrets
 from sigil.errors import Refused, UsageError
 from tests.fakes.feishu import (
@@ -138,6 +139,16 @@ class TestFeishu(ChannelContract):
 
     def sign(self, body: bytes, age: float = 0.0) -> PlatformRequest:
         return sign(body, time=int(NOW - age))
+
+    def unseal(self, body: bytes) -> bytes:
+        return decrypt(json.loads(body)["encrypt"], SECRETS.encrypt_key)
+
+    def seal(self, text: bytes) -> bytes:
+        payload = json.loads(text)
+        # a request with another token is refused
+        if isinstance(payload, dict) and isinstance(payload.get("header"), dict):
+            payload["header"]["token"] = SECRETS.verification_token
+        return encrypt(payload)
 
     def list_handshakes(self) -> list[tuple[PlatformRequest, PlatformAnswer]]:
         expected = PlatformAnswer(body=b'{"challenge":"ajls384k"}')
