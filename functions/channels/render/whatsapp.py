@@ -14,7 +14,9 @@ from functions.channels.render.rich_text import RichText, TextSpan
 from functions.channels.render.split import split_rich_text
 
 LIMIT = 4_096
-"""Characters of one message."""
+"""Characters of one message. Those that UTF-16 writes as two are counted as two: nobody says how
+they count there.
+"""
 _MARKS = {"bold": "*", "italic": "_", "strike": "~", "code": "`"}
 _BLOCK = "```"
 _LETTER = re.compile(r"[0-9A-Za-z\u00c0-\u024f\u0370-\u052f]")
@@ -28,7 +30,7 @@ def render_parts(markdown: str, most: int | None = None) -> list[str]:
     """
 
     def fits_message(part: RichText) -> bool:
-        return len(write_marks(part)) <= LIMIT
+        return len(write_marks(part).encode("utf-16-le")) <= 2 * LIMIT
 
     parts = split_rich_text(parse_markdown(markdown), LIMIT, fits_message)
     return [write_marks(part) for part in islice(parts, most)]

@@ -77,6 +77,8 @@ def test_a_long_text_is_cut_and_no_part_is_too_long(channel: WhatsApp, graph: Gr
     text = "\n\n".join(f"**Paragraph {number}** " + "word " * 150 for number in range(12))
     assert say(channel, text) == [1, 2]
     assert "".join(texts(graph)).count("Paragraph") == 12
+    apples = render_parts("\U0001f34e " * 3_000)
+    assert [len(part.encode("utf-16-le")) // 2 <= 4096 for part in apples] == [True] * len(apples)
 
 
 def test_a_reply_goes_on_where_it_was_broken_off(channel: WhatsApp, graph: GraphApi) -> None:
