@@ -4,7 +4,7 @@ whole as a file; then its pictures.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -14,6 +14,7 @@ from functions.channels.visible_text import clean_text
 from functions.texts.languages import find_texts
 
 Message = TypeVar("Message")
+Part = TypeVar("Part")
 ANSWER_NAME: Final = "answer.md"
 PICTURE_NAME: Final = "picture.svg"
 
@@ -66,6 +67,18 @@ def divide_reply(
         content = picture.encode()
         files.append(TextFile(name, "image/svg+xml", content, "", texts.no_picture))
     return ReplyParts(messages, files)
+
+
+def list_unsent(
+    parts: Sequence[Part], start: int, sent: Callable[[int], None]
+) -> Iterator[tuple[int, Part]]:
+    """Yield the parts of a reply from `start` on, with their numbers. One has left when the next is
+    asked for: `sent` hears how many have.
+    """
+    for number in range(start, len(parts)):
+        yield number, parts[number]
+        if number + 1 < len(parts):
+            sent(number + 1)
 
 
 def write_file_notes(parts: ReplyParts[Message], reply: Reply) -> list[str]:

@@ -159,19 +159,16 @@ class DingTalk:
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, and then a picture or a file each."""
         from functions.channels.dingtalk.sending import DingTalkSender, make_attachment, make_parts
+        from functions.channels.reply_parts import list_unsent
 
         session = DingTalkReplyAddress.parse(reply.to).find_session(self._now())
         sender = DingTalkSender.open(self.api, reply.session, session)
         parts = make_parts(reply)
-        for number, part in enumerate(parts):
-            if number >= reply.start:
-                if isinstance(part, AttachedFile):
-                    ready = make_attachment(part, reply.text)
-                else:
-                    ready = part
-                sender.send(ready)
-                if number + 1 < len(parts):
-                    sent(number + 1)
+        for _, part in list_unsent(parts, reply.start, sent):
+            if isinstance(part, AttachedFile):
+                sender.send(make_attachment(part, reply.text))
+            else:
+                sender.send(part)
         if reply.to:
             self.signs.take_away(reply.to)
 

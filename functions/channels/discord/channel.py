@@ -138,18 +138,15 @@ class Discord:
         More than five messages would be sent as four, and the whole of it as a file.
         """
         from functions.channels.discord import sending
+        from functions.channels.reply_parts import list_unsent
 
         conversation = sending.Conversation.open(self.api, reply.session, reply.to)
         parts = sending.make_messages(reply)
-        for number, part in enumerate(parts):
-            if number >= reply.start:
-                if isinstance(part, AttachedFile):
-                    message = sending.make_attachment(part, reply.text)
-                else:
-                    message = part
-                conversation.send(message, number, reply.key)
-                if number + 1 < len(parts):
-                    sent(number + 1)
+        for number, part in list_unsent(parts, reply.start, sent):
+            if isinstance(part, AttachedFile):
+                conversation.send(sending.make_attachment(part, reply.text), number, reply.key)
+            else:
+                conversation.send(part, number, reply.key)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent, from where Discord keeps all of them."""

@@ -206,20 +206,17 @@ class Feishu:
             make_attachment,
             make_parts,
         )
+        from functions.channels.reply_parts import list_unsent
 
         chat = FeishuChat.parse(reply.session)
         sender = FeishuSender(self.api, chat, reply.key)
         parts = make_parts(reply)
-        for number, part in enumerate(parts):
-            if number >= reply.start:
-                if isinstance(part, AttachedFile):
-                    ready = make_attachment(part, reply.text)
-                else:
-                    ready = part
-                answered = reply.to if number == 0 and chat.is_group else ""
-                sender.send(ready, number, answered)
-                if number + 1 < len(parts):
-                    sent(number + 1)
+        for number, part in list_unsent(parts, reply.start, sent):
+            answered = reply.to if number == 0 and chat.is_group else ""
+            if isinstance(part, AttachedFile):
+                sender.send(make_attachment(part, reply.text), number, answered)
+            else:
+                sender.send(part, number, answered)
         if reply.to:
             self.signs.take_away(reply.to)
 

@@ -16,7 +16,7 @@ from functions.channels.github.api import GitHubApi, GitHubRejected
 from functions.channels.github.events import MARKER
 from functions.channels.github.places import Answered, Issue
 from functions.channels.render.github import render_comments
-from functions.channels.reply_parts import divide_reply, write_file_notes
+from functions.channels.reply_parts import divide_reply, list_unsent, write_file_notes
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
@@ -55,16 +55,12 @@ class CommentSender:
             raise UsageError("EINVAL", "not a session of GitHub", source="github")
         answered = Answered.parse(reply.to) or Answered("issue")
         comments = make_comments(reply)
-        for number, comment in enumerate(comments):
-            if number < reply.start:
-                continue
+        for number, comment in list_unsent(comments, reply.start, sent):
             mark = f"{MARKER}{reply.key}-{number} -->" if reply.key else f"{MARKER}-->"
             # what follows the first cannot be there
             is_known = reply.key and number == reply.start
             if not is_known or not self._is_there(mark, issue, answered):
                 answered = self._post(issue, answered, f"{comment}\n\n{mark}", mark, reply.text)
-            if number + 1 < len(comments):
-                sent(number + 1)
 
     def _post(self, issue: Issue, answered: Answered, body: str, mark: str, text: str) -> Answered:
         """Post a comment, and return what it answers there: the pull request itself where the

@@ -348,6 +348,7 @@ class Matrix:
         a message's id; only a group's first part points at it.
         """
         from functions.channels.matrix.sending import RoomSender, make_attachment, make_parts
+        from functions.channels.reply_parts import list_unsent
 
         chat = MatrixChat.parse(reply.session)
         if chat.person:
@@ -355,15 +356,11 @@ class Matrix:
         answers = reply.to if self._is_group(chat.room) else ""
         sender = RoomSender(self.api, chat, reply.key, answers)
         parts = make_parts(reply)
-        for number, part in enumerate(parts):
-            if number >= reply.start:
-                if isinstance(part, AttachedFile):
-                    ready = make_attachment(part, reply.text)
-                else:
-                    ready = part
-                sender.send(ready, number)
-                if number + 1 < len(parts):
-                    sent(number + 1)
+        for number, part in list_unsent(parts, reply.start, sent):
+            if isinstance(part, AttachedFile):
+                sender.send(make_attachment(part, reply.text), number)
+            else:
+                sender.send(part, number)
         self._note_answered(reply.to)
         self._set_typing(chat.room, is_typing=False)
 

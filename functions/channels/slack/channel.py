@@ -283,17 +283,15 @@ class Slack:
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
+        from functions.channels.reply_parts import list_unsent
         from functions.channels.slack import sending
 
         to = SlackReplyAddress.decode(reply.to)
         chat = sending.SlackChat.parse(reply.session)
         parts = sending.make_parts(reply)
         sender = sending.SlackSender(self.api, chat, to, self._now)
-        for number, part in enumerate(parts):
-            if number >= reply.start:
-                sender.send(part, reply.text, number)
-                if number + 1 < len(parts):
-                    sent(number + 1)
+        for number, part in list_unsent(parts, reply.start, sent):
+            sender.send(part, reply.text, number)
         self._clear_signs(to, chat.thread, replied=True)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:

@@ -138,21 +138,19 @@ class Telegram:
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
+        from functions.channels.reply_parts import list_unsent
         from functions.channels.telegram import sending
 
         chat = sending.TelegramChat.parse(reply.session)
         parts = sending.make_parts(chat, reply)
-        for number, part in enumerate(parts):
-            if number >= reply.start:
-                if isinstance(part, AttachedFile):
-                    ready = sending.make_attachment(chat, part, reply.text)
-                else:
-                    ready = part
-                answered = reply.to if number == 0 else ""
-                here = replace(ready, chat=chat, reply_to=answered)
-                chat = sending.send_part(self.api, here)
-                if number + 1 < len(parts):
-                    sent(number + 1)
+        for number, part in list_unsent(parts, reply.start, sent):
+            if isinstance(part, AttachedFile):
+                ready = sending.make_attachment(chat, part, reply.text)
+            else:
+                ready = part
+            answered = reply.to if number == 0 else ""
+            here = replace(ready, chat=chat, reply_to=answered)
+            chat = sending.send_part(self.api, here)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent; Telegram gives files of up to 20 MB."""

@@ -132,18 +132,16 @@ class WeCom:
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, and then a picture or a file each."""
+        from functions.channels.reply_parts import list_unsent
         from functions.channels.wecom.sending import WeComSender, make_attachment, make_parts
 
         sender = WeComSender.open(self.api, self._require_agent(), reply)
         parts = make_parts(reply)
-        for number, part in enumerate(parts):
-            if number >= reply.start:
-                if isinstance(part, AttachedFile):
-                    sender.send(make_attachment(part, reply.text), number)
-                else:
-                    sender.send(part, number)
-                if number + 1 < len(parts):
-                    sent(number + 1)
+        for number, part in list_unsent(parts, reply.start, sent):
+            if isinstance(part, AttachedFile):
+                sender.send(make_attachment(part, reply.text), number)
+            else:
+                sender.send(part, number)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent; WeCom keeps it for three days."""

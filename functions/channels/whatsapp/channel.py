@@ -121,6 +121,7 @@ class WhatsApp:
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, then a picture or a file each."""
+        from functions.channels.reply_parts import list_unsent
         from functions.channels.whatsapp.sending import (
             WhatsAppSender,
             make_attachment,
@@ -129,15 +130,11 @@ class WhatsApp:
 
         sender = WhatsAppSender.open(self.api, self._number.id, reply.session)
         parts = make_parts(reply)
-        for number, part in enumerate(parts):
-            if number >= reply.start:
-                if isinstance(part, AttachedFile):
-                    ready = make_attachment(part, reply.text)
-                else:
-                    ready = part
-                sender.send(ready)
-                if number + 1 < len(parts):
-                    sent(number + 1)
+        for _, part in list_unsent(parts, reply.start, sent):
+            if isinstance(part, AttachedFile):
+                sender.send(make_attachment(part, reply.text))
+            else:
+                sender.send(part)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent; WhatsApp takes files of up to 100 MB."""
