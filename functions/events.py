@@ -42,6 +42,8 @@ PRESSED: Final = re.compile(
 """The commands that a button below a message may send; a press counts as that command."""
 PRESS: Final = "press"
 """The name in the `data` of a press by which its platform is told that it came."""
+CAME: Final = "came"
+"""The name in the `data` of an event that only says that its sender has come into a chat."""
 CONSOLIDATION: Final = "consolidate:"
 """The ids of the events that let memory hear of what left a history begin so."""
 HOOK_SENDER: Final = "hook:"

@@ -19,7 +19,8 @@ from typing import Final
 import orjson
 
 from functions.agent.access.links import LinkedChat
-from functions.agent.access.roles import PERSON, owns_chat
+from functions.agent.access.private_chats import is_named_after
+from functions.agent.access.roles import PERSON
 from functions.agent.agents.bindings import scan_bindings
 from functions.agent.app import App
 from functions.agent.conversation.messages import (
@@ -48,6 +49,7 @@ from functions.agent.team.board import Board
 from functions.agent.team.task import Comment
 from functions.agent.workspace.file import FileContent, read_version
 from functions.agent.workspace.path import RECEIVED
+from functions.channels.platforms import find_room
 from functions.events import Event, Sender
 from functions.hooks import Hook, Hooks
 from functions.time.clock import SYSTEM, Clock
@@ -100,6 +102,7 @@ KINDS: Final[Mapping[str, str]] = {
     "link-tries": "links",
     "link-code": "links",
     "person": "access",
+    "private-chat": "access",
     "waiting": "access",
     "first-owner-tries": "access",
     "allowance": "usage",
@@ -133,8 +136,11 @@ class PersonFound:
     """A person: their ids, their private chats, and the scopes of the memories only they use.
 
     `others` are the sessions (S of the keys) of the agent that are not theirs, and `partitions`
-    those of all its sessions. `kept_memories` are used by chats that are not theirs. `agent` is the
-    agent that has all this, and `below` has what the agents below it have of the same person.
+    those of all its sessions. `kept_memories` are used by chats that are not theirs. `left` are
+    those of the others that were theirs alone until somebody else came in. `agent` is the agent
+    that has all this, and `below` has what the agents below it have of the same person.
+
+    `unnamed_origin`: what nobody is named in and comes from there is theirs as well.
     """
 
     ids: tuple[str, ...]
@@ -145,6 +151,14 @@ class PersonFound:
     partitions: frozenset[str] = frozenset()
     agent: str = ""
     below: tuple[PersonFound, ...] = ()
+    left: frozenset[str] = frozenset()
+    unnamed_origin: str = ""
+
+    def look_at(self, session: str) -> PersonFound:
+        """Return the person as one of these groups knows them."""
+        if session not in self.left:
+            return self
+        return replace(self, unnamed_origin=_chat_of(session).partition(":")[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +294,12 @@ class PersonalData:
         names = {session: keys.unescape(session.partition("#")[2]) for session in sorted(sessions)}
         ids = {*known_ids}
         chats = {*known_chats}
-        links = self._read_links()
+        rooms = dict(self._app.private_chats.scan())
+        shared = {chat for chat, known in rooms.items() if known.shared}
+        links = {
+            scope: [chat for chat in linked if find_room(chat.session) not in shared]
+            for scope, linked in self._read_links().items()
+        }
         works: list[Schedule | Hook] = [
             *Schedules(self._kv, self._app.name).scan(),
             *(hook for _, hook in Hooks(self._kv, self._app.root).scan()),
@@ -290,7 +309,12 @@ class PersonalData:
             # a heartbeat's session is the agent's: it has mail of everybody
             wanted = [each for each in works if _wants(each, ids, chats)]
             chats |= {each.own_session for each in wanted if not _is_heartbeat(each)}
-            chats |= {name for name in names.values() if any(owns_chat(id, name) for id in ids)}
+            own_rooms = {chat for chat, known in rooms.items() if known.who in ids} - shared
+            chats |= {
+                name
+                for name in names.values()
+                if find_room(name) in own_rooms or any(is_named_after(id, name) for id in ids)
+            }
             for linked in links.values():
                 if any(chat.session in chats or chat.who in ids for chat in linked):
                     ids |= {chat.who for chat in linked}
@@ -321,6 +345,11 @@ class PersonalData:
             tuple(sorted(kept)),
             partitions,
             self._app.name,
+            left=frozenset(
+                session
+                for session, name in names.items()
+                if (room := find_room(name)) in shared and rooms[room].who in ids
+            ),
         )
 
     def export(self, person: PersonFound) -> dict[str, Json]:
@@ -435,6 +464,7 @@ class PersonalData:
             self._erase_bodies(bodies, removed)
             if sum(removed.values()) == before:
                 break
+        self._forget_private_chats(person, removed)
         if removed:
             digest = f"sha256:{sha256(person.ids[0].encode()).hexdigest()}"
             Audit(self._kv, self._clock.now).note(
@@ -607,6 +637,9 @@ class PersonalData:
                 ],
                 "",
             )
+        for record in self._scan(keys.private_chat(name, "").partition, ""):
+            if _load(record.item.value).get("who") in person.ids:
+                yield replace(record, chat=keys.unescape(record.key.sort))
         escaped = {keys.escape(who) for who in person.ids}
         for partition in (
             keys.pairing_request(name, "", "").partition,
@@ -694,7 +727,8 @@ class PersonalData:
         """
         attachments = self._list_open_attachments(session, person)
         messages = self._list_messages(session)
-        if not any(names_sender(message) for message in messages):
+        person = person.look_at(session)
+        if not any(names_sender(message) or _is_theirs(message, person) for message in messages):
             return FoundInGroup(attachments=attachments)
         things: list[Thing] = []
         if keys.thing(session, "").partition in person.partitions:
@@ -801,6 +835,8 @@ class PersonalData:
         for record in self._list_records(person):
             if record.key.sort == "head" or (record.kind == "claim" and _is_valid(record.item)):
                 continue
+            if record.kind == "private-chat":
+                continue  # it tells whose the rest is, so it goes after all that
             if record.kind in ("session", "aside"):
                 bodies.update(find_bodies(record.item.value))
                 naming.append(record)  # it names the bodies, so it goes after them
@@ -817,6 +853,24 @@ class PersonalData:
             self._kv.delete(record.key)
             _add(removed, KINDS[record.kind])
 
+    def _forget_private_chats(self, person: PersonFound, removed: dict[str, int]) -> None:
+        """Forget which chats are a person's. One that others have come into stays a group."""
+        if not self._app.is_root:
+            return
+
+        def erase_title(value: bytes | None) -> tuple[bytes | None, None]:
+            fields = _load(value or b"")
+            return (orjson.dumps({**fields, "title": ""}) if fields.get("title") else None), None
+
+        for record in self._scan(keys.session_usage(self._app.root, "", "").partition, ""):
+            # the title is the first words of an owner's private chat
+            if keys.split_usage(record.key.sort)[1] in person.left:
+                update(self._kv, record.key, erase_title)
+        for chat, known in list(self._app.private_chats.scan()):
+            if known.who in person.ids:
+                self._app.private_chats.forget(chat, known.who)
+                _add(removed, KINDS["private-chat"])
+
     def _drop_file_version(self, record: PersonalRecord) -> None:
         scope = record.key.partition.partition("#")[2]
         try:
@@ -831,6 +885,7 @@ class PersonalData:
     ) -> set[str]:
         """Take a person's words out of a group; return the names of bodies that had them."""
         sessions = self._app.sessions
+        person = person.look_at(session)
         if self._find_in_group(session, person).things:
             self._drop_things(session, person, removed)
         # what an entry has of whom is known from the messages that it tells of
@@ -1040,10 +1095,15 @@ def _wants(work: Schedule | Hook, ids: Collection[str], chats: Collection[str]) 
 
 
 def _is_theirs(message: Message, person: PersonFound) -> bool:
-    return any(is_by(message, who) for who in person.ids)
+    if any(is_by(message, who) for who in person.ids):
+        return True
+    is_unnamed = message.role == "user" and message.origin == person.unnamed_origin != ""
+    return is_unnamed and not message.by and message.content != ERASED
 
 
 def _erase_words_of(message: Message, person: PersonFound) -> Message:
+    if _is_theirs(message, person) and not names_sender(message):
+        return replace(message, content=ERASED)
     for who in person.ids:
         message = erase_words(message, who)
     return message

@@ -26,7 +26,7 @@ from functions.agent.workspace.path import RECEIVED
 from functions.agent.workspace.received import has_text_file, keep_received
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import Busy, Channel, FetchesFiles
-from functions.events import CONSOLIDATION, HOOK_SENDER, HOPS_MOST, PRESS, Event, order_of
+from functions.events import CAME, CONSOLIDATION, HOOK_SENDER, HOPS_MOST, PRESS, Event, order_of
 from functions.overheard import keep_message, make_overheard
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import give_up
@@ -219,13 +219,21 @@ def handle_event(
         _consolidate(event, runtime, until, spent=spent)
         return ()
     channel = runtime.channels.get(event.platform)
+    has_come = CAME in event.data
+    if has_come and found.private_chats.is_shared(event.session):
+        return ()
     if channel and event.kind == "message":
         accepted = channel.accept(event)
-        if accepted is None:
+        if accepted is None and not has_come:
             keep_message(runtime.stores.kv, make_overheard(event))
             channel.end_waiting(event)
+        if accepted is None:
             return ()
         event = accepted
+    if has_come or event.skips_queue:
+        event = found.private_chats.check(event)
+    if has_come:
+        return ()
     if event.is_inquiry and not spent:
         with _lost_body_is_final():
             answer_inquiry(event, _route(event, runtime))

@@ -18,6 +18,7 @@ from functions.agent.access.first_owner import OwnerClaim
 from functions.agent.access.links import Links
 from functions.agent.access.members import People
 from functions.agent.access.pairing import Pairing
+from functions.agent.access.private_chats import PrivateChats
 from functions.agent.access.roles import Role, Rules
 from functions.agent.agents.bundle import shorten_names
 from functions.agent.agents.identity import TeamIdentity, make_identity
@@ -264,6 +265,11 @@ class App:
     def people(self) -> People:
         """Return the people who may talk to it."""
         return People(self.kv, self.root, self.rules, self.clock.now)
+
+    @property
+    def private_chats(self) -> PrivateChats:
+        """Return what is known of whose the chats of its channels are."""
+        return PrivateChats(self.kv, self.root, self.clock.now)
 
     @property
     def pairing(self) -> Pairing:

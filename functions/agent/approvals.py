@@ -29,7 +29,6 @@ from functions.agent.safety import locks
 from functions.agent.sanitize import escape_unseen
 from functions.agent.session.document import Turn
 from functions.agent.workspace.difference import LINE_CHARACTERS, compare_texts
-from functions.channels.platforms import OWN_CHAT
 from functions.events import PRESSED, Button, Event, Sender
 from functions.texts.en import Texts
 from functions.texts.languages import load_texts
@@ -83,14 +82,14 @@ def _read_base(app: App, change: Change) -> str:
 
 
 def _list_owners(app: App) -> list[str]:
-    """Return the private chats of the first owners on a platform where a person's chat is named
-    like them.
-    """
-    known = [each for each in app.people.list_members() if each.role == "owner"]
+    """Return the private chats of the first owners of whom one is known."""
+    members = [each for each in app.people.list_members() if each.role == "owner"]
+    firsts = {each.id: each.same for each in members if each.same}
+    owners = dict.fromkeys((*app.rules.owners, *(each.id for each in members)))
+    chats = app.private_chats.find_all({*owners, *firsts.values()})
     # whoever is asked by their first id is not asked again by a further one
-    asked = [each.id for each in known if not OWN_CHAT.fullmatch(each.same)]
-    owners = dict.fromkeys((*app.rules.owners, *asked))
-    return [who for who in owners if OWN_CHAT.fullmatch(who)][:TOLD_MOST]
+    asked = [who for who in owners if who in chats and firsts.get(who) not in chats]
+    return [chats[who] for who in asked][:TOLD_MOST]
 
 
 def find_approval(app: App, event: Event) -> Proposal | None:

@@ -50,8 +50,11 @@ class About:
     command that is in no menu can be typed there.
 
     `own_chat` matches what stands behind the channel's name in the id of a person whose private
-    chat is named like them; it is empty where chats have other names. `id_form` is what such an id
-    looks like, for people, and `whoami` the command that tells a person theirs.
+    chat is named like them; it is empty where chats have other names. `room` matches a chat whose
+    name does not tell whether it is private, and whose it is; behind it a thread may stand. It is
+    empty where private chats are named like people alone. `joined_by_others`: a private chat may
+    become a group. `id_form` is what a person's id looks like, for people, and `whoami` the command
+    that tells a person theirs.
     """
 
     platform: str
@@ -63,6 +66,8 @@ class About:
     polls_with: tuple[str, ...] = ()
     types_commands: bool = True
     own_chat: str = ""
+    room: str = ""
+    joined_by_others: bool = False
     id_form: str = ""
     whoami: str = "/whoami"
 

@@ -49,7 +49,14 @@ OWN_CHAT: Final = re.compile(
     re.ASCII,
 )
 """A person's own chat, on the platforms where it is named like them."""
-
+_ROOM: Final = re.compile(
+    "|".join(
+        f"{about.platform}(?:-[a-z0-9-]{{1,40}})?:(?:{about.room})"
+        for about in PLATFORMS.values()
+        if about.room
+    ),
+    re.ASCII,
+)
 
 _NAME: Final = re.compile(r"[a-z]+(?:-[a-z0-9]{1,20}){0,2}", re.ASCII)
 
@@ -57,6 +64,14 @@ _NAME: Final = re.compile(r"[a-z]+(?:-[a-z0-9]{1,20}){0,2}", re.ASCII)
 def find_about(channel: str) -> About | None:
     """Return what is known about the platform of a channel, None when there is no such platform."""
     return PLATFORMS.get(channel.partition("-")[0])
+
+
+def find_room(chat: str) -> str:
+    """Return the room of a chat, without its thread; empty where the chat's name tells whether it
+    is private, and whose it is.
+    """
+    room = chat.partition(":$")[0]
+    return room if _ROOM.fullmatch(room) else ""
 
 
 def open_channels(described: Iterable[ChannelSettings]) -> dict[str, Channel]:

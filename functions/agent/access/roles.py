@@ -86,14 +86,3 @@ class Rules:
     def get_allowance(self, role: Role) -> Allowance:
         """Return what somebody with this role may use in a day."""
         return {"owner": NO_LIMIT, "member": self.member, "guest": self.guest}[role]
-
-
-def owns_chat(who: str, chat: str) -> bool:
-    """Return whether a chat is the private one of a person, by its name.
-
-    On Telegram and Slack it has the person's id; over HTTP and in the terminal a name follows, on
-    Slack that of a thread.
-    """
-    if who == "terminal:local":
-        return chat.startswith("terminal:")
-    return chat == who or chat.startswith(f"{who}:")

@@ -229,10 +229,15 @@ def find_call(event: Event) -> BackgroundCall | None:
 
 
 def find_task(app: App, event: Event) -> BackgroundTask | None:
-    """Return the task that an event runs, with the approval that its call was made with."""
+    """Return the task that an event runs, with the approval that its call was made with. Where
+    others have come into its chat since, it is one of a group.
+    """
     call = find_call(event)
     if call is None:
         return None
+    if call.private:
+        asked = replace(event, session=call.session, private=True)
+        call = replace(call, private=app.private_chats.check(asked).private)
     approved = app.proposals.find(call.proposal) if call.proposal else None
     if approved and (approved.agent, approved.round) == (app.name, call.round):
         return BackgroundTask(call, approved if approved.state != "denied" else None)

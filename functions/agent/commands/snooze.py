@@ -15,7 +15,6 @@ from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST, Schedule
 from functions.agent.schedules.when import When
-from functions.channels.platforms import OWN_CHAT
 from functions.events import Button
 from functions.texts.en import Texts
 from functions.time.time_zone import DAY_SECONDS, format_clock
@@ -102,13 +101,8 @@ def _snooze_identified(call: CommandCall, id: str, words: str) -> CommandResult:
     return _snooze(call, reminder, when)
 
 
-def make_buttons(id: str, session: str, texts: Texts) -> tuple[Button, ...]:
-    """Return the buttons below a reminder, none in a group, where only owners may snooze.
-
-    What they send is a command like any other.
-    """
-    if not OWN_CHAT.fullmatch(session):
-        return ()
+def make_buttons(id: str, texts: Texts) -> tuple[Button, ...]:
+    """Return the buttons below a reminder. What they send is a command like any other."""
     return (
         Button(texts.button_ten_minutes, f"/snooze {id} 10m"),
         Button(texts.button_hour, f"/snooze {id} 1h"),

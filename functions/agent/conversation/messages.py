@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import sha256
 from math import inf
 from typing import Annotated, Final, Literal, get_args
 
@@ -78,8 +79,8 @@ NAME_CHARACTERS: Final = 60
 FILE_CHARACTERS: Final = 200
 """The most characters of a file's name that the model reads."""
 ID_CHARACTERS: Final = 12
-"""A longer id is shown by its last `ID_TAIL` characters."""
-ID_TAIL: Final = 8
+"""A longer id is shown by so many digits of its SHA-256: ids of one server end alike."""
+ID_DIGITS: Final = 10
 QUOTED: Final = "QUOTED"
 GROUP: Final = "GROUP"
 """The names of the delimiters around what a message points at, and what others said meanwhile."""
@@ -482,10 +483,11 @@ def erase_words(message: Message, who: str) -> Message:
 
 
 def _shorten_id(id: str) -> str:
-    """Return the part of an id that tells people of one chat apart."""
+    """Return what tells people of one chat apart: their ids, or else digests of them."""
     sender = id.partition(":")[2] or id
-    sender = _NOT_OF_AN_ID.sub("_", sender)
-    return f"…{sender[-ID_TAIL:]}" if len(sender) > ID_CHARACTERS else sender
+    if len(sender) > ID_CHARACTERS:
+        return f"…{sha256(sender.encode(errors='replace')).hexdigest()[:ID_DIGITS]}"
+    return _NOT_OF_AN_ID.sub("_", sender)
 
 
 def format_origin(origin: str) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
-from functions.agent.access.roles import owns_chat
+from functions.agent.access.private_chats import PrivateChats
 from functions.agent.behaviours.built_in import ON_SELF_IMPROVE
 from functions.agent.conversation.messages import HEARTBEAT_TEXT
 from functions.agent.memory.documents import CAPS
@@ -121,7 +121,8 @@ def look(
         return (schedule if name else skipped), []
     every = schedule.when.every
     # what is said in another chat is about the files of that chat
-    uses_files = not schedule.session or owns_chat(schedule.by, schedule.session)
+    chats = PrivateChats(kv, keys.root_of(agent), lambda: now)
+    uses_files = not schedule.session or chats.owns(schedule.by, schedule.session)
     if schedule.behaviour == ON_SELF_IMPROVE:
         # whatever else is new is no reason to look for what to do better
         has_failed = has_failed_since(kv, agent, schedule.started or schedule.since)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from functions.agent.access.roles import owns_chat
 from functions.agent.posts import Post, ServiceAnswer
 from functions.agent.services.call_context import Arguments, CallContext, read_text
 from functions.agent.services.files import find_scopes_of_call
@@ -199,7 +198,7 @@ def _open_view(context: CallContext) -> BoardView:
     app = context.app
     is_owners_work = False
     if context.work and app.people.is_owner(context.by):
-        is_owners_work = not context.home or owns_chat(context.by, context.home)
+        is_owners_work = not context.home or app.private_chats.owns(context.by, context.home)
     return open_view(
         Board(app.kv, app.root, app.clock.now),
         context.gate,

@@ -176,10 +176,12 @@ def find_scopes_of_call(context: CallContext) -> FileScopes:
         if not record.files:
             return find_scopes_of_chat(own)
         # what its parent uses for the same person, as that person's rights are now
-        found = find_scopes_of_work(app.root, record.home, record.by, app.people)
+        found = find_scopes_of_work(app.root, record.home, record.by, app.people, app.private_chats)
         return replace(found, chat=found.own, prefix=record.files)
     if context.work:
-        return find_scopes_of_work(app.name, context.home, context.by, app.people)
+        return find_scopes_of_work(
+            app.name, context.home, context.by, app.people, app.private_chats
+        )
     return find_scopes(app.name, context.home, is_owner=context.owner)
 
 

@@ -38,7 +38,7 @@ def make_gist(app: App, session: str, chat: str, by: str = "") -> str:
 
 def _list_files(app: App, chat: str, by: str) -> list[str]:
     try:
-        scopes = find_scopes_of_work(app.name, chat, by, app.people)
+        scopes = find_scopes_of_work(app.name, chat, by, app.people, app.private_chats)
         found = islice(app.open_workspace(scopes.own).scan(), FILES_MOST)
         return [head.path for head in found]
     except SigilError:

@@ -294,7 +294,7 @@ def _list_files(app: App, event: Event, since: float) -> tuple[str, ...]:
     """Return the files that a teammate has written for its task."""
     home = str(event.data.get("home") or (app.record.home if app.record else ""))
     try:
-        scopes = find_scopes_of_work(app.name, home, event.behalf, app.people)
+        scopes = find_scopes_of_work(app.name, home, event.behalf, app.people, app.private_chats)
     except Refused:  # the work has no files
         return ()
     return list_written(scopes, app.open_workspace, find_work(event), since)

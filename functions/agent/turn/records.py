@@ -36,8 +36,9 @@ class TurnRecords:
 
     `seen` says that the event was handled before, or that nothing of it may be left. `standing` is
     the sender's, `breakers` know of halts and the budget, `prompt` are the items that the system
-    message is made from. `policies`, `listens_since`, `asks_zone`, `hp`, `chain` and `workspaces`
-    are as in `TurnContext`.
+    message is made from. `private_chat` tells whose the event's chat is, where its name does not.
+    `policies`, `listens_since`, `asks_zone`, `hp`, `chain` and `workspaces` are as in
+    `TurnContext`.
     """
 
     opened: SessionHandle
@@ -45,6 +46,7 @@ class TurnRecords:
     standing: Standing
     breakers: Breakers
     prompt: Sequence[Item | None]
+    private_chat: Sequence[Item | None]
     policies: tuple[Policy, ...]
     listens_since: str
     asks_zone: bool
@@ -79,6 +81,7 @@ def read_turn_records(
         [keys.seen_event(session, event.id)],
         breakers.list_keys(),
         people.list_keys(event),
+        app.private_chats.list_keys(event),
         app.list_preamble_keys(memory),
         [keys.listening(chat)] if event.kind == "message" and not event.private else [],
         [keys.zone_asked(session)] if _needs_zone(event, app) else [],
@@ -98,6 +101,7 @@ def read_turn_records(
         seen,
         safety,
         person,
+        private_chat,
         prompt,
         listening,
         asked,
@@ -144,6 +148,7 @@ def read_turn_records(
         people.take_standing(event, person),
         breakers,
         prompt,
+        private_chat,
         read_policies(policies),
         overheard.find_start(listening[0]) if listening else "",
         asks_zone=asked == [None] and not opened.document.zone,

@@ -174,6 +174,11 @@ def run_turn(
     opened = records.opened
     if records.seen or _is_late(event, opened):
         return replace(take_over_replies(opened, app), repeated=True)
+    noted = app.private_chats.note(event, records.private_chat)
+    if noted.private != event.private:
+        event = noted
+        opened = _leave_shared_memory(opened, event, app)
+        records = read_turn_records(event, app, opened)
     while opened.document.turn:
         unfinished = opened.document.turn.event
         opened = _resume_turn(opened, app, watch, worker, records.policies)
@@ -212,6 +217,19 @@ def run_turn(
         records.standing.payer,
     )
     return _begin_turn(opened, event, records.prompt, context)
+
+
+def _leave_shared_memory(opened: SessionHandle, event: Event, app: App) -> SessionHandle:
+    """Return the session of a chat that others have come into: the memory that it shared with the
+    private chats of one person is not its own any more.
+    """
+    scope = opened.memory
+    if scope == opened.key:
+        return opened
+    opened = app.sessions.save(opened, replace(opened.document, memory=""))
+    # only now: who reads a memory is in its record, whatever happens in between
+    app.links.leave(scope, event.session)
+    return opened
 
 
 def abandon_turn(event: Event, app: App) -> SessionHandle:
@@ -380,7 +398,7 @@ def _begin_turn(
         turn, briefing = _brief(turn, document, room, context)
         document = document.add(briefing)
         work.begin_work(event, app, context.member)
-    reader = EditsReader(app.name, event, context.role, turn.began, app.people)
+    reader = EditsReader(app.name, event, context.role, turn.began, app.people, app.private_chats)
     document = tell_edits(document, context.workspaces, reader)
     gathered: tuple[GatheredMessage, ...] = ()
     most = int(room * tokens.CHARACTERS_A_TOKEN * MAIL_SHARE)
@@ -539,6 +557,10 @@ def _resume_turn(
     """
     turn = opened.document.turn
     assert turn is not None, "only a turn in progress is resumed"
+    event = app.private_chats.check(turn.event)
+    if event.private != turn.event.private:
+        turn = replace(turn, event=event)
+        opened = opened.with_document(replace(opened.document, turn=turn))
     early = outage.seconds_still_to_wait(turn.trace, app.clock.now())
     breakers = app.make_breakers(opened.key)
     role = app.people.find_role(turn.event)

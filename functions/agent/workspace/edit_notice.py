@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.agent.access.members import People
+from functions.agent.access.private_chats import PrivateChats
 from functions.agent.access.roles import Role
 from functions.agent.session.document import Document
 from functions.agent.workspace.edits import Edit, TaskEdit, list_edits, make_note
@@ -42,6 +43,7 @@ class EditsReader:
     role: Role
     now: float
     people: People
+    chats: PrivateChats
 
     @property
     def uses_agents_files(self) -> bool:
@@ -51,7 +53,7 @@ class EditsReader:
             return self.role == "owner" and event.private
         home = as_string(event.data.get("home"))
         try:
-            found = find_scopes_of_work(self.agent, home, event.behalf, self.people)
+            found = find_scopes_of_work(self.agent, home, event.behalf, self.people, self.chats)
         except Refused:
             return False
         return found.own == keys.escape(self.agent)

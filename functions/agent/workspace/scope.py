@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from functions.agent.access.members import People
-from functions.agent.access.roles import owns_chat
+from functions.agent.access.private_chats import PrivateChats
 from functions.agent.workspace.file import FileHead
 from functions.agent.workspace.files import Workspace
 from functions.agent.workspace.path import RECEIVED, TEAM, fold_path
@@ -102,7 +102,9 @@ def find_scopes(agent: str, chat: str, *, is_owner: bool) -> FileScopes:
     return replace(find_scopes_of_agent(agent), chat=of_chat)
 
 
-def find_scopes_of_work(agent: str, home: str, by: str, people: People) -> FileScopes:
+def find_scopes_of_work(
+    agent: str, home: str, by: str, people: People, chats: PrivateChats
+) -> FileScopes:
     """Return the scopes of what the agent does by itself for the person `by`, which belongs to the
     chat `home`, empty for none. `Refused` EPERM where it is nobody's.
     """
@@ -115,4 +117,4 @@ def find_scopes_of_work(agent: str, home: str, by: str, people: People) -> FileS
             "this work belongs to no chat, and to no owner",
             suggestion="say what is to be kept instead",
         )
-    return find_scopes(agent, home, is_owner=is_owner and owns_chat(by, home))
+    return find_scopes(agent, home, is_owner=is_owner and chats.owns(by, home))

@@ -33,4 +33,5 @@ ABOUT: Final = About(
     opens_with=("token", "public_key"),
     polled=True,
     types_commands=False,
+    room="[0-9]{1,20}",
 )

@@ -39,6 +39,8 @@ ABOUT: Final = About(
     by_hand=True,
     polled=True,
     own_chat=r"@[!-9;-~]{1,80}:(?:[A-Za-z0-9.-]{1,80}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?",
+    room=r"![!#%-~]{1,255}",
+    joined_by_others=True,
     id_form="@USER:SERVER",
     whoami="!whoami",
 )

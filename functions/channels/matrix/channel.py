@@ -24,7 +24,7 @@ from functions.channels.matrix.contents import begins_with_name, holds_name, str
 from functions.channels.matrix.events import ANSWERS, DECLARED, ENCRYPTED, Account, read_events
 from functions.channels.matrix.identifiers import FILE, USER, MatrixChat, find_id
 from functions.channels.typed_commands import as_command
-from functions.events import Event, Sender
+from functions.events import CAME, Event, Sender
 from functions.overheard import OverheardMessage, make_overheard
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
@@ -224,7 +224,7 @@ class Matrix:
             if ENCRYPTED in event.data:
                 if not rooms.knows_told(id):
                     events.append(event)
-            elif room is None or room.count <= 2 or event.joined or self._may_name_us(event, room):
+            elif room is None or self._may_concern_us(event, room):
                 events.append(event)
             else:
                 person = event.sender.id.partition(":")[2]
@@ -232,9 +232,11 @@ class Matrix:
                 overheard.append(make_overheard(replace(event, sender=sender)))
         return Received(tuple(events), overheard=tuple(overheard))
 
-    def _may_name_us(self, event: Event, room: Room) -> bool:
-        """Return whether a message in a group is for us, or may be: it answers another."""
-        return ANSWERS in event.data or self._names_us(event, room)
+    def _may_concern_us(self, event: Event, room: Room) -> bool:
+        """Return whether an event of a room is for us, or may be: it answers another."""
+        if room.count <= 2 or event.joined or CAME in event.data or ANSWERS in event.data:
+            return True
+        return self._names_us(event, room)
 
     def _names_us(self, event: Event, room: Room) -> bool:
         own_name = self._find_own_name(room)
@@ -249,7 +251,8 @@ class Matrix:
         """Return the event with its sender's name and what it answers, if it is for us: in a room
         of two everything is.
 
-        An invitation is accepted, and a room is told once that nothing encrypted can be read.
+        An invitation is accepted, and a room is told once that nothing encrypted can be read. Who
+        has come in says nothing, but the room may be private no longer.
         """
         from functions.channels.matrix.api import MatrixRejected
 
@@ -257,6 +260,8 @@ class Matrix:
         person = event.sender.id.partition(":")[2]
         if event.joined and not self._join(chat.room):
             return None
+        if CAME in event.data:
+            self.rooms.forget_room(chat.room)
         try:
             room = self.rooms.find_room(self.api, chat.room)
             if ENCRYPTED in event.data or (
@@ -270,6 +275,8 @@ class Matrix:
         own = self._account.user
         own_name = self._find_own_name(room)
         private = room.is_private(own, person)
+        if CAME in event.data:
+            return replace(event, addressed=(), private=private)
         sender = Sender(event.sender.id, room.name_member(person))
         if event.joined:
             return self._greet(event, chat.room, person, sender, own_name, private=private)

@@ -24,7 +24,7 @@ from functions.channels.matrix.contents import (
 )
 from functions.channels.matrix.identifiers import MESSAGE, ROOM, USER, MatrixChat, find_id
 from functions.channels.typed_commands import as_command
-from functions.events import Event, Sender, order_of
+from functions.events import CAME, Event, Sender, order_of
 from sigil.json_fields import as_mapping, as_number, as_sequence, as_string
 from sigil.protocol import Json
 
@@ -102,6 +102,8 @@ def _read_event(row: Fields, account: Account, now: float) -> Iterator[Event]:
         is_ours = row["state_key"] == account.user
         if kind == "m.room.member" and is_ours and content.get("membership") == "invite":
             yield replace(base, joined=True)
+        elif kind == "m.room.member" and row["state_key"] == sender and _has_come(row, content):
+            yield replace(base, data={CAME: True})
         elif kind == "m.room.encryption":
             yield replace(base, data={ENCRYPTED: True})
     elif kind == "m.room.encrypted":
@@ -109,6 +111,12 @@ def _read_event(row: Fields, account: Account, now: float) -> Iterator[Event]:
     elif kind in ("m.room.message", "m.sticker"):
         message_kind = "m.sticker" if kind == "m.sticker" else as_string(content.get("msgtype"))
         yield from _read_message(message_kind, content, base, id, account)
+
+
+def _has_come(row: Fields, content: Fields) -> bool:
+    """Return whether a membership says that somebody came in, and not only how they are called."""
+    before = as_mapping(as_mapping(row.get("unsigned")).get("prev_content"))
+    return content.get("membership") == "join" and before.get("membership") != "join"
 
 
 def _read_message(

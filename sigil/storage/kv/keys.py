@@ -161,6 +161,11 @@ def person(agent: str, who: str) -> Key:
     return Key(f"person#{escape(agent)}", escape(who))
 
 
+def private_chat(agent: str, chat: str) -> Key:
+    """What is known of a chat of an agent whose name does not tell whose private chat it is."""
+    return Key(f"private-chat#{escape(agent)}", escape(chat))
+
+
 def pairing_request(agent: str, session: str, who: str) -> Key:
     """A person who got a pairing code in a chat, and the code; the keys of a chat begin alike."""
     return Key(f"waiting#{escape(agent)}", f"{escape(session)}#{escape(who)}")
@@ -783,7 +788,15 @@ SESSION_ITEMS = frozenset(
 MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
 MEMORY_ITEMS = frozenset(("things", "memory-link"))
 PERSON_PARTITIONS = frozenset(
-    ("person", "waiting", "first-owner-tries", "allowance", "link-tries", "link-code")
+    (
+        "person",
+        "waiting",
+        "first-owner-tries",
+        "allowance",
+        "link-tries",
+        "link-code",
+        "private-chat",
+    )
 )
 PERSONAL_OTHERS = frozenset(
     (

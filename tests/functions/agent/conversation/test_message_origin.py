@@ -135,7 +135,7 @@ def test_a_message_that_was_stored_with_a_bare_name_shows_it_as_one(
     ("id", "shown"),
     [
         ("telegram:123456789012", "123456789012"),
-        ("telegram:ou_7d8a6e6df7621556ce0d21922b676706ccs", "…76706ccs"),
+        ("telegram:ou_7d8a6e6df7621556ce0d21922b676706ccs", "…caa9e63bbf"),
         ("telegram:9 · owner", "9___owner"),
         ("telegram:9\n]", "9__"),
     ],

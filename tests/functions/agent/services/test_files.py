@@ -341,10 +341,11 @@ def test_what_people_sent_is_listed_and_read_in_their_chat_alone(
 
 
 def test_work_of_its_own_uses_the_files_of_whom_it_is_for(chat: Chat) -> None:
-    people = chat.home.app.people
+    app = chat.home.app
+    people = app.people
 
     def find(home: str, by: str) -> str:
-        return find_scopes_of_work("main", home, by, people).own
+        return find_scopes_of_work("main", home, by, people, app.private_chats).own
 
     assert find("telegram:1", "telegram:1") == "main"
     assert find("", "telegram:1") == "main"
@@ -360,16 +361,17 @@ def test_work_of_its_own_uses_the_files_of_whom_it_is_for(chat: Chat) -> None:
 
 def test_the_team_shares_a_folder_that_other_chats_do_not_reach(chat: Chat) -> None:
     people = chat.home.app.people
+    chats = chat.home.app.private_chats
     team = keys.team_of("main")
     for agent, home, by in (
         ("main", "telegram:1", "telegram:1"),
         ("main.alice", "", "telegram:1"),
         ("main.bob", "telegram:1", "telegram:1"),
     ):
-        scopes = find_scopes_of_work(agent, home, by, people)
+        scopes = find_scopes_of_work(agent, home, by, people, chats)
         assert scopes.choose("team/plan.md") == scopes.choose("TEAM/plan.md") == team
         assert scopes.choose("teams/plan.md") == scopes.own == agent
-    member = find_scopes_of_work("main.alice", "telegram:42", "telegram:42", people)
+    member = find_scopes_of_work("main.alice", "telegram:42", "telegram:42", people, chats)
     assert member.choose("team/plan.md") == keys.session_of("main.alice", "telegram:42")
 
     plan = {"path": "team/plan.md"}

@@ -94,7 +94,9 @@ class TestMatrix(ChannelContract):
             hi | {"sender": "@ada:example.org:" + "x" * 300},
             make_event({"redacts": "$x"}, kind="m.room.redaction"),
             make_event({"m.relates_to": {"rel_type": "m.annotation"}}, kind="m.reaction"),
-            make_event(member, kind="m.room.member", state_key=ADA),
+            make_event({"membership": "leave"}, kind="m.room.member", state_key=ADA),
+            make_event(member, kind="m.room.member", state_key=ADA)
+            | {"unsigned": {"prev_content": member}},
             invitation(DIRECT, user=BOB),
             "no event",
             None,
