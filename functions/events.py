@@ -52,6 +52,8 @@ HOPS_MOST: Final = 16
 """So often may one agent set off another in a chain of events. Circles end there."""
 NOBODY = ("",)
 """The `addressed` of what people of a group say to each other."""
+ID_CHARACTERS: Final = 300
+"""Characters of a person's id, with its platform; Matrix' are the longest."""
 TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
 QUOTE_LIMIT = 2_000

@@ -19,7 +19,6 @@ from typing import Final
 import orjson
 
 from functions.agent.access.links import LinkedChat
-from functions.agent.access.private_chats import is_named_after
 from functions.agent.access.roles import PERSON
 from functions.agent.agents.bindings import scan_bindings
 from functions.agent.app import App
@@ -49,7 +48,6 @@ from functions.agent.team.board import Board
 from functions.agent.team.task import Comment
 from functions.agent.workspace.file import FileContent, read_version
 from functions.agent.workspace.path import RECEIVED
-from functions.channels.platforms import find_room
 from functions.events import Event, Sender
 from functions.hooks import Hook, Hooks
 from functions.time.clock import SYSTEM, Clock
@@ -294,10 +292,9 @@ class PersonalData:
         names = {session: keys.unescape(session.partition("#")[2]) for session in sorted(sessions)}
         ids = {*known_ids}
         chats = {*known_chats}
-        rooms = dict(self._app.private_chats.scan())
-        shared = {chat for chat, known in rooms.items() if known.shared}
+        known = self._app.private_chats.read_all()
         links = {
-            scope: [chat for chat in linked if find_room(chat.session) not in shared]
+            scope: [chat for chat in linked if not known.is_shared(chat.session)]
             for scope, linked in self._read_links().items()
         }
         works: list[Schedule | Hook] = [
@@ -309,12 +306,7 @@ class PersonalData:
             # a heartbeat's session is the agent's: it has mail of everybody
             wanted = [each for each in works if _wants(each, ids, chats)]
             chats |= {each.own_session for each in wanted if not _is_heartbeat(each)}
-            own_rooms = {chat for chat, known in rooms.items() if known.who in ids} - shared
-            chats |= {
-                name
-                for name in names.values()
-                if find_room(name) in own_rooms or any(is_named_after(id, name) for id in ids)
-            }
+            chats |= {name for name in names.values() if known.is_owned(name, ids)}
             for linked in links.values():
                 if any(chat.session in chats or chat.who in ids for chat in linked):
                     ids |= {chat.who for chat in linked}
@@ -346,9 +338,7 @@ class PersonalData:
             partitions,
             self._app.name,
             left=frozenset(
-                session
-                for session, name in names.items()
-                if (room := find_room(name)) in shared and rooms[room].who in ids
+                session for session, name in names.items() if known.was_owned(name, ids)
             ),
         )
 

@@ -21,7 +21,7 @@ _ALERTS = re.compile(
     re.ASCII,
 )
 _OWNER = re.compile(
-    r"telegram(-[a-z0-9-]+)?:[1-9][0-9]{0,18}|(?!telegram[-:])[a-z][a-z0-9-]*:[!-~]{1,100}"
+    r"telegram(-[a-z0-9-]+)?:[1-9][0-9]{0,18}|(?!telegram[-:])[a-z][a-z0-9-]*:[!-~]{1,255}"
 )
 """A Telegram id is a number: a user name is no id, and would never match anybody."""
 _PARAMETERS = re.compile(r"(/[A-Za-z0-9_.-]{1,100}){1,10}", re.ASCII)

@@ -370,3 +370,24 @@ def test_a_group_of_two_is_nobodys_private_chat(on_matrix: Place, model: Scripte
     assert chats.owns(place.ada, place.ada)
     assert not chats.owns(place.ada, f"{place.ada}:8448")
     assert not chats.owns("discord:42", "discord:42")
+
+
+def test_a_person_whose_id_is_as_long_as_ids_may_be_is_let_in_and_erased(
+    opens: Open, model: ScriptedModel
+) -> None:
+    with open_matrix(partial(opens, access="members"), model.url) as place:
+        eve = f"@{'e' * 60}:{'long.' * 37}org"
+        assert len(eve) in range(245, 256)
+        room = "!eve:example.org"
+        place.rooms[room] = matrix.FakeRoom({matrix.BOT: None, eve: "Eve"})  # type: ignore[attr-defined]
+        place.take(tell(say_in("hello?", eve, room)))
+        model.then(say("hello Eve"))
+        place.write(f"/pair matrix:{eve} member")
+        assert place.app.people.find_member(f"matrix:{eve}").role == "member"
+        place.take(tell(say_in(f"I like {SECRET}", eve, room)))
+        found = place.personal.find(f"matrix:{eve}")
+        assert found.chats == (f"matrix:{room}",)
+        assert SECRET in str(place.personal.export(found)["records"])
+        place.personal.erase(found)
+        assert place.find_secret() == []
+        assert place.app.people.find_member(f"matrix:{eve}") is None

@@ -15,7 +15,7 @@ from msgspec import Meta
 from functions.agent.access.roles import LOCAL_OWNERS, PERSON, Role, Rules
 from functions.agent.sanitize import clean_text
 from functions.channels.platforms import find_about
-from functions.events import Event
+from functions.events import ID_CHARACTERS, Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
@@ -137,7 +137,7 @@ class People:
             role,
             one_line(clean_text(name), NAME_CHARACTERS),
             self._now(),
-            one_line(by, NAME_CHARACTERS),
+            one_line(by, ID_CHARACTERS),
         )
 
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
@@ -198,7 +198,7 @@ class People:
             "guest",
             one_line(clean_text(name), NAME_CHARACTERS),
             self._now(),
-            one_line(by, NAME_CHARACTERS),
+            one_line(by, ID_CHARACTERS),
             first,
         )
 

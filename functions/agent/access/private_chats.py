@@ -48,6 +48,30 @@ def is_named_after(who: str, chat: str) -> bool:
     return chat.startswith(f"{who}:") and not OWN_CHAT.fullmatch(chat)
 
 
+@dataclass(frozen=True, slots=True)
+class KnownChats:
+    """What is known of all `rooms`, the chats whose names do not tell whose they are."""
+
+    rooms: Mapping[str, PrivateChat]
+
+    def is_owned(self, chat: str, people: Collection[str]) -> bool:
+        """Return whether a chat is the private one of a person, by one of their ids."""
+        known = self.rooms.get(find_room(chat))
+        if known is None:
+            return any(is_named_after(who, chat) for who in people)
+        return known.who in people and not known.shared
+
+    def was_owned(self, chat: str, people: Collection[str]) -> bool:
+        """Return whether a chat was a person's until somebody else came in."""
+        known = self.rooms.get(find_room(chat))
+        return known is not None and known.who in people and known.shared
+
+    def is_shared(self, chat: str) -> bool:
+        """Return whether a chat is a group for good."""
+        known = self.rooms.get(find_room(chat))
+        return known is not None and known.shared
+
+
 class PrivateChats:
     """Whose the chats of one agent's channels are. `now` returns seconds since 1970."""
 
@@ -135,6 +159,10 @@ class PrivateChats:
             return (dumps(replace(known, who="")) if known.shared else DELETE), None
 
         update_item(self._kv, self._key(chat), decide)
+
+    def read_all(self) -> KnownChats:
+        """Return what is known of all chats, read at once."""
+        return KnownChats(dict(self.scan()))
 
     def scan(self) -> Iterator[tuple[str, PrivateChat]]:
         """Yield the chats whose names do not tell whose they are, with what is known of them."""

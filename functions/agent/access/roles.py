@@ -14,7 +14,7 @@ Access = Literal["open", "members", "owners"]
 Deploy = Literal["members", "owners", "none"]
 LOCAL_OWNERS = frozenset({"terminal:local", "http:admin"})
 """Senders that only the machine's own user and the bearer of the admin token can be."""
-PERSON: Final = re.compile(r"[a-z][a-z0-9-]*:[!-~]{1,100}")
+PERSON: Final = re.compile(r"[a-z][a-z0-9-]*:[!-~]{1,255}")
 """A person's id on a platform, or on one of several bots there (`slack-work:T1.U1`)."""
 
 

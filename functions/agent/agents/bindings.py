@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.agent.agents.record import BY_CHARACTERS
-from functions.events import Event
+from functions.events import ID_CHARACTERS, Event
 from functions.texts.en import Texts
 from sigil.errors import one_line
 from sigil.protocol import Json
@@ -112,7 +111,7 @@ def bind(kv: KV, root: str, session: str, agent: str, *, order: str, by: str) ->
             before=before,
             since=since,
             agents=known.known_agents,
-            by=one_line(by, BY_CHARACTERS),
+            by=one_line(by, ID_CHARACTERS),
             told="",
         )
         return dumps(changed), known

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from functions.agent.agents.record import (
-    BY_CHARACTERS,
     RECORD,
     AgentRecord,
     State,
@@ -22,6 +21,7 @@ from functions.agent.agents.record import (
     require_name,
     scan_agents,
 )
+from functions.events import ID_CHARACTERS
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
@@ -84,7 +84,7 @@ def create_agent(
     for a name that is taken, ELIMIT when there are so many agents already.
     """
     require_name(root, name)
-    made = replace(record, changed=record.since, by=one_line(record.by, BY_CHARACTERS))
+    made = replace(record, changed=record.since, by=one_line(record.by, ID_CHARACTERS))
     made = replace(made, generation=max(int(record.since), 1))
     reserve_seat(kv, root, name, most, record.since)
 

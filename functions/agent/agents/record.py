@@ -18,6 +18,7 @@ from typing import Annotated, Final, Literal, get_args
 from msgspec import Meta
 
 from functions.agent.access.roles import Access
+from functions.events import ID_CHARACTERS
 from sigil.errors import Conflict, UsageError, one_line
 from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.kv.update import scan_all, update
@@ -42,7 +43,6 @@ RESERVED: Final = frozenset(
 )
 """Words that mean something else where an agent is named."""
 TEXT_CHARACTERS: Final = 200
-BY_CHARACTERS: Final = 80
 PROMPT_CHARACTERS: Final = 16_000
 BUNDLE_MOST: Final = 64
 LIMIT_MOST: Final = 10**15
@@ -163,7 +163,7 @@ def make_record(fields: Mapping[str, object]) -> AgentRecord:
 def add_agent(kv: KV, root: str, name: str, record: AgentRecord) -> None:
     """Store a new agent; `UsageError` EEXIST when there is one of this name, in whatever state."""
     require_name(root, name)
-    record = replace(record, by=one_line(record.by, BY_CHARACTERS))
+    record = replace(record, by=one_line(record.by, ID_CHARACTERS))
     try:
         kv.put(keys.agent_record(root, name), dumps(record), expect=ABSENT)
     except Conflict:

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from functions.agent.memory.thing import fold
 from functions.agent.sanitize import clean_text
+from functions.events import ID_CHARACTERS
 from sigil.errors import UsageError, one_line
 from sigil.storage.stored import Shape, Stored
 
@@ -206,7 +207,7 @@ def make_draft(
             "say where it is from: an address, a file, or who said it",
         ),
         text=cleaned,
-        by=one_line(by, AUTHOR_CHARACTERS),
+        by=one_line(by, ID_CHARACTERS),
         time=time,
         author=one_line(clean_text(author), AUTHOR_CHARACTERS),
         confidence=round(confidence, 3),

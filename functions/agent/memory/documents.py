@@ -12,6 +12,7 @@ from typing import Final
 from functions.agent.behaviours.behaviour import PREFIX, is_behaviour_document, parse_behaviour
 from functions.agent.behaviours.built_in import BUILT_IN
 from functions.agent.sanitize import clean_text, find_unseen
+from functions.events import ID_CHARACTERS
 from sigil.errors import BackendError, Conflict, UsageError, one_line
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -157,7 +158,7 @@ class Documents:
             version=before.version + 1,
             text=text,
             at=self._now(),
-            by=one_line(by, 80),
+            by=one_line(by, ID_CHARACTERS),
             why=one_line(why, 200),
             files=files,
         )

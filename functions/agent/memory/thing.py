@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from functions.agent.sanitize import clean_text
+from functions.events import ID_CHARACTERS
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Json, is_full_name, is_name
 from sigil.storage.stored import Stored, require_format, unknown
@@ -161,7 +162,7 @@ def check_thing(thing: Thing) -> Thing:
         texts=tuple(texts),
         source=check_source(thing.source),
         confidence=round(thing.confidence, 3),
-        by=one_line(thing.by, NAME_CHARACTERS),
+        by=one_line(thing.by, ID_CHARACTERS),
     )
 
 

@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from functions.agent.ledger.entry import Entry, hash_name
 from functions.agent.policy.act import Act, list_chats
-from functions.events import Event, Sender, order_of
+from functions.events import ID_CHARACTERS, Event, Sender, order_of
 from functions.texts.en import Texts
 from sigil.errors import Conflict, Refused, UsageError, one_line
 from sigil.json_fields import as_mapping
@@ -213,7 +213,7 @@ class Proposals:
             decided = replace(
                 known,
                 state=state,
-                decided_by=one_line(by, 80),
+                decided_by=one_line(by, ID_CHARACTERS),
                 decided_at=now,
                 decided_in=message,
             )
@@ -282,7 +282,7 @@ class Proposals:
         def note(known: Proposal) -> Proposal:
             if known.rolled_back_at:
                 return known
-            who = one_line(by, 80)
+            who = one_line(by, ID_CHARACTERS)
             return replace(known, rolled_back_by=who, rolled_back_at=now, decided_in=message)
 
         return self._change(proposal, note)

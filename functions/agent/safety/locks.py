@@ -11,12 +11,12 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from functions.events import ID_CHARACTERS
 from sigil.errors import one_line
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps
 
-BY_CHARACTERS = 80
 PAGE = 100
 LATER = 0.001
 """Each halt or unlock is so many seconds later than the one before, whatever the clock shows."""
@@ -56,7 +56,7 @@ def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
     def decide(value: bytes | None) -> tuple[bytes, Lock]:
         before = _read_lock_value(value)
         at = max(now, before.unlocked + LATER)
-        lock = replace(before, halted=at, by=one_line(by, BY_CHARACTERS))
+        lock = replace(before, halted=at, by=one_line(by, ID_CHARACTERS))
         return dumps(lock), lock
 
     return update(kv, keys.owner_lock(whom), decide)
@@ -76,7 +76,7 @@ def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> 
             before,
             halted=halted,
             unlocked=at,
-            by=one_line(by, BY_CHARACTERS),
+            by=one_line(by, ID_CHARACTERS),
             forgave=at if forgives else before.forgave,
         )
         return dumps(lock), lock

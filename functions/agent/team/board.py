@@ -44,6 +44,7 @@ from functions.agent.team.task import (
     read_task,
     read_task_head,
 )
+from functions.events import ID_CHARACTERS
 from sigil.errors import Conflict, Refused, UsageError, one_line
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -576,7 +577,7 @@ class Board:
                 return task
             if task.is_ended:
                 raise _ended(task)
-            added = Comment(by=one_line(by, NAME_CHARACTERS), text=said, at=self._now(), key=key)
+            added = Comment(by=one_line(by, ID_CHARACTERS), text=said, at=self._now(), key=key)
             return replace(task, comments=(*task.comments, added)[-COMMENTS_MOST:])
 
         return self._change(number, change, revision)

@@ -12,7 +12,6 @@ from sigil.storage.stored import Shape, Stored, damaged
 
 Number = Annotated[int, Meta(ge=0, lt=10**12)]
 Time = Annotated[float, Meta(ge=0, lt=1e11)]
-BY_CHARACTERS: Final = 100
 TASK_CHARACTERS: Final = 120
 WHY_CHARACTERS: Final = 200
 

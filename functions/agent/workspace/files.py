@@ -16,7 +16,6 @@ from typing import Final
 from functions.agent.workspace.difference import Difference, compare_texts
 from functions.agent.workspace.edits import note_scope
 from functions.agent.workspace.file import (
-    BY_CHARACTERS,
     TASK_CHARACTERS,
     WHY_CHARACTERS,
     FileConflict,
@@ -27,6 +26,7 @@ from functions.agent.workspace.file import (
     read_version,
 )
 from functions.agent.workspace.path import fold_path
+from functions.events import ID_CHARACTERS
 from sigil.errors import BackendError, Conflict, Refused, UsageError, one_line
 from sigil.storage.artifacts import Artifacts, artifact_name
 from sigil.storage.kv import ABSENT, KV, keys
@@ -269,7 +269,7 @@ class Workspace:
             before,
             len(body or b""),
             sha256(body or b"").hexdigest(),
-            one_line(writer.by, BY_CHARACTERS),
+            one_line(writer.by, ID_CHARACTERS),
             one_line(writer.task, TASK_CHARACTERS),
             self._now(),
             one_line(why, WHY_CHARACTERS),

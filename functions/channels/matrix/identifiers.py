@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 from sigil.errors import UsageError
 
@@ -15,6 +16,10 @@ _USER: Final = rf"@[!-9;-~]{{1,250}}:{_SERVER}"
 _ROOM: Final = rf"![A-Za-z0-9._~=+/-]{{1,250}}(?::{_SERVER})?"
 _MESSAGE: Final = r"\$[A-Za-z0-9._~=+/:\[\]-]{1,254}"
 _MOST: Final = 255
+ESCAPED_MOST: Final = 400
+"""Characters of an id in a key of the store, of which some back-ends take no more than a thousand.
+No id comes near that but one that is mostly signs.
+"""
 USER: Final = re.compile(_USER, re.ASCII)
 ROOM: Final = re.compile(_ROOM, re.ASCII)
 """A room's id; since version 12 of rooms it names no server."""
@@ -28,9 +33,9 @@ _SESSION: Final = re.compile(
 
 def find_id(form: re.Pattern[str], value: object) -> str:
     """Return a value that is an id of this form; empty for anything else."""
-    if isinstance(value, str) and len(value) <= _MOST and form.fullmatch(value):
-        return value
-    return ""
+    if not isinstance(value, str) or len(value) > _MOST or not form.fullmatch(value):
+        return ""
+    return value if len(quote(value, safe=":@+=")) <= ESCAPED_MOST else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ def test_in_a_group_strangers_meet_silence(home: AgentRuntime, model: ScriptedMo
         "telegram:",
         "TELEGRAM:1",
         "66",
-        "telegram:" + "9" * 101,
+        "telegram:" + "9" * 256,
         "http:admin2",
         "telegram:\u0661",
     ],
