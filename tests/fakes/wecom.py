@@ -81,8 +81,9 @@ def make_message(id: int, said: Mapping[str, Any] | str, **message: Any) -> byte
 
 
 def make_press(key: str, *, task: str = "t1", at: int = NOW, by: str = ALICE) -> bytes:
-    """The event of a button of a card."""
+    """The event of a button of a card, which may be changed by the code `of-` and the task."""
     fields = {"MsgType": "event", "Event": "template_card_event", "EventKey": key, "TaskId": task}
+    fields |= {"ResponseCode": f"of-{task}"}
     return make_message(0, fields, MsgId=None, FromUserName=by, CreateTime=at)
 
 
@@ -98,7 +99,7 @@ class Failure:
 class WeComServer(RecordingServer):
     """`messages` holds the messages that were accepted, in order; one that was a repeat is not
     there twice. `names` are the people of the organization, `sent_files` what people sent, by its
-    id.
+    id, and `ended_cards` the codes of the cards whose buttons have ended.
     """
 
     def __init__(self) -> None:
@@ -107,6 +108,7 @@ class WeComServer(RecordingServer):
         self.uploads: list[dict[str, Any]] = []
         self.names: dict[str, str] = {ALICE: "Alice", BOB: "Bob"}
         self.sent_files: dict[str, bytes] = {}
+        self.ended_cards: list[str] = []
         self.token = 0
         self._seen: set[bytes] = set()
         self._failures: list[Failure] = []
@@ -145,6 +147,14 @@ class WeComServer(RecordingServer):
             return _refusal(40014)
         if path == "/message/send" and request.method == "POST":
             return self._send(request)
+        if path == "/message/update_template_card":
+            card = request.json()
+            fits = (card["agentid"], card["userids"]) == (int(AGENT), [ALICE])
+            if not fits or card["response_code"] in self.ended_cards:
+                return _refusal(42014)
+            assert card["button"]["replace_name"]
+            self.ended_cards.append(card["response_code"])
+            return _ok({})
         if path == "/media/upload" and request.method == "POST":
             return self._take_file(query, request)
         if path == "/media/get":

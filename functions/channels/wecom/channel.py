@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,9 +16,9 @@ from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
 from functions.channels.wecom.about import API
-from functions.channels.wecom.messages import MEDIA_ID, App, read_message
+from functions.channels.wecom.messages import CARD, MEDIA_ID, App, read_message
 from functions.events import Event
-from sigil.errors import Refused, UsageError
+from sigil.errors import Refused, SigilError, UsageError
 from sigil.json_fields import as_string
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 BODY_MOST: Final = 1 << 20
 LOOKUP_TIMEOUT: Final = 5.0
+PRESSED_SIGN: Final = "✓"
+"""What stands in place of a card's buttons once one was pressed."""
 EMPTY: Final = PlatformAnswer()
 """An answer with a body would be taken for a message."""
 _CORP: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -158,7 +161,18 @@ class WeCom:
         """Do nothing: nothing shows that we write."""
 
     def acknowledge(self, event: Event) -> None:
-        """Do nothing: the answer to its webhook has ended the button's wait."""
+        """Let the card's buttons end, so that nobody presses another one."""
+        code = as_string(event.data.get(CARD))
+        if not code:
+            return
+        with suppress(SigilError):
+            body = {
+                "userids": [event.sender.id.partition(":")[2]],
+                "agentid": int(self._require_agent()),
+                "response_code": code,
+                "button": {"replace_name": PRESSED_SIGN},
+            }
+            self.api.call("/message/update_template_card", body=body, timeout=LOOKUP_TIMEOUT)
 
     def fetch_bot_name(self) -> str:
         """Return the app's name; `BackendError` when WeCom does not answer."""

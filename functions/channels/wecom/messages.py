@@ -22,6 +22,9 @@ from sigil.errors import one_line
 Fields = Mapping[str, str]
 PERSON: Final = re.compile(ABOUT.own_chat, re.ASCII)
 MEDIA_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,512}", re.ASCII)
+CARD: Final = "card"
+"""The name in the data of a press by which its card may be changed, once within 72 hours."""
+_CARD_CODE: Final = re.compile(r"[A-Za-z0-9_-]{1,200}", re.ASCII)
 _MESSAGE_ID: Final = re.compile(r"[0-9]{1,32}", re.ASCII)
 _TIME: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
 _KIND: Final = re.compile(r"[a-z_]{1,40}", re.ASCII)
@@ -59,6 +62,9 @@ def read_message(fields: Fields, app: App) -> tuple[Event, ...]:
         # a press has no id of its own
         id = _make_id(person, fields.get("CreateTime", ""), fields.get("TaskId", ""), text)
         data = {PRESS: id}
+        card = fields.get("ResponseCode", "")
+        if _CARD_CODE.fullmatch(card):
+            data[CARD] = card
     elif not _MESSAGE_ID.fullmatch(id):
         return ()
     else:

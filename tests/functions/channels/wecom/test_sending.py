@@ -113,6 +113,10 @@ def test_buttons_bring_their_command_back(wecom: WeCom, server: WeComServer) -> 
     assert [row["text"] for row in rows] == ["Approve", "Deny"]
     press = receive(wecom, make_press(rows[0]["key"]))
     assert (press.text, press.session) == ("/approve a1b2c3", TO_ALICE)
+    for _ in range(2):  # a code counts once
+        wecom.acknowledge(press)
+    assert server.ended_cards == ["of-t1"]
+    wecom.acknowledge(receive(wecom, make_message(9, "/approve a1b2c3")))
     server.fail(41016, path="/send")
     wecom.send(Reply(TO_ALICE, "May I?", buttons=buttons, key="e2", start=1), lambda n: None)
 
