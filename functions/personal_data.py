@@ -101,6 +101,7 @@ KINDS: Final[Mapping[str, str]] = {
     "link-code": "links",
     "person": "access",
     "private-chat": "access",
+    "profile": "names",
     "waiting": "access",
     "first-owner-tries": "access",
     "allowance": "usage",
@@ -622,6 +623,7 @@ class PersonalData:
             yield from self._get(
                 [
                     keys.person(name, who),
+                    keys.known_person(name, who),
                     keys.first_owner_tries(name, who),
                     keys.link_tries(name, who),
                 ],

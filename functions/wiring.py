@@ -522,11 +522,12 @@ def open_runtime(
         # nobody watches this start, and the other bots go on without one that is badly set
         reload = partial(settings.reload_channel, by_worker=True)
         settings = settings.load_separate_channels(by_worker=True)
-        channels = SeparateChannels(settings.channels, reload, by_worker=True)
+        stores = open_stores(settings)
+        channels = SeparateChannels(settings.channels, reload, by_worker=True, kv=stores.kv)
     else:
         settings = settings.load_channels()
-        channels = open_channels(settings.channels)
-    stores = open_stores(settings)
+        stores = open_stores(settings)
+        channels = open_channels(settings.channels, stores.kv)
     if not later:
         require_restored(stores.kv)
     sides = open_queue(settings, stores)

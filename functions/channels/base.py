@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypedDict, runtime_checkable
 
 from functions.events import Button, Event
 from functions.overheard import OverheardMessage
 from sigil.errors import BackendError, Refused, one_line
+
+if TYPE_CHECKING:
+    from sigil.storage.kv import KV
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,14 @@ class FetchesFiles(Protocol):
         """Return the bytes of a file that an event names; `UsageError` ETOOBIG for more than
         `most`, `SigilError` when it cannot be fetched.
         """
+
+
+@runtime_checkable
+class UsesStore(Protocol):
+    """A platform of which a channel learns what its next process should know as well."""
+
+    def use_store(self, kv: KV) -> None:
+        """Keep that in a store from now on."""
 
 
 @runtime_checkable

@@ -24,6 +24,7 @@ from sigil.errors import SigilError, UsageError, one_line
 if TYPE_CHECKING:
     from functions.channels.base import Channel
     from functions.channels.webhooks import SetupRecipe
+    from sigil.storage.kv import KV
 
 PLATFORMS: Final = {
     about.platform: about
@@ -74,8 +75,13 @@ def find_room(chat: str) -> str:
     return room if _ROOM.fullmatch(room) else ""
 
 
-def open_channels(described: Iterable[ChannelSettings]) -> dict[str, Channel]:
-    """Open the channels for which enough is set, by name."""
+def open_channels(described: Iterable[ChannelSettings], kv: KV | None = None) -> dict[str, Channel]:
+    """Open the channels for which enough is set, by name.
+
+    A process that only receives, or only looks, needs no store for them.
+    """
+    from functions.channels.base import UsesStore
+
     channels: dict[str, Channel] = {}
     for settings in described:
         if settings.is_open:
@@ -83,10 +89,13 @@ def open_channels(described: Iterable[ChannelSettings]) -> dict[str, Channel]:
             module = import_module(f"functions.channels.{settings.about.platform}.channel")
             try:
                 with settings.naming_own_variables():
-                    channels[settings.name] = module.open_channel(settings)
+                    channel = module.open_channel(settings)
             except SigilError as problem:
                 problem.source = settings.name
                 raise
+            if kv is not None and isinstance(channel, UsesStore):
+                channel.use_store(kv)
+            channels[settings.name] = channel
         elif settings.is_wanted:
             variable = name_variable(settings.name, settings.about.opens_with[0])
             raise UsageError(

@@ -15,6 +15,7 @@ from functions.channels.base import Channel, PlatformRequest, Received, Reply
 from functions.channels.platforms import open_channels
 from functions.events import Event
 from sigil.errors import BackendError, SigilError, UsageError
+from sigil.storage.kv import KV
 
 AGAIN_SECONDS: Final = 30.0
 """What could not be opened is tried again after so long: its settings may be right by then."""
@@ -25,7 +26,7 @@ class SeparateChannels(Mapping[str, Channel]):
     cannot be opened, until it can.
 
     `reload` returns the settings of one channel as they are now. `by_worker`: they are to send, and
-    not to receive.
+    not to receive. `kv`: see `open_channels`.
     """
 
     def __init__(
@@ -34,10 +35,12 @@ class SeparateChannels(Mapping[str, Channel]):
         reload: Callable[[str], ChannelSettings],
         *,
         by_worker: bool,
+        kv: KV | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reload = reload
         self._by_worker = by_worker
+        self._kv = kv
         self._clock = clock
         self._lock = threading.Lock()
         self._channels: dict[str, Channel] = {}
@@ -93,7 +96,7 @@ class SeparateChannels(Mapping[str, Channel]):
                 source=settings.name,
                 suggestion=f"set {variable}: {missing[0].meaning}",
             )
-        return open_channels([settings])[settings.name]
+        return open_channels([settings], self._kv)[settings.name]
 
 
 class UnusableChannel:

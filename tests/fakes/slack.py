@@ -274,7 +274,11 @@ class SlackWorkspace(RecordingServer):
 
     def _users_info(self, params: dict[str, Any]) -> Answer:
         person = self.people.get(params.get("user", ""))
-        return _ok(user={"id": params["user"], **person}) if person else _refuse("user_not_found")
+        return (
+            _ok(user={"id": params["user"], "team_id": TEAM, **person})
+            if person
+            else _refuse("user_not_found")
+        )
 
     def _open_conversation(self, params: dict[str, Any]) -> Answer:
         known = params.get("users") in self.people

@@ -25,6 +25,7 @@ from functions.agent.session.document import Document, GatheredMessage, Turn
 from functions.agent.team.board import Board, NewTask
 from functions.agent.turn.turn import run_turn
 from functions.agent.workspace.files import Writer
+from functions.channels.known_people import KnownPeople, Profile
 from functions.events import Quote
 from functions.personal_data import Erasure, PersonalData
 from functions.queues import dead_letters
@@ -113,6 +114,9 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
         app.kv.put(keys.stored_value(own, "main", "notes", "k"), f'"secret-{name}-value"'.encode())
         app.kv.put(keys.stored_usage(own, "main", "notes"), b'{"keys":1}')
         app.kv.put(keys.capability(own, f"of-{name}"), b'{"kept":true}')
+        known = KnownPeople("main")
+        known.use_store(app.kv)
+        known.find(who["sender"], lambda: Profile(f"secret-{name}-called"))  # noqa: B023
         app.people.let_in(who["sender"], "member", f"secret-{name}-name", "test")
         origin = f"telegram {who['sender'][-2:]} member · {name}"
         said = Message("user", f"secret-{name}-archived", seq=800 + number, origin=origin)
@@ -128,7 +132,7 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
 
 SECRETS = (
     "answer private later large memory memory-2 history statement thing waiting dead value name unread knowledge"
-    " chain file file-large task task-done note"
+    " called chain file file-large task task-done note"
 ).split()
 GROUP_SECRETS = ("group", "waiting-group", "heard", "archived", "sent")
 

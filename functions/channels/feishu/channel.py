@@ -17,6 +17,7 @@ from functions.channels.feishu.about import API
 from functions.channels.feishu.events import ANSWERS, SESSION, FeishuApp, read_payload
 from functions.channels.feishu.signature import WebhookSecrets, open_body
 from functions.channels.first_use import FirstUse
+from functions.channels.known_people import KnownPeople
 from functions.events import PRESS, Event
 from sigil.errors import Refused, UsageError
 from sigil.json_fields import as_mapping, as_string
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from functions.channels.http_client import Transport
     from functions.channels.sockets import Listener
     from functions.channels.waiting_signs import WaitingSigns
+    from sigil.storage.kv import KV
 
 """The API's address in China; Lark's is https://open.larksuite.com."""
 BODY_MOST = 1 << 20
@@ -83,6 +85,7 @@ class Feishu:
         self._transport = transport
         self._now = now
         self._api = FirstUse(self._open_api)
+        self._people = KnownPeople(agent, now)
         self._directory = FirstUse(self._make_directory)
         self._signs = FirstUse(self._make_signs)
 
@@ -101,6 +104,10 @@ class Feishu:
 
         return FeishuApi(self._base, self._app.id, self._app_secret, self._transport)
 
+    def use_store(self, kv: KV) -> None:
+        """Keep there what Feishu tells of people."""
+        self._people.use_store(kv)
+
     @property
     def directory(self) -> FeishuDirectory:
         """Return what is known of people and messages."""
@@ -109,7 +116,7 @@ class Feishu:
     def _make_directory(self) -> FeishuDirectory:
         from functions.channels.feishu.directory import FeishuDirectory
 
-        return FeishuDirectory(self._app.channel, self._app.id)
+        return FeishuDirectory(self._app.channel, self._app.id, self._people)
 
     @property
     def signs(self) -> WaitingSigns:

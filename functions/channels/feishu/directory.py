@@ -1,4 +1,4 @@
-"""What Feishu tells of people and messages only when it is asked, remembered for a day."""
+"""What Feishu tells of people, messages and the bot only when it is asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functions.channels.feishu.contents import (
     read_contents,
     read_mentions,
 )
-from functions.channels.known_names import KnownNames
+from functions.channels.known_people import KnownPeople, Profile
 from functions.events import Quote
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping, as_sequence, as_string
@@ -32,11 +32,11 @@ class AnsweredMessage:
 class FeishuDirectory:
     """The people and the bot of one app. Safe to share between threads."""
 
-    def __init__(self, channel: str, app_id: str) -> None:
+    def __init__(self, channel: str, app_id: str, people: KnownPeople) -> None:
         self._channel = channel
         self._app_id = app_id
         self._bot = ("", "")
-        self._names = KnownNames()
+        self._people = people
 
     def fetch_bot(self, api: FeishuApi) -> tuple[str, str]:
         """Return the bot's id and name; Feishu is asked once. `BackendError` when it does not
@@ -78,7 +78,9 @@ class FeishuDirectory:
 
         The contacts know it, or the group's members, whichever the app may read.
         """
-        return self._names.find(person, lambda: self._fetch_name(api, person, chat))
+        who = f"{self._channel}:{person}"
+        profile = self._people.find(who, lambda: Profile(self._fetch_name(api, person, chat)))
+        return profile.name or person
 
     def _fetch_name(self, api: FeishuApi, person: str, chat: str) -> str:
         """Return a person's name, empty when the app may know it from nowhere."""

@@ -17,6 +17,7 @@ import orjson
 from functions.channels.address import read_address
 from functions.channels.base import PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
+from functions.channels.known_people import KnownPeople
 from functions.channels.line import signature
 from functions.channels.line.about import API
 from functions.channels.line.events import CHAT, MESSAGE_ID, PERSON, LineBot, read_payload
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from functions.channels.line.directory import LineDirectory
     from functions.channels.line.sending import LineSender
     from functions.channels.webhooks import WebhookAdmin
+    from sigil.storage.kv import KV
 
 FILES_API: Final = "https://api-data.line.me"
 """Where the files are that people send. Another address than `API` has them itself."""
@@ -68,6 +70,7 @@ class Line:
         self._now = now
         self._lock = threading.Lock()
         self._api = FirstUse(self._open_api)
+        self._people = KnownPeople(agent, now)
         self._directory = FirstUse(self._make_directory)
         self._sender: LineSender | None = None
 
@@ -87,6 +90,10 @@ class Line:
         files = FILES_API if self._base == API else self._base
         return LineApi(self._base, files, self._token, self._transport)
 
+    def use_store(self, kv: KV) -> None:
+        """Keep there what LINE tells of people."""
+        self._people.use_store(kv)
+
     @property
     def directory(self) -> LineDirectory:
         """Return what is known of people and of the bot."""
@@ -95,7 +102,7 @@ class Line:
     def _make_directory(self) -> LineDirectory:
         from functions.channels.line.directory import LineDirectory
 
-        return LineDirectory()
+        return LineDirectory(self._bot.name, self._people)
 
     @property
     def sender(self) -> LineSender:

@@ -1,12 +1,12 @@
-"""What LINE tells of people and of the bot only when it is asked, remembered for a day."""
+"""What LINE tells of people and of the bot only when it is asked."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from functions.channels.known_names import NAME_CHARACTERS, NAMES_MOST, KnownNames
+from functions.channels.known_people import NAME_CHARACTERS, KnownPeople, Profile
 from functions.channels.line.api import LineApi, LineRejected
 from functions.channels.visible_text import clean_text
 from sigil.errors import BackendError, Refused, one_line
@@ -25,8 +25,8 @@ _PATHS: Final = {
 class LineDirectory:
     """The people and the bot of one channel. Safe to share between threads."""
 
-    _names: KnownNames = field(default_factory=KnownNames)
-    _languages: dict[str, str] = field(default_factory=dict)
+    _channel: str
+    _people: KnownPeople
     _bot: str = ""
 
     def fetch_bot_name(self, api: LineApi) -> str:
@@ -44,18 +44,17 @@ class LineDirectory:
         their app, which LINE tells in private chats.
         """
 
-        def fetch_name() -> str:
+        def fetch_profile() -> Profile:
             path = _PATHS[chat[:1]].format(chat=chat, person=person)
             try:
                 answer = api.call("GET", path, timeout=LOOKUP_TIMEOUT)
             except LineRejected:
-                return ""  # they left, or have not agreed to be known
+                return Profile()  # they left, or have not agreed to be known
             language = as_string(answer.get("language"))
-            if _LANGUAGE.fullmatch(language):
-                if len(self._languages) >= NAMES_MOST:
-                    self._languages.clear()
-                self._languages[person] = language.lower()
-            return as_string(answer.get("displayName"))
+            is_language = _LANGUAGE.fullmatch(language) is not None
+            return Profile(
+                as_string(answer.get("displayName")), language.lower() if is_language else ""
+            )
 
-        name = self._names.find(person, fetch_name)
-        return name, self._languages.get(person, "")
+        profile = self._people.find(f"{self._channel}:{person}", fetch_profile)
+        return profile.name or person, profile.language

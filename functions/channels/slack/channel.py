@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
@@ -21,6 +21,7 @@ from functions.channels.about import name_variable
 from functions.channels.address import read_address
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
+from functions.channels.known_people import KnownPeople, Profile
 from functions.channels.slack.about import API
 from functions.channels.slack.attachments import FILE_ID
 from functions.channels.slack.events import Bot, read_command, read_payload, read_press
@@ -40,13 +41,12 @@ if TYPE_CHECKING:
     from functions.channels.http_client import Transport
     from functions.channels.slack.api import SlackApi
     from functions.channels.sockets import Listener
+    from sigil.storage.kv import KV
 
 BODY_MOST = 1 << 20
 WAITING_TIMEOUT = 5.0
 STATUS_SECONDS = 100.0
 """Slack shows a status for two minutes."""
-NAME_SECONDS = 86_400.0
-NAMES_MOST = 5_000
 ANSWERED_MOST = 1_000
 THREADS_MOST = 10_000
 MENTIONS_MOST = 10
@@ -75,15 +75,6 @@ _TOKEN = re.compile(r"xoxb-[A-Za-z0-9-]{1,250}", re.ASCII)
 _APP_TOKEN = re.compile(r"xapp-[A-Za-z0-9-]{1,250}", re.ASCII)
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8}){0,4}")
 _CHALLENGE_CHARACTERS = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Person:
-    """A person as Slack describes them, asked at a time of the monotonic clock."""
-
-    name: str
-    language: str
-    asked: float
 
 
 class Slack:
@@ -124,7 +115,7 @@ class Slack:
         self._lock = threading.Lock()
         self._api = FirstUse(self._open_api)
         self._own: tuple[str, str] | None = None
-        self._people: dict[str, _Person] = {}
+        self._people = KnownPeople(agent, now)
         self._answered: set[tuple[str, str]] = set()
         self._threads: dict[tuple[str, str], str] = {}
 
@@ -149,6 +140,10 @@ class Slack:
         from functions.channels.slack.api import SlackApi
 
         return SlackApi(self._base, self._token, self._transport)
+
+    def use_store(self, kv: KV) -> None:
+        """Keep there what Slack tells of people."""
+        self._people.use_store(kv)
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
@@ -235,18 +230,19 @@ class Slack:
         first = self._quote_thread(event)
         if first:
             event = replace(event, quotes=(first, *event.quotes))
-        person = self._find_person(event.sender.id.rpartition(".")[2])
+        user = event.sender.id.rpartition(".")[2]
         said = "\n".join([event.text, *(quote.text for quote in event.quotes)])
         named = find_mentions(said)[:MENTIONS_MOST]
-        names = {id: self._find_person(id).name for id in named}
+        people = self._find_people(event.sender.id, (user, *named))
+        names = {id: people[id].name or id for id in named}
         return replace(
             event,
-            sender=Sender(event.sender.id, person.name),
+            sender=Sender(event.sender.id, people[user].name or user),
             text=name_mentions(event.text, names),
             quotes=tuple(
                 replace(quote, text=name_mentions(quote.text, names)) for quote in event.quotes
             ),
-            language=event.language or person.language,
+            language=event.language or people[user].language,
         )
 
     def _quote_thread(self, event: Event) -> Quote | None:
@@ -275,7 +271,9 @@ class Slack:
         if message.get("ts") != thread:
             return None
         is_person = USER.fullmatch(user) and user != own and not message.get("bot_id")
-        author = self._find_person(user).name if is_person else ""
+        author = ""
+        if is_person:
+            author = self._find_people(event.sender.id, (user,))[user].name or user
         return quote_first(message, author, ours=user == own)
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
@@ -360,42 +358,48 @@ class Slack:
             )
         return self._own
 
-    def _find_person(self, id: str) -> _Person:
-        """Return a person, asked once a day; their id is their name where Slack tells none."""
-        known = self._people.get(id)
-        now = time.monotonic()
-        if known and now - known.asked < NAME_SECONDS:
-            return known
-        user: Mapping[str, Json] = {}
+    def _find_people(self, sender: str, users: Sequence[str]) -> dict[str, Profile]:
+        """Return what is known of people by their ids in a workspace.
+
+        Whoever a sender names is taken for a person of the sender's workspace until Slack says
+        more.
+        """
+        home = sender.rpartition(".")[0]
+        found = self._people.find_all(
+            [f"{home}.{user}" for user in users],
+            lambda who: self._fetch_profile(who, is_sender=who == sender),
+        )
+        return {user: found[f"{home}.{user}"] for user in users}
+
+    def _fetch_profile(self, who: str, *, is_sender: bool) -> Profile:
+        """Return what Slack tells of a person, nothing where nobody here knows them."""
+        home, _, user = who.rpartition(".")
+        params = {"user": user, "include_locale": True}
         try:
-            answer, _ = self.api.call(
-                "users.info", {"user": id, "include_locale": True}, timeout=WAITING_TIMEOUT
-            )
-            user = as_mapping(answer.get("user"))
+            answer, _ = self.api.call("users.info", params, timeout=WAITING_TIMEOUT)
         except Refused:
-            pass  # nobody here knows them: a person of another workspace, or one who left
-        except BackendError:
-            return known or _Person(id, "", now)  # the next message asks again
-        profile = as_mapping(user.get("profile"))
-        names = (profile.get("display_name"), profile.get("real_name"), user.get("name"))
-        name = next((one_line(text, 100) for text in map(as_string, names) if text.strip()), id)
-        locale = as_string(user.get("locale"))
-        person = _Person(name, locale if _LANGUAGE.fullmatch(locale) else "", now)
-        with self._lock:
-            if len(self._people) >= NAMES_MOST:
-                self._people.clear()
-            self._people[id] = person
-        return person
+            return Profile(is_theirs=is_sender)  # a person of another workspace, or who left
+        found = as_mapping(answer.get("user"))
+        profile = as_mapping(found.get("profile"))
+        names = (profile.get("display_name"), profile.get("real_name"), found.get("name"))
+        name = next((text for text in map(as_string, names) if text.strip()), "")
+        locale = as_string(found.get("locale"))
+        is_theirs = is_sender or f"{self._bot.name}:{as_string(found.get('team_id'))}" == home
+        return Profile(name, locale if _LANGUAGE.fullmatch(locale) else "", is_theirs)
 
     def _name_overheard(self, message: OverheardMessage) -> OverheardMessage:
         """Return what people said to each other with the names that are known already.
 
         Nobody is asked while Slack waits, and nobody is for what may never be read.
         """
-        known = {id: person.name for id, person in list(self._people.items())}
-        id = message.sender.name
-        sender = Sender(message.sender.id, known.get(id, id))
-        return replace(message, sender=sender, text=name_mentions(message.text, known))
+        home, _, user = message.sender.id.rpartition(".")
+        names: dict[str, str] = {}
+        for id in (user, *find_mentions(message.text)):
+            known = self._people.recall(f"{home}.{id}")
+            if known and known.name:
+                names[id] = known.name
+        sender = Sender(message.sender.id, names.get(user, user))
+        return replace(message, sender=sender, text=name_mentions(message.text, names))
 
     def _set_status(self, channel: str, thread: str, status: str) -> None:
         params = {"channel_id": channel, "thread_ts": thread, "status": status}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
+from functions.channels.known_people import KnownPeople, Profile
 from functions.channels.wecom.about import API
 from functions.channels.wecom.messages import CARD, MEDIA_ID, App, read_message
 from functions.events import Event
@@ -24,9 +25,9 @@ from sigil.json_fields import as_string
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.http_client import Transport
-    from functions.channels.known_names import KnownNames
     from functions.channels.wecom.api import WeComApi
     from functions.channels.wecom.signature import Callback
+    from sigil.storage.kv import KV
 
 BODY_MOST: Final = 1 << 20
 LOOKUP_TIMEOUT: Final = 5.0
@@ -78,7 +79,7 @@ class WeCom:
         self._transport = transport
         self._now = now
         self._api = FirstUse(self._open_api)
-        self._names = FirstUse(self._make_names)
+        self._people = KnownPeople(agent, now)
 
     @property
     def body_most(self) -> int:
@@ -95,15 +96,9 @@ class WeCom:
 
         return WeComApi(self._base, self._app.corp_id, self._secret, self._transport)
 
-    @property
-    def names(self) -> KnownNames:
-        """Return the names of people that are known."""
-        return self._names.get()
-
-    def _make_names(self) -> KnownNames:
-        from functions.channels.known_names import KnownNames
-
-        return KnownNames()
+    def use_store(self, kv: KV) -> None:
+        """Keep there what WeCom tells of people."""
+        self._people.use_store(kv)
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
@@ -129,9 +124,10 @@ class WeCom:
 
     def accept(self, event: Event) -> Event:
         """Return the event with its sender's name; all chats are private."""
-        person = event.sender.id.partition(":")[2]
-        name = self.names.find(person, lambda: self._fetch_name(person))
-        return replace(event, sender=replace(event.sender, name=name))
+        id = event.sender.id
+        person = id.partition(":")[2]
+        name = self._people.find(id, lambda: self._fetch_profile(person)).name
+        return replace(event, sender=replace(event.sender, name=name or person))
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, and then a picture or a file each."""
@@ -179,13 +175,13 @@ class WeCom:
         query = {"agentid": self._require_agent()}
         return as_string(self.api.call("/agent/get", query).get("name"))
 
-    def _fetch_name(self, person: str) -> str:
+    def _fetch_profile(self, person: str) -> Profile:
         """Return a person's name, empty when the app may not know it."""
         try:
             answer = self.api.call("/user/get", {"userid": person}, timeout=LOOKUP_TIMEOUT)
         except Refused:
-            return ""
-        return as_string(answer.get("name"))
+            return Profile()
+        return Profile(as_string(answer.get("name")))
 
     def _require_agent(self) -> str:
         if not self._app.agent_id:

@@ -166,6 +166,11 @@ def private_chat(agent: str, chat: str) -> Key:
     return Key(f"private-chat#{escape(agent)}", escape(chat))
 
 
+def known_person(agent: str, who: str) -> Key:
+    """What a platform told of a person who wrote to an agent or was named there, by their id."""
+    return Key(f"profile#{escape(agent)}", escape(who))
+
+
 def pairing_request(agent: str, session: str, who: str) -> Key:
     """A person who got a pairing code in a chat, and the code; the keys of a chat begin alike."""
     return Key(f"waiting#{escape(agent)}", f"{escape(session)}#{escape(who)}")
@@ -790,6 +795,7 @@ MEMORY_ITEMS = frozenset(("things", "memory-link"))
 PERSON_PARTITIONS = frozenset(
     (
         "person",
+        "profile",
         "waiting",
         "first-owner-tries",
         "allowance",

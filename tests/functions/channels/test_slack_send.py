@@ -15,6 +15,8 @@ from functions.channels.slack.channel import Slack
 from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.events import Button, Event, Quote, Sender
 from sigil.errors import BackendError, Refused, UsageError
+from sigil.storage.kv import keys
+from sigil.storage.kv.memory import MemoryKV
 from tests.fakes import slack as fake
 from tests.fakes.server import Answer
 from tests.fakes.slack import ADA, BOB, BOT, CHAT, DIRECT, SECRET, TEAM, TOKEN, SlackWorkspace
@@ -339,6 +341,19 @@ def test_a_thread_is_known_by_its_first_message(slack: Slack, workspace: SlackWo
     ours = slack.accept(make_event(f"{CHANNEL}:1779999999.000300"))
     assert ours is not None
     assert ours.quotes == (Quote("reply", "I said", ours=True, length=6),)
+
+
+def test_a_person_of_another_workspace_is_not_kept_as_one_of_the_senders(
+    slack: Slack, workspace: SlackWorkspace
+) -> None:
+    kv = MemoryKV()
+    slack.use_store(kv)
+    workspace.people["U0OTHER01"] = {"team_id": "T0OTHER", "profile": {"display_name": "Olga"}}
+    accepted = slack.accept(make_event(text=f"ask <@{BOB}> and <@U0OTHER01>"))
+    assert accepted is not None
+    assert accepted.text == "ask @Bob B. and @Olga"
+    kept = {sort for sort, _ in kv.scan(keys.known_person("main", "").partition)}
+    assert kept == {PRIVATE, f"slack:{TEAM}.{BOB}"}
 
 
 def test_what_is_overheard_has_the_names_that_are_known(
