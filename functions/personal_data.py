@@ -74,6 +74,7 @@ KINDS: Final[Mapping[str, str]] = {
     "seen": "handled events",
     "reply": "replies",
     "unread": "replies",
+    "sent": "replies",
     "inquiry": "replies",
     "aside": "damaged conversations",
     "history": "history entries",

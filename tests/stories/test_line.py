@@ -111,6 +111,28 @@ def test_a_group_is_greeted_and_answered_when_it_names_the_agent(
     assert "Kerry" in str(asked["messages"][-1]["content"])
 
 
+def test_after_a_restart_an_answer_to_our_message_needs_no_mention(
+    runtime: Callable[..., AgentRuntime], line: LineServer, model: ScriptedModel
+) -> None:
+    model.then(say("Soup or salad?"), say("Soup it is"))
+    asked = make_message(1, "@Sigil lunch?", chat=GROUP, mention=mention_us("@Sigil"))
+    with serving(runtime(llm_url=model.url, line_api=line.url, **SETTINGS)) as server:
+        account = Account(server, line)
+        account.post(asked)
+        account.read(1)
+    with serving(runtime(llm_url=model.url, line_api=line.url, **SETTINGS)) as server:
+        account = Account(server, line)
+        account.post(
+            make_message(2, "to somebody else", chat=GROUP, quotedMessageId="77"),
+            make_message(3, "the first", chat=GROUP, quotedMessageId="900001"),
+        )
+        assert account.read(2)[1]["text"] == "Soup it is"
+    read = str(model.chats[1]["messages"][-1]["content"])
+    assert "Soup or salad?" in read
+    assert "the first" in read
+    assert "to somebody else" not in str(model.chats)
+
+
 def test_a_new_friend_is_greeted(account: Account, model: ScriptedModel) -> None:
     account.post(make_event("follow", 1))
     [hello] = account.read(1)

@@ -20,7 +20,16 @@ from functions.channels.first_use import FirstUse
 from functions.channels.known_people import KnownPeople
 from functions.channels.line import signature
 from functions.channels.line.about import API
-from functions.channels.line.events import CHAT, MESSAGE_ID, PERSON, LineBot, read_payload
+from functions.channels.line.events import (
+    ANSWERS,
+    CHAT,
+    MESSAGE_ID,
+    PERSON,
+    LineBot,
+    make_answered_quote,
+    read_payload,
+)
+from functions.channels.line.sent_messages import SentMessages
 from functions.events import Event, Sender
 from sigil.errors import SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
@@ -62,7 +71,8 @@ class Line:
         transport: Transport | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._bot = LineBot(name, agent, self._find_sent)
+        self._sent = SentMessages(agent)
+        self._bot = LineBot(name, agent, self._sent.recall)
         self._token = token
         self._secret = secret
         self._base = read_address(api, "LINE's address", source="line")
@@ -91,8 +101,9 @@ class Line:
         return LineApi(self._base, files, self._token, self._transport)
 
     def use_store(self, kv: KV) -> None:
-        """Keep there what LINE tells of people."""
+        """Keep there what LINE tells of people, and what we say in groups."""
         self._people.use_store(kv)
+        self._sent.use_store(kv)
 
     @property
     def directory(self) -> LineDirectory:
@@ -106,13 +117,13 @@ class Line:
 
     @property
     def sender(self) -> LineSender:
-        """Return what sends replies, and remembers the last of them."""
-        from functions.channels.line.sending import LineSender, SentMessages
+        """Return what sends replies."""
+        from functions.channels.line.sending import LineSender
 
         api = self.api
         with self._lock:
             if self._sender is None:
-                self._sender = LineSender(api, SentMessages())
+                self._sender = LineSender(api, self._sent)
             elif self._sender.api is not api:
                 self._sender = replace(self._sender, api=api)
             return self._sender
@@ -144,12 +155,18 @@ class Line:
             raise UsageError("EINVAL", "the request is not JSON", source="line") from None
         return read_payload(payload, self._bot, self._now())
 
-    def accept(self, event: Event) -> Event:
+    def accept(self, event: Event) -> Event | None:
         """Return the event with the name of the person who wrote, or our own for whoever took us
-        into a group.
+        into a group; None for one that answers somebody else's message.
         """
         if event.joined:
             return replace(event, addressed=(self.fetch_bot_name(),))
+        if event.addressed:
+            answered = self._sent.find(event.session, as_string(event.data.get(ANSWERS)))
+            if answered is None:
+                return None
+            quotes = (make_answered_quote(answered), *event.quotes)
+            event = replace(event, addressed=(), quotes=quotes)
         chat = event.session.partition(":")[2]
         person = event.sender.id.partition(":")[2]
         if not CHAT.fullmatch(chat) or not PERSON.fullmatch(person):
@@ -187,10 +204,6 @@ class Line:
     def fetch_bot_name(self) -> str:
         """Return the bot's name; `BackendError` when LINE does not answer."""
         return self.directory.fetch_bot_name(self.api)
-
-    def _find_sent(self, id: str) -> str | None:
-        sender = self._sender
-        return sender.sent.find(id) if sender else None
 
 
 def open_channel(settings: ChannelSettings) -> Line:

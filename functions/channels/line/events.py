@@ -33,6 +33,8 @@ _EVENT_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}", re.ASCII)
 _COMMAND: Final = re.compile(r"\s*[/\uff0f][A-Za-z]")
 _MOST: Final = 1_000
 """Events of one request; LINE sends far fewer."""
+ANSWERS: Final = "answers"
+"""The field of an event's data with the id of the message that it answers, which may be ours."""
 _CHAT_FIELDS: Final = {"user": "userId", "group": "groupId", "room": "roomId"}
 _FILES: Final = {"image": "photo", "video": "video", "audio": "audio", "file": "document"}
 _GREETED: Final = "/start"
@@ -42,12 +44,13 @@ _GREETED: Final = "/start"
 @dataclass(frozen=True, slots=True)
 class LineBot:
     """The bot whose events are read: the channel's `name` (`line`), and the `agent` whose sessions
-    its chats are. `find_sent` returns the text of a message of ours by its id, None for others.
+    its chats are. `recall` returns the text of a message of ours by its id, None for one that is
+    not known to be ours.
     """
 
     name: str
     agent: str
-    find_sent: Callable[[str], str | None]
+    recall: Callable[[str], str | None]
 
 
 def read_payload(payload: Fields, bot: LineBot, now: float) -> Received:
@@ -64,6 +67,10 @@ def read_payload(payload: Fields, bot: LineBot, now: float) -> Received:
             continue
         if found.private or found.joined or _is_for_us(row, bot):
             events.append(found)
+        elif answered := _find_answered_id(as_mapping(row.get("message"))):
+            # another process may have sent that message
+            addressed = (answered,)
+            events.append(replace(found, addressed=addressed, data={ANSWERS: answered}))
         else:
             overheard.append(make_overheard(found))
     return Received(tuple(events), overheard=tuple(overheard))
@@ -183,10 +190,19 @@ def _list_attachments(message: Fields) -> tuple[Attachment, ...]:
 
 def _list_answered(message: Fields, bot: LineBot) -> list[Quote]:
     """Return the message of ours that is answered. LINE tells no more of it than its id."""
-    sent = bot.find_sent(as_string(message.get("quotedMessageId")))
-    if sent is None:
-        return []
-    return [Quote("reply", sent[:QUOTE_LIMIT], ours=True, length=len(sent))]
+    sent = bot.recall(_find_answered_id(message))
+    return [] if sent is None else [make_answered_quote(sent)]
+
+
+def _find_answered_id(message: Fields) -> str:
+    """Return the id of the message that is answered, empty when it answers none."""
+    id = as_string(message.get("quotedMessageId"))
+    return id if MESSAGE_ID.fullmatch(id) else ""
+
+
+def make_answered_quote(text: str) -> Quote:
+    """Return a message of ours that is answered."""
+    return Quote("reply", text[:QUOTE_LIMIT], ours=True, length=len(text))
 
 
 def _list_holdings(message: Fields) -> list[Quote]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,13 +19,12 @@ from functions.channels.base import Busy, Reply
 from functions.channels.line.api import LineApi, LineRejected, ReplyTokenRefused
 from functions.channels.line.events import CHAT
 from functions.channels.line.reply_address import LineReplyAddress
+from functions.channels.line.sent_messages import SentMessages
 from functions.channels.render.plain import render_parts
 from functions.channels.reply_parts import divide_reply, write_file_notes
-from functions.events import QUOTE_LIMIT, Button
+from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import BackendError, UsageError
-from sigil.json_fields import as_mapping, as_sequence, as_string
-from sigil.protocol import Json
 
 MESSAGES_MOST: Final = 5
 """Messages of one request, and so of a reply."""
@@ -85,30 +84,6 @@ def _make_buttons(buttons: Sequence[Button]) -> Fields:
     body = {"type": "box", "layout": "vertical", "spacing": "sm", "contents": rows}
     shown = " · ".join(button.label for button in buttons)[:ALTERNATIVE_CHARACTERS]
     return {"type": "flex", "altText": shown, "contents": {"type": "bubble", "body": body}}
-
-
-@dataclass(slots=True)
-class SentMessages:
-    """The last messages of ours, by their ids: LINE does not tell whose message is answered. Safe
-    to share between threads.
-    """
-
-    _texts: dict[str, str] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def note(self, answer: Mapping[str, Json], messages: Sequence[Fields]) -> None:
-        """Remember the messages that LINE's answer names."""
-        rows = [as_mapping(row) for row in as_sequence(answer.get("sentMessages"))]
-        with self._lock:
-            for row, message in zip(rows, messages, strict=False):
-                self._texts[as_string(row.get("id"))] = str(message.get("text", ""))[:QUOTE_LIMIT]
-            while len(self._texts) > REMEMBERED_MOST:
-                del self._texts[next(iter(self._texts))]
-
-    def find(self, id: str) -> str | None:
-        """Return the text of a message of ours, None for any other id."""
-        with self._lock:
-            return self._texts.get(id) if id else None
 
 
 @dataclass(slots=True)
@@ -180,7 +155,7 @@ class LineSender:
         body: Fields = {"to": chat, "messages": messages}
         key = f"{reply.key}:{reply.start}"
         retry_key = str(uuid.uuid5(_RETRY_KEYS, key)) if reply.key else ""
-        self.sent.note(self.api.push(body, retry_key), messages)
+        self.sent.note(reply.session, self.api.push(body, retry_key), messages)
 
     def _answer(self, messages: list[Fields], reply: Reply, token: str) -> None:
         body: Fields = {"replyToken": token, "messages": messages}
@@ -192,7 +167,7 @@ class LineSender:
             if reply.key:
                 self.unsure.note(reply.key)
             raise
-        self.sent.note(answer, messages)
+        self.sent.note(reply.session, answer, messages)
 
 
 def _repair(messages: list[Fields], problem: LineRejected, text: str) -> list[Fields] | None:

@@ -350,6 +350,11 @@ def overheard_message(session: str, slot: int) -> Key:
     return Key(f"overheard#{session}", f"{slot:03d}")
 
 
+def sent_message(session: str, id: str) -> Key:
+    """A message of the agent in a group, by the id that the platform has given it."""
+    return Key(f"sent#{session}", escape(id))
+
+
 def session_head(session: str) -> Key:
     """The session document."""
     return Key(f"session#{session}", "head")
@@ -782,6 +787,7 @@ SESSION_PARTITIONS = frozenset(
         "history",
         "left",
         "overheard",
+        "sent",
         "file",
         "workspace",
         "workspace-version",

@@ -9,13 +9,18 @@ from typing import Any
 
 import pytest
 
+from functions.channels.about import ChannelSettings
 from functions.channels.base import AttachedFile, Busy, MessagesUsedUp, Reply
 from functions.channels.line.channel import Line
 from functions.channels.line.reply_address import LineReplyAddress
+from functions.channels.platforms import PLATFORMS, open_channels
 from functions.channels.render.plain import render_parts
+from functions.channels.separate import SeparateChannels
 from functions.channels.webhooks import WebhookRegistration
 from functions.events import Button
 from sigil.errors import BackendError, Refused, UsageError
+from sigil.storage.kv import keys
+from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.line import (
     GROUP,
     MONTHLY,
@@ -256,6 +261,42 @@ def test_an_answer_to_our_message_is_for_us(channel: Line, line: LineServer) -> 
     [event] = channel.receive(sign(make_body(answer))).events
     [quote] = event.quotes
     assert (quote.relation, quote.text, quote.ours) == ("reply", "Which one?", True)
+
+
+def test_an_answer_to_a_message_of_another_process_is_for_us(line: LineServer) -> None:
+    kv = MemoryKV()
+    values = {"LINE_TOKEN": TOKEN, "LINE_SECRET": SECRET, "LINE_API": line.url}
+    described = ChannelSettings("line", PLATFORMS["line"], values=values)
+    sender = open_channels([described], kv)["line"]
+    # the worker of a function
+    receiver = SeparateChannels([described], lambda _: described, by_worker=True, kv=kv)["line"]
+    assert isinstance(sender, Line)
+    assert isinstance(receiver, Line)
+    say(sender, "Which one?", f"line:{GROUP}")
+    say(sender, "A secret", f"line:{PERSON}")
+    answers = [
+        make_message(number, "that one", chat=GROUP, quotedMessageId=id)
+        for number, id in enumerate(("900001", "77", "../900001"))
+    ]
+    ours, theirs = receiver.receive(sign(make_body(*answers))).events
+    assert receiver.accept(theirs) is None
+    for _ in range(2):
+        accepted = receiver.accept(ours)
+        assert accepted is not None
+        [quote] = accepted.quotes
+        assert (quote.relation, quote.text, quote.ours) == ("reply", "Which one?", True)
+        assert accepted.addressed == ()
+    kept = keys.session_of("main", f"line:{GROUP}")
+    assert [kv.get(keys.sent_message(kept, id)) is not None for id in ("900001", "900002")] == [
+        True,
+        False,
+    ]
+    kv.put(keys.sent_message(kept, "77"), b"damaged")
+    accepted = receiver.accept(theirs)
+    assert accepted is not None
+    assert accepted.quotes[0].ours
+    sender.close()
+    receiver.close()
 
 
 def test_people_have_their_names_for_a_day(channel: Line, line: LineServer) -> None:

@@ -137,7 +137,7 @@ def test_a_message_of_a_group_is_for_us_when_it_names_us_or_is_a_command(
 
 @pytest.mark.parametrize("text", ["I like @Sigil", "@All lunch?", "1/2", "/", "what is new?"])
 def test_what_people_say_to_each_other_is_overheard(text: str) -> None:
-    received = read(make_message(1, text, chat=GROUP, quotedMessageId="77"))
+    received = read(make_message(1, text, chat=GROUP))
     assert received.events == ()
     assert [each.text for each in received.overheard] == [text]
 
