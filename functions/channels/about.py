@@ -79,6 +79,11 @@ class About:
             if each.needed and not (by_worker and each.used_by == "webhook")
         ]
 
+    def list_polled_with(self) -> list[str]:
+        """Return the fields that have to be set before its messages can be fetched."""
+        fields = [each.field for each in self.list_needed(by_worker=True)]
+        return list(dict.fromkeys((*fields, *self.polls_with)))
+
 
 @dataclass(frozen=True, slots=True)
 class ChannelSettings:
@@ -110,11 +115,14 @@ class ChannelSettings:
 
     @property
     def is_polled(self) -> bool:
-        """Return whether it can only be polled: nothing is set for a webhook, which somebody sets
-        on purpose.
+        """Return whether it is to be polled: what its webhook needs is not set, or what is set for
+        a webhook alone, which somebody sets on purpose.
         """
         can_poll = self.about.polled and all(self[field] for field in self.about.polls_with)
-        return can_poll and self.is_open and bool(self.list_missing())
+        has_webhook = any(
+            self[each.field] for each in self.about.settings if each.used_by == "webhook"
+        )
+        return can_poll and self.is_open and (bool(self.list_missing()) or not has_webhook)
 
     def name_own_variables(self, text: str) -> str:
         """Return a text about the platform's settings with the variables of this channel."""

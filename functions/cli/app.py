@@ -141,6 +141,15 @@ def serve(
         int,
         typer.Option("--port", min=0, max=65_535, help="The port to listen on; 0 for a free one."),
     ] = 8000,
+    bots: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[BOT]...",
+            help="With --poll: these bots alone, such as telegram discord-shop. Without a name, all"
+            " that can be polled and have no webhook.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     poll: Annotated[
         bool,
@@ -163,7 +172,9 @@ def serve(
     """
     from functions.cli.commands.serve import run_server
 
-    raise typer.Exit(run_server(host, port, poll=poll, take_webhook=take_webhook))
+    names = [name for word in bots or () for name in word.split(",") if name]
+    code = run_server(host, port, poll=poll, bots=names, take_webhook=take_webhook)
+    raise typer.Exit(code)
 
 
 @cli.command(rich_help_panel=TALK)

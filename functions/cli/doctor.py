@@ -223,7 +223,8 @@ def _check_channel(settings: Settings, described: ChannelSettings) -> str:
             )
         elif isinstance(channel, ChecksWebhook):
             channel.check_webhook()
-        elif listened and described.is_polled:
+        elif listened and described.is_polled and described.list_missing():
+            # a bot that has all that its webhook needs may well have one
             raise DoctorWarning(
                 f"{finding}, but no server listens for it", suggestion="uncaged serve --poll"
             )

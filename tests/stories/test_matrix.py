@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from functions.cli import main
-from functions.cli.commands.serve import list_polled_bots
+from functions.cli.commands.serve import list_receivers
 from functions.cli.doctor import check_platforms
 from functions.poller import PolledBot
 from functions.wiring import AgentRuntime
@@ -195,7 +195,7 @@ def test_a_forged_transaction_reaches_nobody(community: Community, model: Script
 
 
 def poll(opened: AgentRuntime) -> list[PolledBot]:
-    return list_polled_bots(opened, take_webhook=False)
+    return list_receivers(opened, take_webhook=False)[0]
 
 
 def test_an_account_is_polled_and_the_next_process_goes_on_where_the_last_left_off(

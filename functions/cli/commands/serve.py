@@ -6,9 +6,13 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 
 from functions import local, log
+from functions.channels.about import name_variable
+from functions.channels.base import Channel
+from functions.channels.platforms import PLATFORMS
 from functions.channels.sockets import SocketChannel
 from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasWebhook
@@ -28,28 +32,41 @@ from sigil.wiring import admin_token
 GRACE_SECONDS = 5
 
 
-def run_server(host: str, port: int, *, poll: bool = False, take_webhook: bool = False) -> int:
-    """Serve until told to stop, and return the exit code. `poll`: fetch the platforms' updates, or
-    listen for them; `take_webhook`: a webhook that is set there is taken away.
+def run_server(
+    host: str,
+    port: int,
+    *,
+    poll: bool = False,
+    bots: Sequence[str] = (),
+    take_webhook: bool = False,
+) -> int:
+    """Serve until told to stop, and return the exit code.
+
+    `poll`: fetch the platforms' updates, or listen for them: those of the `bots`, or of all;
+    `take_webhook`: a webhook that is set there is taken away.
     """
+    if bots and not poll:
+        raise UsageError(
+            "EUSAGE",
+            f"{one_line(bots[0], 60)!r} names a bot to poll",
+            suggestion=f"uncaged serve --poll {one_line(bots[0], 60)}",
+        )
     log.start()
     settings = Settings.read()
     for unknown in find_unknown_variables(settings):
         _print_line(f"warning: no setting: {unknown}")
     bounds = ClientLimits.from_settings(settings)
-    listener = listen(host, port)
-    runtime = open_runtime(settings, _print_line)
-    token = admin_token(settings)
     polled: list[PolledBot] = []
     listened: list[ListenedBot] = []
-    try:
+    with ExitStack() as failing:
+        listener = listen(host, port)
+        failing.callback(listener.close)
+        runtime = open_runtime(settings, _print_line)
+        failing.callback(runtime.close)
+        token = admin_token(settings)
         if poll:
-            polled = list_polled_bots(runtime, take_webhook=take_webhook)
-            listened = list_listened_bots(runtime, take_webhook=take_webhook)
-            require_receivers(polled, listened)
-    except BaseException:
-        runtime.close()
-        raise
+            polled, listened = list_receivers(runtime, bots, take_webhook=take_webhook)
+        failing.pop_all()
     ways = {bot.platform: "polling" for bot in polled}
     ways |= {bot.platform: "listening" for bot in listened}
     server = local.build_app(
@@ -65,25 +82,82 @@ def run_server(host: str, port: int, *, poll: bool = False, take_webhook: bool =
     return INTERRUPTED if ended == signal.SIGINT else 0
 
 
-def list_polled_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[PolledBot]:
-    """Return the bots to poll, none of which has a webhook any more."""
-    bots = []
-    for platform, channel in runtime.channels.items():
-        if isinstance(channel, PolledChannel) and channel.may_poll:
-            free_from_webhook(platform, channel, take_webhook=take_webhook or None)
-            bots.append(PolledBot(platform, channel, partial(make_menus, platform)))
-    return bots
+def list_receivers(
+    runtime: AgentRuntime, names: Sequence[str] = (), *, take_webhook: bool
+) -> tuple[list[PolledBot], list[ListenedBot]]:
+    """Return the bots to poll, none of which has a webhook any more, and those to listen for: the
+    ones with these names, or all.
 
-
-def list_listened_bots(runtime: AgentRuntime, *, take_webhook: bool) -> list[ListenedBot]:
-    """Return the bots to listen for, whose settings are there."""
-    bots = []
-    for platform, channel in runtime.channels.items():
-        if isinstance(channel, SocketChannel) and channel.listened_bot:
+    `UsageError` for a name of no such bot, and when nothing would be received.
+    """
+    can_receive = [name for name, channel in runtime.channels.items() if _can_receive(channel)]
+    for name in names:
+        if name not in can_receive:
+            raise UsageError(
+                "EUSAGE",
+                f"{one_line(name, 60)!r} is no bot that can be polled or listened to",
+                suggestion=f"name {', '.join(can_receive)}" if can_receive else _suggest(runtime),
+            )
+    polled: list[PolledBot] = []
+    listened: list[ListenedBot] = []
+    refused: list[UsageError] = []
+    for name in dict.fromkeys(names or can_receive):
+        channel = runtime.channels[name]
+        if isinstance(channel, PolledChannel):
+            try:
+                free_from_webhook(name, channel, take_webhook=take_webhook or None)
+            except UsageError as problem:
+                if names:
+                    raise
+                refused.append(problem)
+            else:
+                polled.append(PolledBot(name, channel, partial(make_menus, name)))
+        elif isinstance(channel, SocketChannel):
             # a webhook gets commands alone, and messages come all the same
-            _report_webhook(platform, channel, take_webhook=take_webhook)
-            bots.append(ListenedBot(platform, channel, partial(make_menus, platform)))
-    return bots
+            _report_webhook(name, channel, take_webhook=take_webhook)
+            listened.append(ListenedBot(name, channel, partial(make_menus, name)))
+    if not polled and not listened:
+        raise next(
+            iter(refused),
+            UsageError(
+                "ESETTING",
+                "--poll needs a platform that can be polled or listened to",
+                suggestion=_suggest(runtime),
+            ),
+        )
+    for refusal in refused:
+        _print_line(f"note: {refusal.message}; {refusal.suggestion}")
+    return polled, listened
+
+
+def _can_receive(channel: Channel) -> bool:
+    if isinstance(channel, PolledChannel):
+        return channel.may_poll
+    return isinstance(channel, SocketChannel) and bool(channel.listened_bot)
+
+
+def _suggest(runtime: AgentRuntime) -> str:
+    """Return what to set so that a bot can be polled: what one lacks that is there, or else what
+    each platform needs.
+    """
+    ways = []
+    for described in runtime.settings.channels:
+        needed = described.about.list_polled_with() if described.about.polled else []
+        missing = [field for field in needed if not described[field]]
+        if missing and described.is_open:
+            ways.append(_join_variables(described.name, missing))
+    if ways:
+        return f"set {'; or '.join(ways)}"
+    ways = [
+        _join_variables(about.platform, about.list_polled_with())
+        for about in PLATFORMS.values()
+        if about.polled
+    ]
+    return f"uncaged setup telegram, or set {'; or '.join(ways)}"
+
+
+def _join_variables(channel: str, fields: Sequence[str]) -> str:
+    return " and ".join(name_variable(channel, field) for field in fields)
 
 
 def _report_webhook(platform: str, channel: object, *, take_webhook: bool) -> None:
@@ -104,17 +178,6 @@ def _report_webhook(platform: str, channel: object, *, take_webhook: bool) -> No
         if problem.suggestion:  # the token is wrong: it stays so
             raise
         _print_line(f"warning: {problem.message}")  # the listener tries again
-
-
-def require_receivers(polled: Sequence[PolledBot], listened: Sequence[ListenedBot]) -> None:
-    """Raise `UsageError` when nothing would be received."""
-    if not polled and not listened:
-        raise UsageError(
-            "ESETTING",
-            "--poll needs a platform that can be polled or listened to",
-            suggestion="uncaged setup telegram, or set TELEGRAM_TOKEN, DISCORD_TOKEN or"
-            " MATRIX_TOKEN",
-        )
 
 
 def _print_greeting(

@@ -49,7 +49,7 @@ def say_first_message(questions: Questions, *, is_served: bool) -> int:
 @contextmanager
 def _open_agent(printer: Printer, settings: Settings, *, is_served: bool) -> Iterator[App]:
     """Open the agent; without a service its workers and receivers run for as long as the block."""
-    from functions.cli.commands.serve import list_listened_bots, list_polled_bots
+    from functions.cli.commands.serve import list_receivers
     from functions.cli.local_agent import open_agent
     from functions.local import QueueWorkers
     from functions.poller import Poller
@@ -62,8 +62,7 @@ def _open_agent(printer: Printer, settings: Settings, *, is_served: bool) -> Ite
         return
     runtime = open_runtime(settings, printer.note)
     try:
-        polled = list_polled_bots(runtime, take_webhook=False)
-        listened = list_listened_bots(runtime, take_webhook=False)
+        polled, listened = list_receivers(runtime, take_webhook=False)
         receivers: list[Poller | SocketListener] = [
             *(Poller(bot, runtime) for bot in polled),
             *(SocketListener(bot, runtime) for bot in listened),

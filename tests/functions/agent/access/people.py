@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from functions.agent.turn import turn
+from functions.agent.turn import direct_answers, turn
 from functions.events import Event, Sender
 from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
@@ -48,7 +48,8 @@ def crash_at(place: str, home: AgentRuntime, happened: Event, patch: pytest.Monk
         raise BackendError("ECRASH", "the store went away")
 
     with patch.context() as patched:
-        patched.setattr(turn, place, crash)
+        for module in (turn, direct_answers):
+            patched.setattr(module, place, crash, raising=module is turn)
         with pytest.raises(BackendError):
             turn.run_turn(happened, home.app)
 
