@@ -4,7 +4,6 @@ speaks HTTP to it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 
 import httpx
@@ -15,6 +14,7 @@ from functions.channels.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
     FormFile,
+    HttpClient,
     Transport,
     make_form,
 )
@@ -27,7 +27,7 @@ from sigil.protocol import Json
 MOST_BYTES = 8 * 1024 * 1024
 """Bytes of an answer; a hundred updates stay far below."""
 _SOURCE = "telegram"
-_FILE = "telegram-file"
+_FILE_HEADER = "x-file-of-bot"
 """Marks the request for a file, whose address has the token elsewhere."""
 _JSON = "application/json"
 
@@ -53,18 +53,11 @@ class TelegramApi:
     """
 
     def __init__(self, base: str, token: str, transport: Transport | None = None) -> None:
-        headers = {"accept-encoding": "identity"}
-        try:
+        def open_hiding() -> httpx.BaseTransport:
             inner = transport() if transport else open_transport(base)
-            self._client = httpx.Client(
-                base_url=base, headers=headers, transport=_TokenTransport(inner, f"/bot{token}")
-            )
-        except (httpx.InvalidURL, ValueError) as problem:
-            raise UsageError(
-                "EINVAL",
-                f"the Bot API's address or the proxy's: {type(problem).__name__}",
-                source=_SOURCE,
-            ) from None
+            return _TokenTransport(inner, f"/bot{token}")
+
+        self._http = HttpClient(base, "Telegram", _SOURCE, open_hiding)
 
     def call(self, method: str, params: Mapping[str, object], *, timeout: float = TIMEOUT) -> Json:
         """Call `method` and return its result, within `timeout` seconds.
@@ -100,58 +93,32 @@ class TelegramApi:
 
         `UsageError` ETOOBIG for more than `most` bytes, `BackendError` when it does not come.
         """
-        deadline = time.monotonic() + timeout
-        body = bytearray()
-        try:
-            with self._client.stream(
-                "GET", f"/file/{path}", timeout=timeout * 0.5, extensions={_FILE: True}
-            ) as response:
-                if response.status_code != 200:
-                    raise BackendError(
-                        "EUNAVAILABLE",
-                        f"Telegram answered with status {response.status_code}",
-                        source=_SOURCE,
-                    )
-                for chunk in response.iter_raw():
-                    body += chunk
-                    if len(body) > most:
-                        raise UsageError("ETOOBIG", "the file is too large", source=_SOURCE)
-                    if time.monotonic() > deadline:
-                        raise httpx.ReadError("the file comes too slowly")
-        except httpx.HTTPError as problem:
+        answer = self._http.request(
+            "GET", f"/file/{path}", headers={_FILE_HEADER: "1"}, timeout=timeout, most=most
+        )
+        if answer.status != 200:
             raise BackendError(
-                "EUNAVAILABLE",
-                f"Telegram did not answer ({type(problem).__name__})",
-                source=_SOURCE,
-            ) from None
-        return bytes(body)
+                "EUNAVAILABLE", f"Telegram answered with status {answer.status}", source=_SOURCE
+            )
+        return answer.body
 
     def _request(self, method: str, content: bytes, kind: str, timeout: float) -> Json:
-        # httpx bounds each wait, not their sum: a body that arrives too slowly is cut off here
-        deadline = time.monotonic() + timeout
-        waits = httpx.Timeout(timeout * 0.2, read=timeout * 0.5, pool=timeout * 0.1)
-        headers = {"content-type": kind}
-        body = bytearray()
         try:
-            with self._client.stream(
-                "POST", f"/{method}", content=content, headers=headers, timeout=waits
-            ) as response:
-                for chunk in response.iter_raw():
-                    body += chunk
-                    if len(body) > MOST_BYTES or time.monotonic() > deadline:
-                        raise httpx.ReadError("the answer is too long")
-        except httpx.HTTPError as problem:
-            # its text may name the address
-            raise BackendError(
-                "EUNAVAILABLE",
-                f"Telegram did not answer ({type(problem).__name__})",
-                source=_SOURCE,
-            ) from None
-        return _read_result(response.status_code, bytes(body))
+            answer = self._http.request(
+                "POST",
+                f"/{method}",
+                headers={"content-type": kind},
+                content=content,
+                timeout=timeout,
+                most=MOST_BYTES,
+            )
+        except UsageError as problem:
+            raise BackendError("EUNAVAILABLE", problem.message, source=_SOURCE) from None
+        return _read_result(answer.status, answer.body)
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._http.close()
 
 
 class _TokenTransport(httpx.BaseTransport):
@@ -163,7 +130,7 @@ class _TokenTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url
-        if _FILE in request.extensions:
+        if request.headers.pop(_FILE_HEADER, ""):
             base, _, file = url.raw_path.partition(b"/file/")
             path = base + b"/file" + self._prefix + b"/" + file
         else:
