@@ -138,8 +138,8 @@ class FeishuServer(RecordingServer):
     message that it answers) and its parsed `content`.
 
     `names` has the people of the contacts, `members` those of every group, `sent_files` what people
-    sent, by its key; `stored` are messages that can be fetched, and `gone` those that were
-    recalled. `reactions` has what stands below messages, `scopes` what the app may do.
+    sent, by its key; `stored` are messages that can be fetched, `forwarded` those that one of them
+    passes on, and `gone` those that were recalled. `reactions` has what stands below messages, `scopes` what the app may do.
     """
 
     def __init__(self) -> None:
@@ -152,6 +152,7 @@ class FeishuServer(RecordingServer):
         self.members: dict[str, str] = {}
         self.sent_files: dict[str, bytes] = {}
         self.stored: dict[str, dict[str, Any]] = {}
+        self.forwarded: dict[str, list[dict[str, Any]]] = {}
         self.gone: set[str] = set()
         self.scopes: list[str] = list(SCOPES)
         self.token = 0
@@ -261,7 +262,10 @@ class FeishuServer(RecordingServer):
     def _tell_message(self, request: Recorded, id: str) -> Answer:
         if id not in self.stored:
             return _refusal(230110, "The message was deleted.")
-        return _ok({"items": [{"message_id": id, **self.stored[id]}]})
+        items = [{"message_id": id, **self.stored[id]}]
+        for number, inner in enumerate(self.forwarded.get(id, []), 1):
+            items.append({"message_id": f"{id}_{number}", "upper_message_id": id, **inner})
+        return _ok({"items": items})
 
     def _react(self, request: Recorded, message: str) -> Answer:
         kind = request.json()["reaction_type"]["emoji_type"]

@@ -196,12 +196,29 @@ class Feishu:
             answered = self.directory.fetch_message(self.api, parent)
         if answered and answered.quote:
             event = replace(event, quotes=(answered.quote, *event.quotes))
+        event = self._open_forwarded(event)
         match = SESSION.fullmatch(event.session)
         person = event.sender.id.partition(":")[2]
         if not match or not person.startswith("ou_"):
             return event
         name = self.directory.find_name(self.api, person, match[1])
         return replace(event, sender=replace(event.sender, name=name))
+
+    def _open_forwarded(self, event: Event) -> Event:
+        """Return the event of a message that passes others on with what they say."""
+        from functions.channels.feishu.directory import FORWARDED
+
+        others = tuple(file for file in event.attachments if file.get("kind") != FORWARDED)
+        if len(others) == len(event.attachments):
+            return event
+        forwarded = self.directory.fetch_forwarded(self.api, event.reply_to)
+        if forwarded.is_empty:
+            return event
+        return replace(
+            event,
+            attachments=(*others, *forwarded.attachments),
+            quotes=(*event.quotes, *forwarded.quotes),
+        )
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, and then a picture or a file each. `reply.to` is a message's id;

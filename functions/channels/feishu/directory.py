@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from functions.channels.base import NotAllowed
+from functions.channels.base import Attachment, NotAllowed
 from functions.channels.feishu.api import FeishuApi, FeishuRejected
 from functions.channels.feishu.contents import (
     ID,
+    Contents,
     make_quote,
     read_contents,
     read_mentions,
@@ -17,8 +19,14 @@ from functions.channels.known_people import KnownPeople, Profile
 from functions.events import Quote
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping, as_sequence, as_string
+from sigil.protocol import Json
 
 LOOKUP_TIMEOUT: Final = 5.0
+FORWARDED: Final = "merge_forward"
+"""The kind of a message that passes others on together; it says nothing by itself."""
+FORWARDED_MOST: Final = 100
+NAMED_MOST: Final = 10
+"""So many people in it are asked for; the others keep their ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +118,39 @@ class FeishuDirectory:
         }
         return names.get(person, "")
 
+    def fetch_forwarded(self, api: FeishuApi, id: str) -> Contents:
+        """Return the messages that a message passes on together: a quote, and their files; nothing
+        when they cannot be read. `BackendError` when Feishu does not answer.
+        """
+        try:
+            answer = api.call("GET", f"/im/v1/messages/{id}")
+        except (NotAllowed, FeishuRejected):
+            return Contents()
+        return self._read_forwarded(api, _list_items(answer)[1:], id)
+
+    def _read_forwarded(
+        self, api: FeishuApi, items: Sequence[Mapping[str, Json]], id: str
+    ) -> Contents:
+        """Return messages as what somebody passes on in the message with this `id`, by which Feishu
+        gives their files.
+        """
+        names: dict[str, str] = {}
+        lines = []
+        files: list[Attachment] = []
+        for item in items[:FORWARDED_MOST]:
+            contents = _read_item(item, id)
+            sender = as_mapping(item.get("sender"))
+            author = as_string(sender.get("id"))
+            is_person = sender.get("sender_type") == "user" and ID.fullmatch(author)
+            if is_person and author not in names and len(names) < NAMED_MOST:
+                names[author] = self.find_name(api, author, "")
+            said = _describe(contents)
+            if said:
+                lines.append(f"{names.get(author, author)}: {said}")
+                files += contents.attachments
+        quotes = (make_quote("forward", "\n".join(lines)),) if lines else ()
+        return Contents(attachments=tuple(files), quotes=quotes)
+
     def fetch_message(self, api: FeishuApi, id: str) -> AnsweredMessage:
         """Return a message that is answered; one that cannot be read is nobody's.
 
@@ -119,20 +160,36 @@ class FeishuDirectory:
             answer = api.call("GET", f"/im/v1/messages/{id}")
         except FeishuRejected:
             return AnsweredMessage(ours=False, quote=None)
-        items = as_sequence(as_mapping(answer.get("data")).get("items"))
-        message = as_mapping(items[0]) if items else {}
+        items = _list_items(answer)
+        message = items[0] if items else {}
         sender = as_mapping(message.get("sender"))
         author = as_string(sender.get("id"))
         ours = sender.get("sender_type") == "app" and author == self._app_id
-        kind = as_string(message.get("msg_type"))
-        content = as_string(as_mapping(message.get("body")).get("content"))
-        contents = read_contents(kind, content, id, read_mentions(message))
-        lines = [contents.text, *(quote.text for quote in contents.quotes)]
-        lines += [f"[{file['kind']}]" for file in contents.attachments]
-        text = "\n".join(filter(None, lines))
+        contents = _read_item(message, id)
+        if message.get("msg_type") == FORWARDED:
+            contents = Contents(quotes=self._read_forwarded(api, items[1:], id).quotes)
+        text = _describe(contents)
         if not text or message.get("deleted") is True:
             return AnsweredMessage(ours, None)
         is_person = sender.get("sender_type") == "user" and ID.fullmatch(author)
         by = f"{self._channel}:{author}" if is_person else ""
         quote = make_quote("reply", text, by, ours=ours)
         return AnsweredMessage(ours, quote)
+
+
+def _list_items(answer: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    """Return a message, and behind it those that it passes on."""
+    return [*map(as_mapping, as_sequence(as_mapping(answer.get("data")).get("items")))]
+
+
+def _read_item(message: Mapping[str, Json], id: str) -> Contents:
+    kind = as_string(message.get("msg_type"))
+    content = as_string(as_mapping(message.get("body")).get("content"))
+    return read_contents(kind, content, id, read_mentions(message))
+
+
+def _describe(contents: Contents) -> str:
+    """Return all that can be read of a message, with a line for each file."""
+    lines = [contents.text, *(quote.text for quote in contents.quotes)]
+    lines += [f"[{file['kind']}]" for file in contents.attachments]
+    return "\n".join(filter(None, lines))

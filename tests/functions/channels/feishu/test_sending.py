@@ -10,7 +10,7 @@ import pytest
 
 from functions.channels.base import AttachedFile, Busy, Reply
 from functions.channels.feishu.channel import Feishu
-from functions.events import Button, Event
+from functions.events import Button, Event, Quote
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes.feishu import (
     ALICE,
@@ -265,6 +265,35 @@ def test_an_answer_to_our_message_is_for_us(feishu: Feishu, server: FeishuServer
     assert accepted
     (quote,) = accepted.quotes
     assert (quote.relation, quote.text, quote.ours) == ("reply", "Shall I?", True)
+
+
+def test_messages_that_are_forwarded_together_are_read(
+    feishu: Feishu, server: FeishuServer
+) -> None:
+    def say(sender: str, kind: str, content: object) -> dict[str, Any]:
+        fields = {"id": sender, "id_type": "open_id", "sender_type": "user"}
+        return {"msg_type": kind, "sender": fields, "body": {"content": json.dumps(content)}}
+
+    payload = make_message("7", "Merged and Forwarded Message", message_type="merge_forward")
+    server.stored["om_7"] = say(ALICE, "merge_forward", "Merged and Forwarded Message")
+    server.forwarded["om_7"] = [
+        say(BOB, "text", {"text": "it fails"}),
+        say(ALICE, "image", {"image_key": "img_1"}),
+        say("ou_x; --", "system", {"text": "Bob left"}),
+    ]
+    accepted = feishu.accept(receive(feishu, payload))
+    assert accepted is not None
+    said = "Bob: it fails\nAlice: [photo]"
+    assert accepted.quotes == (Quote("forward", said, length=len(said)),)
+    assert [file["file_id"] for file in accepted.attachments] == ["om_7/img_1"]
+    # the same, when somebody answers it; what is gone stays a message that cannot be read
+    answer = feishu.accept(receive(feishu, make_message("8", "why?", parent_id="om_7")))
+    assert answer is not None
+    assert answer.quotes[0].text == said
+    del server.stored["om_7"]
+    unread = feishu.accept(receive(feishu, payload))
+    assert unread is not None
+    assert [file["kind"] for file in unread.attachments] == ["merge_forward"]
 
 
 def test_names_are_asked_once_and_never_empty(feishu: Feishu, server: FeishuServer) -> None:
