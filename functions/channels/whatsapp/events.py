@@ -108,6 +108,10 @@ def _read_message(
     text = _read_text(message)
     attachments = _list_attachments(message)
     holdings = _list_holdings(message)
+    if text and _is_forwarded(message):
+        # whoever wrote it is not the sender, and gives no command
+        holdings = (*holdings, _make_quote("forward", text))
+        text = ""
     if not (text.strip() or attachments or holdings):
         return None
     at = _read_time(message)
@@ -163,6 +167,11 @@ def _read_text(message: Fields) -> str:
     elif kind in _FILES:
         text = as_string(content.get("caption"))
     return clean_text(text)[:TEXT_LIMIT]
+
+
+def _is_forwarded(message: Fields) -> bool:
+    context = as_mapping(message.get("context"))
+    return context.get("forwarded") is True or context.get("frequently_forwarded") is True
 
 
 def _list_attachments(message: Fields) -> tuple[Attachment, ...]:

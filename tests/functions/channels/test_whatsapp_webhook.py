@@ -168,6 +168,17 @@ def test_a_message_of_ours_that_does_not_arrive_is_told() -> None:
     )
 
 
+@pytest.mark.parametrize("mark", ["forwarded", "frequently_forwarded"])
+def test_what_is_forwarded_is_no_word_of_its_sender(mark: str) -> None:
+    event = read_one(text="/halt all", context={mark: True})
+    assert (event.text, event.quotes) == ("", (Quote("forward", "/halt all", length=9),))
+    photo = {"id": "7", "caption": "look", "mime_type": "image/jpeg"}
+    event = read_one(type="image", image=photo, context={mark: True})
+    assert (event.text, [quote.text for quote in event.quotes]) == ("", ["look"])
+    assert len(event.attachments) == 1
+    assert read_one(text="/halt", context={mark: False, "id": "wamid.OUT1"}).text == "/halt"
+
+
 def test_messages_of_one_second_keep_their_order() -> None:
     messages = [make_message(number, timestamp="1800000000") for number in range(12)]
     orders = [event.order for event in read(make_body(*messages))]
