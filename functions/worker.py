@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from math import inf
@@ -242,11 +242,30 @@ def handle_event(
     else:
         # an HTTP client waits for an answer to each of its messages
         behind = behind if channel or event.is_posted else ()
+        if channel and behind and event.kind == "message":
+            behind = _accept_behind(event, behind, channel)
         worker = WorkerBudget(
             until, patient=runtime.patient, shared=shared, behind=behind, put=runtime.queue.put
         )
         return _run_routed_turn(event, runtime, channel, worker, spent=spent)
     return ()
+
+
+def _accept_behind(event: Event, waiting: Sequence[Event], channel: Channel) -> Sequence[Event]:
+    """Return the first of the waiting events that the same person wrote to us, as their own turns
+    would see them: a turn of `event` may answer them as well.
+    """
+    accepted: list[Event] = []
+    with suppress(BackendError):  # without the platform each has a turn of its own
+        for other in waiting:
+            is_message = other.kind == "message" and not other.joined and not other.skips_queue
+            if not is_message or other.sender.id != event.sender.id:
+                break
+            found = channel.accept(other)
+            if found is None:
+                break
+            accepted.append(found)
+    return accepted
 
 
 def _find_agent(event: Event, runtime: AgentRuntime) -> App | AbsentAgent:

@@ -128,6 +128,32 @@ def test_a_mention_in_a_thread_is_answered_there_with_names(
     assert len(model.chats) == 1
 
 
+def test_messages_that_wait_for_a_turn_have_their_sender_and_what_they_answer(
+    tenant: Tenant, model: ScriptedModel
+) -> None:
+    here = {"group": GROUP, "sender": BOB, "mentions": US}
+    tenant.feishu.stored["om_plan"] = {
+        "msg_type": "text",
+        "body": {"content": json.dumps({"text": "soup on Friday"})},
+        "sender": {"id": ALICE, "id_type": "open_id", "sender_type": "user"},
+    }
+
+    def answer_late(body: dict[str, Any]) -> dict[str, Any]:
+        tenant.write("@_user_1 two", **here)
+        tenant.write("@_user_1 three", parent_id="om_plan", **here)
+        return say("first")
+
+    model.then(answer_late, say("both"))
+    tenant.write("@_user_1 one", **here)
+    assert tenant.read(2)[1] == "both"
+    read = [str(each["content"]) for each in model.chats[-1]["messages"]]
+    [two] = [each for each in read if each.endswith("two")]
+    [three] = [each for each in read if each.endswith("three")]
+    assert '"Bob"' in two
+    assert '"Bob"' in three
+    assert "soup on Friday" in three
+
+
 def test_what_is_overheard_after_listen_on_is_context(tenant: Tenant, model: ScriptedModel) -> None:
     model.then(say("roses"))
     here = {"group": GROUP}
