@@ -54,7 +54,7 @@ class About:
     name does not tell whether it is private, and whose it is; behind it a thread may stand. It is
     empty where private chats are named like people alone. `joined_by_others`: a private chat may
     become a group. `id_form` is what a person's id looks like, for people, and `whoami` the command
-    that tells a person theirs.
+    that tells a person theirs. People type commands there behind the `command_sign`.
     """
 
     platform: str
@@ -70,6 +70,7 @@ class About:
     joined_by_others: bool = False
     id_form: str = ""
     whoami: str = "/whoami"
+    command_sign: str = "/"
 
     def list_needed(self, *, by_worker: bool = False) -> list[ChannelSetting]:
         """Return the settings that a channel needs, or only those `by_worker` to send with."""

@@ -16,6 +16,7 @@ from functions.cli.doctor import check_platforms
 from functions.poller import PolledBot
 from functions.wiring import AgentRuntime
 from sigil.cli.doctor import DoctorWarning
+from sigil.errors import UsageError
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from tests.fakes.matrix import (
@@ -133,7 +134,10 @@ def test_a_mention_in_a_thread_is_answered_there(
     assert "when do we eat?" in asked_model
     assert f'"{BOB}"' in asked_model
     community.write("!help", BOT, room=GROUP, **in_thread(root))
-    assert "write `!` instead of `/`" in community.read_texts(2)[1]
+    said = community.read_texts(2)[1]
+    assert "write `!` instead of `/`" in said
+    assert "!new: " in said
+    assert "/new" not in said
     assert len(model.chats) == 1
 
 
@@ -228,7 +232,8 @@ def test_an_account_is_polled_and_the_next_process_goes_on_where_the_last_left_o
 def test_an_account_whose_events_are_pushed_is_not_polled_as_well(
     runtime: Callable[..., AgentRuntime], homeserver: Homeserver
 ) -> None:
-    assert poll(runtime(matrix_homeserver=homeserver.url, **SETTINGS)) == []
+    with pytest.raises(UsageError, match="needs a platform that can be polled"):
+        poll(runtime(matrix_homeserver=homeserver.url, **SETTINGS))
 
 
 def test_the_printed_registration_leads_an_owner_to_the_first_answer(

@@ -117,7 +117,11 @@ def test_a_mention_in_a_thread_is_answered_there_with_names(
     assert '"Bob B."' in asked
     assert "when do @Bob B. and I eat?" in asked
     workplace.write(f"<@{BOT}> !help", ADA, CHAT, thread_ts=THREAD)
-    assert "write ! instead of /" in workplace.read(2)[1]
+    said = workplace.read(2)[1]
+    assert "write ! instead of /" in said
+    # the lines can be typed as they stand
+    assert "!new: " in said
+    assert "/new" not in said
     assert len(model.chats) == 1
 
 

@@ -43,4 +43,5 @@ ABOUT: Final = About(
     joined_by_others=True,
     id_form="@USER:SERVER",
     whoami="!whoami",
+    command_sign="!",
 )

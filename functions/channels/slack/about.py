@@ -37,4 +37,5 @@ ABOUT: Final = About(
     own_chat=r"[TE][A-Z0-9]{1,30}\.[UW][A-Z0-9]{1,30}",
     id_form="TEAM.USER",
     whoami="/uncaged whoami",
+    command_sign="!",
 )
