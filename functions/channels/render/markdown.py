@@ -29,6 +29,9 @@ _RULE = "─" * 12
 _STYLES: dict[str, Kind] = {"strong": "bold", "em": "italic", "s": "strike"}
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,32}")
 _WEB = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
+_NUMBERED = re.compile(r"^ *[0-9]{1,9}[.)] ", re.MULTILINE)
+_ITEM = re.compile(r" *(?:[-*+]|[0-9]{1,9}[.)]) {1,4}(?=\S)")
+_FENCE = re.compile(r"`{3,}|~{3,}")
 _TASK_MARK = "task"
 _TASK = re.compile(r"\[([ xX])\] +(?=\S)")
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
@@ -54,7 +57,7 @@ def parse_tokens(markdown: str) -> list[Token] | None:
     if len(text) > MOST_CHARACTERS:
         return None
     try:
-        tokens = make_parser().parse(text)
+        tokens = make_parser().parse(_indent_items(text))
     except RecursionError:
         return None
     # the parser silently drops what is nested deeper than it may go
@@ -70,6 +73,39 @@ def make_parser() -> MarkdownIt:
     parser.block.ruler.at("table", _parse_whole_table, {"alt": ["paragraph"]})
     parser.inline.ruler.at("emphasis", _mark_emphasis_between_words)
     return parser
+
+
+def _indent_items(text: str) -> str:
+    """Return markdown in which an item is one of the item above it where it is indented by two
+    blanks or more, as its writer meant it.
+
+    The parser wants it below the text of that item, which is four blanks under `10. `.
+    """
+    if not _NUMBERED.search(text):
+        return text
+    lines = []
+    # the items that are open: their indent, the column of their text, and by how much they moved
+    items: list[tuple[int, int, int]] = []
+    fence = ""
+    moved = 0
+    for line in text.split("\n"):
+        begin = line.lstrip(" ")
+        indent = len(line) - len(begin)
+        if fence:
+            fence = "" if begin.rstrip() == fence else fence
+        elif begin:
+            while items and indent < items[-1][0] + 2:
+                items.pop()
+            moved = items[-1][2] if items else 0
+            item = _ITEM.match(line)
+            if item:
+                moved = max(moved, items[-1][1] - indent) if items else 0
+                items.append((indent, moved + item.end(), moved))
+            mark = _FENCE.match(begin)
+            fence = mark[0] if mark else ""
+        lines.append(" " * moved + line if begin else line)
+    moved_text = "\n".join(lines)
+    return moved_text if len(moved_text) <= MOST_CHARACTERS else text
 
 
 def is_web_address(address: str) -> bool:

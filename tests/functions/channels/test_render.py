@@ -88,6 +88,16 @@ def test_the_rules_that_judge_here_refuse_what_telegram_refuses(
         ("- a\n- b\n  1. c\n  2. d\n- e", "• a\n• b\n  1. c\n  2. d\n• e", []),
         ("7. a\n8. b", "7. a\n8. b", []),
         ("- a\n\n- b", "• a\n\n• b", []),
+        (
+            "9. a\n  - b\n10. c\n   - d\n     e\n   - f\n     - g\n11. h\ni",
+            "9. a\n  • b\n10. c\n  • d\n    e\n  • f\n    • g\n11. h\n  i",
+            [],
+        ),
+        (
+            "10. a\n   - b\n     ```\n     x\n     - y\n     ```\n   - c\n    - d",
+            "10. a\n  • b\nx\n- y\n  • c\n  • d",
+            [("pre", "x\n- y")],
+        ),
         ("- [ ] a\n- [x] b\n- [y] c", "• ☐ a\n• ☑ b\n• [y] c", []),
         ("1. a\n   b\n\n   c\n   - d\n     e", "1. a\n  b\n\n  c\n\n  • d\n    e", []),
         ("> a\n> b\n\nc", "a\nb\n\nc", [("blockquote", "a\nb")]),
