@@ -13,6 +13,7 @@ import pytest
 SLOW = (
     "tests/deploy/",
     "tests/functions/agent/safety/test_machine.py",
+    "tests/functions/channels/sdks/",
     "tests/functions/cli/upgrade/",
     "tests/project/",
     "tests/sigil/http/openapi/",

@@ -356,9 +356,9 @@ def _text_of(message: Mapping[str, Any]) -> str:
 
 
 def _fields(request: Recorded) -> dict[str, Any]:
-    """A form's parameters; a file's content is bytes."""
+    """A form's parameters; a file's content is bytes, with or without a name."""
     return {
-        field: part.content if part.name else part.content.decode()
+        field: part.content if field in ("image", "file") else part.content.decode()
         for field, part in read_form(request).items()
     }
 
