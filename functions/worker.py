@@ -11,6 +11,7 @@ from math import inf
 from typing import Protocol
 
 from functions import cloudformation, log
+from functions.agent.access.invitations import ROOMS_MOST, take_invitation
 from functions.agent.agent_directory import AbsentAgent
 from functions.agent.agents.bindings import Bound, BoundElsewhere
 from functions.agent.app import App, TurnStep
@@ -25,14 +26,24 @@ from functions.agent.turn.turn_context import NeedsIsolation, WorkerBudget
 from functions.agent.workspace.path import RECEIVED
 from functions.agent.workspace.received import has_text_file, keep_received
 from functions.alerts import halt_alert, send_alert
-from functions.channels.base import Busy, Channel, FetchesFiles
-from functions.events import CAME, CONSOLIDATION, HOOK_SENDER, HOPS_MOST, PRESS, Event, order_of
+from functions.channels.base import Busy, Channel, FetchesFiles, TakesInvitations
+from functions.events import (
+    CAME,
+    CONSOLIDATION,
+    ENCRYPTED,
+    HOOK_SENDER,
+    HOPS_MOST,
+    PRESS,
+    Event,
+    order_of,
+)
 from functions.overheard import keep_message, make_overheard
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import give_up
 from functions.reply_sender import (
     answer_inquiry,
     notify_sender_of_dead_letter,
+    send_notice,
     send_outbox,
     try_to_send_notice,
 )
@@ -222,6 +233,8 @@ def handle_event(
     has_come = CAME in event.data
     if has_come and found.private_chats.is_shared(event.session):
         return ()
+    if event.joined and _declines(event, runtime, channel):
+        return ()
     if channel and event.kind == "message":
         accepted = channel.accept(event)
         if accepted is None and not has_come:
@@ -230,6 +243,9 @@ def handle_event(
         if accepted is None:
             return ()
         event = accepted
+    if ENCRYPTED in event.data:
+        _tell_encrypted(event, runtime)
+        return ()
     if has_come or event.skips_queue:
         event = found.private_chats.check(event)
     if has_come:
@@ -259,6 +275,7 @@ def _accept_behind(event: Event, waiting: Sequence[Event], channel: Channel) -> 
     with suppress(BackendError):  # without the platform each has a turn of its own
         for other in waiting:
             is_message = other.kind == "message" and not other.joined and not other.skips_queue
+            is_message &= not {CAME, ENCRYPTED} & other.data.keys()
             if not is_message or other.sender.id != event.sender.id:
                 break
             found = channel.accept(other)
@@ -266,6 +283,34 @@ def _accept_behind(event: Event, waiting: Sequence[Event], channel: Channel) -> 
                 break
             accepted.append(found)
     return accepted
+
+
+def _tell_encrypted(event: Event, runtime: AgentRuntime) -> None:
+    """Say in a chat that nothing encrypted can be read, in the language of what is known of it."""
+    app = _route(event, runtime).app
+    document = app.sessions.open(keys.session_of(app.name, event.session)).document
+    asked = replace(event, language=event.language or runtime.settings.language)
+    try:
+        send_notice(event, choose_texts_for(asked, document).encrypted_room, runtime)
+    except Refused as problem:  # we were sent away meanwhile
+        log.trouble("unsent", event, code=problem.code)
+
+
+def _declines(event: Event, runtime: AgentRuntime, channel: object) -> bool:
+    """Decline an invitation of a stranger who sent too many, or into one room too many, and return
+    whether it was declined.
+    """
+    app = runtime.app
+    if not isinstance(channel, TakesInvitations):
+        return False
+    role = app.people.find_role(event)
+    is_taken = role != "guest" or take_invitation(app.kv, app.root, event, app.clock.now)
+    if role == "owner" or (is_taken and channel.count_rooms() < ROOMS_MOST):
+        return False
+    log.trouble("declined", event, sender=event.sender.id)
+    texts = choose_texts_for(replace(event, language=runtime.settings.language))
+    channel.decline(event, texts.invitation_declined)
+    return True
 
 
 def _find_agent(event: Event, runtime: AgentRuntime) -> App | AbsentAgent:

@@ -178,6 +178,19 @@ class UsesStore(Protocol):
 
 
 @runtime_checkable
+class TakesInvitations(Protocol):
+    """A platform where we are in no group before we accept an invitation, which an event that has
+    `joined` says.
+    """
+
+    def count_rooms(self) -> int:
+        """Return how many rooms we are in; `BackendError` when the platform does not tell."""
+
+    def decline(self, event: Event, reason: str) -> None:
+        """Decline an invitation; `reason` is for whoever sent it. Best effort, never raises."""
+
+
+@runtime_checkable
 class AnswersRefused(Protocol):
     """A platform that has a form of its own for what is not verified."""
 

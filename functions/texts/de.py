@@ -1331,6 +1331,10 @@ class German(Texts):
         "(Hierher gehörte eine Datei: {name}. Sie war eine Woche aufgehoben und ist nicht mehr da.)"
     )
     whole_answer = "Die ganze Antwort: {count} Zeichen."
+    invitation_declined = (
+        "Ich wurde zuletzt zu oft eingeladen, oder ich bin schon in so vielen Räumen, wie ich sein"
+        " darf. Bitte lass mich von einer Person einladen, der ich gehöre."
+    )
     encrypted_room = (
         "Dieser Raum ist verschlüsselt, und verschlüsselte Nachrichten kann ich nicht lesen. Lade"
         " mich bitte in einen Raum ohne Verschlüsselung ein: Dort antworte ich."

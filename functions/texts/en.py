@@ -1156,6 +1156,10 @@ class Texts:
     )
     file_is_gone = "(A file belonged here: {name}. It was kept for a week, and is gone by now.)"
     whole_answer = "The whole answer: {count:,} characters."
+    invitation_declined = (
+        "I was invited too often lately, or am in as many rooms as I may be. Please ask one of my"
+        " owners to invite me."
+    )
     encrypted_room = (
         "This room is encrypted, and I cannot read encrypted messages. Please invite me into a room"
         " without encryption: there I answer."

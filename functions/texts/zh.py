@@ -1063,6 +1063,9 @@ class Chinese(Texts):
     no_file_here = "（这里本来有一个文件：{name}。这个平台不收我的文件。可以问我里面写了什么。）"
     file_is_gone = "（这里本来有一个文件：{name}。文件只保留一周，现在已经没有了。）"
     whole_answer = "完整的回答：{count:,} 个字符。"
+    invitation_declined = (
+        "最近邀请我的次数太多，或者我所在的房间已经达到上限。请让我的所有者邀请我。"
+    )
     encrypted_room = (
         "这个房间是加密的，我读不了加密的消息。请邀请我进入一个没有加密的房间，我会在那里回答。"
     )

@@ -139,6 +139,8 @@ class Homeserver(RecordingServer):
         self.messages: list[dict[str, Any]] = []
         self.typing: list[tuple[str, bool]] = []
         self.receipts: list[tuple[str, str]] = []
+        self.declined: list[tuple[str, str]] = []
+        """The rooms whose invitation was declined, and why."""
         self.uploads: dict[str, tuple[str, bytes]] = {}
         self.files: dict[str, bytes] = {}
         self.account_data: dict[str, dict[str, Any]] = {}
@@ -251,6 +253,9 @@ class Homeserver(RecordingServer):
                 return self._list_messages(room, query)
             case ["POST", "register"]:
                 return refuse("M_USER_IN_USE")
+            case ["GET", "joined_rooms"]:
+                joined = [id for id, room in self.rooms.items() if BOT in room.members]
+                return json_answer({"joined_rooms": joined})
             case ["POST", "createRoom"]:
                 return self._create(body)
             case [_, "user", user, "account_data", kind] if user == BOT:
@@ -271,6 +276,12 @@ class Homeserver(RecordingServer):
             room.invited.discard(BOT)
             room.members.setdefault(BOT, "Sigil Bot")
             return json_answer({"room_id": id})
+        if [method, *parts] == ["POST", "leave"] and BOT in room.invited:
+            room.invited.discard(BOT)
+            with self.changed:
+                self.declined.append((id, body["reason"]))
+                self.changed.notify_all()
+            return json_answer({})
         if BOT not in room.members:
             return refuse("M_FORBIDDEN", 403)
         match [method, *parts]:

@@ -180,6 +180,48 @@ def test_whoever_invites_us_is_greeted(community: Community) -> None:
     assert "encrypted" in said["!secret:example.org"]
 
 
+def test_a_room_that_becomes_encrypted_is_told_so_in_its_own_language(
+    community: Community, model: ScriptedModel
+) -> None:
+    model.then(say("Guten Tag"))
+    community.write("sigil: wie spät ist es denn gerade bei euch?", BOT, room=GROUP)
+    community.read(1)
+    turned = make_event({}, room=GROUP, kind="m.room.encryption", state_key="")
+    assert community.push(turned) == 200
+    assert community.read_texts(2)[1].startswith("Dieser Raum ist verschlüsselt")
+
+
+def test_strangers_invitations_are_bound_and_an_owners_are_not(community: Community) -> None:
+    home = community.homeserver
+    rooms = [f"!room{number}:example.org" for number in range(7)]
+    for room in rooms:
+        home.rooms[room] = FakeRoom({BOB: "Bob"}, {BOT})
+        event = invitation(room, BOB)
+        for _ in range(2):  # a repeated one counts once
+            assert community.push(event) == 200
+    with home.changed:
+        assert home.changed.wait_for(lambda: len(home.declined) == 2, within(20))
+    assert [room for room, reason in home.declined if "invited too often" in reason] == rooms[5:]
+    assert community.push(invitation(rooms[6], "@eve:elsewhere.org")) == 200
+    home.rooms["!own:example.org"] = FakeRoom({ADA: "Ada"}, {BOT})
+    for _ in range(8):
+        assert community.push(invitation("!own:example.org", ADA)) == 200
+    community.read(7)
+    assert BOT in home.rooms["!own:example.org"].members
+
+
+def test_a_transaction_of_a_hundred_of_the_largest_events_is_taken(
+    community: Community, model: ScriptedModel
+) -> None:
+    model.then(*[say("yes")] * 3)
+    bulky = [make_event(text("x" * 65_000), BOB, GROUP) for _ in range(99)]
+    asked = make_event(text("are you there?"))
+    body = encode(*bulky, asked)
+    assert len(body) > 6.4e6
+    assert community.push(*bulky, asked) == 200
+    assert community.read_texts(1) == ["yes"]
+
+
 def test_a_text_that_somebody_sends_is_a_file_of_the_chat(
     community: Community, model: ScriptedModel
 ) -> None:

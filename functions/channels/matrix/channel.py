@@ -21,10 +21,10 @@ from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
 from functions.channels.matrix.contents import begins_with_name, holds_name, strip_name
-from functions.channels.matrix.events import ANSWERS, DECLARED, ENCRYPTED, Account, read_events
+from functions.channels.matrix.events import ANSWERS, DECLARED, Account, read_events
 from functions.channels.matrix.identifiers import FILE, USER, MatrixChat, find_id
 from functions.channels.typed_commands import as_command
-from functions.events import CAME, Event, Sender
+from functions.events import CAME, ENCRYPTED, Event, Sender
 from functions.overheard import OverheardMessage, make_overheard
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from functions.channels.updates import Updates
 
 BODY_MOST: Final = 32 << 20
+_NOTICE: Final = "encrypted"
+"""The address of an answer that only says that nothing encrypted can be read."""
 """A transaction has a hundred events or more, of up to 64 KiB each."""
 WAITING_SECONDS: Final = 20.0
 TYPING_MILLISECONDS: Final = 30_000
@@ -267,8 +269,9 @@ class Matrix:
             if ENCRYPTED in event.data or (
                 event.joined and self.rooms.is_encrypted(self.api, chat.room)
             ):
-                self._tell_encrypted(chat.room)
-                return None
+                if self.rooms.has_told(self.api, chat.room):
+                    return None
+                return replace(event, addressed=(), reply_to=_NOTICE, data={ENCRYPTED: True})
         except MatrixRejected:
             # we have left the room, or were sent away
             return None
@@ -301,6 +304,19 @@ class Matrix:
             private=private,
             quotes=quotes,
         )
+
+    def count_rooms(self) -> int:
+        """Return how many rooms our account has joined."""
+        return self.rooms.count_joined(self.api)
+
+    def decline(self, event: Event, reason: str) -> None:
+        """Decline an invitation; best effort."""
+        from functions.channels.matrix.api import quote_id
+
+        room = MatrixChat.parse(event.session).room
+        with suppress(SigilError):
+            path = f"/rooms/{quote_id(room)}/leave"
+            self.api.call("POST", path, {"reason": reason}, timeout=WAITING_TIMEOUT)
 
     def _join(self, room: str) -> bool:
         """Accept an invitation; False when it is none any more."""
@@ -335,19 +351,6 @@ class Matrix:
             event, sender=sender, text="/start", addressed=(), private=True, joined=False
         )
 
-    def _tell_encrypted(self, id: str) -> None:
-        """Say in a room that nothing encrypted can be read, if nobody has said it there yet."""
-        from functions.channels.matrix.sending import MatrixText, RoomSender
-        from functions.channels.render.matrix import MatrixPart
-        from functions.texts.languages import load_texts
-
-        if self.rooms.has_told(self.api, id):
-            return
-        text = load_texts("").encrypted_room
-        sender = RoomSender(self.api, MatrixChat(id), "encrypted")
-        sender.send(MatrixText(MatrixPart(text)), 0)
-        self.rooms.note_told(self.api, id)
-
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send each part of a reply as a message, a picture or a file as one of its own.
 
@@ -360,14 +363,19 @@ class Matrix:
         chat = MatrixChat.parse(reply.session)
         if chat.person:
             chat = MatrixChat(self.rooms.find_direct(self.api, chat.person))
-        answers = reply.to if self._is_group(chat.room) else ""
-        sender = RoomSender(self.api, chat, reply.key, answers)
+        is_notice = reply.to == _NOTICE
+        answers = reply.to if not is_notice and self._is_group(chat.room) else ""
+        # a room is told once, whatever could not be read there
+        sender = RoomSender(self.api, chat, _NOTICE if is_notice else reply.key, answers)
         parts = make_parts(reply)
         for number, part in list_unsent(parts, reply.start, sent):
             if isinstance(part, AttachedFile):
                 sender.send(make_attachment(part, reply.text), number)
             else:
                 sender.send(part, number)
+        if is_notice:
+            self.rooms.note_told(self.api, chat.room)
+            return
         self._note_answered(reply.to)
         self._set_typing(chat.room, is_typing=False)
 

@@ -24,7 +24,7 @@ from functions.channels.matrix.contents import (
 )
 from functions.channels.matrix.identifiers import MESSAGE, ROOM, USER, MatrixChat, find_id
 from functions.channels.typed_commands import as_command
-from functions.events import CAME, Event, Sender, order_of
+from functions.events import CAME, ENCRYPTED, Event, Sender, order_of
 from sigil.json_fields import as_mapping, as_number, as_sequence, as_string
 from sigil.protocol import Json
 
@@ -35,8 +35,6 @@ ANSWERS: Final = "answers"
 """The name in an event's data of the message that it answers."""
 DECLARED: Final = "declared"
 """The name in its data that says that its client tells whom it notifies."""
-ENCRYPTED: Final = "encrypted"
-"""The name in the data of an event that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,14 @@ class RoomDirectory:
             self._rooms[id] = (room, now + seconds)
         return room
 
+    def count_joined(self, api: MatrixApi) -> int:
+        """Return how many rooms we are in."""
+        try:
+            joined = api.call("GET", "/joined_rooms", most=MEMBERS_BYTES).get("joined_rooms")
+        except UsageError:
+            return NAMES_MOST  # more than anybody needs
+        return len(as_sequence(joined))
+
     def get_known_room(self, id: str) -> Room | None:
         """Return a room that was asked for lately, without asking."""
         with self._lock:

@@ -171,6 +171,11 @@ def known_person(agent: str, who: str) -> Key:
     return Key(f"profile#{escape(agent)}", escape(who))
 
 
+def invitations(agent: str, channel: str) -> Key:
+    """The invitations of strangers that a channel has taken lately."""
+    return Key("invitations", f"{escape(agent)}#{channel}")
+
+
 def pairing_request(agent: str, session: str, who: str) -> Key:
     """A person who got a pairing code in a chat, and the code; the keys of a chat begin alike."""
     return Key(f"waiting#{escape(agent)}", f"{escape(session)}#{escape(who)}")
@@ -834,7 +839,7 @@ IMPERSONAL = frozenset(
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
     " proposals-open proposal-unsettled board-counter spend hp skills skill-head skill-file"
-    " member team-request agent-seats listener".split()
+    " member team-request agent-seats listener invitations".split()
 )
 """The first parts of all others: policy, skills, capabilities and what is known of them, and the
 audit.
@@ -866,7 +871,7 @@ AGENT_CONTENT = frozenset("agent binding dead hook member proposal proposal-unse
 NOT_OF_AGENTS = PERSON_PARTITIONS | frozenset(
     "usage chain ledger spend audit audit-tip trace first-owner window tries token token-use"
     " stocked web-requests daily artifact doctor weather backup restoring token-file file-due"
-    " board board-done board-counter team-request agent-seats listener".split()
+    " board board-done board-counter team-request agent-seats listener invitations".split()
 )
 """All others: they stay when an agent is purged. Those that name it are the books of the root: its
 ledger, what its work counted for the budget, payments and deploys.
