@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from itertools import count
+from types import SimpleNamespace
+
 import pytest
 
 from sigil.errors import UsageError
@@ -143,6 +147,15 @@ def test_a_validation_has_a_time_budget(
     accepted = schema.check({"properties": {"x": part}})
     with pytest.raises(UsageError, match=r"EINVAL: checking the input .* takes too long"):
         accept(accepted, {"x": value})
+
+
+def test_a_validation_is_not_ended_because_the_machine_does_something_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    accepted = schema.check({"properties": {"x": {"items": {"type": "number"}}}})
+    passing = SimpleNamespace(monotonic=count(0, 5).__next__, thread_time=time.thread_time)
+    monkeypatch.setattr(schema, "time", passing)
+    assert accept(accepted, {"x": [1, 2, 3]}) == {"x": [1, 2, 3]}
 
 
 def test_nested_quantifiers_cost_nothing() -> None:
