@@ -11,9 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from mangum import Mangum
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from functions import log, wiring
 from functions.agent import approvals
@@ -161,7 +164,7 @@ Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
 """Approves, denies or rolls back a proposal by its id, and returns it with what follows."""
 
 
-def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
+def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
     /status?session= or ?agent=, those of schedules under /wakeups, of documents under /kb, of
     skills under /skills, of files under /files/{agent} and of tasks under /board/{name}, GET /runs
@@ -169,7 +172,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
 
     `open_deps` is called by each request.
     """
-    routes = APIRouter()
+    routes: list[Route] = []
 
     def add_route(method: str, path: str, act: Act) -> None:
         async def endpoint(request: Request) -> Response:
@@ -181,8 +184,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             except SigilError as problem:
                 return failure_response(problem)
 
-        # plain routes: see functions/webhook.py
-        routes.add_route(path, endpoint, methods=[method])
+        routes.append(Route(path, endpoint, methods=[method]))
 
     def add_agent_route(method: str, path: str, answer: Answer) -> None:
         async def endpoint(request: Request) -> Response:
@@ -196,7 +198,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             except SigilError as problem:
                 return failure_response(problem)
 
-        routes.add_route(path, endpoint, methods=[method])
+        routes.append(Route(path, endpoint, methods=[method]))
 
     def add_reading_route(path: str, read: Callable[[AdminDeps, Request], object]) -> None:
         async def endpoint(request: Request) -> Response:
@@ -207,7 +209,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             except SigilError as problem:
                 return failure_response(problem)
 
-        routes.add_route(path, endpoint, methods=["GET"])
+        routes.append(Route(path, endpoint, methods=["GET"]))
 
     def add_skill_route(
         method: str, path: str, answer: Callable[[App, str, bytes], object]
@@ -225,7 +227,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             except SigilError as problem:
                 return failure_response(problem)
 
-        routes.add_route(path, endpoint, methods=[method])
+        routes.append(Route(path, endpoint, methods=[method]))
 
     def add_file_route(method: str, answer: AnswerFile) -> None:
         async def endpoint(request: Request) -> Response:
@@ -240,7 +242,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             except SigilError as problem:
                 return failure_response(problem)
 
-        routes.add_route("/files/{agent}/{path:path}", endpoint, methods=[method])
+        routes.append(Route("/files/{agent}/{path:path}", endpoint, methods=[method]))
 
     def add_board_route(method: str, path: str, answer: AnswerBoard) -> None:
         async def endpoint(request: Request) -> Response:
@@ -254,7 +256,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             except SigilError as problem:
                 return failure_response(problem)
 
-        routes.add_route(path, endpoint, methods=[method])
+        routes.append(Route(path, endpoint, methods=[method]))
 
     def add_deciding_route(path: str, decide: Decide) -> None:
         async def endpoint(request: Request) -> Response:
@@ -266,7 +268,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             except SigilError as problem:
                 return failure_response(problem)
 
-        routes.add_route(path, endpoint, methods=["POST"])
+        routes.append(Route(path, endpoint, methods=["POST"]))
 
     def add_lifecycle_route(
         method: str, path: str, answer: Callable[[AdminDeps, Request, bytes], Response]
@@ -282,7 +284,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             except SigilError as problem:
                 return failure_response(problem)
 
-        routes.add_route(path, endpoint, methods=[method])
+        routes.append(Route(path, endpoint, methods=[method]))
 
     async def stop_run(request: Request) -> Response:
         try:
@@ -298,7 +300,7 @@ def router(open_deps: Callable[[], AdminDeps]) -> APIRouter:
             return failure_response(problem)
 
     # an API of AWS takes nothing behind an id that may have slashes
-    routes.add_route("/runs/{id:path}", stop_run, methods=["POST"])
+    routes.append(Route("/runs/{id:path}", stop_run, methods=["POST"]))
     add_agent_route("GET", "/wakeups", _list_wakeups)
     add_agent_route("POST", "/wakeups", _make_wakeup)
     add_agent_route("GET", "/wakeups/{id}", _show_wakeup)
@@ -845,7 +847,6 @@ def _open_deps() -> AdminDeps:
     )
 
 
-app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-app.include_router(router(_open_deps))
+app = Starlette(routes=build_routes(_open_deps))
 add_error_handling(app)
 handler = Mangum(app, lifespan="off")

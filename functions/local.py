@@ -226,7 +226,7 @@ def build_app(
     control = admin.AdminDeps(
         runtime.app, runtime.notifier, gate, runtime.agents, runtime.queue, turns
     )
-    server.include_router(admin.router(lambda: control))
+    server.router.routes.extend(admin.build_routes(lambda: control))
     hooks = open_hooks(runtime)
     ingress = Ingress(
         runtime.channels,

@@ -38,7 +38,7 @@ _ADMIN: Final = (
     " functions.admin.wiring.open_control_app(functions.admin.Settings.read(),"
     " functions.admin.open_stores(functions.admin.Settings.read()))"
 )
-_ADMIN_FLOOR: Final = f"import fastapi, mangum; {_CLIENT.format('dynamodb')}"
+_ADMIN_FLOOR: Final = f"import starlette.applications, mangum; {_CLIENT.format('dynamodb')}"
 _WORKER: Final = (
     "import functions.worker; from sigil.storage import aws; aws.client('dynamodb'); from functions"
     " import wiring; settings = functions.worker.Settings.read(); wiring.open_model(settings);"
@@ -76,7 +76,7 @@ def run(data: Path | None) -> Iterator[Row]:
     )
     admin, floor = _measure_pair("admin", _ADMIN, _ADMIN_FLOOR)
     yield Row(
-        "admin: function, store, agent (fastapi, mangum, DynamoDB)",
+        "admin: function, store, agent (starlette, mangum, DynamoDB)",
         admin,
         "ms",
         floor=floor,

@@ -121,7 +121,7 @@ STAGES = (
     Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK, *_TIMES), spare=("anyio",), runs=True),
     Stage("scheduler", (*_EVERY, *_AWS, *_TIMES)),
     # httpx delivers the alert of a halt, and pystemmer reads the words of documents
-    Stage("admin", (*_EVERY, *_AWS, *_HTTP, *_TIMES, "httpx", "pystemmer"), searches=True),
+    Stage("admin", (*_EVERY, *_AWS, *_RECEIVE, *_TIMES, "httpx", "pystemmer"), searches=True),
     Stage(
         "registry",
         (*_EVERY, *_AWS, *_HTTP, *_SANDBOX),

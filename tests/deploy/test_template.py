@@ -481,7 +481,7 @@ def test_somebody_is_told_of_errors_dead_letters_and_waiting() -> None:
 
 
 def test_the_api_knows_every_route_of_its_doors_and_no_other() -> None:
-    from functions.admin import router as admin
+    from functions.admin import build_routes as admin
     from functions.webhook import build_routes
     from sigil.http.app import build_router as registry
 

@@ -141,8 +141,8 @@ def test_every_route_of_the_server_is_documented() -> None:
 
     chat = local.chat_routes(None, Authenticator(""))  # type: ignore[arg-type]
     sigil_routes = http.build_router(lambda: None, Authenticator("")).routes  # type: ignore[arg-type,return-value]
-    switch = admin.router(lambda: None)  # type: ignore[arg-type,return-value]
-    routes = [*webhook.build_routes(lambda: None), *sigil_routes, *chat.routes, *switch.routes]  # type: ignore[arg-type,return-value]
+    switch = admin.build_routes(lambda: None)  # type: ignore[arg-type,return-value]
+    routes = [*webhook.build_routes(lambda: None), *sigil_routes, *chat.routes, *switch]  # type: ignore[arg-type,return-value]
     paths = {
         route.path.partition("{")[0].rstrip("/") for route in routes if isinstance(route, Route)
     }

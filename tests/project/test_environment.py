@@ -63,6 +63,11 @@ def test_only_the_settings_read_the_environment() -> None:
             (each, {"sigil.protocol", "functions.queues.dead_letters", "tomllib", "difflib"})
             for each in ("functions.ingress", "functions.queues.sqs")
         ),
+        # what a platform, and an owner who halts the agent, wait for
+        *(
+            (each, {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi", "pydantic"})
+            for each in ("functions.worker", "functions.admin")
+        ),
         ("functions.registry", {"wasmtime", "redis", "httpx", "boto3", "jsonschema", "fastapi"}),
         (
             "functions.cli.app",
