@@ -271,10 +271,12 @@ class Slack:
         if message.get("ts") != thread:
             return None
         is_person = USER.fullmatch(user) and user != own and not message.get("bot_id")
-        author = ""
-        if is_person:
-            author = self._find_people(event.sender.id, (user,))[user].name or user
-        return quote_first(message, author, ours=user == own)
+        first = quote_first(message, ours=user == own)
+        if first is None or not is_person:
+            return first
+        home = event.sender.id.rpartition(".")[0]
+        author = self._find_people(event.sender.id, (user,))[user].name or user
+        return replace(first, author=author, by=f"{home}.{user}")
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, then upload each picture and file.

@@ -37,9 +37,9 @@ def quote_forward(shared: Fields, own: str) -> Quote | None:
     return _make_quote("forward", shared, author, ours=ours)
 
 
-def quote_first(message: Fields, author: str, *, ours: bool) -> Quote | None:
+def quote_first(message: Fields, *, ours: bool) -> Quote | None:
     """Return the message with which a thread begins, None when it says nothing."""
-    return _make_quote("reply", message, author, ours=ours)
+    return _make_quote("reply", message, "", ours=ours)
 
 
 def _make_quote(relation: str, message: Fields, author: str, *, ours: bool) -> Quote | None:

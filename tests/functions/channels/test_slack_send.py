@@ -328,7 +328,9 @@ def test_a_thread_is_known_by_its_first_message(slack: Slack, workspace: SlackWo
     session = f"{CHANNEL}:{THREAD}"
     asked = make_event(session, text="why?")
     workspace.fail("fatal_error", method="conversations.replies")
-    for quotes in ((), (Quote("reply", "@Ada it <fails>", "Bob B.", length=23),)):
+    # by its author it is found and erased
+    bob = f"slack:{TEAM}.{BOB}"
+    for quotes in ((), (Quote("reply", "@Ada it <fails>", "Bob B.", bob, length=23),)):
         accepted = slack.accept(asked)
         assert accepted is not None
         assert accepted.quotes == quotes
