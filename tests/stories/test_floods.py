@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -132,7 +132,9 @@ def _answers(url: str) -> bool:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that everybody attacks: what one client did to it must not show to the next."""
-    with BotApi() as bot, serving(tmp_path_factory.mktemp("server"), bot) as started:
+    folder = tmp_path_factory.mktemp("server")
+    slack = {"SLACK_TOKEN": "xoxb-1", "SLACK_SECRET": SECRET, "SLACK_API": "http://127.0.0.1:9"}
+    with BotApi() as bot, serving(folder, bot, **slack) as started:
         yield started
 
 
@@ -157,6 +159,7 @@ BEARER = f"Authorization: Bearer {TOKEN}"
     [
         ("/webhook/telegram", secret("wrong")),
         ("/webhook/telegram", "X-None: 1"),
+        ("/webhook/slack", "X-None: 1"),
         ("/hooks/builds", "X-Hook-Token: wrong"),
         ("/chat", "Authorization: Bearer wrong"),
         ("/wakeups", "Authorization: Bearer wrong"),
@@ -176,6 +179,20 @@ def test_a_stranger_is_refused_before_any_of_the_body_came(
 def test_an_unknown_platform_is_told_before_any_of_the_body_came(server: Server) -> None:
     with closing(server.begin("/webhook/nowhere", secret())) as opened:
         assert status_of(opened) == 404
+
+
+def test_a_body_without_an_end_is_refused_before_its_signature_can_be_checked(
+    server: Server,
+) -> None:
+    signed = (f"X-Slack-Request-Timestamp: {int(time.time())}", "X-Slack-Signature: v0=" + 64 * "0")
+    lines = ("POST /webhook/slack HTTP/1.1", "Host: x", "Transfer-Encoding: chunked", *signed)
+    with closing(server.connect()) as opened:
+        opened.sendall("\r\n".join((*lines, "", "")).encode())
+        with suppress(ConnectionError):
+            for _ in range(64):
+                opened.sendall(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+        assert status_of(opened) == 413
+        assert ended(opened)
 
 
 def test_a_flood_of_forged_posts_costs_no_memory_is_closed_and_writes_no_traceback(
