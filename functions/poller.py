@@ -20,6 +20,7 @@ from functions.channels.updates import PolledChannel, ReceivedElsewhere
 from functions.channels.webhooks import CommandMenu, HasMenus
 from functions.ingress import Ingress
 from functions.receiver_lease import ReceiverLease
+from functions.receiver_outage import ReceiverOutage
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, SigilError
 from sigil.storage.backoff import jitter
@@ -64,6 +65,7 @@ class Poller:
         self._has_menus = False
         self._position: str | None = None
         self._failures = 0
+        self._outage = ReceiverOutage()
         self._failed = b""
         self._tried = 0
         self._stopping = threading.Event()
@@ -85,6 +87,9 @@ class Poller:
             try:
                 pause = self._poll()
                 self._failures = 0
+                if self._outage.is_on and self._is_polling:
+                    self._outage.end()
+                    log.note("polling again", platform=self._bot.platform)
             except BackendError as problem:
                 if self._stopping.is_set():  # the connections were closed
                     return
@@ -153,12 +158,13 @@ class Poller:
             pause = max(pause, ELSEWHERE_SECONDS)
         self._failures = min(self._failures + 1, 10)
         pause = jitter(pause, spread=0.25)
-        log.note(
-            "unpolled",
-            platform=self._bot.platform,
-            code=problem.code,
-            message=problem.message,
-            help=problem.suggestion,
-            seconds=round(pause, 1),
-        )
+        if self._outage.is_news(problem.message):
+            log.note(
+                "unpolled",
+                platform=self._bot.platform,
+                code=problem.code,
+                message=problem.message,
+                help=problem.suggestion,
+                seconds=round(pause, 1),
+            )
         return pause

@@ -26,6 +26,7 @@ from functions.channels.sockets import (
 from functions.channels.webhooks import CommandMenu, HasMenus
 from functions.ingress import Ingress
 from functions.receiver_lease import ReceiverLease
+from functions.receiver_outage import ReceiverOutage
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, SigilError, one_line
 from sigil.storage.backoff import jitter
@@ -79,6 +80,7 @@ class SocketListener:
         self._naming_own_variables = described.naming_own_variables if described else nullcontext
         self._has_menus = False
         self._failures = 0
+        self._outage = ReceiverOutage()
         self._unreadable = 0
         self._socket: _CheckedSocket | None = None
         self._stopping = threading.Event()
@@ -126,11 +128,12 @@ class SocketListener:
                 return
             if time.monotonic() - begun >= STEADY_SECONDS:
                 self._failures = 0
+                self._outage.end()
             pause = jitter(min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE), spread=0.25)
             self._failures = min(self._failures + 1, 10)
             if isinstance(problem, Busy):
                 pause = max(pause, problem.retry_after)
-            if problem:
+            if problem and self._outage.is_news(problem.message):
                 self._note("not listening", problem, seconds=round(pause, 1))
             self._wait(pause)
 

@@ -20,9 +20,11 @@ from functions.events import Event
 from functions.poller import TRIES, PolledBot, Poller
 from functions.queues.base import Queue
 from functions.queues.leases import Lease, Leases
+from functions.receiver_outage import AGAIN_SECONDS, ReceiverOutage
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from tests.fakes.bot_api import TOKEN, BotApi
+from tests.fakes.clock import Clock
 from tests.fakes.server import Answer
 from tests.functions.people import update
 from tests.functions.serving import serving
@@ -99,6 +101,37 @@ def test_every_failure_is_logged_with_what_helps_and_passes(
         "Telegram did not answer",
     ]
     assert notes[1]["help"] == "take it away: uncaged channel unset telegram"
+
+
+def test_an_outage_is_said_once_and_its_end(
+    runtime: Callable[..., AgentRuntime],
+    bot: BotApi,
+    platform: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("functions.poller.FIRST_PAUSE", 0.001)
+    caplog.set_level(logging.INFO, "uncaged")
+    for _ in range(5):
+        bot.fail(502, "Bad Gateway", method="getUpdates")
+    opened = runtime(**platform)
+    bot.deliver(update(1, "/help"))
+    with serving(opened, [polled(opened)]):
+        wait_until(lambda: bot.messages, "an answer after all")
+    said = [record.getMessage() for record in caplog.records]
+    assert [step for step in said if "poll" in step] == ["polling", "unpolled", "polling again"]
+
+
+def test_an_outage_that_lasts_is_said_again_now_and_then() -> None:
+    clock = Clock()
+    outage = ReceiverOutage(clock)
+    assert [outage.is_news("away") for _ in range(3)] == [True, False, False]
+    assert outage.is_news("refused")
+    clock.advance(AGAIN_SECONDS)
+    assert outage.is_news("away")
+    outage.end()
+    assert not outage.is_on
+    assert outage.is_news("away")
 
 
 @dataclass

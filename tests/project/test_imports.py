@@ -39,6 +39,7 @@ ENTRY_POINTS = (
     "local",
     "poller",
     "receiver_lease",
+    "receiver_outage",
     "socket_listener",
     "admin",
     "cli",
