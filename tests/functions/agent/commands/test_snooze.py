@@ -96,7 +96,7 @@ def test_another_snooze_moves_the_first_and_done_takes_it_back(desk: Desk) -> No
     remind(desk)
     desk.tell("/snooze 10m")
     desk.tell("/snooze 30m")
-    assert "call Bob\nonce more" in desk.tell("/wakeups")
+    assert "call Bob\n  once more" in desk.tell("/wakeups")
     assert desk.wait(29 * MINUTE) == []
     assert desk.wait(MINUTE) == ["call Bob"]
     desk.tell("/snooze 10m")
@@ -112,7 +112,7 @@ def test_the_reminder_of_another_agent_is_snoozed_and_done_with(desk: Desk) -> N
     desk.tell("/agent main")
     desk.wait(20 * MINUTE)
     assert "Its own times stay" in desk.tell("/snooze 10m")
-    assert "call Bob\nonce more" in desk.tell("/wakeups")
+    assert "call Bob\n  once more" in desk.tell("/wakeups")
     assert "It comes again at" in desk.tell("/done")
     assert "once more" not in desk.tell("/wakeups")
 
