@@ -21,16 +21,16 @@ from fastapi.responses import JSONResponse
 from starlette.background import BackgroundTask
 
 from functions import admin, log, scheduler, webhook, worker
-from functions.channels.unread_replies import MOST, UnreadReply
+from functions.channels.replies.unread_replies import MOST, UnreadReply
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
-from functions.hook_endpoint import HookEndpoint
 from functions.hooks import Hooks
-from functions.ingress import Ingress
-from functions.poller import PolledBot, Poller
+from functions.ingress.hook_endpoint import HookEndpoint
+from functions.ingress.ingress import Ingress
+from functions.ingress.poller import PolledBot, Poller
+from functions.ingress.socket_listener import ListenedBot, SocketListener
 from functions.queues.base import Queue
 from functions.queues.turn_lock import TurnLock
 from functions.settings import Settings
-from functions.socket_listener import ListenedBot, SocketListener
 from functions.status_alerts import alert_chat_closed
 from functions.turns_in_progress import open_turns
 from functions.wiring import AgentRuntime

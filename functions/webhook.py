@@ -22,7 +22,7 @@ from sigil.http.status_codes import status_of
 
 if TYPE_CHECKING:
     from functions.channels.base import Channel, PlatformAnswer, PlatformRequest
-    from functions.ingress import Ingress
+    from functions.ingress.ingress import Ingress
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
 
@@ -50,7 +50,8 @@ def build_routes(open_ingress: Callable[[], Ingress]) -> list[Route]:
 
     async def hook(request: Request) -> Response:
         # a platform's update waits for neither of them
-        from functions import hook_endpoint, log
+        from functions import log
+        from functions.ingress import hook_endpoint
         from sigil.http.response import failure_response
 
         name = request.path_params["name"]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from mangum import Mangum
 from starlette.applications import Starlette
 
-from functions.ingress import open_ingress
+from functions.ingress.ingress import open_ingress
 from functions.webhook import build_routes
 from sigil.errors import SigilError
 

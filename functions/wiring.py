@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
-from functions.channels.http_replies import HttpReplies
+from functions.channels.isolated_channels import IsolatedChannels
 from functions.channels.platforms import open_channels
-from functions.channels.separate import SeparateChannels
+from functions.channels.replies.http_replies import HttpReplies
 from functions.prices import CACHED_SHARES, PriceList, parse_prices
 from functions.queues.base import Queue, QueueSides
 from functions.queues.turn_lock import TurnLock
@@ -523,7 +523,7 @@ def open_runtime(
         reload = partial(settings.reload_channel, by_worker=True)
         settings = settings.load_separate_channels(by_worker=True)
         stores = open_stores(settings)
-        channels = SeparateChannels(settings.channels, reload, by_worker=True, kv=stores.kv)
+        channels = IsolatedChannels(settings.channels, reload, by_worker=True, kv=stores.kv)
     else:
         settings = settings.load_channels()
         stores = open_stores(settings)

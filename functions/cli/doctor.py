@@ -14,9 +14,9 @@ from functions.agent.conversation.compaction import load_strategy
 from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
 from functions.channels.about import ChannelSettings
+from functions.channels.listening.sockets import SocketChannel
+from functions.channels.listening.updates import PolledChannel
 from functions.channels.platforms import OWN_CHAT, find_about, open_channels
-from functions.channels.sockets import SocketChannel
-from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import (
     ChecksListening,
     ChecksWebhook,

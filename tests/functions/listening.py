@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from functions.channels.sockets import SocketChannel
+from functions.channels.listening.sockets import SocketChannel
 from functions.events import Event
-from functions.socket_listener import ListenedBot, SocketListener
+from functions.ingress.socket_listener import ListenedBot, SocketListener
 from functions.wiring import AgentRuntime, Closable
 from sigil.errors import BackendError
 from tests.machine import until

@@ -12,8 +12,8 @@ import httpx
 import uvicorn
 
 from functions import local
-from functions.poller import PolledBot
-from functions.socket_listener import ListenedBot
+from functions.ingress.poller import PolledBot
+from functions.ingress.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime
 from tests.machine import within
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from functions.agent.commands import control
 from functions.cli.app import cli
-from functions.hook_endpoint import HookEndpoint, HookPost, Proof
 from functions.hooks import NOBODY, Hook, Hooks
+from functions.ingress.hook_endpoint import HookEndpoint, HookPost, Proof
 from functions.personal_data import PersonalData
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
@@ -99,7 +99,7 @@ def test_what_comes_while_the_agent_is_halted_becomes_a_dead_letter(
 def test_wrong_tokens_of_one_subscriber_count_together(
     chats: Chats, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("functions.hook_endpoint.TRIES", 2)
+    monkeypatch.setattr("functions.ingress.hook_endpoint.TRIES", 2)
     door = HookEndpoint(
         Hooks(chats.runtime.stores.kv, "main"), chats.runtime.queue.put, lambda: 1e9
     )

@@ -13,7 +13,7 @@ import pytest
 from functions import worker
 from functions.agent.turn.loop import ROUND_SECONDS
 from functions.channels.base import REPLY_ADDRESS_MOST, Reply
-from functions.ingress import Ingress
+from functions.ingress.ingress import Ingress
 from functions.sent_parts import SentParts
 from functions.wiring import AgentRuntime
 from sigil.errors import Refused

@@ -19,7 +19,7 @@ from functions import worker
 from functions.agent.app import App
 from functions.agent.schedules.heartbeat import make_heartbeat
 from functions.events import Event, Sender
-from functions.ingress import Ingress
+from functions.ingress.ingress import Ingress
 from functions.queues import dead_letters
 from functions.queues.sqs import SqsQueue
 from functions.queues.sqs_message import group_id

@@ -61,7 +61,7 @@ def test_only_the_settings_read_the_environment() -> None:
         # what the webhook loads beside its libraries
         *(
             (each, {"sigil.protocol", "functions.queues.dead_letters", "tomllib", "difflib"})
-            for each in ("functions.ingress", "functions.queues.sqs")
+            for each in ("functions.ingress.ingress", "functions.queues.sqs")
         ),
         # what a platform, and an owner who halts the agent, wait for
         *(

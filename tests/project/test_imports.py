@@ -37,10 +37,6 @@ ENTRY_POINTS = (
     "scheduler",
     "registry",
     "local",
-    "poller",
-    "receiver_lease",
-    "receiver_outage",
-    "socket_listener",
     "admin",
     "cli",
 )
@@ -67,7 +63,6 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "reply_sender",
             "status_alerts",
             "alerts",
-            "hook_endpoint",
             "personal_data",
             "agent_data",
             "turns_in_progress",
@@ -80,7 +75,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "personal_data": ("agent", *COMMON),
     "agent_data": ("agent", *COMMON),
     "turns_in_progress": ("agent", "queues", *COMMON),
-    "ingress": ("wiring", "hook_endpoint", *PACKAGES, *COMMON),
+    "ingress": ("wiring", *PACKAGES, *COMMON),
     "wiring": ("alerts", "sent_parts", "skill_ranking", "turns_in_progress", *PACKAGES, *COMMON),
     "skill_ranking": ("agent",),
     "reply_sender": ("wiring", "status_alerts", "sent_parts", *PACKAGES, *COMMON),
@@ -92,7 +87,6 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "log": ("events",),
     "overheard": ("events",),
     "hooks": ("events",),
-    "hook_endpoint": ("hooks", "events"),
     "settings": ("channels", "prices", "time", "texts"),
     **dict.fromkeys(
         (
@@ -134,7 +128,6 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
         "network",
         "running_call",
     ),
-    "hook_endpoint": ("access", "errors", "protocol"),
     "plugins": ("errors",),
     "time": ("errors", "storage"),
     "reply_sender": ("protocol", "storage", "errors"),

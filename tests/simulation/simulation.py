@@ -16,7 +16,7 @@ from functions.agent.app import App
 from functions.agent.context import count_overhead
 from functions.agent.safety.budget import SafetyLimits
 from functions.agent.session.store import Sessions
-from functions.channels.http_replies import HttpReplies
+from functions.channels.replies.http_replies import HttpReplies
 from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings

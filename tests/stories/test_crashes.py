@@ -29,8 +29,8 @@ from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.channels.telegram.channel import Telegram
 from functions.events import Event, Kind, Sender, order_of
-from functions.hook_endpoint import HookPost, make_event
 from functions.hooks import Hook, Hooks
+from functions.ingress.hook_endpoint import HookPost, make_event
 from functions.queues.store_queue import StoreQueue
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import open_queue

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from functions.agent.policy.document import open_versions, write_policy
-from functions.socket_listener import ListenedBot
+from functions.ingress.socket_listener import ListenedBot
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.discord import LOADING, TOKEN, DiscordServer, Interaction, open_discord

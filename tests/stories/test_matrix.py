@@ -13,7 +13,7 @@ import pytest
 from functions.cli import main
 from functions.cli.commands.serve import list_receivers
 from functions.cli.doctor import check_platforms
-from functions.poller import PolledBot
+from functions.ingress.poller import PolledBot
 from functions.wiring import AgentRuntime
 from sigil.cli.doctor import DoctorWarning
 from sigil.errors import UsageError

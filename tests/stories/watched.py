@@ -10,8 +10,8 @@ from dataclasses import replace
 from functions.agent.model.base import Model, ModelReply
 from functions.agent.model.base import ModelRequest as Asked
 from functions.channels.base import Channel, PlatformRequest, Received, Reply
-from functions.channels.http_replies import HttpReplies
 from functions.channels.platforms import open_channels
+from functions.channels.replies.http_replies import HttpReplies
 from functions.events import Event
 from functions.settings import Settings
 from functions.wiring import (

@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from functions.channels.access_token import AccessToken, TokenEnded
 from functions.channels.base import Busy, NotAllowed, Rejected
-from functions.channels.http_client import (
+from functions.channels.listening.sockets import CannotListen
+from functions.channels.platform_api.access_token import AccessToken, TokenEnded
+from functions.channels.platform_api.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
     FormFile,
@@ -25,7 +26,6 @@ from functions.channels.http_client import (
     Transport,
     make_form,
 )
-from functions.channels.sockets import CannotListen
 from functions.http_connection import HttpAnswer
 from sigil.errors import BackendError, one_line
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.dingtalk.about import API, OLD_API
 from functions.channels.dingtalk.messages import FILE_CODE, Robot, read_message
 from functions.channels.dingtalk.reply_address import DingTalkReplyAddress
 from functions.channels.dingtalk.signature import check_head, open_body
 from functions.channels.first_use import FirstUse
+from functions.channels.platform_api.address import read_address
 from functions.events import Event
 from sigil.errors import UsageError
 from sigil.json_fields import as_string
@@ -24,8 +24,8 @@ from sigil.json_fields import as_string
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.dingtalk.api import DingTalkApi
-    from functions.channels.http_client import Transport
-    from functions.channels.sockets import Listener
+    from functions.channels.listening.sockets import Listener
+    from functions.channels.platform_api.http_client import Transport
     from functions.channels.waiting_signs import WaitingSigns
 
 BODY_MOST: Final = 1 << 20
@@ -159,7 +159,7 @@ class DingTalk:
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, and then a picture or a file each."""
         from functions.channels.dingtalk.sending import DingTalkSender, make_attachment, make_parts
-        from functions.channels.reply_parts import list_unsent
+        from functions.channels.replies.reply_parts import list_unsent
 
         session = DingTalkReplyAddress.parse(reply.to).find_session(self._now())
         sender = DingTalkSender.open(self.api, reply.session, session)

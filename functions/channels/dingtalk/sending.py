@@ -16,9 +16,9 @@ import orjson
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.dingtalk.api import DingTalkRejected
 from functions.channels.dingtalk.messages import STAFF, find_conversation
-from functions.channels.http_client import FormFile
+from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.dingtalk import make_title, render_parts
-from functions.channels.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import Refused, UsageError

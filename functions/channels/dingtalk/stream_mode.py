@@ -14,7 +14,7 @@ import orjson
 
 from functions.channels.base import Received
 from functions.channels.dingtalk.api import DingTalkApi
-from functions.channels.sockets import Listener, Message, is_own_socket
+from functions.channels.listening.sockets import Listener, Message, is_own_socket
 from sigil.errors import BackendError, UsageError
 from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import Json

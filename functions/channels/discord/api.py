@@ -13,7 +13,7 @@ import orjson
 
 from functions.channels.base import Busy, Rejected
 from functions.channels.discord.reply_address import InteractionAddress
-from functions.channels.http_client import (
+from functions.channels.platform_api.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
     FormFile,

@@ -12,7 +12,6 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.discord.about import API
 from functions.channels.discord.interactions import read_interaction
@@ -23,6 +22,7 @@ from functions.channels.discord.signature import (
     verify_signature,
 )
 from functions.channels.first_use import FirstUse
+from functions.channels.platform_api.address import read_address
 from functions.events import Event
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from functions.channels.discord.api import DiscordApi
     from functions.channels.discord.application import DiscordApplication
     from functions.channels.discord.gateway import Gateway
-    from functions.channels.http_client import Transport
-    from functions.channels.sockets import Listener
+    from functions.channels.listening.sockets import Listener
+    from functions.channels.platform_api.http_client import Transport
     from functions.channels.webhooks import CommandMenu
 
 FILES = "https://cdn.discordapp.com"
@@ -138,7 +138,7 @@ class Discord:
         More than five messages would be sent as four, and the whole of it as a file.
         """
         from functions.channels.discord import sending
-        from functions.channels.reply_parts import list_unsent
+        from functions.channels.replies.reply_parts import list_unsent
 
         conversation = sending.Conversation.open(self.api, reply.session, reply.to)
         parts = sending.make_messages(reply)

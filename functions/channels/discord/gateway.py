@@ -25,7 +25,7 @@ from functions.channels.discord.application import MESSAGE_CONTENT_ADVICE
 from functions.channels.discord.interactions import read_interaction
 from functions.channels.discord.messages import Reader, read_message
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
-from functions.channels.sockets import (
+from functions.channels.listening.sockets import (
     CannotListen,
     ConnectionLost,
     Listener,

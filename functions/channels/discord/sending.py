@@ -20,9 +20,9 @@ from functions.channels.discord.api import (
     InteractionOver,
 )
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
-from functions.channels.http_client import FormFile
+from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.discord import render_messages
-from functions.channels.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.feishu.about import API
 from functions.channels.feishu.events import ANSWERS, SESSION, FeishuApp, read_payload
 from functions.channels.feishu.signature import WebhookSecrets, open_body
 from functions.channels.first_use import FirstUse
 from functions.channels.known_people import KnownPeople
+from functions.channels.platform_api.address import read_address
 from functions.events import PRESS, Event
 from sigil.errors import Refused, UsageError
 from sigil.json_fields import as_mapping, as_string
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.feishu.api import FeishuApi
     from functions.channels.feishu.directory import FeishuDirectory
-    from functions.channels.http_client import Transport
-    from functions.channels.sockets import Listener
+    from functions.channels.listening.sockets import Listener
+    from functions.channels.platform_api.http_client import Transport
     from functions.channels.waiting_signs import WaitingSigns
     from sigil.storage.kv import KV
 
@@ -230,7 +230,7 @@ class Feishu:
             make_attachment,
             make_parts,
         )
-        from functions.channels.reply_parts import list_unsent
+        from functions.channels.replies.reply_parts import list_unsent
 
         chat = FeishuChat.parse(reply.session)
         sender = FeishuSender(self.api, chat, reply.key)

@@ -17,7 +17,7 @@ import orjson
 from functions.channels.base import Received
 from functions.channels.feishu.api import FeishuApi
 from functions.channels.feishu.frames import CONTROL, DATA, Frame, read_frame, write_frame
-from functions.channels.sockets import Listener, is_own_socket
+from functions.channels.listening.sockets import Listener, is_own_socket
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping, as_number
 from sigil.protocol import Json

@@ -14,9 +14,9 @@ from functions.channels.base import AttachedFile, Reply
 from functions.channels.feishu.api import FeishuRejected
 from functions.channels.feishu.contents import ID
 from functions.channels.feishu.events import SESSION
-from functions.channels.http_client import FormFile
+from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.feishu import is_plain, make_plain, render_parts
-from functions.channels.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError

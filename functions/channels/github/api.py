@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from functions.channels.base import Busy, NotAllowed, Rejected
-from functions.channels.http_client import TIMEOUT, HttpClient, Transport
+from functions.channels.platform_api.http_client import TIMEOUT, HttpClient, Transport
 from functions.http_connection import HttpAnswer
 from sigil.errors import BackendError, one_line
 from sigil.json_fields import as_mapping, as_string

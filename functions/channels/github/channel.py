@@ -12,13 +12,13 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from functions.channels.address import read_address
 from functions.channels.base import PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
 from functions.channels.github import signature
 from functions.channels.github.about import API
 from functions.channels.github.events import GitHubBot, read_payload, strip_mention
 from functions.channels.github.places import REPOSITORY, Answered, Issue
+from functions.channels.platform_api.address import read_address
 from functions.channels.waiting_signs import WaitingSigns
 from functions.events import Event
 from sigil.errors import BackendError, Refused, UsageError
@@ -27,7 +27,7 @@ from sigil.json_fields import as_integer, as_mapping, as_string
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.github.api import GitHubApi
-    from functions.channels.http_client import Transport
+    from functions.channels.platform_api.http_client import Transport
     from functions.channels.webhooks import WebhookAdmin
 
 BODY_MOST: Final = 4 << 20

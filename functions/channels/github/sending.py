@@ -16,7 +16,7 @@ from functions.channels.github.api import GitHubApi, GitHubRejected
 from functions.channels.github.events import MARKER
 from functions.channels.github.places import Answered, Issue
 from functions.channels.render.github import render_comments
-from functions.channels.reply_parts import divide_reply, list_unsent, write_file_notes
+from functions.channels.replies.reply_parts import divide_reply, list_unsent, write_file_notes
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string

@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 
 from functions.channels.base import Busy, MessagesUsedUp, Rejected
-from functions.channels.http_client import TIMEOUT, HttpClient, Transport
+from functions.channels.platform_api.http_client import TIMEOUT, HttpClient, Transport
 from functions.http_connection import HttpAnswer
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence, as_string

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from functions.channels.address import read_address
 from functions.channels.base import PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
 from functions.channels.known_people import KnownPeople
@@ -30,16 +29,17 @@ from functions.channels.line.events import (
     read_payload,
 )
 from functions.channels.line.sent_messages import SentMessages
+from functions.channels.platform_api.address import read_address
 from functions.events import Event, Sender
 from sigil.errors import SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
-    from functions.channels.http_client import Transport
     from functions.channels.line.api import LineApi
     from functions.channels.line.directory import LineDirectory
     from functions.channels.line.sending import LineSender
+    from functions.channels.platform_api.http_client import Transport
     from functions.channels.webhooks import WebhookAdmin
     from sigil.storage.kv import KV
 

@@ -21,7 +21,7 @@ from functions.channels.line.events import CHAT
 from functions.channels.line.reply_address import LineReplyAddress
 from functions.channels.line.sent_messages import SentMessages
 from functions.channels.render.plain import render_parts
-from functions.channels.reply_parts import divide_reply, write_file_notes
+from functions.channels.replies.reply_parts import divide_reply, write_file_notes
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import BackendError, UsageError

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import orjson
 
 from functions.channels.base import Busy, Rejected
-from functions.channels.http_client import (
+from functions.channels.platform_api.http_client import (
     ANSWER_BYTES,
     TIMEOUT,
     UPLOAD_TIMEOUT,

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from functions.channels.about import name_variable
-from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
 from functions.channels.matrix.contents import begins_with_name, holds_name, strip_name
 from functions.channels.matrix.events import ANSWERS, DECLARED, Account, read_events
 from functions.channels.matrix.identifiers import FILE, USER, MatrixChat, find_id
+from functions.channels.platform_api.address import read_address
 from functions.channels.typed_commands import as_command
 from functions.events import CAME, ENCRYPTED, Event, Sender
 from functions.overheard import OverheardMessage, make_overheard
@@ -31,10 +31,10 @@ from sigil.json_fields import as_mapping, as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
-    from functions.channels.http_client import Transport
+    from functions.channels.listening.updates import Updates
     from functions.channels.matrix.api import MatrixApi
     from functions.channels.matrix.rooms import Room, RoomDirectory
-    from functions.channels.updates import Updates
+    from functions.channels.platform_api.http_client import Transport
 
 BODY_MOST: Final = 32 << 20
 _NOTICE: Final = "encrypted"
@@ -358,7 +358,7 @@ class Matrix:
         a message's id; only a group's first part points at it.
         """
         from functions.channels.matrix.sending import RoomSender, make_attachment, make_parts
-        from functions.channels.reply_parts import list_unsent
+        from functions.channels.replies.reply_parts import list_unsent
 
         chat = MatrixChat.parse(reply.session)
         if chat.person:

@@ -9,11 +9,11 @@ from pathlib import PurePath
 from typing import Final
 
 from functions.channels.base import AttachedFile, Reply
-from functions.channels.http_client import FormFile
 from functions.channels.matrix.api import MatrixApi, MatrixRejected, quote_id
 from functions.channels.matrix.identifiers import MatrixChat
+from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.matrix import MatrixPart, render_parts
-from functions.channels.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply
 from functions.channels.visible_text import clean_text
 from functions.events import Button
 from functions.texts.languages import find_texts

@@ -11,9 +11,9 @@ from typing import Final
 
 import orjson
 
+from functions.channels.listening.updates import Update, Updates
 from functions.channels.matrix.api import MatrixApi, MatrixRejected, quote_id
 from functions.channels.matrix.identifiers import ROOM, find_id
-from functions.channels.updates import Update, Updates
 from sigil.errors import BackendError, UsageError
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json

@@ -13,7 +13,12 @@ import httpx
 import orjson
 
 from functions.channels.base import Busy, Rejected
-from functions.channels.http_client import TIMEOUT, UPLOAD_TIMEOUT, HttpClient, Transport
+from functions.channels.platform_api.http_client import (
+    TIMEOUT,
+    UPLOAD_TIMEOUT,
+    HttpClient,
+    Transport,
+)
 from functions.http_connection import HttpAnswer, open_transport
 from sigil.errors import BackendError, one_line
 from sigil.json_fields import as_mapping, as_string

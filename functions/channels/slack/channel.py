@@ -18,10 +18,10 @@ from urllib.parse import parse_qsl
 import orjson
 
 from functions.channels.about import name_variable
-from functions.channels.address import read_address
 from functions.channels.base import PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
 from functions.channels.known_people import KnownPeople, Profile
+from functions.channels.platform_api.address import read_address
 from functions.channels.slack.about import API
 from functions.channels.slack.attachments import FILE_ID
 from functions.channels.slack.events import Bot, read_command, read_payload, read_press
@@ -38,9 +38,9 @@ from sigil.protocol import Json
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
-    from functions.channels.http_client import Transport
+    from functions.channels.listening.sockets import Listener
+    from functions.channels.platform_api.http_client import Transport
     from functions.channels.slack.api import SlackApi
-    from functions.channels.sockets import Listener
     from sigil.storage.kv import KV
 
 BODY_MOST = 1 << 20
@@ -283,7 +283,7 @@ class Slack:
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
-        from functions.channels.reply_parts import list_unsent
+        from functions.channels.replies.reply_parts import list_unsent
         from functions.channels.slack import sending
 
         to = SlackReplyAddress.decode(reply.to)

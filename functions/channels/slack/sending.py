@@ -10,7 +10,7 @@ from typing import Final
 
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.render.slack import SlackPart, escape_text, make_notice, render_parts
-from functions.channels.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply
 from functions.channels.slack.api import SlackApi, SlackRejected
 from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.channels.visible_text import clean_text

@@ -12,8 +12,8 @@ from typing import Final
 import orjson
 
 from functions.channels.base import Received
+from functions.channels.listening.sockets import CannotListen, Listener, Message, is_own_socket
 from functions.channels.slack.api import HOSTS, SlackApi, SlackRejected
-from functions.channels.sockets import CannotListen, Listener, Message, is_own_socket
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import Json

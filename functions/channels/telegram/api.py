@@ -10,7 +10,8 @@ import httpx
 import orjson
 
 from functions.channels.base import Busy, Rejected
-from functions.channels.http_client import (
+from functions.channels.listening.updates import ReceivedElsewhere
+from functions.channels.platform_api.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
     FormFile,
@@ -18,7 +19,6 @@ from functions.channels.http_client import (
     Transport,
     make_form,
 )
-from functions.channels.updates import ReceivedElsewhere
 from functions.http_connection import open_transport
 from sigil.errors import BackendError, UsageError
 from sigil.json_fields import as_integer, as_mapping, as_string

@@ -12,20 +12,20 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
+from functions.channels.listening.updates import Update, Updates
+from functions.channels.platform_api.address import read_address
 from functions.channels.telegram.about import API
 from functions.channels.telegram.contents import TelegramBot
 from functions.channels.telegram.updates import read_update
-from functions.channels.updates import Update, Updates
 from functions.events import PRESS, Event
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
-    from functions.channels.http_client import Transport
+    from functions.channels.platform_api.http_client import Transport
     from functions.channels.telegram.api import TelegramApi
     from functions.channels.telegram.webhook_setup import TelegramWebhook
     from functions.channels.webhooks import CommandMenu
@@ -138,7 +138,7 @@ class Telegram:
 
         More than ten messages would be sent as nine, and the whole of it as a file.
         """
-        from functions.channels.reply_parts import list_unsent
+        from functions.channels.replies.reply_parts import list_unsent
         from functions.channels.telegram import sending
 
         chat = sending.TelegramChat.parse(reply.session)

@@ -8,9 +8,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, Reply
-from functions.channels.http_client import FormFile
+from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.telegram import MessagePart, render_parts
-from functions.channels.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply
 from functions.channels.telegram.api import TelegramRejected
 from functions.events import Button
 from functions.texts.languages import find_texts

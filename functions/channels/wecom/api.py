@@ -9,9 +9,9 @@ from typing import Final
 
 import orjson
 
-from functions.channels.access_token import AccessToken, TokenEnded
 from functions.channels.base import Busy, NotAllowed, Rejected
-from functions.channels.http_client import (
+from functions.channels.platform_api.access_token import AccessToken, TokenEnded
+from functions.channels.platform_api.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
     FormFile,

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
 from functions.channels.known_people import KnownPeople, Profile
+from functions.channels.platform_api.address import read_address
 from functions.channels.wecom.about import API
 from functions.channels.wecom.messages import CARD, MEDIA_ID, App, read_message
 from functions.events import Event
@@ -24,7 +24,7 @@ from sigil.json_fields import as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
-    from functions.channels.http_client import Transport
+    from functions.channels.platform_api.http_client import Transport
     from functions.channels.wecom.api import WeComApi
     from functions.channels.wecom.signature import Callback
     from sigil.storage.kv import KV
@@ -131,7 +131,7 @@ class WeCom:
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, and then a picture or a file each."""
-        from functions.channels.reply_parts import list_unsent
+        from functions.channels.replies.reply_parts import list_unsent
         from functions.channels.wecom.sending import WeComSender, make_attachment, make_parts
 
         sender = WeComSender.open(self.api, self._require_agent(), reply)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from functions.channels.base import AttachedFile, Reply
-from functions.channels.http_client import FormFile
+from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.wecom import WeComPart, count_characters, render_parts
-from functions.channels.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply
 from functions.channels.wecom.api import WeComRejected
 from functions.channels.wecom.messages import PERSON
 from functions.events import Button

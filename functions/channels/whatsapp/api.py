@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from functions.channels.base import Busy, ChatClosed, Rejected
-from functions.channels.http_client import (
+from functions.channels.platform_api.http_client import (
     TIMEOUT,
     UPLOAD_TIMEOUT,
     FormFile,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from functions.channels.address import read_address
 from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
+from functions.channels.platform_api.address import read_address
 from functions.channels.whatsapp import signature
 from functions.channels.whatsapp.about import API
 from functions.channels.whatsapp.events import FILE_ID, MESSAGE_ID, Number, read_payload
@@ -24,7 +24,7 @@ from sigil.json_fields import as_mapping, as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
-    from functions.channels.http_client import Transport
+    from functions.channels.platform_api.http_client import Transport
     from functions.channels.whatsapp.api import WhatsAppApi
 
 BODY_MOST: Final = 4 << 20
@@ -121,7 +121,7 @@ class WhatsApp:
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, then a picture or a file each."""
-        from functions.channels.reply_parts import list_unsent
+        from functions.channels.replies.reply_parts import list_unsent
         from functions.channels.whatsapp.sending import (
             WhatsAppSender,
             make_attachment,

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from functions.channels.base import AttachedFile, Reply
-from functions.channels.http_client import FormFile
+from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.whatsapp import render_parts
-from functions.channels.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply
 from functions.channels.whatsapp.api import WhatsAppRejected
 from functions.channels.whatsapp.events import PERSON
 from functions.events import Button

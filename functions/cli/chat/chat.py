@@ -27,7 +27,7 @@ from functions.agent.conversation.toolset import in_scope
 from functions.agent.language import choose_texts_for, choose_texts_of
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
-from functions.channels.unread_replies import MOST
+from functions.channels.replies.unread_replies import MOST
 from functions.cli.chat.screen import Screen
 from functions.cli.chat.session_lock import SessionLock
 from functions.cli.chat.terminal_turn import TerminalTurn, TerminalWorker

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functions import worker
 from functions.agent.app import App, Watch
 from functions.agent.safety.stop_mark import BY_SENDER, StopMark, write_mark
-from functions.channels.http_replies import HttpReplies
+from functions.channels.replies.http_replies import HttpReplies
 from functions.cli.chat.session_lock import SessionLock
 from functions.events import Event
 from functions.queues.base import Delivery

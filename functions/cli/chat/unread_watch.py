@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from functions.channels.unread_replies import UnreadReplies, UnreadReply
+from functions.channels.replies.unread_replies import UnreadReplies, UnreadReply
 from sigil.errors import SigilError
 
 LOOK_SECONDS = 1.0

@@ -12,14 +12,14 @@ from functools import partial
 from functions import local, log
 from functions.channels.about import name_variable
 from functions.channels.base import Channel
+from functions.channels.listening.sockets import SocketChannel
+from functions.channels.listening.updates import PolledChannel
 from functions.channels.platforms import PLATFORMS
-from functions.channels.sockets import SocketChannel
-from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasWebhook
 from functions.cli.commands.channel import free_from_webhook, make_menus
-from functions.poller import PolledBot
+from functions.ingress.poller import PolledBot
+from functions.ingress.socket_listener import ListenedBot
 from functions.settings import Settings
-from functions.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
 from sigil.errors import BackendError, Refused, UsageError, one_line

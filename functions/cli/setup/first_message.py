@@ -51,9 +51,9 @@ def _open_agent(printer: Printer, settings: Settings, *, is_served: bool) -> Ite
     """Open the agent; without a service its workers and receivers run for as long as the block."""
     from functions.cli.commands.serve import list_receivers
     from functions.cli.local_agent import open_agent
+    from functions.ingress.poller import Poller
+    from functions.ingress.socket_listener import SocketListener
     from functions.local import QueueWorkers
-    from functions.poller import Poller
-    from functions.socket_listener import SocketListener
     from functions.wiring import open_runtime
 
     if is_served:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from functions.channels.listening.updates import ReceivedElsewhere
 from functions.channels.telegram.about import API
 from functions.channels.telegram.channel import Telegram
-from functions.channels.updates import ReceivedElsewhere
 from functions.cli.commands.channel import free_from_webhook
 from functions.cli.setup.flags import SetupFlags
 from functions.cli.setup.questions import Questions

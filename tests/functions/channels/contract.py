@@ -20,7 +20,7 @@ from functions.channels.base import (
     PlatformRequest,
 )
 from functions.events import decode, encode
-from functions.ingress import Ingress
+from functions.ingress.ingress import Ingress
 from functions.queues.store_queue import StoreQueue
 from functions.webhook import build_routes
 from sigil.errors import BackendError, Refused, UsageError

@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 from functions.channels.about import ChannelSettings, name_variable
+from functions.channels.listening.sockets import SocketChannel
+from functions.channels.listening.updates import PolledChannel
 from functions.channels.platforms import OWN_CHAT, PLATFORMS, open_channels, write_recipe
-from functions.channels.sockets import SocketChannel
-from functions.channels.updates import PolledChannel
 from functions.channels.webhooks import HasWebhook
 from functions.settings import Settings
 from sigil.settings import describe_settings

@@ -244,7 +244,7 @@ def test_no_command_writes_a_text_of_its_own() -> None:
 def test_no_sentence_to_people_stands_beside_the_table() -> None:
     agent = Path(__file__).parents[3] / "functions" / "agent"
     talks = [*(agent / "model").glob("offline_[!dl]*.py"), agent / "model" / "offline.py"]
-    for path in [*talks, *(agent / "commands").glob("*.py"), agent / "unopened.py"]:
+    for path in [*talks, *(agent / "commands").glob("*.py"), agent / "conversation/unopened.py"]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         expressions = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
         said = [

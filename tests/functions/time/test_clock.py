@@ -17,7 +17,7 @@ from functions.agent.runs.run import load_run
 from functions.agent.session.store import Sessions
 from functions.agent.turn import closing
 from functions.channels.base import Busy, Reply
-from functions.channels.http_replies import HttpReplies
+from functions.channels.replies.http_replies import HttpReplies
 from functions.events import Event, Sender, order_of
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from functions import hook_endpoint
 from functions.agent import approvals
 from functions.agent.behaviours.pins import PINNED_ONLY
 from functions.agent.conversation.toolset import in_scope
@@ -22,7 +21,8 @@ from functions.agent.policy.proposals import Proposal
 from functions.agent.skills.package import SkillPackage
 from functions.agent.workspace.files import Writer
 from functions.cli.app import cli
-from functions.hook_endpoint import HookPost
+from functions.ingress import hook_endpoint
+from functions.ingress.hook_endpoint import HookPost
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say

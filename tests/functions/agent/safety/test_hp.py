@@ -29,7 +29,7 @@ from functions.agent.safety.hp import (
     settle_clock,
 )
 from functions.events import Event, Sender, order_of
-from functions.hook_endpoint import HookPost, make_event
+from functions.ingress.hook_endpoint import HookPost, make_event
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV

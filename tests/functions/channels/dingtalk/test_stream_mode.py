@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from functions import socket_listener
 from functions.channels.dingtalk.channel import DingTalk
-from functions.socket_listener import ListenedBot
+from functions.ingress import socket_listener
+from functions.ingress.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime
 from tests.fakes.dingtalk import APP, SECRET, DingTalkServer, in_group, make_message
 from tests.fakes.dingtalk_stream import DingTalkStream

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions import socket_listener
 from functions.channels.feishu import long_connection
 from functions.channels.feishu.channel import Feishu
 from functions.channels.feishu.frames import Frame, read_frame, write_frame
 from functions.channels.feishu.signature import WebhookSecrets
-from functions.socket_listener import ListenedBot
+from functions.ingress import socket_listener
+from functions.ingress.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime
 from tests.fakes.feishu import ALICE, APP, APP_SECRET, FeishuServer, make_message
 from tests.fakes.feishu_connection import SERVICE, FeishuConnection, encode

@@ -25,7 +25,7 @@ from tests.fakes.discord import (
 )
 from tests.fakes.discord_gateway import BOT, DiscordGateway
 from tests.fakes.server import Recorded
-from tests.functions.channels import test_discord_interactions
+from tests.functions.channels.discord import test_interactions as test_discord_interactions
 from tests.functions.channels.sdks.sdk import RESTS_ON, ask, collect_requests, describe_requests
 from tests.machine import until
 

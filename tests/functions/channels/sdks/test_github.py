@@ -20,7 +20,7 @@ from tests.fakes.github import (
     make_comment,
 )
 from tests.fakes.server import Recorded
-from tests.functions.channels import test_github_webhook
+from tests.functions.channels.github import test_webhook as test_github_webhook
 from tests.functions.channels.sdks.sdk import (
     RESTS_ON,
     ask,

@@ -25,7 +25,7 @@ from tests.fakes.line import (
     sign,
 )
 from tests.fakes.server import Recorded
-from tests.functions.channels import test_line_webhook
+from tests.functions.channels.line import test_webhook as test_line_webhook
 from tests.functions.channels.sdks.sdk import (
     RESTS_ON,
     ask,

@@ -14,8 +14,8 @@ from functions.events import Button, Event, Sender
 from tests.fakes import slack as fake
 from tests.fakes.slack import ADA, CHAT, SECRET, TEAM, TOKEN, SlackWorkspace, read_params
 from tests.fakes.slack_socket import APP_TOKEN, SlackSocket
-from tests.functions.channels import test_slack_receive
 from tests.functions.channels.sdks.sdk import RESTS_ON, ask, collect_requests, describe_requests
+from tests.functions.channels.slack import test_receive as test_slack_receive
 
 pytestmark = pytest.mark.rests_on(*RESTS_ON)
 THREAD = "1779999999.000200"

@@ -14,7 +14,7 @@ from functions.channels.webhooks import WebhookRegistration
 from functions.events import PRESS, Button, Event, Sender
 from tests.fakes.bot_api import TOKEN, BotApi, read_params
 from tests.functions.channels.sdks.sdk import RESTS_ON, ask
-from tests.functions.channels.test_telegram_webhook import SAMPLES
+from tests.functions.channels.telegram.test_webhook import SAMPLES
 
 pytestmark = pytest.mark.rests_on(*RESTS_ON)
 GROUP = "telegram:-100200300400"

@@ -22,7 +22,6 @@ from tests.fakes.graph_api import (
     sign,
 )
 from tests.fakes.server import Recorded
-from tests.functions.channels import test_whatsapp_webhook
 from tests.functions.channels.sdks.sdk import (
     RESTS_ON,
     ask,
@@ -30,6 +29,7 @@ from tests.functions.channels.sdks.sdk import (
     describe_requests,
     read_events,
 )
+from tests.functions.channels.whatsapp import test_webhook as test_whatsapp_webhook
 
 pytestmark = pytest.mark.rests_on(*RESTS_ON)
 

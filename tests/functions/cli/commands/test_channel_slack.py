@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from functions.channels.listening.sockets import SocketChannel
 from functions.channels.platforms import open_channels
-from functions.channels.sockets import SocketChannel
 from functions.cli import main
 from functions.cli.doctor import check_owners, check_platforms
 from functions.queues.leases import Leases

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from functions import socket_listener
 from functions.channels.discord import gateway
+from functions.ingress import socket_listener
 from functions.wiring import AgentRuntime
 from tests.fakes.discord import DiscordServer, open_discord
 from tests.fakes.discord_gateway import BOT, DiscordGateway

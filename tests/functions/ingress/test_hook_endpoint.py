@@ -16,8 +16,8 @@ import pytest
 
 from functions import worker
 from functions.agent.runs.tree import find_run
-from functions.hook_endpoint import BODY_BYTES, HookPost, make_event
 from functions.hooks import Hook, Hooks
+from functions.ingress.hook_endpoint import BODY_BYTES, HookPost, make_event
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
@@ -211,8 +211,8 @@ def test_of_a_burst_nothing_is_lost_and_nothing_comes_twice(
 def test_a_hook_and_an_address_are_answered_429_after_too_many(
     live: Lives, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("functions.hook_endpoint.PER_MINUTE", 3)
-    monkeypatch.setattr("functions.hook_endpoint.TRIES", 2)
+    monkeypatch.setattr("functions.ingress.hook_endpoint.PER_MINUTE", 3)
+    monkeypatch.setattr("functions.ingress.hook_endpoint.TRIES", 2)
     with live() as agent:
         _, token = add_hook(agent.server.runtime, session="")
         url = f"{agent.server.url}/hooks/builds"

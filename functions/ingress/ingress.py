@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from functions import log
 from functions.channels.base import REPLY_ADDRESS_MOST, Channel, Received
-from functions.channels.separate import SeparateChannels
+from functions.channels.isolated_channels import IsolatedChannels
 from functions.events import Event
 from functions.overheard import keep_message, make_event
 from functions.queues.base import Queue
@@ -20,7 +20,7 @@ from sigil.settings import find_unknown_variables
 from sigil.storage.kv import KV
 
 if TYPE_CHECKING:
-    from functions.hook_endpoint import HookEndpoint
+    from functions.ingress.hook_endpoint import HookEndpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def open_ingress() -> Ingress:
         log.note("no setting", name=unknown.name, meant=unknown.meant)
     reload = partial(settings.reload_channel, by_worker=False)
     settings = settings.load_separate_channels(by_worker=False)
-    channels = SeparateChannels(settings.channels, reload, by_worker=False)
+    channels = IsolatedChannels(settings.channels, reload, by_worker=False)
     queue = _open_queue(settings)
     # with another queue than the store's, this function may have no store, and updates need none
     return Ingress(
@@ -108,8 +108,8 @@ def _open_queue(settings: Settings) -> Queue:
 
 
 def _open_hooks(settings: Settings, queue: Queue) -> HookEndpoint:
-    from functions.hook_endpoint import HookEndpoint
     from functions.hooks import Hooks
+    from functions.ingress.hook_endpoint import HookEndpoint
     from functions.time.clock import SYSTEM
     from sigil.wiring import open_stores
 

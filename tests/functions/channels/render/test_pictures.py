@@ -12,11 +12,11 @@ from functions.channels.render.pictures import PICTURES_MOST, take_pictures
 from functions.channels.telegram.channel import Telegram
 from functions.texts.en import TEXTS as ENGLISH
 from tests.fakes.bot_api import BotApi
-from tests.functions.channels.test_telegram_send import GROUP, send
+from tests.functions.channels.telegram.test_send import GROUP, send
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 CIRCLE = f'<svg {NAMESPACE} viewBox="0 0 9 9"><circle r="4" fill="#0072B2"/></svg>'
-LIBRARY = Path(__file__).parents[3] / "capabilities"
+LIBRARY = Path(__file__).parents[4] / "capabilities"
 
 
 def drawn_by_the_library() -> list[str]:

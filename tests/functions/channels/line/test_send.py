@@ -11,11 +11,11 @@ import pytest
 
 from functions.channels.about import ChannelSettings
 from functions.channels.base import AttachedFile, Busy, MessagesUsedUp, Reply
+from functions.channels.isolated_channels import IsolatedChannels
 from functions.channels.line.channel import Line
 from functions.channels.line.reply_address import LineReplyAddress
 from functions.channels.platforms import PLATFORMS, open_channels
 from functions.channels.render.plain import render_parts
-from functions.channels.separate import SeparateChannels
 from functions.channels.webhooks import WebhookRegistration
 from functions.events import Button
 from sigil.errors import BackendError, Refused, UsageError
@@ -269,7 +269,7 @@ def test_an_answer_to_a_message_of_another_process_is_for_us(line: LineServer) -
     described = ChannelSettings("line", PLATFORMS["line"], values=values)
     sender = open_channels([described], kv)["line"]
     # the worker of a function
-    receiver = SeparateChannels([described], lambda _: described, by_worker=True, kv=kv)["line"]
+    receiver = IsolatedChannels([described], lambda _: described, by_worker=True, kv=kv)["line"]
     assert isinstance(sender, Line)
     assert isinstance(receiver, Line)
     say(sender, "Which one?", f"line:{GROUP}")

@@ -21,7 +21,7 @@ AGAIN_SECONDS: Final = 30.0
 """What could not be opened is tried again after so long: its settings may be right by then."""
 
 
-class SeparateChannels(Mapping[str, Channel]):
+class IsolatedChannels(Mapping[str, Channel]):
     """The channels that the settings describe, by name. An `UnusableChannel` stands for each that
     cannot be opened, until it can.
 

@@ -1,8 +1,8 @@
 """The contract for listening to a platform over a websocket that we open, where it cannot reach us
 by a webhook.
 
-A platform's module speaks the platform's protocol; the listener of `functions.socket_listener`
-keeps it connected, and does what all of them need.
+A platform's module speaks the platform's protocol; `functions.ingress.socket_listener` keeps it
+connected, and does what all of them need.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ from functions.channels.base import Received
 from functions.channels.telegram.channel import Telegram
 from functions.channels.webhooks import CommandMenu
 from functions.events import Event
-from functions.poller import TRIES, PolledBot, Poller
+from functions.ingress.poller import TRIES, PolledBot, Poller
+from functions.ingress.receiver_outage import AGAIN_SECONDS, ReceiverOutage
 from functions.queues.base import Queue
 from functions.queues.leases import Lease, Leases
-from functions.receiver_outage import AGAIN_SECONDS, ReceiverOutage
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from tests.fakes.bot_api import TOKEN, BotApi
@@ -78,8 +78,8 @@ def test_every_failure_is_logged_with_what_helps_and_passes(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("functions.poller.FIRST_PAUSE", 0.001)
-    monkeypatch.setattr("functions.poller.ELSEWHERE_SECONDS", 0.001)
+    monkeypatch.setattr("functions.ingress.poller.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("functions.ingress.poller.ELSEWHERE_SECONDS", 0.001)
     caplog.set_level(logging.INFO, "uncaged")
     method = "getUpdates"
     bot.fail(409, "Conflict: terminated by other getUpdates request", method=method)
@@ -110,7 +110,7 @@ def test_an_outage_is_said_once_and_its_end(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("functions.poller.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("functions.ingress.poller.FIRST_PAUSE", 0.001)
     caplog.set_level(logging.INFO, "uncaged")
     for _ in range(5):
         bot.fail(502, "Bad Gateway", method="getUpdates")
@@ -160,7 +160,7 @@ def test_what_could_not_be_stored_is_not_acknowledged(
     platform: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("functions.poller.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("functions.ingress.poller.FIRST_PAUSE", 0.001)
     opened = runtime(**platform)
     queue = FailingQueue(opened.queue, 2, [])
     for number in (7, 8):
@@ -189,7 +189,7 @@ def test_an_update_that_ends_in_a_mistake_of_ours_holds_nobody_up_for_long(
         return read(channel, body)
 
     monkeypatch.setattr(Telegram, "read_update", fail)
-    monkeypatch.setattr("functions.poller.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("functions.ingress.poller.FIRST_PAUSE", 0.01)
     for number, text in enumerate(("/status", "/help"), 1):
         bot.deliver(update(number, text))
     with serving(opened, [polled(opened)]):

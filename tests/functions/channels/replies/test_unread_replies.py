@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from functions.channels import unread_replies
-from functions.channels.unread_replies import UnreadReplies
+from functions.channels.replies import unread_replies
+from functions.channels.replies.unread_replies import UnreadReplies
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 

@@ -9,7 +9,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from websockets.frames import CloseCode
 from websockets.sync.client import ClientConnection, connect
 
-from functions.channels.sockets import ABNORMAL, ConnectionLost, Message
+from functions.channels.listening.sockets import ABNORMAL, ConnectionLost, Message
 from sigil.errors import one_line
 
 CONNECT_SECONDS: Final = 15.0

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from functions.channels.unread_replies import UnreadReplies
+from functions.channels.replies.unread_replies import UnreadReplies
 from sigil.errors import Conflict
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, keys

@@ -21,7 +21,7 @@ from sigil.errors import Refused, UsageError
 from tests.fakes.discord import APPLICATION, DiscordServer, make_public_key, sign
 from tests.functions.channels.contract import ChannelContract
 
-SAMPLES = Path(__file__).parents[2] / "events" / "discord"
+SAMPLES = Path(__file__).parents[3] / "events" / "discord"
 NOW = 1_800_000_000.0
 FILE = "https://cdn.discordapp.com/ephemeral-attachments/11/12/list.txt?ex=1&is=2&hm=3"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from functions import log
 from functions.channels.base import Busy, Received
-from functions.channels.sockets import (
+from functions.channels.listening.sockets import (
     CannotListen,
     ConnectionLost,
     Message,
@@ -24,16 +24,16 @@ from functions.channels.sockets import (
     SocketChannel,
 )
 from functions.channels.webhooks import CommandMenu, HasMenus
-from functions.ingress import Ingress
-from functions.receiver_lease import ReceiverLease
-from functions.receiver_outage import ReceiverOutage
+from functions.ingress.ingress import Ingress
+from functions.ingress.receiver_lease import ReceiverLease
+from functions.ingress.receiver_outage import ReceiverOutage
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, SigilError, one_line
 from sigil.storage.backoff import jitter
 from sigil.storage.kv import keys
 
 if TYPE_CHECKING:
-    from functions.channels.websocket import Websocket
+    from functions.channels.listening.websocket import Websocket
 
 RENEWALS: Final = 3
 """A lease is renewed so many times before it would end."""
@@ -183,7 +183,7 @@ class SocketListener:
     ) -> Iterator[Socket]:
         """Open a connection (`Listener.connect`)."""
         # loaded where it is used: whoever receives by webhooks has no need of it
-        from functions.channels.websocket import Websocket
+        from functions.channels.listening.websocket import Websocket
 
         self.check()
         websocket = Websocket.open(url, most, self._bot.platform, pings=pings)

@@ -16,11 +16,11 @@ from typing import Final
 
 from functions import log
 from functions.channels.base import Busy
-from functions.channels.updates import PolledChannel, ReceivedElsewhere
+from functions.channels.listening.updates import PolledChannel, ReceivedElsewhere
 from functions.channels.webhooks import CommandMenu, HasMenus
-from functions.ingress import Ingress
-from functions.receiver_lease import ReceiverLease
-from functions.receiver_outage import ReceiverOutage
+from functions.ingress.ingress import Ingress
+from functions.ingress.receiver_lease import ReceiverLease
+from functions.ingress.receiver_outage import ReceiverOutage
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, SigilError
 from sigil.storage.backoff import jitter

@@ -21,7 +21,7 @@ from sigil.errors import Refused, UsageError
 from tests.fakes.bot_api import TOKEN
 from tests.machine import times
 
-SAMPLES = Path(__file__).parents[2] / "events" / "telegram"
+SAMPLES = Path(__file__).parents[3] / "events" / "telegram"
 BOT = Telegram(TOKEN, "hush-hush", username="Sigil_Bot")
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from functions import socket_listener
 from functions.channels.slack import socket_mode
 from functions.channels.slack.channel import Slack
-from functions.socket_listener import ListenedBot
+from functions.ingress import socket_listener
+from functions.ingress.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime
 from tests.fakes import slack as fake
 from tests.fakes.model import ScriptedModel, say

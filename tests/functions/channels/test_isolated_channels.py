@@ -15,10 +15,10 @@ from starlette.applications import Starlette
 from functions import worker
 from functions.channels.about import name_variable
 from functions.channels.base import Channel
+from functions.channels.isolated_channels import AGAIN_SECONDS, IsolatedChannels, UnusableChannel
 from functions.channels.platforms import PLATFORMS, open_channels
-from functions.channels.separate import AGAIN_SECONDS, SeparateChannels, UnusableChannel
 from functions.cli.doctor import check_platforms
-from functions.ingress import Ingress
+from functions.ingress.ingress import Ingress
 from functions.queues.store_queue import StoreQueue
 from functions.settings import Settings
 from functions.webhook import build_routes
@@ -50,9 +50,9 @@ MALFORMED = {
 }
 
 
-def open_all(settings: Settings, *, by_worker: bool = False) -> SeparateChannels:
+def open_all(settings: Settings, *, by_worker: bool = False) -> IsolatedChannels:
     loaded = settings.load_separate_channels(by_worker=by_worker)
-    return SeparateChannels(
+    return IsolatedChannels(
         loaded.channels,
         lambda name: settings.reload_channel(name, by_worker=by_worker),
         by_worker=by_worker,
@@ -63,7 +63,7 @@ def is_usable(channel: Channel) -> bool:
     return channel.body_most > 0
 
 
-def post(channels: SeparateChannels, name: str) -> httpx.Response:
+def post(channels: IsolatedChannels, name: str) -> httpx.Response:
     """What a stranger's request to a bot's webhook is answered."""
     ingress = Ingress(channels, StoreQueue(MemoryKV(), "main"))
     transport = httpx.ASGITransport(Starlette(routes=build_routes(lambda: ingress)))
@@ -154,7 +154,7 @@ def test_a_bot_whose_parameter_is_unreadable_waits_until_it_is_not(
         },
     )
     clock = Clock()
-    channels = SeparateChannels(
+    channels = IsolatedChannels(
         settings.load_separate_channels(by_worker=False).channels,
         lambda name: settings.reload_channel(name, by_worker=False),
         by_worker=False,

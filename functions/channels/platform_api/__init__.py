@@ -1,0 +1,1 @@
+"""Requests to the API of a platform."""
