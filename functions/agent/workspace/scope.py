@@ -66,11 +66,10 @@ def list_written(
     scopes: FileScopes, open_workspace: Callable[[str], Workspace], work: str, since: float
 ) -> tuple[str, ...]:
     """Return the paths of the files whose newest version a piece of work has written since a time,
-    the first written first.
+    in their own order: calls that run side by side write in any.
     """
     heads = scan_scopes(scopes, open_workspace)
-    written = [head for head in heads if head.task == work and head.at >= since]
-    return tuple(head.path for head in sorted(written, key=lambda head: head.at))
+    return tuple(sorted(head.path for head in heads if head.task == work and head.at >= since))
 
 
 def find_scopes_of_agent(agent: str) -> FileScopes:
