@@ -68,8 +68,9 @@ def list_platforms(json: Json = False) -> None:
     for row in rows:
         present = " ".join(row["set"]) or "-"
         missing = " ".join(row["missing"]) or "-"
-        cells.append((row["platform"], row["state"], present, missing))
-    Printer().table(("platform", "state", "set", "missing"), cells)
+        polled = " ".join(row["polled_with"]) or "-"
+        cells.append((row["platform"], row["state"], present, missing, polled))
+    Printer().table(("platform", "state", "set", "missing", "enough for serve --poll"), cells)
 
 
 @cli.command("set")
@@ -460,12 +461,16 @@ def _print_new_secret(channel: ChannelSettings, url: str, json: bool) -> None:
 
 
 class PlatformRow(TypedDict):
-    """A platform, and which of its settings are set."""
+    """A platform, and which of its settings are set, and are missing for a webhook.
+
+    `polled_with`: those that `uncaged serve --poll` needs; none where it cannot poll.
+    """
 
     platform: str
     state: str
     set: list[str]
     missing: list[str]
+    polled_with: list[str]
     path: str
 
 
@@ -489,6 +494,10 @@ def _make_platform_row(channel: ChannelSettings) -> PlatformRow:
             if channel[each.field] != each.default
         ],
         "missing": [name_variable(channel.name, each.field) for each in channel.list_missing()],
+        "polled_with": [
+            name_variable(channel.name, field)
+            for field in (about.list_polled_with() if about.polled else ())
+        ],
         "path": PATH.format(channel=channel.name),
     }
 

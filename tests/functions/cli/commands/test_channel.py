@@ -453,6 +453,9 @@ def test_the_platforms_are_listed_with_what_is_missing(telegram: BotApi, tmp_pat
         [],
         ["TELEGRAM_TOKEN", "TELEGRAM_SECRET"],
     )
+    polled = {row["platform"]: row["polled_with"] for row in none}
+    assert polled["slack"] == ["SLACK_TOKEN", "SLACK_APP_TOKEN"]
+    assert polled["line"] == []
     assert written[0]["state"] == "ready"
     assert SECRET not in half.stdout + json.dumps(ready) + json.dumps(written)
     assert telegram.requests == []
