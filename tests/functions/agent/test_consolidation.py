@@ -19,7 +19,7 @@ from functions.agent.memory.history import History, HistoryEntry
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.agent.turn.turn import run_turn
-from functions.events import CONSOLIDATION
+from functions.events import CONSOLIDATION, ID_CHARACTERS
 from functions.personal_data import PersonalData
 from functions.queues.dead_letters import scan_dead_letters
 from functions.queues.waiting_events import decode_due, group_of
@@ -486,10 +486,10 @@ def test_a_damaged_document_is_mended_even_by_the_words_that_stand_in_for_it(
     with pytest.raises(BackendError, match="version 6 of memory cannot be read"):
         documents.read_version(SESSION, "memory", 6)
 
-    documents.write(SESSION, "memory", "- 4", by="a\nperson" * 20, why="a\nreason" * 50)
+    documents.write(SESSION, "memory", "- 4", by="a\nperson" * 60, why="a\nreason" * 50)
     assert (memory(home).version, memory(home).text) == (7, "- 4")
     assert not {"\n"} & {*memory(home).by, *memory(home).why}
-    assert (len(memory(home).by) <= 80, len(memory(home).why) <= 200) == (True, True)
+    assert (len(memory(home).by), len(memory(home).why) <= 200) == (ID_CHARACTERS, True)
     assert [doc.text for doc in documents.list_versions(SESSION, "memory") if doc.by == "test"] == [
         "- 4",
         "- 3",

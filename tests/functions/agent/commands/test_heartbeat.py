@@ -69,7 +69,7 @@ def test_an_owner_sets_it_reads_what_it_costs_and_ends_it(
     assert said.startswith("I look every 30 minutes whether something is new for me, next at ")
     assert " UTC, and tell you here" in said
     assert "runs in the last 30 days: 0" in tell(chats, "/heartbeat")
-    assert tell(chats, "/wakeups").startswith("1. heartbeat\nnext ")
+    assert tell(chats, "/wakeups").startswith("1. heartbeat\n  next ")
     assert tell(chats, "/heartbeat 2h").startswith("I look every 2 hours")
     assert len(chats.runtime.app.schedules.list_of_chat()) == 1
     assert tell(chats, "/heartbeat off") == "The heartbeat is off now."

@@ -46,8 +46,8 @@ def test_a_chat_reads_its_own_schedules_with_zone_outcome_and_cost(
     Wakeups(chats, session="telegram:77", text="somebody else's")
     shown = tell(chats, "/wakeups")
     title, times, next_time = shown.splitlines()[:3]
-    assert (title, times) == ("1. look at the mail", "every hour (UTC)")
-    assert next_time.startswith("next 2")
+    assert (title, times) == ("1. look at the mail", "  every hour (UTC)")
+    assert next_time.startswith("  next 2")
     assert next_time.endswith(" (UTC)")
     assert max(len(each) for each in (title, times, next_time)) <= 40
     assert "Next here by myself: “look at the mail”, " in read_status(chats)
