@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from functions.cli import main
 from functions.cli.doctor import check_platforms
 from sigil.errors import BackendError
 from tests.channel_settings import make_settings
 from tests.fakes.dingtalk import APP, SECRET, DingTalkServer
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.functions.cli.commands.conftest import RunChannel
 
 
 @pytest.fixture
@@ -24,24 +22,16 @@ def dingtalk() -> Iterator[DingTalkServer]:
 
 @pytest.fixture
 def run(
-    dingtalk: DingTalkServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
+    dingtalk: DingTalkServer, monkeypatch: pytest.MonkeyPatch, run_channel: RunChannel
+) -> RunChannel:
     """Runs `uncaged channel …` with the settings of an app."""
     monkeypatch.setenv("DINGTALK_APP_KEY", APP)
     monkeypatch.setenv("DINGTALK_APP_SECRET", SECRET)
     monkeypatch.setenv("DINGTALK_API", dingtalk.url)
-
-    def channel(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
-
-    return channel
+    return run_channel
 
 
-def test_set_prints_what_the_console_asks_for_and_the_steps(run: Run) -> None:
+def test_set_prints_what_the_console_asks_for_and_the_steps(run: RunChannel) -> None:
     code, out, err = run("set", "dingtalk", "--url", "https://bot.example.com")
     assert code == 0
     assert json.loads(out)["message_url"] == "https://bot.example.com/webhook/dingtalk"
@@ -51,7 +41,7 @@ def test_set_prints_what_the_console_asks_for_and_the_steps(run: Run) -> None:
     assert "stream mode" in err
 
 
-def test_status_asks_whether_the_secret_is_taken(run: Run, dingtalk: DingTalkServer) -> None:
+def test_status_asks_whether_the_secret_is_taken(run: RunChannel, dingtalk: DingTalkServer) -> None:
     assert run("status", "dingtalk")[:2] == (0, f"dingtalk @{APP}: the bot answers\n")
     dingtalk.fail("invalidClientIdOrSecret", path="/accessToken")
     code, _, err = run("status", "dingtalk")
@@ -59,7 +49,7 @@ def test_status_asks_whether_the_secret_is_taken(run: Run, dingtalk: DingTalkSer
     assert "DINGTALK_APP_SECRET" in err
 
 
-def test_list_and_unset_say_what_is_to_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_and_unset_say_what_is_to_do(run: RunChannel, monkeypatch: pytest.MonkeyPatch) -> None:
     def row() -> dict[str, object]:
         rows = json.loads(run("list", "--json")[1])
         return next(each for each in rows if each["platform"] == "dingtalk")

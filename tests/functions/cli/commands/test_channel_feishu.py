@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from functions.channels.feishu.channel import SCOPES
-from functions.cli import main
 from functions.cli.doctor import check_platforms
 from sigil.cli.doctor import DoctorWarning
 from tests.channel_settings import make_settings
 from tests.fakes.feishu import APP, APP_SECRET, SECRETS, FeishuServer
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.functions.cli.commands.conftest import RunChannel
 
 
 @pytest.fixture
@@ -25,24 +23,16 @@ def feishu() -> Iterator[FeishuServer]:
 
 @pytest.fixture
 def run(
-    feishu: FeishuServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
+    feishu: FeishuServer, monkeypatch: pytest.MonkeyPatch, run_channel: RunChannel
+) -> RunChannel:
     """Runs `uncaged channel …` with the settings of an app."""
     monkeypatch.setenv("FEISHU_APP_ID", APP)
     monkeypatch.setenv("FEISHU_APP_SECRET", APP_SECRET)
     monkeypatch.setenv("FEISHU_API", feishu.url)
-
-    def channel(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
-
-    return channel
+    return run_channel
 
 
-def test_set_prints_what_the_console_imports_and_the_steps(run: Run) -> None:
+def test_set_prints_what_the_console_imports_and_the_steps(run: RunChannel) -> None:
     code, out, err = run("set", "feishu", "--url", "https://bot.example.com")
     assert code == 0
     assert json.loads(out) == {"scopes": {"tenant": list(SCOPES), "user": []}}
@@ -50,7 +40,7 @@ def test_set_prints_what_the_console_imports_and_the_steps(run: Run) -> None:
     assert "FEISHU_VERIFICATION_TOKEN" in err
 
 
-def test_status_names_what_the_app_may_not_do(run: Run, feishu: FeishuServer) -> None:
+def test_status_names_what_the_app_may_not_do(run: RunChannel, feishu: FeishuServer) -> None:
     assert run("status", "feishu")[:2] == (0, "feishu @Sigil: the bot answers\n")
     feishu.scopes.remove("im:resource")  # asked for, and not granted
     code, out, _ = run("status", "feishu", "--json")
@@ -58,7 +48,9 @@ def test_status_names_what_the_app_may_not_do(run: Run, feishu: FeishuServer) ->
     assert json.loads(out)["missing_scopes"] == ["im:resource"]
 
 
-def test_list_tells_which_settings_are_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_tells_which_settings_are_missing(
+    run: RunChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def row() -> dict[str, object]:
         rows = json.loads(run("list", "--json")[1])
         return next(each for each in rows if each["platform"] == "feishu")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from functions.channels.listening.sockets import SocketChannel
 from functions.channels.platforms import open_channels
-from functions.cli import main
 from functions.cli.doctor import check_owners, check_platforms
 from functions.queues.leases import Leases
 from functions.settings import Settings
@@ -22,8 +21,7 @@ from sigil.wiring import open_stores
 from tests.channel_settings import make_settings
 from tests.fakes.slack import SECRET, SlackWorkspace
 from tests.fakes.slack_socket import APP_TOKEN
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.functions.cli.commands.conftest import RunChannel
 
 
 @pytest.fixture
@@ -34,10 +32,8 @@ def workspace() -> Iterator[SlackWorkspace]:
 
 @pytest.fixture
 def run(
-    workspace: SlackWorkspace,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Run:
+    workspace: SlackWorkspace, monkeypatch: pytest.MonkeyPatch, run_channel: RunChannel
+) -> RunChannel:
     """Runs `uncaged channel …` with the settings of a workspace."""
     for name, value in (
         ("SLACK_TOKEN", workspace.token),
@@ -45,18 +41,10 @@ def run(
         ("SLACK_API", workspace.api),
     ):
         monkeypatch.setenv(name, value)
-
-    def channel(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
-
-    return channel
+    return run_channel
 
 
-def test_the_manifest_for_socket_mode_names_no_address(run: Run) -> None:
+def test_the_manifest_for_socket_mode_names_no_address(run: RunChannel) -> None:
     code, out, err = run("set", "slack", "--poll")
     manifest = json.loads(out)
     assert (code, manifest["settings"]["socket_mode_enabled"]) == (0, True)
@@ -71,7 +59,7 @@ def test_the_manifest_for_socket_mode_names_no_address(run: Run) -> None:
 
 
 def test_a_workspace_whose_app_may_do_everything_is_fine(
-    run: Run, workspace: SlackWorkspace
+    run: RunChannel, workspace: SlackWorkspace
 ) -> None:
     assert run("status", "slack")[:2] == (0, "slack @sigil: the bot answers\n")
     workspace.scopes = workspace.scopes.replace("files:read,", "")
@@ -124,14 +112,14 @@ def test_the_doctor_names_an_owner_who_is_nobody(tmp_path: Path) -> None:
     ],
 )
 def test_what_slack_cannot_do_from_here_is_said(
-    run: Run, arguments: tuple[str, ...], code: int, help: str
+    run: RunChannel, arguments: tuple[str, ...], code: int, help: str
 ) -> None:
     ended, _, err = run(*arguments)
     assert (ended, help in err) == (code, True), err
 
 
 def test_a_platform_without_a_secret_refuses_its_webhook(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    run: RunChannel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [row] = [each for each in json.loads(run("list", "--json")[1]) if each["platform"] == "slack"]
     assert (row["state"], row["path"]) == ("ready", "/webhook/slack")
@@ -140,7 +128,7 @@ def test_a_platform_without_a_secret_refuses_its_webhook(
     assert (row["state"], row["missing"]) == ("its webhook is refused", ["SLACK_SECRET"])
 
 
-def test_the_manifest_comes_as_json_with_its_steps(run: Run) -> None:
+def test_the_manifest_comes_as_json_with_its_steps(run: RunChannel) -> None:
     code, out, _ = run("set", "slack", "--url", "https://bot.example.com", "--json")
     printed = json.loads(out)
     manifest = json.loads(printed["document"])

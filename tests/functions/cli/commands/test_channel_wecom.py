@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from functions.channels.callback_encryption import read_key
-from functions.cli import main
 from functions.cli.doctor import check_platforms
 from sigil.errors import BackendError
 from tests.channel_settings import make_settings
 from tests.fakes.wecom import AGENT, CORP, SECRET, WeComServer
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.functions.cli.commands.conftest import RunChannel
 
 
 @pytest.fixture
@@ -24,26 +22,16 @@ def wecom() -> Iterator[WeComServer]:
 
 
 @pytest.fixture
-def run(
-    wecom: WeComServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
+def run(wecom: WeComServer, monkeypatch: pytest.MonkeyPatch, run_channel: RunChannel) -> RunChannel:
     """Runs `uncaged channel …` with the settings of an app."""
     monkeypatch.setenv("WECOM_CORP_ID", CORP)
     monkeypatch.setenv("WECOM_AGENT_ID", AGENT)
     monkeypatch.setenv("WECOM_SECRET", SECRET)
     monkeypatch.setenv("WECOM_API", wecom.url)
-
-    def channel(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
-
-    return channel
+    return run_channel
 
 
-def test_set_prints_new_secrets_and_the_steps(run: Run) -> None:
+def test_set_prints_new_secrets_and_the_steps(run: RunChannel) -> None:
     printed = [run("set", "wecom", "--url", "https://bot.example.com") for _ in range(2)]
     first, second = (json.loads(out) for _, out, _ in printed)
     assert first["url"] == "https://bot.example.com/webhook/wecom"
@@ -52,7 +40,7 @@ def test_set_prints_new_secrets_and_the_steps(run: Run) -> None:
     assert "WECOM_AES_KEY" in printed[0][2]
 
 
-def test_status_asks_for_the_apps_name(run: Run, wecom: WeComServer) -> None:
+def test_status_asks_for_the_apps_name(run: RunChannel, wecom: WeComServer) -> None:
     assert run("status", "wecom")[:2] == (0, "wecom @Sigil: the bot answers\n")
     wecom.fail(60020, path="/agent/get")
     code, _, err = run("status", "wecom")
@@ -60,7 +48,7 @@ def test_status_asks_for_the_apps_name(run: Run, wecom: WeComServer) -> None:
     assert "trusted addresses" in err
 
 
-def test_list_and_unset_say_what_is_to_do(run: Run) -> None:
+def test_list_and_unset_say_what_is_to_do(run: RunChannel) -> None:
     rows = json.loads(run("list", "--json")[1])
     row = next(each for each in rows if each["platform"] == "wecom")
     assert row["state"] == "its webhook is refused"
