@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from functions import worker
 from functions.cli import main
 from functions.cli.commands.serve import list_receivers
 from functions.cli.doctor import check_platforms
@@ -207,6 +208,22 @@ def test_strangers_invitations_are_bound_and_an_owners_are_not(community: Commun
     for _ in range(8):
         assert community.push(invitation("!own:example.org", ADA)) == 200
     community.read(7)
+    assert BOT in home.rooms["!own:example.org"].members
+
+
+def test_a_stranger_brings_the_agent_into_no_room_too_many_and_an_owner_does(
+    community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "ROOMS_MOST", 1)
+    home = community.homeserver
+    home.rooms["!more:example.org"] = FakeRoom({BOB: "Bob"}, {BOT})
+    home.rooms["!own:example.org"] = FakeRoom({ADA: "Ada"}, {BOT})
+    assert community.push(invitation("!more:example.org", BOB)) == 200
+    with home.changed:
+        assert home.changed.wait_for(lambda: len(home.declined) == 1, within(20))
+    assert home.declined[0][0] == "!more:example.org"
+    assert community.push(invitation("!own:example.org", ADA)) == 200
+    community.read(1)
     assert BOT in home.rooms["!own:example.org"].members
 
 
