@@ -21,7 +21,7 @@ from functions.agent.language import choose_texts_for
 from functions.agent.schedules.outcome import note_lost_run, note_skipped_run
 from functions.agent.session.store import SessionHandle
 from functions.agent.turn.loop import SAVE_SECONDS
-from functions.agent.turn.turn import abandon_turn, run_turn
+from functions.agent.turn.turn import abandon_turn, leave_shared_memory, run_turn
 from functions.agent.turn.turn_context import NeedsIsolation, WorkerBudget
 from functions.agent.workspace.path import RECEIVED
 from functions.agent.workspace.received import has_text_file, keep_received
@@ -249,6 +249,10 @@ def handle_event(
     if has_come or event.skips_queue:
         event = found.private_chats.check(event)
     if has_come:
+        if found.private_chats.is_shared(event.session):
+            app = _route(event, runtime).app
+            opened = app.sessions.open(keys.session_of(app.name, event.session))
+            leave_shared_memory(opened, event, app)
         return ()
     if event.is_inquiry and not spent:
         with _lost_body_is_final():

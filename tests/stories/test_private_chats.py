@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,9 @@ from typing import Any
 import pytest
 
 from functions import worker
+from functions.agent.commands.table import answer_inquiry
+from functions.agent.memory.thing import Thing
+from functions.agent.memory.things import Things
 from functions.agent.policy.proposals import make_approval
 from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.schedules.tick import wake_agents
@@ -33,12 +37,13 @@ from sigil.storage.kv.base import list_partitions
 from sigil.storage.kv.update import scan_all
 from tests.fakes import matrix, slack
 from tests.fakes.discord import DiscordServer, open_discord
-from tests.fakes.matrix import ADA, BOB, DIRECT, GROUP, Homeserver
+from tests.fakes.matrix import ADA, BOB, DIRECT, GROUP, FakeRoom, Homeserver
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
 from tests.project.tree import ROOT
 
 HOUR = 3600.0
+STUDY = "!study:example.org"
 SECRET = "petunia"
 READ = ("cap_read_file", {"path": "plan.md"})
 FIND_FILE = ("sigil_query", {"query": "read a file"})
@@ -333,6 +338,40 @@ def test_a_room_that_another_comes_into_is_a_group_for_good(
     # the room is known to be a group, and no more whose it was
     assert place.app.private_chats.is_shared(place.chat)
     assert ADA not in str(list(place.app.private_chats.scan()))
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["told of it", "at their first word"])
+def test_a_room_that_another_comes_into_leaves_the_memory_of_the_persons_other_chats(
+    on_matrix: Place, model: ScriptedModel, is_told: bool
+) -> None:
+    place = on_matrix
+    rooms = place.rooms  # type: ignore[attr-defined]
+    rooms[STUDY] = FakeRoom({ADA: "Ada", matrix.BOT: "Sigil"})
+    place.write("/link")
+    code = re.findall(r"/link [0-9A-Z-]{14}", place.read()[-1])[0]
+    place.take(tell(say_in(code, ADA, STUDY)))
+    sessions = [keys.session_of("main", chat) for chat in (place.chat, f"matrix:{STUDY}")]
+    scopes = {place.app.sessions.open(session).memory for session in sessions}
+    assert len(scopes) == 1
+    place.app.documents.write(*scopes, "memory", f"her flower is {SECRET}", by="test")
+    things = Things(place.app.kv, *scopes, place.app.helpers.terms)
+    things.save(Thing("kv", ("flower", SECRET), "user", 1.0, 1.0, place.ada))
+
+    rooms[DIRECT].members[BOB] = "Bob"
+    if is_told:
+        came = {"membership": "join"}
+        place.take(tell(matrix.make_event(came, BOB, kind="m.room.member", state_key=BOB)))
+        assert place.app.sessions.open(sessions[0]).memory not in scopes
+    else:
+        channel = place.runtime.channels["matrix"]
+        [asked] = channel.receive(tell(say_in("/recall flower"))).events
+        assert SECRET in answer_inquiry(replace(asked, private=True), place.app)
+        assert SECRET not in answer_inquiry(replace(asked, private=False), place.app)
+    model.then(say("hello Bob"), say("it is a petunia"))
+    place.take(tell(say_in("sigil: what is her flower?", BOB)))
+    assert SECRET not in json.dumps(model.chats[-1])
+    place.take(tell(say_in("what is my flower?", ADA, STUDY)))
+    assert SECRET in json.dumps(model.chats[-1])
 
 
 def test_a_call_that_was_asked_for_in_private_runs_as_one_of_the_group_that_it_is_now(

@@ -52,7 +52,7 @@ from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.safety.breakers import make_breakers
 from functions.agent.safety.status import REASONS, NoticeReader, write_notice
 from functions.agent.sanitize import clean_text
-from functions.channels.platforms import find_about
+from functions.channels.platforms import find_about, find_room
 from functions.events import Event
 from functions.texts.en import Texts
 from functions.texts.languages import find_by_name, list_codes, load_texts
@@ -122,6 +122,9 @@ def answer_inquiry(event: Event, app: App) -> str:
     if not app.rules.may_talk(role):
         return pairing.answer_stranger(event, app)
     opened = app.sessions.open(keys.session_of(app.name, event.session))
+    if find_room(event.session) and not event.private:
+        # the next turn leaves a memory that the chat shared while it was somebody's alone
+        opened = opened.with_document(replace(opened.document, memory=""))
     result = run_command(CommandCall(app, opened, role, event, payer=standing.payer))
     return app.redact(result.text) if result else ""
 

@@ -175,10 +175,13 @@ def run_turn(
     if records.seen or _is_late(event, opened):
         return replace(take_over_replies(opened, app), repeated=True)
     noted = app.private_chats.note(event, records.private_chat)
-    if noted.private != event.private:
+    if records.private_chat and not noted.private:
+        # the chat may have become a group without any message that was thought to be private
+        left = leave_shared_memory(opened, noted, app)
+        if left is not opened or event.private:
+            records = read_turn_records(noted, app, left)
+            opened = records.opened
         event = noted
-        opened = _leave_shared_memory(opened, event, app)
-        records = read_turn_records(event, app, opened)
     while opened.document.turn:
         unfinished = opened.document.turn.event
         opened = _resume_turn(opened, app, watch, worker, records.policies)
@@ -219,7 +222,7 @@ def run_turn(
     return _begin_turn(opened, event, records.prompt, context)
 
 
-def _leave_shared_memory(opened: SessionHandle, event: Event, app: App) -> SessionHandle:
+def leave_shared_memory(opened: SessionHandle, event: Event, app: App) -> SessionHandle:
     """Return the session of a chat that others have come into: the memory that it shared with the
     private chats of one person is not its own any more.
     """
