@@ -2,7 +2,7 @@
 would take.
 
 It reads one line of JSON a server, `{"name", "settings", "order"}`. It prints `{"name", "pid"}` when
-that server was forked, `{"name", "pid", "port"}` when it listens and `{"pid", "ended"}` when it has
+that server was forked, `{"name", "pid", "port"}` when it listens and `{"name", "ended"}` when it has
 ended: one that finds work in its store may be killed before it listens. It ends, and kills what
 still runs, when nobody writes to it any more.
 """
@@ -85,7 +85,7 @@ def main() -> None:
     wakened.setblocking(False)
     signal.set_wakeup_fd(wakened.fileno())
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    running: set[int] = set()
+    running: dict[int, str] = {}
     while True:
         ready, _, _ = select.select([sys.stdin, waker], [], [])
         if waker in ready:
@@ -98,7 +98,8 @@ def main() -> None:
             if not line:
                 break
             for request in line.splitlines():
-                running.add(_fork(orjson.loads(request)))
+                asked = orjson.loads(request)
+                running[_fork(asked)] = asked["name"]
     for pid in running:
         os.kill(pid, signal.SIGKILL)
 
@@ -113,12 +114,12 @@ def _fork(request: dict[str, Any]) -> int:
     return pid
 
 
-def _reap(running: set[int]) -> None:
+def _reap(running: dict[int, str]) -> None:
     for pid in tuple(running):
         ended, _ = os.waitpid(pid, os.WNOHANG)
         if ended:
-            running.discard(pid)
-            _report({"pid": pid, "ended": True})
+            # by its name: the system gives the number to another process soon
+            _report({"name": running.pop(pid), "ended": True})
 
 
 def _serve(request: dict[str, Any]) -> NoReturn:

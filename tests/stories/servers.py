@@ -125,33 +125,34 @@ class ServerForker:
 
     def ended(self, server: Server) -> None:
         """Wait until the server is gone."""
-        self._wait(lambda: self._find_end(server.pid), server.name)
+        self._wait(lambda: self._find_end(server.name), server.name)
 
     def lives(self, server: Server) -> bool:
         """Whether the server is still there."""
         with self._changed:
-            return not self._find_end(server.pid)
+            return not self._find_end(server.name)
 
     def kill(self, *servers: Server) -> None:
         """End what still lives, at once."""
         for server in servers:
-            with suppress(ProcessLookupError):
-                server.signal(signal.SIGKILL)
+            if self.lives(server):
+                with suppress(ProcessLookupError):
+                    server.signal(signal.SIGKILL)
             self.ended(server)
 
     def _find_start(self, name: str) -> dict[str, Any] | None:
         """Return the facts of a server that listens or has ended, None while it does neither."""
         forked = None
         for facts in self._told:
-            if facts.get("name") == name:
+            if facts["name"] == name and "pid" in facts:
                 forked = facts
                 if "port" in facts:
                     return facts
-        return forked if forked and self._find_end(forked["pid"]) else None
+        return forked if forked and self._find_end(name) else None
 
-    def _find_end(self, pid: int) -> dict[str, Any] | None:
+    def _find_end(self, name: str) -> dict[str, Any] | None:
         return next(
-            (facts for facts in self._told if facts["pid"] == pid and facts.get("ended")), None
+            (facts for facts in self._told if facts["name"] == name and "ended" in facts), None
         )
 
     def _wait(self, find: Callable[[], dict[str, Any] | None], name: str) -> dict[str, Any]:
