@@ -42,7 +42,7 @@ settings.register_profile(
 )  # how long an example takes depends on what else this machine does
 settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
-pytest_plugins = ["tests.proofs", "tests.spreading"]
+pytest_plugins = ["tests.proofs", "tests.selection", "tests.spreading"]
 share_costly_values()
 share_characters()
 

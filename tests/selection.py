@@ -1,0 +1,52 @@
+"""Which tests run: the suite, or with `CHECK_ALL` in the environment (scripts/check-all) everything.
+
+What is dear and seldom proves anything new stands behind one of these, so that the suite keeps to
+six minutes: a test, a file or a row with `@pytest.mark.thorough` runs in scripts/check-all alone,
+and a test that walks many points, kills or inputs walks a `sample` of them in the suite.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+import pytest
+from _pytest.mark import ParameterSet
+
+T = TypeVar("T")
+
+
+def in_full() -> bool:
+    """Return whether everything runs, as in scripts/check-all."""
+    return "CHECK_ALL" in os.environ
+
+
+def sample(rows: Sequence[T], count: int) -> list[T]:
+    """Return `count` of the rows, spread evenly from the first to the last; all of them when
+    everything runs.
+    """
+    if in_full() or len(rows) <= count:
+        return list(rows)
+    return [rows[number * (len(rows) - 1) // max(count - 1, 1)] for number in range(count)]
+
+
+def thorough(*values: object) -> list[ParameterSet]:
+    """Return the values as rows of a table that scripts/check-all alone runs:
+    `parametrize("store", ["sqlite", *thorough("redis", "dynamodb")])`.
+    """
+    return [pytest.param(value, marks=pytest.mark.thorough) for value in values]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "thorough: scripts/check-all alone runs it")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if in_full():
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
