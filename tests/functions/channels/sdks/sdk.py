@@ -1,6 +1,8 @@
 """The platforms' own SDKs, asked as functions: what they say of a request, what their clients send.
 
-They live in an environment of their own (`scripts/tool sdks`), and reach this machine alone.
+They live in an environment of their own (`scripts/tool sdks`), and reach this machine alone. They
+are a second opinion on fakes that the contract of channels holds in every run of the tests, so
+scripts/check-all alone asks them.
 """
 
 from __future__ import annotations

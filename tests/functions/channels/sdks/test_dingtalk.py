@@ -22,7 +22,7 @@ from tests.fakes.dingtalk import (
 from tests.fakes.dingtalk_stream import DingTalkStream
 from tests.functions.channels.sdks.sdk import RESTS_ON, ask
 
-pytestmark = pytest.mark.rests_on(*RESTS_ON)
+pytestmark = [pytest.mark.thorough, pytest.mark.rests_on(*RESTS_ON)]
 PICTURE = {"downloadCode": "mIofN681"}
 MESSAGES = (
     make_message("1", "hello"),

@@ -29,7 +29,7 @@ from tests.functions.channels.discord import test_interactions as test_discord_i
 from tests.functions.channels.sdks.sdk import RESTS_ON, ask, collect_requests, describe_requests
 from tests.machine import until
 
-pytestmark = pytest.mark.rests_on(*RESTS_ON)
+pytestmark = [pytest.mark.thorough, pytest.mark.rests_on(*RESTS_ON)]
 TEXT = "Hello **you**"
 KEY = "0123456789abcdef0123456789abcdef"
 

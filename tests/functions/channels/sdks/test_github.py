@@ -29,7 +29,7 @@ from tests.functions.channels.sdks.sdk import (
     read_events,
 )
 
-pytestmark = pytest.mark.rests_on(*RESTS_ON)
+pytestmark = [pytest.mark.thorough, pytest.mark.rests_on(*RESTS_ON)]
 
 
 def test_the_same_requests_are_taken_and_read_alike() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.functions.channels.sdks.sdk import ask
+
+pytestmark = pytest.mark.thorough
 
 
 def test_a_peer_reaches_this_machine_alone() -> None:

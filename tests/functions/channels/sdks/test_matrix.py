@@ -24,7 +24,7 @@ from tests.fakes.matrix import (
 from tests.fakes.server import Recorded
 from tests.functions.channels.sdks.sdk import RESTS_ON, ask
 
-pytestmark = pytest.mark.rests_on(*RESTS_ON)
+pytestmark = [pytest.mark.thorough, pytest.mark.rests_on(*RESTS_ON)]
 NEW = "!new:example.org"
 ACCOUNT = {"user": BOT, "token": TOKEN}
 

@@ -17,7 +17,7 @@ from tests.fakes.slack_socket import APP_TOKEN, SlackSocket
 from tests.functions.channels.sdks.sdk import RESTS_ON, ask, collect_requests, describe_requests
 from tests.functions.channels.slack import test_receive as test_slack_receive
 
-pytestmark = pytest.mark.rests_on(*RESTS_ON)
+pytestmark = [pytest.mark.thorough, pytest.mark.rests_on(*RESTS_ON)]
 THREAD = "1779999999.000200"
 MARKDOWN = (
     "# Title\n\nSome **text** with ~~strikes~~, `code` and [a link](https://example.com).\n\n"

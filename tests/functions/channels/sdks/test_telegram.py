@@ -16,7 +16,7 @@ from tests.fakes.bot_api import TOKEN, BotApi, read_params
 from tests.functions.channels.sdks.sdk import RESTS_ON, ask
 from tests.functions.channels.telegram.test_webhook import SAMPLES
 
-pytestmark = pytest.mark.rests_on(*RESTS_ON)
+pytestmark = [pytest.mark.thorough, pytest.mark.rests_on(*RESTS_ON)]
 GROUP = "telegram:-100200300400"
 
 

@@ -31,7 +31,7 @@ from tests.functions.channels.sdks.sdk import (
 )
 from tests.functions.channels.whatsapp import test_webhook as test_whatsapp_webhook
 
-pytestmark = pytest.mark.rests_on(*RESTS_ON)
+pytestmark = [pytest.mark.thorough, pytest.mark.rests_on(*RESTS_ON)]
 
 
 def test_the_same_requests_are_taken_and_read_alike() -> None:
