@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -22,23 +24,27 @@ from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from functions.agent.runs.event_chain import ChainRun, EventChain
 from functions.agent.session.document import Document, GatheredMessage, Turn
+from functions.agent.session.overflow import LIMIT
 from functions.agent.team.board import Board, NewTask
 from functions.agent.turn.turn import run_turn
-from functions.agent.workspace.files import Writer
+from functions.agent.workspace.files import INLINE_BYTES, Writer
 from functions.channels.known_people import KnownPeople, Profile
 from functions.events import Quote
 from functions.personal_data import Erasure, PersonalData
 from functions.queues import dead_letters
-from functions.wiring import AgentRuntime
+from functions.wiring import AgentRuntime, open_runtime
 from sigil.catalog.audit import Audit
 from sigil.errors import Conflict, UsageError
-from sigil.storage.kv import Key, keys
-from sigil.storage.kv.base import list_partitions
+from sigil.storage.kv import KV, Key, keys
+from sigil.storage.kv.base import list_partitions, scan_everything
 from sigil.storage.kv.dynamodb_table import create_table
+from sigil.storage.kv.sqlite import SqliteKV
 from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import dumps
+from tests.channel_settings import make_settings
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event, tell
+from tests.selection import sample, thorough
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
@@ -47,11 +53,12 @@ ADA: dict[str, Any] = {"session": "telegram:42", "sender": "telegram:42"}
 DESK: dict[str, Any] = {"session": "terminal:main", "sender": "terminal:local"}
 EVE: dict[str, Any] = {"session": "telegram:43", "sender": "telegram:43"}
 ON_EVERY_STORE = pytest.mark.parametrize(
-    "store", ["memory", "sqlite", "redis", "dynamodb"], indirect=True
+    "store", ["sqlite", *thorough("memory", "redis", "dynamodb")], indirect=True
 )
 GROUP: dict[str, Any] = {"session": "telegram:-100", "private": False}
 S, G, E = (keys.session_of("main", f"telegram:{chat}") for chat in (42, -100, 43))
-LARGE = os.urandom(300_000).hex()
+LARGE = os.urandom(LIMIT * 11 // 20).hex()
+"""Too large for a chunk of an archive, so it stands beside it."""
 
 
 @pytest.fixture
@@ -124,7 +131,9 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
         writer = Writer(who["sender"], "t")
         files = app.open_workspace(key)
         files.write("notes.md", f"secret-{name}-file".encode(), writer)
-        files.write("notes.md", f"secret-{name}-file-large {LARGE}"[:200_000].encode(), writer)
+        files.write(
+            "notes.md", f"secret-{name}-file-large {LARGE}"[: 2 * INLINE_BYTES].encode(), writer
+        )
         group = app.open_workspace(G)
         group.write(f"received/{name}.txt", f"secret-{name}-sent".encode(), writer)
         group.write(f"report-{name}.md", b"of the group", writer)
@@ -156,10 +165,28 @@ def erase(home: AgentRuntime, who: str, **options: Any) -> Erasure:
     return personal.erase(personal.find(who))
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder that was filled once, for tests to copy."""
+    folder = tmp_path_factory.mktemp("filled")
+    with ScriptedModel() as model:
+        settings = {"data": str(folder), "library": "none", "runners": 1, "access": "open"}
+        with closing(open_runtime(make_settings(**settings, llm_url=model.url))) as home:
+            fill(home, model)
+    return folder
+
+
 @pytest.fixture
-def home(runtime: Open, model: ScriptedModel, store: dict[str, str]) -> AgentRuntime:
+def home(
+    runtime: Open, model: ScriptedModel, store: dict[str, str], filled: Path, tmp_path: Path
+) -> AgentRuntime:
+    if not store:
+        shutil.copytree(
+            filled, tmp_path, ignore=shutil.ignore_patterns("compiled"), dirs_exist_ok=True
+        )
     made = runtime(llm_url=model.url, access="open", **store)
-    fill(made, model)
+    if store:
+        fill(made, model)
     return made
 
 
@@ -308,41 +335,54 @@ class Interrupted(Exception):
     pass
 
 
+class InterruptedKV:
+    """A store whose process ends when it is to delete more than `most` items."""
+
+    def __init__(self, kv: KV, most: int) -> None:
+        self._kv = kv
+        self._most = most
+        self.deletions = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kv, name)
+
+    def delete(self, *args: Any, **named: Any) -> None:
+        if self.deletions >= self._most:
+            raise Interrupted
+        self.deletions += 1
+        self._kv.delete(*args, **named)
+
+
 def test_an_erasure_that_was_interrupted_anywhere_goes_on(
-    runtime: Open, model: ScriptedModel
+    runtime: Open, model: ScriptedModel, filled: Path
 ) -> None:
-    number = 0
-    while True:
-        home = runtime(llm_url=model.url, access="open", store="memory://")
-        fill(home, model)
-        deletions = 0
+    home = runtime(llm_url=model.url, access="open", store="memory://")
+    with closing(SqliteKV(filled / "uncaged.db")) as kv:
+        items = list(scan_everything(kv))
+    bodies = [path.read_bytes() for path in (filled / "artifacts").rglob("*") if path.is_file()]
+    assert bodies
 
-        class Failing:
-            def __getattr__(self, name: str, kv: Any = home.app.kv, most: int = number) -> Any:
-                verb = getattr(kv, name)
-
-                def delete(*args: object, **named: object) -> object:
-                    nonlocal deletions
-                    if deletions >= most:
-                        raise Interrupted
-                    deletions += 1
-                    return verb(*args, **named)
-
-                return delete if name == "delete" else verb
-
-        failing: Any = Failing()
-        is_done = False
+    def erase_until(most: int) -> int:
+        """Return how many items an erasure has deleted that ends after so many."""
+        for item in list(scan_everything(home.app.kv)):
+            home.app.kv.delete(item.key)
+        for item in items:
+            home.app.kv.put(item.key, item.value)
+        for body in bodies:
+            home.stores.artifacts.put(body)
+        failing: Any = InterruptedKV(home.app.kv, most)
         with suppress(Interrupted):
             erase(replace(home, app=replace(home.app, kv=failing)), "telegram:42")
-            is_done = True
+        return int(failing.deletions)
+
+    total = erase_until(10**9)
+    assert total > 20
+    for number in sample(range(total), 12):
+        assert erase_until(number) == number
         erase(home, "telegram:42")
         assert not [key for key, text in dump(home) if "secret-ada" in text], number
         names = {key for key, _ in dump(home) if "telegram:42" in "".join(key)}
         assert names == {keys.session_head(S), keys.capability("main~telegram:42", "of-ada")}
-        if is_done:
-            break
-        number = max(number + 1, round(number * 1.3))
-    assert number > 20
 
 
 def test_a_body_that_another_chat_has_as_well_stays(home: AgentRuntime) -> None:
