@@ -50,6 +50,12 @@ class ProgramForker:
         )
 
     @property
+    def children(self) -> set[int]:
+        """The process ids of the commands that run."""
+        number = self._program.pid
+        return set(map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split()))
+
+    @property
     def environment(self) -> dict[str, str]:
         """What a command's environment needs, so that it is forked."""
         return {"TESTS_FORKER": str(self._address)}

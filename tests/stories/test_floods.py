@@ -10,7 +10,6 @@ import os
 import resource
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -36,7 +35,7 @@ UPDATE = json.dumps({"update_id": 1, "callback_query": {}}).encode()
 class Server:
     """A server in a process of its own, and its log."""
 
-    process: subprocess.Popen[bytes]
+    pid: int
     log: Path
     url: str
 
@@ -47,7 +46,7 @@ class Server:
     @property
     def resident(self) -> int:
         """The bytes of memory that it holds."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
         return next(
             int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmRSS")
         )
@@ -55,7 +54,7 @@ class Server:
     @property
     def files(self) -> int:
         """How many files it holds open."""
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def connect(self) -> socket.socket:
         where = urlsplit(self.url)
@@ -91,7 +90,11 @@ def ended(opened: socket.socket) -> bool:
 
 @contextmanager
 def serving(
-    tmp_path: Path, bot: BotApi, command: str = "functions.cli", **more: str
+    tmp_path: Path,
+    bot: BotApi,
+    forker: ProgramForker,
+    module: str = "functions.cli",
+    **more: str,
 ) -> Iterator[Server]:
     environment = {
         **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
@@ -101,10 +104,12 @@ def serving(
         "TELEGRAM_TOKEN": bot.token,
         "TELEGRAM_SECRET": SECRET,
         "TELEGRAM_API": bot.url,
+        **forker.environment,
         **more,
     }
     log = tmp_path / "log"
-    words = [sys.executable, "-m", command, "serve", "--port", "0"]
+    words = [*command_of(module), "serve", "--port", "0"]
+    others = forker.children
     with log.open("wb") as file:
         process = subprocess.Popen(words, env=environment, stdout=file, stderr=file, cwd=tmp_path)
     try:
@@ -116,7 +121,8 @@ def serving(
         url = next((word for word in words if word.startswith("http://127.0.0.1:")), "")
         assert url, words
         until(lambda: _answers(url), "it answers")
-        yield Server(process, log, url)
+        (pid,) = forker.children - others
+        yield Server(pid, log, url)
     finally:
         process.kill()
         process.wait()
@@ -130,20 +136,24 @@ def _answers(url: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, forked: ProgramForker) -> Iterator[Server]:
     """A server that everybody attacks: what one client did to it must not show to the next."""
     folder = tmp_path_factory.mktemp("server")
     slack = {"SLACK_TOKEN": "xoxb-1", "SLACK_SECRET": SECRET, "SLACK_API": "http://127.0.0.1:9"}
-    with BotApi() as bot, serving(folder, bot, **slack) as started:
+    with BotApi() as bot, serving(folder, bot, forked, **slack) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that gives its clients a second and keeps few connections."""
+def strict(tmp_path_factory: pytest.TempPathFactory, forked: ProgramForker) -> Iterator[Server]:
+    """A server that gives its clients a second, keeps few connections and trusts a proxy."""
     folder = tmp_path_factory.mktemp("strict")
-    settings = {"UNCAGED_REQUEST_SECONDS": "1", "UNCAGED_CONNECTIONS": "8"}
-    with BotApi() as bot, serving(folder, bot, **settings) as started:
+    settings = {
+        "UNCAGED_REQUEST_SECONDS": "1",
+        "UNCAGED_CONNECTIONS": "8",
+        "UNCAGED_PROXIES": "10.0.0.0/8, 127.0.0.1",
+    }
+    with BotApi() as bot, serving(folder, bot, forked, **settings) as started:
         yield started
 
 
@@ -294,9 +304,12 @@ def test_idle_connections_make_room_for_whoever_asks_something(strict: Server) -
 
 
 def test_beyond_the_bound_others_are_told_503_and_health_still_answers(
-    tmp_path: Path, bot: BotApi
+    tmp_path: Path, bot: BotApi, forked: ProgramForker
 ) -> None:
-    with serving(tmp_path, bot, UNCAGED_CONNECTIONS="8") as server, ExitStack() as stack:
+    with (
+        serving(tmp_path, bot, forked, UNCAGED_CONNECTIONS="8") as server,
+        ExitStack() as stack,
+    ):
         for _ in range(8):
             opened = stack.enter_context(
                 closing(server.begin("/webhook/telegram", secret(), "Expect: 100-continue"))
@@ -315,16 +328,16 @@ def test_beyond_the_bound_others_are_told_503_and_health_still_answers(
 def test_out_of_file_descriptors_the_log_stays_small_and_the_server_comes_back(
     server: Server,
 ) -> None:
-    soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+    soft, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
     before = len(server.said)
     with ExitStack() as stack:
-        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (server.files + 2, hard))
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (server.files + 2, hard))
         for _ in range(60):
             stack.enter_context(closing(server.begin("/webhook/telegram", secret(), body=b"{")))
         until(lambda: len(server.said) > before, "it says that it is out of them")
-        time.sleep(2.5)  # it tries again each second
+        time.sleep(2.5)  # it tries again each second, and says no more about it
         grown = len(server.said) - before
-    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (soft, hard))
 
     assert httpx.get(f"{server.url}/health", timeout=PATIENCE).status_code == 200
     assert grown < 2_000
@@ -395,14 +408,16 @@ def test_nobody_chooses_the_address_that_stands_in_the_log(server: Server) -> No
     assert addresses(server) == ["127.0.0.1"]
 
 
-def test_a_trusted_proxy_tells_whose_request_it_passes_on(tmp_path: Path, bot: BotApi) -> None:
-    with serving(tmp_path, bot, UNCAGED_PROXIES="10.0.0.0/8, 127.0.0.1") as server:
-        assert addresses(server) == ["198.51.100.9"]
+def test_a_trusted_proxy_tells_whose_request_it_passes_on(strict: Server) -> None:
+    assert addresses(strict) == ["198.51.100.9"]
 
 
-def test_the_registry_alone_bounds_its_clients_as_well(tmp_path: Path, bot: BotApi) -> None:
+def test_the_registry_alone_bounds_its_clients_as_well(
+    tmp_path: Path, bot: BotApi, forked: ProgramForker
+) -> None:
+    settings = {"UNCAGED_REQUEST_SECONDS": "1"}
     with (
-        serving(tmp_path, bot, "sigil.cli", UNCAGED_REQUEST_SECONDS="1") as server,
+        serving(tmp_path, bot, forked, "sigil.cli", **settings) as server,
         closing(server.connect()) as opened,
     ):
         assert ended(opened)
