@@ -16,12 +16,21 @@ import pytest
 from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.schedules.when import When
 from tests.machine import until
+from tests.selection import in_full, thorough
 from tests.stories.backends import STORES
-from tests.stories.servers import PATIENCE, Server
+from tests.stories.servers import Server
 from tests.stories.system import OWNER, Gate, System, update
 
-pytestmark = pytest.mark.parametrize("open_system", STORES, indirect=True)
+on_every_store = pytest.mark.parametrize("open_system", STORES, indirect=True)
+"""For what the compare-and-swap of a store decides: a lease that was lost, and two that begin at
+once.
+"""
+on_sqlite = pytest.mark.parametrize(
+    "open_system", ["sqlite", *thorough("redis", "dynamodb")], indirect=True
+)
 OpenSystem = Callable[..., AbstractContextManager[System]]
+CROWD = 50 if in_full() else 12
+"""Chats that write at once, more than there are workers."""
 LONG_LEASE = 60.0
 """Where nobody crashes or stalls, no lease shall end, however busy the machine is."""
 
@@ -45,6 +54,7 @@ def history(system: System, chat: int = OWNER) -> list[str]:
     return [message.content for message in system.document(chat).messages]
 
 
+@on_every_store
 def test_a_worker_that_stalls_while_the_model_thinks_neither_saves_nor_sends(
     open_system: OpenSystem,
 ) -> None:
@@ -69,6 +79,7 @@ def test_a_worker_that_stalls_while_the_model_thinks_neither_saves_nor_sends(
 
 
 @pytest.mark.parametrize("place", ["write run 1 before", "read head 2 before"])
+@on_sqlite
 def test_a_worker_that_stalls_before_it_sends_does_not_send(
     open_system: OpenSystem, place: str
 ) -> None:
@@ -86,6 +97,7 @@ def test_a_worker_that_stalls_before_it_sends_does_not_send(
         assert system.platform.texts == answers("first", "second")
 
 
+@on_sqlite
 def test_two_workers_that_both_find_a_reply_unsent_send_it_once(open_system: OpenSystem) -> None:
     with open_system() as system:
         gate = Gate(system.model)
@@ -109,6 +121,7 @@ def test_two_workers_that_both_find_a_reply_unsent_send_it_once(open_system: Ope
         assert system.platform.texts == answers("first")
 
 
+@on_every_store
 def test_one_update_that_comes_to_both_servers_at_once_is_answered_once(
     open_system: OpenSystem,
 ) -> None:
@@ -131,6 +144,7 @@ def test_one_update_that_comes_to_both_servers_at_once_is_answered_once(
         assert system.model.asked() == ["first", "second"]
 
 
+@on_sqlite
 def test_updates_that_come_in_another_order_are_answered_in_the_order_in_which_they_were_written(
     open_system: OpenSystem,
 ) -> None:
@@ -147,6 +161,7 @@ def test_updates_that_come_in_another_order_are_answered_in_the_order_in_which_t
         assert system.platform.texts == answers(0, 1, 2, 3)
 
 
+@on_sqlite
 def test_an_older_message_that_comes_after_a_crash_waits_for_the_turn_in_progress(
     open_system: OpenSystem,
 ) -> None:
@@ -164,10 +179,11 @@ def test_an_older_message_that_comes_after_a_crash_waits_for_the_turn_in_progres
         assert len(system.platform.calls("sendMessage")) == 3
 
 
-def test_fifty_sessions_at_once_are_each_answered_once(open_system: OpenSystem) -> None:
+@on_sqlite
+def test_many_sessions_at_once_are_each_answered_once(open_system: OpenSystem) -> None:
     with open_system(workers=4, lease=LONG_LEASE) as system, ThreadPoolExecutor(8) as platform:
         servers = [system.start(), system.start()]
-        chats = range(1000, 1050)
+        chats = range(1000, 1000 + CROWD)
         assert all(
             platform.map(
                 lambda chat: servers[chat % 2].post_update(
@@ -186,6 +202,7 @@ def test_fifty_sessions_at_once_are_each_answered_once(open_system: OpenSystem) 
         assert len(system.model.bodies) == len(chats)
 
 
+@on_sqlite
 def test_a_burst_of_thirty_messages_is_answered_in_order_and_each_once(
     open_system: OpenSystem,
 ) -> None:
@@ -199,6 +216,7 @@ def test_a_burst_of_thirty_messages_is_answered_in_order_and_each_once(
         assert system.model.asked() == [str(number) for number in range(1, 31)]
 
 
+@on_sqlite
 def test_what_an_agent_does_by_itself_never_runs_side_by_side_on_two_servers(
     open_system: OpenSystem,
 ) -> None:
@@ -224,6 +242,7 @@ def test_what_an_agent_does_by_itself_never_runs_side_by_side_on_two_servers(
         assert not system.dead_letters()
 
 
+@on_sqlite
 def test_stop_ends_a_turn_whose_model_hangs_though_twenty_messages_wait_and_they_are_answered_then(
     open_system: OpenSystem,
 ) -> None:
@@ -234,11 +253,8 @@ def test_stop_ends_a_turn_whose_model_hangs_though_twenty_messages_wait_and_they
         system.model.wait_for(1)
         for number in range(2, 22):
             assert servers[number % 2].post_update(update(number, str(number)))
-        began = time.monotonic()
         assert servers[1].post_update(update(22, "/stop"))
         system.platform.wait_for_texts("Stopped.")
-        print(f"\nstopped after {time.monotonic() - began:.2f} s")
-        assert time.monotonic() - began < PATIENCE / 3
         system.platform.wait_for_texts(*answers(21))
         assert system.platform.texts == ["Stopped.", *answers(*range(2, 22))]
         assert not system.dead_letters()
