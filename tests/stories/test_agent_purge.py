@@ -32,6 +32,7 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.agents.test_agents import list_texts, message, task, work
 from tests.functions.people import platform
+from tests.selection import thorough
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
@@ -87,7 +88,7 @@ def kv(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KV]:
         aws.client("dynamodb").delete_table(TableName=name)
 
 
-@pytest.mark.parametrize("kv", ["memory", "sqlite", "redis", "dynamodb"], indirect=True)
+@pytest.mark.parametrize("kv", ["memory", "sqlite", *thorough("redis", "dynamodb")], indirect=True)
 def test_every_kind_of_key_of_an_agent_is_purged_but_the_books_of_the_root(kv: KV) -> None:
     for name in ("alice", "alicent"):
         for key in make_keys(name):

@@ -21,9 +21,10 @@ from tests.functions.queues.invoked import make_queue
 from tests.functions.queues.workers import event
 from tests.functions.serving import Served, serving
 from tests.machine import until, within
+from tests.selection import thorough
 
-AGENTS = 12
-CHATS = 12
+AGENTS = 4
+CHATS = 4
 WORKERS = 2
 OPEN: dict[str, Any] = {"access": "open", "guest_turns": 0, "guest_tokens": 0, "tokens_per_day": 0}
 
@@ -84,7 +85,7 @@ def ask(server: Served, count: int) -> list[float]:
     return sorted(taken)
 
 
-@pytest.mark.parametrize("queue", ["the store", "sqs"])
+@pytest.mark.parametrize("queue", ["the store", *thorough("sqs")])
 def test_a_chat_is_answered_as_if_alone_while_every_background_worker_is_busy_and_more_work_waits(
     queue: str,
     runtime: Callable[..., AgentRuntime],
@@ -111,7 +112,7 @@ def test_a_chat_is_answered_as_if_alone_while_every_background_worker_is_busy_an
             "all of it ends",
         )
     assert busy.most == WORKERS
-    # the last but one of twelve: nothing of the background was waited for
+    # the last but one: nothing of the background was waited for
     assert beside[-2] <= alone[-2] + within(1.0)
 
 

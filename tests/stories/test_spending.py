@@ -12,7 +12,8 @@ import pytest
 from functions.agent.policy.gate import PolicyRefusal
 from functions.agent.policy.rules import Spending
 from functions.agent.policy.spending import Payment, SpendingBook
-from tests.stories.backends import STORES, open_stores_of
+from tests.selection import thorough
+from tests.stories.backends import open_stores_of
 from tests.stories.system import System
 
 CAPS = Spending("USD", payment=100, day=450, task=10_000)
@@ -20,7 +21,7 @@ AT: float = 86_400.0 * 9
 OpenSystem = Callable[..., AbstractContextManager[System]]
 
 
-@pytest.mark.parametrize("open_system", STORES, indirect=True)
+@pytest.mark.parametrize("open_system", ["sqlite", *thorough("redis", "dynamodb")], indirect=True)
 def test_sessions_that_pay_at_once_stay_below_the_cap_of_the_day(open_system: OpenSystem) -> None:
     with open_system() as system:
         sessions = 4

@@ -35,6 +35,7 @@ from tests.functions.agent.talk import tell
 from tests.functions.people import OWNER, platform, update
 from tests.functions.serving import serving
 from tests.project.tree import ROOT
+from tests.selection import thorough
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
@@ -48,7 +49,7 @@ LOOK = "scan ready"
 wakes it and names its session, so that it is no part of the turn; idle looks are counted below.
 """
 IDLE_READS_A_SECOND = 2.0
-STORES = ("memory", "sqlite", "redis", "dynamodb")
+STORES = ("memory", "sqlite", *thorough("redis", "dynamodb"))
 SPEC = {
     "name": "double",
     "description": "double a number",
