@@ -49,7 +49,7 @@ def plain(text: str) -> str:
     return text.replace("`", "")
 
 
-@pytest.mark.parametrize(("by", "count"), [("chat", 100), ("shell", 20)])
+@pytest.mark.parametrize(("by", "count"), [("chat", 30), ("shell", 20)])
 def test_a_halt_comes_before_all_the_messages_that_wait(
     live: Lives, model: ScriptedModel, tmp_path: Path, forked: ProgramForker, by: str, count: int
 ) -> None:
