@@ -56,8 +56,10 @@ def variables(settings: Settings) -> dict[str, str]:
     }
 
 
-def fill(stores: Stores) -> Items:
-    """Put something of everything into a store, and return what a backup has to bring back."""
+def fill(stores: Stores, large: int = 150_000) -> Items:
+    """Put something of everything into a store, the largest item of `large` bytes, and return what
+    a backup has to bring back.
+    """
     kv, now = stores.kv, time.time()
     wasm, source = stores.artifacts.put(b"\0asm of encode"), stores.artifacts.put(b"return input")
     body, chunk = stores.artifacts.put(BODY), stores.artifacts.put(CHUNK)
@@ -78,7 +80,7 @@ def fill(stores: Stores) -> Items:
         keys.token("d" * 64): b"{}",
         Key("odd}%#", "\0 \U0001f98a"): bytes(range(256)),
         Key("empty", "one"): b"",
-        Key("large", "one"): os.urandom(150_000),
+        Key("large", "one"): os.urandom(large),
     }
     ending = {
         keys.seen_event(S, "telegram:1:1"): (b"", 600.0),

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,7 @@ from tests.functions.backup.places import (
     require_same,
 )
 from tests.machine import times
+from tests.selection import sample, thorough
 
 KINDS = {"sqlite": SqliteKV, "redis": RedisKV, "dynamodb": DynamoKV}
 OTHERS = [Key(f"doc#{number}", "soul") for number in range(10)]
@@ -89,7 +89,7 @@ def kill_at(kind: type[Any], count: int) -> None:
         setattr(kind, verb, counted(getattr(kind, verb)))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["sqlite", "redis", *thorough("dynamodb")])
 def test_wherever_a_restoration_is_killed_the_next_one_ends_it(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -98,7 +98,7 @@ def test_wherever_a_restoration_is_killed_the_next_one_ends_it(
     settings = open_place(kind, tmp_path, request)
     chance = random.Random(kind)
     counts = (1, 7, len(OTHERS) + 3, *(chance.randrange(2, 30) for _ in range(times(2))))
-    for count in counts:
+    for count in sample(counts, 3):
         kv = open_again(settings).kv
         for key in OTHERS:
             kv.put(key, b"before")
@@ -135,24 +135,24 @@ def test_a_file_that_takes_another_ones_place_is_there_at_one_moment(tmp_path: P
         kv = open_again(settings).kv
         assert isinstance(kv, SqliteKV)
         for key in OTHERS:
-            kv.put(key, bytes(1_000_000))
+            kv.put(key, bytes(300_000))
         before = read_all(kv)
         kv.close()
-        seconds = chance.uniform(0.0, 0.03)
+        seconds = chance.uniform(0.0, 0.01)
 
         def die(seconds: float = seconds) -> None:
             copy = restoring.restore_store
+            killing = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
 
             def copy_and_die(draft: Path, target: Path) -> None:
-                kill = lambda: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
-                threading.Timer(seconds, kill).start()
+                killing.start()
                 copy(draft, target)
 
             restoring.restore_store = copy_and_die
             restore(settings, path, replaces=True)
-            time.sleep(0.05)
+            killing.join()
 
-        in_a_child(die)
+        assert in_a_child(die) == signal.SIGKILL
         kv = open_again(settings).kv
         found = read_all(kv)
         assert isinstance(kv, SqliteKV)
@@ -210,12 +210,14 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_written(
     assert list((tmp_path / "other").iterdir()) == []
 
 
-@pytest.mark.parametrize(("kind", "size"), [("dynamodb", 500_000), ("redis", 9 << 20)])
+@pytest.mark.parametrize("bound", ["dynamodb.ITEM_BYTES", "redis.VALUE_LIMIT"])
 def test_an_item_that_the_store_cannot_take_is_told_before_anything_is_removed(
-    kind: str, size: int, tmp_path: Path, request: pytest.FixtureRequest
+    bound: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    kind = bound.partition(".")[0]
+    monkeypatch.setattr(f"sigil.storage.kv.{bound}", 3_000)
     stores = Stores(MemoryKV(), MemoryArtifacts())
-    stores.kv.put(Key("large", "x"), os.urandom(size))
+    stores.kv.put(Key("large", "x"), os.urandom(4_000))
     path = tmp_path / "b.zip"
     save_backup(Settings(data=str(tmp_path)), stores, path, ignore)
     settings = open_place(kind, tmp_path, request)
