@@ -25,15 +25,18 @@ class ToolImporter:
     def import_tools(
         self,
         server: dict[str, Json],
-        *,
+        *only: str,
         grant: bool = True,
         timeout: int = 5_000,
         tags: tuple[str, ...] = (),
     ) -> list[str]:
-        """Bring in every tool that can be a capability, and grant it; their names."""
+        """Bring in every tool that can be a capability, or these only, and grant it; their names.
+
+        Each that comes in is assembled in a process of its own.
+        """
         read = document.parse_server(server)
         names = []
-        for row in self.list_tools(server):
+        for row in self.list_tools(server, *only):
             if not row["problem"]:
                 flat = spec(read, row, timeout)
                 self.registry.deploy({**flat, "tags": [*flat["tags"], *tags]}, OWNER)

@@ -23,7 +23,7 @@ from sigil.run.mcp_client.program import ProgramServer
 from sigil.run.mcp_client.servers import Servers
 from sigil.running_call import CallProgress, run_as
 from tests.fakes.calls import ReportedCall, running
-from tests.machine import within
+from tests.machine import is_running, until, within
 from tests.project.tree import ROOT
 from tests.sigil.tool_importer import OWNER, ToolImporter
 
@@ -38,23 +38,15 @@ def pid(said: str) -> int:
     return int(said.removeprefix("pid "))
 
 
-def gone(number: int) -> bool:
-    """Whether a process has ended, within a moment."""
-    end = time.monotonic() + 10
-    while time.monotonic() < end:
-        try:
-            state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.01)
-    return False
+def wait_for_end(number: int) -> None:
+    """Wait until a process has ended."""
+    until(lambda: not is_running(number), f"the end of {number}")
 
 
 @pytest.fixture
 def local(importer: ToolImporter) -> ToolImporter:
-    importer.import_tools(program(), timeout=1_000)
+    """A registry with one tool of the program, `local-pid`; a test brings in what else it asks."""
+    importer.import_tools(program(), "pid", timeout=20_000)
     return importer
 
 
@@ -69,6 +61,7 @@ def test_a_program_is_kept_from_call_to_call(local: ToolImporter) -> None:
 
 
 def test_a_program_that_died_says_its_last_words_and_is_started_again(local: ToolImporter) -> None:
+    local.import_tools(program(), "die")
     first = local.run("local-pid")
 
     assert fails(local, "die") == "EREMOTE: the program ended: the disk [31m is full"
@@ -76,6 +69,7 @@ def test_a_program_that_died_says_its_last_words_and_is_started_again(local: Too
 
 
 def test_a_program_that_floods_is_ended(local: ToolImporter) -> None:
+    local.import_tools(program(), "flood", timeout=20_000)
     assert fails(local, "flood") == "EREMOTE: the program ended: it wrote a line without an end"
     assert local.run("local-pid")
 
@@ -83,15 +77,18 @@ def test_a_program_that_floods_is_ended(local: ToolImporter) -> None:
 def test_a_program_that_is_silent_is_waited_for_no_longer_than_a_call_may_take(
     local: ToolImporter,
 ) -> None:
+    local.import_tools(program(), "silence", timeout=200)
     assert fails(local, "silence") == "ETIMEDOUT: the program did not answer in time"
 
 
 def test_what_a_program_prints_or_answers_to_nobody_harms_nothing(local: ToolImporter) -> None:
+    local.import_tools(program(), "complain", "print", "misdirect", timeout=20_000)
     for tool in ("complain", "print", "misdirect", "pid"):
         assert local.run(f"local-{tool}").startswith("pid ")
 
 
 def test_a_program_that_asks_back_is_refused(local: ToolImporter) -> None:
+    local.import_tools(program(), "ask", timeout=20_000)
     refusal, pong = sorted(json.loads(local.run("local-ask")), key=lambda each: "result" in each)
 
     assert refusal["error"]["code"] == -32601
@@ -100,7 +97,7 @@ def test_a_program_that_asks_back_is_refused(local: ToolImporter) -> None:
 
 def test_a_program_tells_how_far_its_call_has_come(importer: ToolImporter) -> None:
     importer.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
-    importer.import_tools(program(env={"KEY": "secret:LOCAL_KEY"}))
+    importer.import_tools(program(env={"KEY": "secret:LOCAL_KEY"}), "report", timeout=20_000)
 
     call = ReportedCall()
     with run_as(call):
@@ -115,6 +112,7 @@ def test_a_program_tells_how_far_its_call_has_come(importer: ToolImporter) -> No
 
 
 def test_a_call_that_is_cancelled_ends_and_the_program_is_told(local: ToolImporter) -> None:
+    local.import_tools(program(), "listen", "heard", timeout=20_000)
     before = local.run("local-pid")
     call = ReportedCall()
     with running(call, lambda: local.run("local-listen")) as ran:
@@ -135,7 +133,8 @@ def test_a_program_has_its_own_variables_and_none_of_ours(
     monkeypatch.setenv("UNCAGED_TOKEN", "not for programs")
     importer = open_importer()
     importer.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
-    importer.import_tools(program(env={"KEY": "secret:LOCAL_KEY", "MODE": "quick"}))
+    variables = {"KEY": "secret:LOCAL_KEY", "MODE": "quick"}
+    importer.import_tools(program(env=variables), "pid", "environment")
     asked = importer.registry.granting.find_request("local-pid", OWNER)["asked"]
     seen = importer.run("local-environment")
 
@@ -150,17 +149,17 @@ def test_a_program_whose_secret_changed_is_started_anew(importer: ToolImporter) 
     with pytest.raises(Refused, match="the secret LOCAL_KEY is not set"):
         importer.list_tools(program(env={"KEY": "secret:LOCAL_KEY"}))
     importer.registry.secrets.set("LOCAL_KEY", "correct-horse-battery", OWNER)
-    importer.import_tools(program(env={"KEY": "secret:LOCAL_KEY"}))
+    importer.import_tools(program(env={"KEY": "secret:LOCAL_KEY"}), "pid")
     first = importer.run("local-pid")
     assert importer.run("local-pid") == first
 
     importer.registry.secrets.set("LOCAL_KEY", "another-horse-battery", OWNER)
     assert importer.run("local-pid") != first
-    assert gone(pid(first))
+    wait_for_end(pid(first))
 
 
 def test_a_program_waits_for_a_grant_and_a_revoked_one_is_not_asked(importer: ToolImporter) -> None:
-    importer.import_tools(program(), grant=False)
+    importer.import_tools(program(), "pid", grant=False)
     assert (
         fails(importer, "pid")
         == "EPERM: the program of local waits for an owner's grant: `sigil grant local-pid`"
@@ -176,9 +175,9 @@ def test_a_program_is_ended_when_nobody_has_needed_it_for_long(
 ) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.child.LOOK_SECONDS", 0.05)
     importer = open_importer(servers=Servers({"PATH": os.environ["PATH"]}, idle=within(0.5)))
-    importer.import_tools(program())
+    importer.import_tools(program(), "pid")
 
-    assert gone(pid(importer.run("local-pid")))
+    wait_for_end(pid(importer.run("local-pid")))
     assert importer.run("local-pid")
 
 
@@ -187,7 +186,7 @@ def test_closing_a_registry_ends_its_programs_and_what_they_started(
 ) -> None:
     servers = Servers({"PATH": os.environ["PATH"]})
     importer = open_importer(servers=servers)
-    importer.import_tools(program())
+    importer.import_tools(program(), "child", "pid")
     importer.run("local-child")
     number = pid(importer.run("local-pid"))
     children = [
@@ -196,8 +195,8 @@ def test_closing_a_registry_ends_its_programs_and_what_they_started(
     servers.close()
 
     assert len(children) == 1
-    assert gone(number)
-    assert gone(children[0])
+    wait_for_end(number)
+    wait_for_end(children[0])
 
 
 def test_kill_9_of_the_registrys_process_ends_its_programs_too() -> None:
@@ -220,7 +219,7 @@ os.kill(os.getpid(), 9)
     )
 
     assert done.returncode == -9
-    assert gone(pid(done.stdout.strip()))
+    wait_for_end(pid(done.stdout.strip()))
 
 
 def test_a_program_whose_warden_is_killed_ends_too(local: ToolImporter) -> None:
@@ -228,7 +227,7 @@ def test_a_program_whose_warden_is_killed_ends_too(local: ToolImporter) -> None:
     warden = int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(warden, 9)
 
-    assert gone(number)
+    wait_for_end(number)
     assert pid(local.run("local-pid")) != number
 
 
@@ -236,14 +235,13 @@ def test_no_program_is_ended_in_the_middle_of_a_call_to_make_room(
     importer: ToolImporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.servers.PROGRAMS_MOST", 1)
-    importer.import_tools(program(), timeout=30_000)
-    importer.import_tools({**program(), "name": "other"})
+    importer.import_tools(program(), "pid", "silence", timeout=30_000)
+    importer.import_tools({**program(), "name": "other"}, "pid")
     number = pid(importer.run("local-pid"))
     servers = importer.registry._servers
     with ThreadPoolExecutor(1) as threads:
         silent = threads.submit(fails, importer, "silence")
-        while not any(servers._busy.values()):
-            assert not silent.done()
+        until(lambda: any(servers._busy.values()), "the silent call is at work")
         with pytest.raises(BackendError, match="EBUSY: 1 programs are at work") as busy:
             importer.run("other-pid")
         assert busy.value.retry_after
@@ -267,7 +265,7 @@ def test_starting_and_asking_a_program_take_their_time_from_one_call(
 
         def ask(self, method: str, params: object, seconds: float, *_: object) -> RpcReply:
             given.append(seconds)
-            time.sleep(0.02)
+            time.sleep(0.02)  # the time of the call that this one takes
             if method == "initialize":
                 return RpcReply(1, error=RpcError(-32601, "what?"))
             return RpcReply(1, {"supportedVersions": ["2026-07-28"]})
@@ -285,15 +283,15 @@ def test_a_program_that_nothing_may_ask_any_more_is_ended(
     importer: ToolImporter, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
     monkeypatch.setattr("sigil.run.mcp_client.child.LOOK_SECONDS", 0.05)
-    importer.import_tools(program())
-    importer.import_tools({**program(), "name": "other"})
+    importer.import_tools(program(), "pid", "environment")
+    importer.import_tools({**program(), "name": "other"}, "pid")
     number, other = (pid(importer.run(f"{name}-pid")) for name in ("local", "other"))
     if act == "revoke":
         importer.registry.granting.revoke("local-pid", OWNER)
     else:
         importer.registry.remove("local-pid", OWNER)
 
-    assert gone(number)
+    wait_for_end(number)
     assert pid(importer.run("other-pid")) == other
     assert importer.run("local-environment")  # which another tool of the server starts anew
 
@@ -322,7 +320,7 @@ def test_a_program_that_is_no_server_says_why(
 
 
 def test_a_program_without_a_handshake_is_understood(importer: ToolImporter) -> None:
-    importer.import_tools(program("stateless"))
+    importer.import_tools(program("stateless"), "pid")
 
     assert importer.run("local-pid").startswith("pid ")
 
