@@ -75,7 +75,7 @@ def test_features_that_are_off_are_refused(checker: Sandbox) -> None:
 
 
 def test_a_bomb_that_eats_memory_is_stopped(checker: Sandbox) -> None:
-    assert refusal(checker, crowded(1000, 16_000)) == "the module takes too much memory to compile"
+    assert refusal(checker, crowded(1000, 9_000)) == "the module takes too much memory to compile"
 
 
 def test_a_bomb_that_eats_time_is_stopped() -> None:

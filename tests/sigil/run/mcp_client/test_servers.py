@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from sigil.errors import ToolError
+from tests.selection import thorough
 from tests.servers import mcp_sdk
 from tests.sigil.tool_importer import OWNER, ToolImporter
 
 
-@pytest.fixture(params=["new on a pipe", "old on a pipe", "new stateless", "old stateful"])
+@pytest.fixture(
+    params=["old on a pipe", "new stateless", *thorough("new on a pipe", "old stateful")]
+)
 def place(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     age, _, kind = request.param.partition(" ")
     sdk = mcp_sdk.NEW if age == "new" else mcp_sdk.OLD
