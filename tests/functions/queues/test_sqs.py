@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from functions.events import CONSOLIDATION, Event
-from functions.queues import dead_letters
+from functions.queues import dead_letters, sqs_receiver
 from functions.queues.base import Queue
 from functions.queues.sqs import PATIENT_RECEIVES, SqsQueue, TriesCounter
 from functions.queues.sqs_client import POLL_SECONDS, SqsClient
@@ -46,7 +46,7 @@ class Passing:
     """Time for a server whose clock is the machine's: it has to pass."""
 
     def advance(self, seconds: float) -> None:
-        time.sleep(seconds * 1.08)
+        time.sleep(seconds * 1.08)  # the server cannot be told another time
 
 
 @pytest.fixture
@@ -97,9 +97,9 @@ class TestSqs(QueueContract):
     lease = VISIBILITY
     hold = 2 * VISIBILITY
     delay = 2.0
-    many = 60
-    rounds = 15
-    sessions = 30
+    many = 2 * AHEAD + 4
+    rounds = 6
+    sessions = 10
 
     @pytest.fixture
     def control(self, queue: SqsQueue) -> Queue:
@@ -249,7 +249,7 @@ def in_the_end(queue: SqsQueue) -> Event | None:
         try:
             delivery = queue.take(1.0)
         except BackendError:
-            time.sleep(0.1)
+            time.sleep(0.1)  # the trouble of one request may be over with the next one
             continue
         return delivery.event if delivery else None
     raise AssertionError("the trouble never ends")
@@ -397,11 +397,12 @@ def test_an_event_that_waited_often_waits_for_longer(queue: SqsQueue, other: Sqs
 
 
 def test_a_control_event_comes_past_more_waiting_sessions_than_fit_here(
-    opens: Opens, other: SqsQueue
+    opens: Opens, other: SqsQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sqs_receiver, "LOOKS", 2 * AHEAD)
     queue = opens(visibility=60.0)
     control = queue.control
-    for number in range(AHEAD * 12):
+    for number in range(2 * AHEAD + 4):
         other.put(event(1, f"chat-{number}"))
     other.put(event(2, "chat-0", "/stop"))
     found = control.take(PATIENCE)
@@ -527,6 +528,8 @@ def test_an_event_of_a_killed_process_goes_to_another(
     assert (found.event, found.tries) == (event(1), 1)
 
 
+@pytest.mark.usefixtures("fork_commands")
+@pytest.mark.thorough  # several queues of one process prove the same in the contract
 def test_several_processes_handle_every_session_in_order(
     queue: SqsQueue, url: str, tmp_path: Path
 ) -> None:

@@ -100,6 +100,9 @@ class TestOneInboxInMemory(InboxContract):
 
 
 class TestTwoInboxesOnOneFile(InboxContract):
+    many = PAGE + 20  # what is in memory has more than two pages of the index
+    rounds = 50
+
     @pytest.fixture
     def queue(self, clock: Clock, tmp_path: Path) -> Iterator[Queue]:
         with closing(SqliteKV(tmp_path / "store.db", clock)) as kv:
@@ -118,6 +121,9 @@ class TestTwoInboxesOnOneFile(InboxContract):
 
 class TestOwnWorkOnOneFile(InboxContract):
     """The lane of background work, in which each agent's own work is a session of the contract."""
+
+    many = PAGE + 20
+    rounds = 50
 
     @pytest.fixture
     def store(self, clock: Clock, tmp_path: Path) -> Iterator[KV]:
@@ -424,6 +430,7 @@ def test_an_event_whose_worker_was_killed_comes_to_another_process(tmp_path: Pat
         assert handle_all(inbox) == [event(1)]
 
 
+@pytest.mark.usefixtures("fork_commands")
 def test_several_processes_handle_each_event_once_and_in_order(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     code = """
