@@ -3,7 +3,7 @@ itself.
 
 What one store does, all do: `tests/sigil/storage/kv/contract.py` proves it. So a test of records
 runs on SQLite; one that takes the store itself, or opens registries as several processes do, runs
-on all.
+in memory and on SQLite, and in scripts/check-all on Redis and DynamoDB too.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from sigil.storage.kv.dynamodb_table import create_table
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.kv.redis import RedisKV
 from sigil.storage.kv.sqlite import SqliteKV
+from tests.selection import thorough
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
 Clock = Callable[[], float]
-SHARED = ("sqlite", "redis", "dynamodb")
+EMULATED = ("redis", "dynamodb")
+SHARED = ("sqlite", *thorough(*EMULATED))
 """What several processes can share."""
 EVERYWHERE = ("memory", *SHARED)
 

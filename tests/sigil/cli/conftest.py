@@ -14,6 +14,7 @@ import pytest
 from sigil import wiring
 from sigil.cli import main
 from sigil.http import app as sigil_http
+from sigil.sandbox.pool import Sandbox
 from sigil.settings import Settings
 from tests.sigil.serving import served
 
@@ -74,11 +75,36 @@ def place(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return work
 
 
+@pytest.fixture(scope="module")
+def open_shared() -> Iterator[Callable[[Settings], Sandbox]]:
+    """Opens a sandbox, one for all commands of a file that have the same settings of it: to start a
+    runner takes longer than most commands. What closes it is the end of the file alone.
+    """
+    opened: dict[tuple[object, ...], Sandbox] = {}
+    real = wiring.open_sandbox
+
+    def open_sandbox(settings: Settings) -> Sandbox:
+        cache = wiring.cache_folder(settings)
+        key = (settings.engine, cache and cache.resolve(), settings.runners, settings.sandbox)
+        if key not in opened:
+            opened[key] = real(settings)
+            vars(opened[key])["close"] = lambda: None
+        return opened[key]
+
+    yield open_sandbox
+    for sandbox in opened.values():
+        Sandbox.close(sandbox)
+
+
 @pytest.fixture
 def run_sigil(
-    place: Path, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+    place: Path,
+    capsysbinary: pytest.CaptureFixture[bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    open_shared: Callable[[Settings], Sandbox],
 ) -> Sigil:
     """Runs a command: `run_sigil("query", "text", stdin=b"…")`."""
+    monkeypatch.setattr(wiring, "open_sandbox", open_shared)
 
     def run(*words: str, stdin: bytes = b"") -> CommandResult:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.selection import in_full
 from tests.sigil.cli.conftest import Sigil
 
 Damage = Callable[[str, bytes], None]
@@ -104,9 +105,11 @@ def test_no_damage_is_taken_for_a_mistake_of_the_command(
         stocked_store("run", "falls")
     if kind == "room":
         assert stocked_store("remove", "shout", "--yes").code == 0
-    for value in VALUES[kind]:
+    for number, value in enumerate(VALUES[kind]):
         damage(kind, value)
-        for command in COMMANDS:
+        # in the suite each command meets one damaged value of each kind
+        commands = COMMANDS if in_full() else COMMANDS[number :: len(VALUES[kind])]
+        for command in commands:
             result = stocked_store(*command.split())
             assert "EBUG" not in result.err + result.out, (value, command, result.err)
             assert result.code in (0, 1, 3, 7), (value, command, result)

@@ -126,17 +126,21 @@ def test_compiled_code_that_is_damaged_or_cannot_be_kept_is_a_warning(
     compiled: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept = place.parent / "kept"
+    kept, engine = place.parent / "kept", place / "engine.wasm"
     monkeypatch.setattr(
         "sigil.sandbox.code_cache.open_shipped", lambda: None
     )  # an installation has the engine's code beside it
     monkeypatch.setenv("UNCAGED_CACHE", str(kept))
-    doctor()
-    assert "modules" in machine.check_cache(Settings(cache=str(kept)))
-    for path in kept.glob("*.code"):
-        path.write_bytes(path.read_bytes()[:-1])
+    engine.write_bytes(b"\0asm\1\0\0\0")  # the smallest module: to compile it takes no second
+    with monkeypatch.context() as patch:
+        patch.setenv("SIGIL_ENGINE", str(engine))
+        doctor()
+    settings = Settings(cache=str(kept), engine=str(engine))
+    assert machine.check_cache(settings).startswith("1 modules")
+    (code,) = kept.glob("*.code")
+    code.write_bytes(code.read_bytes()[:-1])
     with pytest.raises(DoctorWarning, match="damaged"):
-        machine.check_cache(Settings(cache=str(kept)))
+        machine.check_cache(settings)
     (place / "file").write_text("")
     monkeypatch.setenv("UNCAGED_CACHE", str(place / "file"))
     result = doctor()

@@ -29,7 +29,9 @@ def test_an_interrupt_ends_with_130(run_sigil: Sigil, monkeypatch: pytest.Monkey
     assert run_sigil("--json", "list").error["code"] == "EINTERRUPTED"
 
 
-def test_ctrl_c_ends_a_real_run_with_130(shout: Sigil, place: Path) -> None:
+def test_ctrl_c_ends_a_real_run_with_130(
+    shout: Sigil, place: Path, fork_commands: None
+) -> None:
     (place / "fifo").mkdir()
     os.mkfifo(place / "fifo" / "input")
     process = start_sigil("run", "shout", "@fifo/input", cwd=place)
@@ -152,7 +154,7 @@ def test_ctrl_c_in_a_folder_of_folders_keeps_what_stands(
     assert "nothing was deployed" in result.err
 
 
-def test_ctrl_c_really_ends_a_test_at_work(place: Path) -> None:
+def test_ctrl_c_really_ends_a_test_at_work(place: Path, fork_commands: None) -> None:
     (place / "busy").mkdir()
     (place / "busy" / "sigil.toml").write_text(
         '[capability]\nname = "busy"\ndescription = "One."\n[limits]\ntimeout_ms ='

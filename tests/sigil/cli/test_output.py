@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -54,7 +55,9 @@ def test_input_that_was_closed_before_the_start_has_ended(
     assert "stdin is no terminal" in run_sigil("remove", "nothing-here").err
 
 
-def test_a_reader_that_leaves_early_hears_no_complaint(shout: Sigil, place: Path) -> None:
+def test_a_reader_that_leaves_early_hears_no_complaint(
+    shout: Sigil, place: Path, fork_commands: None
+) -> None:
     process = start_sigil("list", cwd=place)
     assert process.stdout is not None
     process.stdout.close()
@@ -64,14 +67,27 @@ def test_a_reader_that_leaves_early_hears_no_complaint(shout: Sigil, place: Path
     process.stderr.close()
 
 
-@pytest.mark.parametrize("redirected", [">/dev/full", ">&-"])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", ["list", "--help"])
+@pytest.mark.parametrize(
+    ("words", "redirected", "unbuffered"),
+    [
+        # the first two are forked; Python starts itself without a buffer or without an output
+        ("list", ">/dev/full", ""),
+        ("--help", ">/dev/full", ""),
+        ("list", ">/dev/full", "1"),
+        ("list", ">&-", ""),
+        pytest.param("--help", ">/dev/full", "1", marks=pytest.mark.thorough),
+        pytest.param("--help", ">&-", "", marks=pytest.mark.thorough),
+        pytest.param("list", ">&-", "1", marks=pytest.mark.thorough),
+        pytest.param("--help", ">&-", "1", marks=pytest.mark.thorough),
+    ],
+)
 def test_output_that_cannot_be_written_is_said_in_one_line(
-    shout: Sigil, place: Path, words: str, redirected: str, unbuffered: str
+    shout: Sigil, place: Path, fork_commands: None, words: str, redirected: str, unbuffered: str
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
-    line = f"{sys.executable} -m sigil.cli {words} {redirected}"
+    if unbuffered:
+        del environment["TESTS_FORKER"]
+    line = f"{shlex.join(command_of('sigil.cli'))} {words} {redirected}"
     done = subprocess.run(
         line, shell=True, env=environment, cwd=place, stderr=-1, text=True, check=False
     )

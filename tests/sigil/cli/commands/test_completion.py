@@ -52,7 +52,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 def print_script(program: str) -> str:
     """What `completion bash` prints; a process of its own each time would only say it again."""
     return subprocess.run(
-        [sys.executable, "-m", MODULES[program], "completion", "bash"],
+        [*command_of(MODULES[program]), "completion", "bash"],
         cwd=ROOT,
         capture_output=True,
         text=True,

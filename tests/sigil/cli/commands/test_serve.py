@@ -21,11 +21,11 @@ from sigil.cli.commands import serve as serving
 from sigil.cli.printing import Printer
 from sigil.cli.shell import Shell
 from sigil.settings import Settings
-from tests.machine import within
+from tests.machine import until, within
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import ROOT, start_sigil
 
-BUSY = "const end = 6e6; let x = 0; for (let i = 0; i < end; i++) x = (x * 31 + i) | 0; return x;"
+BUSY = "const end = 3e6; let x = 0; for (let i = 0; i < end; i++) x = (x * 31 + i) | 0; return x;"
 
 
 @contextmanager
@@ -53,7 +53,9 @@ def read_log(place: Path) -> str:
     return (place.parent / "log").read_text()
 
 
-def test_it_serves_the_api_tells_who_asked_and_ends_at_sigterm(shout: Sigil, place: Path) -> None:
+def test_it_serves_the_api_tells_who_asked_and_ends_at_sigterm(
+    shout: Sigil, place: Path, fork_commands: None
+) -> None:
     with serve(place) as (process, client):
         assert client.get("/health").json()["ok"] is True
         assert client.get("/_api/list").json()["items"][0]["capability"] == "shout"
@@ -82,10 +84,12 @@ def test_a_run_that_is_at_work_is_answered_before_it_ends(
     with serve(place, "--json") as (process, client), ThreadPoolExecutor(1) as pool:
         client.get("/_api/list")
         answer = pool.submit(client.post, "/run/busy", json={})
-        while (
-            '"busy":1' not in client.get("/_api/status").text.replace(" ", "") and not answer.done()
-        ):
-            pass
+        until(
+            lambda: (
+                '"busy":1' in client.get("/_api/status").text.replace(" ", "") or answer.done()
+            ),
+            "the run is at work",
+        )
         process.send_signal(signal.SIGTERM)
         assert answer.result().status_code == 200
         assert process.wait(within(30)) == 0
@@ -93,7 +97,7 @@ def test_a_run_that_is_at_work_is_answered_before_it_ends(
     assert next(line for line in lines if line["step"] == "run")["capability"] == "busy"
 
 
-def test_ctrl_c_ends_it_with_130(place: Path) -> None:
+def test_ctrl_c_ends_it_with_130(place: Path, fork_commands: None) -> None:
     with serve(place) as (process, client):
         client.get("/health")
         process.send_signal(signal.SIGINT)

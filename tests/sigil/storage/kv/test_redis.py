@@ -16,12 +16,13 @@ from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage.kv import ABSENT, KV, Item, Key, redis_client
 from sigil.storage.kv.redis import VALUE_LIMIT, RedisKV
 from sigil.storage.kv.redis_client import RedisClient
-from sigil.storage.kv.redis_scripts import Script
-from tests.machine import within
+from sigil.storage.kv.redis_scripts import LOOKS, Script
+from tests.machine import until, within
+from tests.selection import in_full
 from tests.servers.certificates import Authority, authority
 from tests.servers.proxy import Proxy
 from tests.servers.valkey import Valkey, cluster, shared, valkey_server
-from tests.sigil.storage.kv.contract import KVContract, in_parallel
+from tests.sigil.storage.kv.contract import ODD, KVContract, in_parallel
 from tests.sigil.storage.kv.model import Clock
 from tests.sigil.storage.kv.processes import finish, start
 
@@ -31,6 +32,8 @@ IMPORT = "from sigil.storage.kv.redis import RedisKV\n"
 
 
 class TestRedisKV(KVContract):
+    lives = 300  # a write drops 128 of them at a time
+
     @pytest.fixture
     def kv(self, clock: Clock, valkey_server: Valkey) -> Iterator[KV]:
         with closing(RedisKV(valkey_server.url, clock)) as kv:
@@ -39,6 +42,9 @@ class TestRedisKV(KVContract):
 
 class TestRedisKVWhereEverythingIsAskedTwice(KVContract):
     """As after a lost answer, only always: the second answer is the one that counts."""
+
+    lives = 300
+    examples = 60 if in_full() else 20
 
     @pytest.fixture
     def kv(
@@ -63,7 +69,10 @@ def nodes() -> Iterator[list[Valkey]]:
         yield servers
 
 
+@pytest.mark.thorough  # the suite has every verb on a cluster in one test, below
 class TestRedisKVOnACluster(KVContract):
+    lives = 300
+
     @pytest.fixture
     def kv(self, clock: Clock, nodes: list[Valkey]) -> Iterator[KV]:
         for node in nodes:
@@ -108,6 +117,40 @@ def test_a_cluster_spreads_partitions_and_keeps_each_together(
         assert kv.warnings() == []
 
 
+def test_every_verb_reaches_the_servers_of_a_cluster(nodes: list[Valkey], clock: Clock) -> None:
+    for node in nodes:
+        node.do("FLUSHALL")
+    partitions = [*ODD, "a#1", "a}1", "a{1}", *(f"a#{number}" for number in range(2, 9))]
+    with closing(RedisKV(f"{nodes[0].url}?cluster=1", clock)) as kv:
+        where = [Key(name, sort) for name in partitions for sort in ("s", name)]
+        versions = {key: kv.put(key, key.sort.encode(), expect=ABSENT) for key in where}
+        assert all(node.do("DBSIZE") for node in nodes)
+        wanted = [*where, Key("none", "s")]
+        assert kv.get_many(wanted) == [
+            Item(key.sort.encode(), versions[key]) if key in versions else None for key in wanted
+        ]
+        assert sorted(kv.list_partitions()) == sorted(partitions)
+        assert sorted(kv.list_partitions("a#")) == sorted(f"a#{n}" for n in range(1, 9))
+        assert {row.key: row.value for row in kv.scan_everything()} == {
+            key: key.sort.encode() for key in where
+        }
+        for name in partitions:
+            key = Key(name, "s")
+            with pytest.raises(Conflict):
+                kv.put(key, b"", expect=ABSENT)
+            version = kv.put(key, b"2", expect=versions[key], ttl=5.0)
+            assert kv.get(key) == Item(b"2", version)
+            assert {sort for sort, _ in kv.scan(name)} == {"s", name}
+            with pytest.raises(Conflict):
+                kv.delete(key, expect=versions[key])
+            kv.delete(Key(name, name))
+            if name != partitions[0]:
+                kv.delete(key, expect=version)
+        assert list(kv.list_partitions()) == partitions[:1]
+        clock.advance(5.0)
+        assert kv.sweep() == 1
+
+
 def test_a_server_of_a_cluster_that_stands_still_is_reported_and_comes_back(
     nodes: list[Valkey],
 ) -> None:
@@ -120,7 +163,8 @@ def test_a_server_of_a_cluster_that_stands_still_is_reported_and_comes_back(
         with nodes[2].stalled():
             began = time.monotonic()
             told = in_parallel(9, lambda number: kv.put(Key(partitions[number], "s"), b"2"))
-            assert time.monotonic() - began < 10.0
+            # the limits of time in the address hold for those who wait behind another one too
+            assert time.monotonic() - began < within(10.0)
         away = [
             partition
             for partition, problem in zip(partitions, told, strict=True)
@@ -169,12 +213,12 @@ for number in range(200):
 """
     won = [
         output.split()
-        for output in finish([start(IMPORT + code, shared().url, name) for name in "abc"])
+        for output in finish([start(IMPORT + code, shared().url, name) for name in "ab"])
     ]
     assert sorted(int(number) for numbers in won for number in numbers) == list(range(200))
     owners = {sort: item.value.decode() for sort, item in kv.scan("race", limit=1000)}
     assert owners == {
-        number: "abc"[place] for place, numbers in enumerate(won) for number in numbers
+        number: "ab"[place] for place, numbers in enumerate(won) for number in numbers
     }
 
 
@@ -185,12 +229,13 @@ def test_counting_from_several_processes_loses_nothing(kv: RedisKV) -> None:
         " Key('p', 's'), 50)"
     )
     kv.put(KEY, b"0")
-    finish([start(IMPORT + code, shared().url) for _ in range(3)])
+    finish([start(IMPORT + code, shared().url) for _ in range(2)])
     item = kv.get(KEY)
     assert item is not None
-    assert item.value == b"150"
+    assert item.value == b"100"
 
 
+@pytest.mark.usefixtures("fork_commands")
 @pytest.mark.parametrize("query", ["", "?cluster=1"])
 def test_a_store_carried_over_a_fork_works_on_both_sides(query: str, nodes: list[Valkey]) -> None:
     address = (nodes[0] if query else shared()).url + query
@@ -212,9 +257,9 @@ def test_connections_are_kept_for_the_next_and_no_more_than_worked_at_once(kv: R
     others = list_connections()  # of stores that earlier tests have left to the collector
     for _ in range(5):
         in_parallel(4, lambda number: kv.put(Key("p", str(number)), b""))
-    assert settled(lambda count: 2 <= count <= 5, others)
+    settle(lambda count: 2 <= count <= 5, others)
     kv.close()
-    assert settled(lambda count: count == 1, others)
+    settle(lambda count: count == 1, others)
 
 
 def list_connections() -> set[bytes]:
@@ -222,14 +267,11 @@ def list_connections() -> set[bytes]:
     return {line.split()[0] for line in shared().do("CLIENT", "LIST").splitlines()}
 
 
-def settled(fits: Callable[[int], bool], others: set[bytes]) -> bool:
-    """Whether the number of connections beside `others`, the asking one among them, comes to fit: a
+def settle(fits: Callable[[int], bool], others: set[bytes]) -> None:
+    """Wait until the number of connections beside `others`, the asking one among them, fits: a
     server notices a little later who has gone.
     """
-    deadline = time.monotonic() + within(5.0)
-    while not (found := fits(len(list_connections() - others))) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return found
+    until(lambda: fits(len(list_connections() - others)), "the connections are as many as expected")
 
 
 def test_a_connection_that_lay_idle_for_long_is_not_used_again(
@@ -274,7 +316,7 @@ def test_a_scan_of_large_items_and_over_many_that_are_gone_comes_in_parts(
     assert [(sort, len(item.value)) for sort, item in kv.scan("large")] == [
         (str(number), 3 << 20) for number in range(4)
     ]
-    for number in range(4500):
+    for number in range(LOOKS + 100):
         kv.put(Key("short", f"{number:05}"), b"", ttl=1.0)
     kv.put(Key("short", "last"), b"")
     clock.advance(1.0)

@@ -56,12 +56,13 @@ def direct() -> Iterator[RedisKV]:
         yield kv
 
 
-def unavailable(work: Callable[[], object], within: float = 5.0) -> BackendError:
+def unavailable(work: Callable[[], object], seconds: float = 5.0) -> BackendError:
     """How a verb says that the store is away, and that it says so in time."""
     began = time.monotonic()
     with pytest.raises(BackendError) as caught:
         work()
-    assert time.monotonic() - began < within
+    # the timeouts of the address bound how long somebody waits to be told
+    assert time.monotonic() - began < within(seconds)
     assert caught.value.code == "EUNAVAILABLE"
     assert caught.value.suggestion
     return caught.value
@@ -234,16 +235,16 @@ def test_counting_over_a_line_that_breaks_all_the_time_counts_right(
 
     def break_things() -> None:
         while not over.is_set():
-            hits, enough = proxy.hits, counted() + chance.randrange(1, 40)
+            hits, enough = proxy.hits, counted() + chance.randrange(1, 16)
             proxy.arm(chance.choice([DROP_REPLY, CUT, RESET]), SCRIPT)
             until(lambda: over.is_set() or (proxy.hits > hits and counted() >= enough))  # noqa: B023
 
     with under_way(break_things):
-        told = in_parallel(4, lambda _: increment(kv, KEY, times=250))
+        told = in_parallel(4, lambda _: increment(kv, KEY, times=100))
         over.set()
     assert told == [None] * 4
     assert proxy.hits >= 20
-    assert counted() == 1000
+    assert counted() == 400
 
 
 def test_an_answer_that_comes_late_is_never_taken_for_another(kv: RedisKV, proxy: Proxy) -> None:
@@ -289,7 +290,7 @@ def test_a_server_that_is_down_at_the_start_is_used_as_soon_as_it_is_there() -> 
         server = stack.enter_context(Valkey())
         server.stop()
         kv = stack.enter_context(closing(RedisKV(server.url)))
-        problem = unavailable(lambda: kv.put(KEY, b""), within=3.0)
+        problem = unavailable(lambda: kv.put(KEY, b""), seconds=3.0)
         assert "no server answers" in problem.message
         assert server.address in problem.message
         server.start()
@@ -314,9 +315,9 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_server_is_killed_and_com
                     )
                 except Conflict:
                     raise
-                except (
-                    BackendError
-                ):  # away for longer than a write is repeated: open whether it was stored
+                except BackendError:
+                    # away for longer than a write is repeated, open whether it was stored; a pause
+                    # leaves the processor to the server that starts
                     time.sleep(0.01)
 
         with under_way(lambda: in_parallel(4, write)) as result:
@@ -351,7 +352,7 @@ def words_of(
 ) -> str:
     """What is said, message and suggestion; at once, and without the password."""
     with closing(RedisKV(url)) as kv:
-        problem = unavailable(lambda: work(kv), within=3.0)
+        problem = unavailable(lambda: work(kv), seconds=3.0)
     text = f"{problem.message} | {problem.suggestion}"
     assert "hush" not in text
     return text

@@ -57,11 +57,11 @@ def test_the_file_and_its_folders_are_for_their_owner_alone(path: Path) -> None:
 def test_processes_that_open_a_new_file_together_all_can(path: Path) -> None:
     processes = [
         start("SqliteKV(sys.argv[1]).put(Key('p', sys.argv[2]), b'')", path, number)
-        for number in range(4)
+        for number in range(3)
     ]
     finish(processes)
     with closing(SqliteKV(path)) as kv:
-        assert [sort for sort, _ in kv.scan("p")] == ["0", "1", "2", "3"]
+        assert [sort for sort, _ in kv.scan("p")] == ["0", "1", "2"]
 
 
 def open_new(path: Path, _: int) -> SqliteKV:
@@ -88,11 +88,11 @@ for number in range(200):
         pass
 """
     with closing(SqliteKV(path)) as kv:
-        won = [output.split() for output in finish([start(code, path, name) for name in "abc"])]
+        won = [output.split() for output in finish([start(code, path, name) for name in "ab"])]
         assert sorted(int(number) for numbers in won for number in numbers) == list(range(200))
         owners = {sort: item.value.decode() for sort, item in kv.scan("race", limit=1000)}
     assert owners == {
-        number: "abc"[place] for place, numbers in enumerate(won) for number in numbers
+        number: "ab"[place] for place, numbers in enumerate(won) for number in numbers
     }
 
 
@@ -104,10 +104,10 @@ def test_counting_from_several_processes_loses_nothing(path: Path) -> None:
     )
     with closing(SqliteKV(path)) as kv:
         kv.put(KEY, b"0")
-        finish([start(code, path) for _ in range(3)])
+        finish([start(code, path) for _ in range(2)])
         item = kv.get(KEY)
     assert item is not None
-    assert item.value == b"150"
+    assert item.value == b"100"
 
 
 def test_a_write_that_returned_survives_kill_9(path: Path) -> None:
