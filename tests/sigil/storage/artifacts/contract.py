@@ -24,12 +24,12 @@ class ArtifactsContract:
     def spoil(self, artifacts: Artifacts, name: str, body: bytes) -> None:
         raise NotImplementedError
 
-    @pytest.mark.parametrize("size", SIZES)
-    def test_a_body_comes_back_under_its_hash(self, artifacts: Artifacts, size: int) -> None:
-        body = os.urandom(size)
-        name = artifacts.put(body)
-        assert name == artifact_name(body)
-        assert artifacts.get(name) == body
+    def test_a_body_comes_back_under_its_hash(self, artifacts: Artifacts) -> None:
+        for size in SIZES:
+            body = os.urandom(size)
+            name = artifacts.put(body)
+            assert name == artifact_name(body)
+            assert artifacts.get(name) == body
 
     def test_storing_it_again_changes_nothing(self, artifacts: Artifacts) -> None:
         assert artifacts.put(LARGE) == artifacts.put(LARGE)
@@ -49,31 +49,27 @@ class ArtifactsContract:
             artifacts.get("ab" * 32)
         assert caught.value.suggestion
 
-    @pytest.mark.parametrize(
-        "name",
-        ["", "../../etc/passwd", "AB" * 32, "ab" * 31, f"{'ab' * 32}\n", "٠" * 64, "/etc/passwd"],
-    )
-    def test_what_can_be_no_name_is_missing_too(self, artifacts: Artifacts, name: str) -> None:
-        with pytest.raises(BackendError, match="is missing"):
-            artifacts.get(name)
-
-    @pytest.mark.parametrize("size", SIZES)
-    def test_a_removed_body_is_missing_until_it_is_stored_again(
-        self, artifacts: Artifacts, size: int
-    ) -> None:
-        body = os.urandom(size)
-        name = artifacts.put(body)
-        other = artifacts.put(LARGE)
-        for _ in range(2):
-            artifacts.delete(name)
+    def test_what_can_be_no_name_is_missing_too(self, artifacts: Artifacts) -> None:
+        short, line = "ab" * 31, f"{'ab' * 32}\n"
+        for name in ("", "../../etc/passwd", "AB" * 32, short, line, "٠" * 64, "/etc/passwd"):
             with pytest.raises(BackendError, match="is missing"):
                 artifacts.get(name)
-        assert artifacts.get(other) == LARGE
-        assert artifacts.get(artifacts.put(body)) == body
 
-    @pytest.mark.parametrize("body", [b"", b"other", LARGE[:-1], LARGE + b"x"], ids=len)
-    def test_a_body_that_changed_is_not_given_out(self, artifacts: Artifacts, body: bytes) -> None:
+    def test_a_removed_body_is_missing_until_it_is_stored_again(self, artifacts: Artifacts) -> None:
+        other = artifacts.put(LARGE)
+        for size in SIZES:
+            body = os.urandom(size)
+            name = artifacts.put(body)
+            for _ in range(2):
+                artifacts.delete(name)
+                with pytest.raises(BackendError, match="is missing"):
+                    artifacts.get(name)
+            assert artifacts.get(other) == LARGE
+            assert artifacts.get(artifacts.put(body)) == body
+
+    def test_a_body_that_changed_is_not_given_out(self, artifacts: Artifacts) -> None:
         name = artifacts.put(LARGE)
-        self.spoil(artifacts, name, body)
-        with pytest.raises(BackendError, match=f"artifact {name[:12]} is damaged"):
-            artifacts.get(name)
+        for body in (b"", b"other", LARGE[:-1], LARGE + b"x"):
+            self.spoil(artifacts, name, body)
+            with pytest.raises(BackendError, match=f"artifact {name[:12]} is damaged"):
+                artifacts.get(name)

@@ -20,7 +20,8 @@ from sigil.storage.kv.dynamodb_table import create_table
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.aws import Moody
-from tests.servers.ministack import Ministack, unique
+from tests.selection import thorough
+from tests.servers.ministack import Ministack, pointed_at, unique
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, RESET, Mode, Proxy
 from tests.sigil.storage.artifacts.contract import LARGE, ArtifactsContract
 
@@ -58,8 +59,15 @@ def test_what_is_no_file_in_a_folder_of_artifacts_is_missing_and_not_waited_for(
     assert artifacts.get(artifacts.put(b"body")) == b"body"
 
 
+@pytest.fixture(scope="module")
+def aws_here(ministack: Ministack) -> Iterator[Ministack]:
+    """The server for all tests of this file: making AWS's client takes as long as a test."""
+    with pointed_at(ministack):
+        yield ministack
+
+
 class TestStoredArtifacts(ArtifactsContract):
-    @pytest.fixture(params=["memory", "sqlite", "dynamodb"])
+    @pytest.fixture(params=["memory", "sqlite", *thorough("dynamodb")])
     def kv(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KV]:
         match request.param:
             case "memory":
@@ -96,7 +104,7 @@ class TestS3Artifacts(ArtifactsContract):
         )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bucket(aws_here: Ministack) -> str:
     name = unique("bodies")
     aws.client("s3").create_bucket(Bucket=name)
