@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
 from functions.agent.services.table import SERVICES
-from sigil.deploy.library import update_library
 from sigil.errors import SigilError
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package, parse_toml, read_folder
-from sigil.protocol import LIBRARY, Caller
+from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
 from sigil.search.document import list_names
-from sigil.storage.artifacts import MemoryArtifacts
-from sigil.storage.kv.memory import MemoryKV
 from tests.capabilities.conftest import FOLDER, Library
 
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
@@ -100,8 +98,13 @@ NARROW = r"GET [a-z.-]+/v1/"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
+@cache
+def package_of(name: str) -> Package:
+    return read_folder(FOLDER / name)
+
+
 def manifest_of(name: str) -> Manifest:
-    return read_folder(FOLDER / name).manifest
+    return package_of(name).manifest
 
 
 def test_the_first_eight_are_there() -> None:
@@ -176,9 +179,7 @@ def test_the_golden_tests_pass_in_the_sandbox(library: Library, name: str) -> No
     tests = manifest_of(name).tests
     assert len(tests) >= 3
     assert any(test.error for test in tests)
-    assert [
-        verdict for verdict in library.verdicts_of(read_folder(FOLDER / name)) if verdict.problem
-    ] == []
+    assert [verdict for verdict in library.verdicts_of(package_of(name)) if verdict.problem] == []
 
 
 @pytest.mark.parametrize("name", RUN)
@@ -200,13 +201,6 @@ def test_the_example_of_the_manifest_page_works(library: Library) -> None:
         for verdict in library.verdicts_of(Package(manifest, source.encode()))
         if verdict.problem
     ] == []
-
-
-@pytest.fixture(scope="module")
-def registry(library: Library) -> LocalRegistry:
-    made = LocalRegistry(MemoryKV(), MemoryArtifacts(), library.sandbox)
-    update_library(made, FOLDER, Caller(LIBRARY, author="library"), lambda line: None)
-    return made
 
 
 @pytest.mark.parametrize("name", NAMES)

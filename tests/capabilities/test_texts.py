@@ -124,7 +124,7 @@ def test_matches_are_those_of_python(library: Library, text: str, pattern: str) 
 
 
 def test_a_pattern_that_runs_away_is_stopped(library: Library) -> None:
-    assert library.code_of("regex-extract", pattern="(a+)+$", text="a" * 60 + "!") == "ETIMEDOUT"
+    assert library.is_stopped("regex-extract", pattern="(a+)+$", text="a" * 60 + "!")
 
 
 @quick

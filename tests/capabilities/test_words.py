@@ -6,12 +6,9 @@ from __future__ import annotations
 
 import pytest
 
-from sigil.deploy.library import update_library
-from sigil.protocol import LIBRARY, Caller
+from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
-from sigil.storage.artifacts import MemoryArtifacts
-from sigil.storage.kv.memory import MemoryKV
-from tests.capabilities.conftest import FOLDER, Library
+from tests.capabilities.conftest import FOLDER
 
 OF_BUNDLES = {
     "agents": ("create an agent for contracts", "创建智能体"),
@@ -128,13 +125,6 @@ GREEDY = {
     "delete my account": {"text-replace", "loan-plan"},
     "my internet network is slow": {"levenshtein"},
 }
-
-
-@pytest.fixture(scope="module")
-def registry(library: Library) -> LocalRegistry:
-    made = LocalRegistry(MemoryKV(), MemoryArtifacts(), library.sandbox)
-    update_library(made, FOLDER, Caller(LIBRARY, author="library"), lambda line: None)
-    return made
 
 
 def found(registry: LocalRegistry, query: str) -> list[str]:
