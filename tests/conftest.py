@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ settings.register_profile(
 )  # how long an example takes depends on what else this machine does
 settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
-pytest_plugins = ["tests.proofs", "tests.selection", "tests.spreading"]
+pytest_plugins = ["tests.cpu_seconds", "tests.proofs", "tests.selection", "tests.spreading"]
 share_costly_values()
 share_characters()
 
@@ -122,19 +123,45 @@ def sandbox(compiled: Path) -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="session")
-def stocked(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Path:
-    """A data folder whose store has the standard library, for tests to copy: to deploy it takes
-    half a second, and the first search over it nearly as much.
+def stocks(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Callable[[str], Path]:
+    """Returns a data folder whose store has the library of a folder, or `builtin`, for tests to
+    copy: to deploy the standard one takes half a second, and the first search over it nearly as
+    much.
     """
-    folder = tmp_path_factory.mktemp("stocked")
-    (folder / "compiled").symlink_to(compiled, target_is_directory=True)
     compiled.mkdir(exist_ok=True)
-    for _ in range(2):  # the second start finds nothing to do, and notes that
-        opened = open_runtime(Settings(data=str(folder), library="builtin", runners=1))
-        opened.app.registry.query("the index of the library", Caller(LIBRARY))
-        opened.close()
-    (folder / "compiled").unlink()
-    return folder
+    made: dict[str, Path] = {}
+
+    def stock(library: str) -> Path:
+        state = library if library == "builtin" else hash_library(Path(library))
+        if state not in made:
+            folder = tmp_path_factory.mktemp("stocked")
+            (folder / "compiled").symlink_to(compiled, target_is_directory=True)
+            for _ in range(2):  # the second start finds nothing to do, and notes that
+                opened = open_runtime(Settings(data=str(folder), library=library, runners=1))
+                if library == "builtin":
+                    opened.app.registry.query("the index of the library", Caller(LIBRARY))
+                opened.close()
+            (folder / "compiled").unlink()
+            made[state] = folder
+        return made[state]
+
+    return stock
+
+
+def hash_library(folder: Path) -> str:
+    """Return a name of all that a library has."""
+    state = sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            state.update(f"\0{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
+            state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+@pytest.fixture(scope="session")
+def stocked(stocks: Callable[[str], Path]) -> Path:
+    """A data folder whose store has the standard library, for tests to copy."""
+    return stocks("builtin")
 
 
 @pytest.fixture
@@ -149,10 +176,11 @@ def runtime(
     with ExitStack() as stack:
 
         def opened(**settings: object) -> AgentRuntime:
+            library = str(settings.get("library", "none"))
             fresh = not (tmp_path / "uncaged.db").exists()
-            if fresh and settings.get("library") == "builtin" and "store" not in settings:
-                stocked = request.getfixturevalue("stocked")
-                shutil.copytree(stocked, tmp_path, dirs_exist_ok=True)
+            if fresh and library != "none" and not {"store", "data"} & set(settings):
+                stocks = request.getfixturevalue("stocks")
+                shutil.copytree(stocks(library), tmp_path, dirs_exist_ok=True)
             made = open_runtime(
                 make_settings(
                     **{"data": str(tmp_path), "library": "none", "runners": 1, **settings}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
@@ -18,29 +18,43 @@ import httpx
 from httpx._transports import default as transports
 from typer import testing
 
-from functions import wiring
+from functions import settings, wiring
 from functions.agent.memory.helpers import ServiceHelpers
+from functions.channels.about import About
+from functions.settings import Settings
 from sigil.sandbox import code_cache, code_store
+from sigil.sandbox.code_cache import CodeCache
 from sigil.sandbox.code_store import CodeStore
 from sigil.sandbox.engine import ENGINE
+from sigil.sandbox.sealed_memory import SealedCode
+from sigil.search import index
+from sigil.settings import SettingFacts
 from sigil.storage import aws
 
 _open_aws_session = aws._open_session.__wrapped__
+_warm = CodeCache.warm
+_declare = Settings._declare
+_parse_channel_names = settings.parse_channel_names
 
 
 def share_costly_values() -> None:
     """Let all HTTP clients share one list of trusted certificates (25 ms to read), all sessions of
     AWS one loader of what botocore knows of its services (100 ms for a client), and all sandboxes
     the native code of the engine, which is sealed (6 ms to read and to authenticate). All runtimes
-    share the tokenizer of the memory and its related words (60 ms to make), and all commands that
+    share the tokenizer of the memory and its related words (60 ms to make), all registries the
+    tokenizer of their search (4 ms), all settings what the platforms declare, and all commands that
     are typed in one process what typer makes of them (110 ms).
     """
+    index.Tokenizer = cache(index.Tokenizer)  # type: ignore[assignment,misc]
     testing._get_command = cache(testing._get_command)  # type: ignore[attr-defined]
     transports.create_ssl_context = _create_ssl_context
     aws._open_session = cache(_open_session_with_one_loader)
     wiring.make_helpers = _make_helpers
     code_cache.open_shipped = _open_shipped
     _open_shipped()
+    CodeCache.warm = _warm_with_shared_engine  # type: ignore[method-assign]
+    Settings._declare = classmethod(_declare_once)  # type: ignore[assignment,method-assign]
+    settings.parse_channel_names = _parse_channels_once
 
 
 def share_characters() -> None:
@@ -96,6 +110,43 @@ def _open_shipped() -> CodeStore | None:
     if ENGINE.is_file():
         shared.read(sha256(ENGINE.read_bytes()).hexdigest())
     return shared
+
+
+@cache
+def _find_engine() -> SealedCode | None:
+    """Return the engine's code out of the package's store."""
+    shipped = _open_shipped()
+    if shipped is None or not ENGINE.is_file():
+        return None
+    return shipped.read(sha256(ENGINE.read_bytes()).hexdigest())
+
+
+def _warm_with_shared_engine(self: CodeCache, compiling: Callable[[], None]) -> None:
+    """As the product's own; the engine that came with the package need not be found by its bytes,
+    unless a test has taken the package's store away.
+    """
+    is_ours = self._engine == ENGINE and code_cache.open_shipped is _open_shipped
+    if is_ours and self._engine_code is None:
+        self._engine_code = _find_engine()
+    _warm(self, compiling)
+
+
+def _declare_once(_: type[Settings], texts: Mapping[str, str]) -> list[SettingFacts]:
+    return list(_declare_for(texts.get("UNCAGED_CHANNELS", "")))
+
+
+@cache
+def _declare_for(channels: str) -> list[SettingFacts]:
+    return _declare({"UNCAGED_CHANNELS": channels})
+
+
+def _parse_channels_once(names: Iterable[str]) -> dict[str, About]:
+    return dict(_parse_channels(tuple(names)))
+
+
+@cache
+def _parse_channels(names: tuple[str, ...]) -> dict[str, About]:
+    return _parse_channel_names(names)
 
 
 def _create_ssl_context(verify: Any = True, cert: Any = None, trust_env: bool = True) -> Any:
