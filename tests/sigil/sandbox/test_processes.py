@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -40,11 +39,8 @@ LOOP = program(guest("(loop $l (br $l)) (i32.const 0)"))
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
-def gone(*pids: int) -> bool:
-    end = time.monotonic() + within(10)
-    while any(is_running(pid) for pid in pids) and time.monotonic() < end:
-        time.sleep(0.01)
-    return not any(is_running(pid) for pid in pids)
+def wait_for_end(*pids: int) -> None:
+    until(lambda: not any(is_running(pid) for pid in pids), f"the end of {pids}")
 
 
 def pids_of(sandbox: Sandbox) -> list[int]:
@@ -52,9 +48,7 @@ def pids_of(sandbox: Sandbox) -> list[int]:
 
 
 def started(sandbox: Sandbox, count: int = 1) -> None:
-    end = time.monotonic() + 10
-    while sandbox.stats()["busy"] < count and time.monotonic() < end:
-        time.sleep(0.005)
+    until(lambda: sandbox.stats()["busy"] >= count, "calls are at work")
 
 
 def spinning(pid: int) -> None:
@@ -63,9 +57,8 @@ def spinning(pid: int) -> None:
     def worked() -> int:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
 
-    before, end = worked(), time.monotonic() + 10
-    while worked() < before + 5 and time.monotonic() < end:
-        time.sleep(0.01)
+    before = worked()
+    until(lambda: worked() >= before + 5, "the guest works")
 
 
 def test_no_child_is_started_before_the_first_call(opened: Callable[..., Sandbox]) -> None:
@@ -174,7 +167,7 @@ def test_a_child_that_hangs_is_killed_and_replaced(opened: Callable[..., Sandbox
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(ToolError, match="ETIMEDOUT: timed out after 50 ms"):
         sandbox.run(ECHO, b"1", limits=SandboxLimits(timeout_ms=50))
-    assert gone(pid)
+    wait_for_end(pid)
     assert sandbox.run(ECHO, b"2").output == b"2"
 
 
@@ -183,14 +176,15 @@ def test_two_children_run_side_by_side_and_a_stuck_one_disturbs_nobody(
 ) -> None:
     sandbox = opened(children=2)
     with ThreadPoolExecutor(9) as pool:
-        stuck = pool.submit(sandbox.run, LOOP, b"1", limits=SandboxLimits(timeout_ms=1500))
+        stuck = pool.submit(sandbox.run, LOOP, b"1", limits=SandboxLimits(timeout_ms=60_000))
         started(sandbox)
         answers = list(pool.map(lambda n: sandbox.run(ECHO, b"%d" % n).output, range(200)))
         assert not stuck.done()
-        with pytest.raises(ToolError, match="ETIMEDOUT"):
+        assert sandbox.stats()["children"] == 2
+        sandbox.close()
+        with pytest.raises(BackendError, match="EUNAVAILABLE"):
             stuck.result()
     assert answers == [b"%d" % n for n in range(200)]
-    assert sandbox.stats()["children"] == 2
 
 
 @pytest.mark.parametrize("children", [1, 2])
@@ -240,7 +234,7 @@ def test_closing_ends_every_child_and_tells_who_is_waiting(opened: Callable[...,
         for call in (busy, queued):
             with pytest.raises(BackendError, match="EUNAVAILABLE"):
                 call.result(timeout=within(20))
-    assert gone(*pids)
+    wait_for_end(*pids)
     with pytest.raises(BackendError, match="EUNAVAILABLE"):
         sandbox.run(ECHO, b"1")
     sandbox.close()
@@ -269,7 +263,7 @@ def test_children_die_with_a_server_that_is_killed(busy: bool) -> None:
         assert is_running(pid)
         server.kill()
         server.wait()
-    assert gone(pid)
+    wait_for_end(pid)
 
 
 def test_a_sandbox_that_nobody_closed_ends_with_its_process() -> None:
@@ -288,7 +282,7 @@ def test_a_sandbox_that_nobody_closed_ends_with_its_process() -> None:
         timeout=within(60),
     )
     assert done.stderr == b""
-    assert gone(int(done.stdout))
+    wait_for_end(int(done.stdout))
 
 
 def test_a_child_that_cannot_come_up_is_no_fault_of_the_tool(
