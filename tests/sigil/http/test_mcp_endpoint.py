@@ -13,6 +13,7 @@ import pytest
 
 from sigil.access.tokens import TokenRequest
 from sigil.http import app
+from tests.selection import thorough
 from tests.servers import mcp_sdk
 from tests.sigil.mcp.messages import SHOUT, ask, call
 from tests.sigil.serving import served
@@ -75,7 +76,7 @@ def test_a_query_names_what_fits_too_little_and_says_what_to_do(place: Place) ->
     assert page["next"].startswith("if one in weak can do it, query its name; else: nothing fits")
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", *thorough("legacy")])
 def test_a_client_finds_makes_and_runs(place: Place, mode: str) -> None:
     seen = mcp_sdk.client(
         ["list"],

@@ -1,5 +1,7 @@
 """What schemathesis makes of the description, sent to a live registry: no mistake of the server,
-and nothing that is not described. `scripts/fuzz --rules` sends ten times as much.
+and nothing that is not described. The suite sends an input or two to each route, with the admin
+token; scripts/check-all more, along the examples and the links, and with other tokens too;
+`scripts/fuzz --rules` ten times as much.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ import pytest
 from sigil.http import app
 from tests.machine import times, within
 from tests.project.tree import ROOT
+from tests.selection import thorough
 from tests.sigil.http.openapi.conftest import Stage
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
-TOKENS = {
+RUNS = {
+    "sample": ["--phases", "fuzzing"],
     "admin": ["--phases", "examples,fuzzing,stateful"],
     # what the headers say of the caller is believed of the admin token alone, so that of another
     # nothing in them is wrong
@@ -41,10 +45,11 @@ ANSWERS = (
 
 
 @pytest.mark.rests_on(*ANSWERS)
-@pytest.mark.parametrize("token", TOKENS)
+@pytest.mark.parametrize("run", ["sample", *thorough("admin", "deploy", "invoke")])
 def test_whatever_is_sent_is_answered_as_described(
-    fresh_stage: Stage, tools: Path, token: str, tmp_path: Path
+    fresh_stage: Stage, tools: Path, run: str, tmp_path: Path
 ) -> None:
+    token, inputs = ("admin", times(1)) if run == "sample" else (run, times(2))
     command = [
         tools / "schemathesis",
         "--config-file",
@@ -56,7 +61,7 @@ def test_whatever_is_sent_is_answered_as_described(
         "-H",
         f"Authorization: Bearer {fresh_stage.tokens[token]}",
         "-n",
-        str(times(2)),
+        str(inputs),
         "--seed",
         "1",
         "--no-shrink",
@@ -65,7 +70,7 @@ def test_whatever_is_sent_is_answered_as_described(
     ]
     place = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
     done = subprocess.run(
-        [*command, *options, *TOKENS[token]],
+        [*command, *options, *RUNS[run]],
         cwd=tmp_path,
         env=place,
         capture_output=True,
@@ -77,4 +82,4 @@ def test_whatever_is_sent_is_answered_as_described(
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-2_000:]
     sent = re.search(r"(\d+) generated, \1 passed", done.stdout)
     assert sent, done.stdout[-2_000:]
-    assert int(sent[1]) > 2 * len(app.ROUTES)
+    assert int(sent[1]) > (1 if run == "sample" else 2) * len(app.ROUTES)
