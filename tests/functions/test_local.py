@@ -509,7 +509,7 @@ def test_stop_is_heard_even_when_every_worker_hangs(
     assert answers == ["Stopped."] * 2
 
 
-def test_fifty_chats_are_answered_side_by_side_each_in_order(
+def test_many_chats_are_answered_side_by_side_each_in_order(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     from concurrent.futures import ThreadPoolExecutor
@@ -517,7 +517,7 @@ def test_fifty_chats_are_answered_side_by_side_each_in_order(
     def echo(body: dict[str, Any]) -> dict[str, Any]:
         return say(body["messages"][-1]["content"].rpartition("\n")[2])
 
-    model.then(*[echo for _ in range(100)])
+    model.then(*[echo for _ in range(40)])
     with (
         serving(runtime(llm_url=model.url, tokens_per_day=0)) as server,
         ThreadPoolExecutor(16) as pool,
@@ -531,8 +531,8 @@ def test_fifty_chats_are_answered_side_by_side_each_in_order(
                 for turn in range(2)
             ]
 
-        assert list(pool.map(talk, range(50))) == [
-            [f"{number}-0", f"{number}-1"] for number in range(50)
+        assert list(pool.map(talk, range(20))) == [
+            [f"{number}-0", f"{number}-1"] for number in range(20)
         ]
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -41,7 +40,7 @@ from tests.fakes.server import Answer, Recorded
 from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.model_steps import find
 from tests.functions.people import OWNER, Live
-from tests.machine import within
+from tests.machine import until, within
 from tests.sigil.tool_importer import ToolImporter
 
 Lives = Callable[..., AbstractContextManager[Live]]
@@ -238,13 +237,9 @@ def test_how_far_a_call_has_come_is_shown_wherever_it_runs(
         agent.write("greet Ada")
         with fake.changed:
             assert fake.changed.wait_for(lambda: "tools/call" in fake.methods, within(20))
-        end = time.monotonic() + within(20)
-        while True:
-            run = running(agent)
-            step = run["steps"][-1]
-            if "progress" in step or time.monotonic() > end:
-                break
-            time.sleep(0.02)
+        until(lambda: "progress" in running(agent)["steps"][-1], "the call tells how far it is")
+        run = running(agent)
+        step = run["steps"][-1]
         assert step["progress"] == {"done": 3, "total": 8, "message": "half way"}
         status = agent.server.client.get("/status", params={"session": f"telegram:{OWNER}"}).json()
         assert status["turn"]["now"][0]["progress"] == step["progress"]

@@ -26,6 +26,7 @@ from functions.webhook import build_routes
 from sigil.errors import BackendError, Refused, UsageError
 from sigil.storage.kv import Expect, Key
 from sigil.storage.kv.memory import MemoryKV
+from tests import selection
 from tests.functions.channels.odd_fields import list_odd_bodies
 
 
@@ -234,7 +235,7 @@ class ChannelContract:
                 other = "1" if value[place] == "0" else "0"
                 yield _with(request, proof, value[:place] + other + value[place + 1 :])
         if self.signs_body:
-            for place in range(len(request.body)):
+            for place in selection.sample(range(len(request.body)), 60):
                 changed = bytearray(request.body)
                 changed[place] ^= 1
                 yield replace(request, body=bytes(changed))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from tests.fakes.clock import Clock
 from tests.fakes.server import Answer
 from tests.functions.people import update
 from tests.functions.serving import serving
-from tests.machine import within
+from tests.machine import until, within
 from tests.servers.programs import ProgramForker, command_of
 
 MENU = (CommandMenu("en", (("help", "show the commands"),)),)
@@ -46,13 +45,6 @@ def polled(runtime: AgentRuntime, menus: Sequence[CommandMenu] = ()) -> PolledBo
     return PolledBot("telegram", channel, lambda: menus)
 
 
-def wait_until(check: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + within(20)
-    while not check():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-
-
 def test_messages_are_fetched_answered_and_acknowledged(
     runtime: Callable[..., AgentRuntime], bot: BotApi, platform: dict[str, Any]
 ) -> None:
@@ -61,8 +53,8 @@ def test_messages_are_fetched_answered_and_acknowledged(
         bot.deliver(update(number, text))
     bot.deliver({"update_id": 4, "edited_message": {}})
     with serving(opened, [polled(opened, MENU)]):
-        wait_until(lambda: len(bot.messages) >= 3, "three answers")
-        wait_until(lambda: not bot.updates, "all is acknowledged")
+        until(lambda: len(bot.messages) >= 3, "three answers")
+        until(lambda: not bot.updates, "all is acknowledged")
     assert {message["chat_id"] for message in bot.messages} == {42}
     assert len(bot.messages) == 3
     assert bot.calls("getUpdates")[0]["allowed_updates"] == ["message", "callback_query"]
@@ -91,7 +83,7 @@ def test_every_failure_is_logged_with_what_helps_and_passes(
     opened = runtime(**platform)
     bot.deliver(update(1, "/help"))
     with serving(opened, [polled(opened)]):
-        wait_until(lambda: bot.messages, "an answer after all")
+        until(lambda: bot.messages, "an answer after all")
     notes = [record.facts for record in caplog.records if record.getMessage() == "unpolled"]  # type: ignore[attr-defined]
     assert [note["message"].partition(" (")[0] for note in notes] == [
         "another program polls this bot",
@@ -117,7 +109,7 @@ def test_an_outage_is_said_once_and_its_end(
     opened = runtime(**platform)
     bot.deliver(update(1, "/help"))
     with serving(opened, [polled(opened)]):
-        wait_until(lambda: bot.messages, "an answer after all")
+        until(lambda: bot.messages, "an answer after all")
     said = [record.getMessage() for record in caplog.records]
     assert [step for step in said if "poll" in step] == ["polling", "unpolled", "polling again"]
 
@@ -167,7 +159,7 @@ def test_what_could_not_be_stored_is_not_acknowledged(
         bot.deliver(update(number, "/help"))
     poller = Poller(polled(opened), replace(opened, queue=queue))  # type: ignore[arg-type]
     poller.start()
-    wait_until(lambda: not bot.updates, "all is acknowledged")
+    until(lambda: not bot.updates, "all is acknowledged")
     poller.stop()
     assert queue.put_events == [f"telegram:{bot.token.partition(':')[0]}:{n}" for n in (7, 8)]
     assert [call.get("offset") for call in bot.calls("getUpdates")][:4] == [None, None, None, 9]
@@ -193,7 +185,7 @@ def test_an_update_that_ends_in_a_mistake_of_ours_holds_nobody_up_for_long(
     for number, text in enumerate(("/status", "/help"), 1):
         bot.deliver(update(number, text))
     with serving(opened, [polled(opened)]):
-        wait_until(lambda: bot.messages, "the answer to the second")
+        until(lambda: bot.messages, "the answer to the second")
     assert len(tried) == TRIES
 
 
@@ -206,12 +198,12 @@ def test_one_process_polls_and_the_next_takes_over(
     bot.wait_for(1)
     pollers[1].start()
     bot.deliver(update(1, "/help"))
-    wait_until(lambda: not bot.updates, "the first one has it")
+    until(lambda: not bot.updates, "the first one has it")
     assert not any("Conflict" in str(call) for call in bot.calls("getUpdates"))
     pollers[0].stop()
     fetched = len(bot.calls("getUpdates"))
     bot.deliver(update(2, "/help"))
-    wait_until(lambda: not bot.updates, "the second one has it")
+    until(lambda: not bot.updates, "the second one has it")
     assert len(bot.calls("getUpdates")) > fetched
     pollers[1].stop()
 
@@ -263,7 +255,7 @@ def test_a_poller_that_is_stopped_while_it_takes_its_lease_keeps_none(
 
     monkeypatch.setattr(Leases, "take", take_and_stop)
     poller.start()
-    wait_until(lambda: not poller._thread.is_alive(), "it ends")
+    until(lambda: not poller._thread.is_alive(), "it ends")
     assert opened.stores.kv.scan("claim") == []
 
 
@@ -287,9 +279,9 @@ def test_a_server_that_is_killed_before_it_acknowledges_answers_once(
     first.wait(within(20))
     bot.answer = answer  # type: ignore[method-assign]
     second = serve(environment)
-    wait_until(lambda: not bot.updates, "the second server has acknowledged")
+    until(lambda: not bot.updates, "the second server has acknowledged")
     bot.deliver(update(2, "/status"))
-    wait_until(lambda: len(bot.messages) >= 2, "it goes on")
+    until(lambda: len(bot.messages) >= 2, "it goes on")
     second.send_signal(signal.SIGTERM)
     second.wait(within(20))
     for process in (first, second):
@@ -312,7 +304,7 @@ def test_a_webhook_that_is_set_is_told_and_taken_away_when_that_is_said(
     assert bot.webhook
     bot.deliver(update(1, "/help"))
     server = serve(environment, "--take-webhook")
-    wait_until(lambda: bot.messages, "what waited at the webhook comes here")
+    until(lambda: bot.messages, "what waited at the webhook comes here")
     assert not bot.webhook
     server.send_signal(signal.SIGTERM)
     _, told = server.communicate(timeout=within(60))

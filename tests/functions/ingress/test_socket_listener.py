@@ -114,7 +114,8 @@ def test_the_next_process_goes_on_where_the_last_one_stopped(
     one.wait_for("first")
     begun = time.monotonic()
     one.listener.stop()
-    assert time.monotonic() - begun < within(1)
+    # a process that is to end does not wait for the gateway's next word
+    assert time.monotonic() - begun < within(5)
     assert one.is_over
     platform.wait_until(lambda: platform.codes == [4000], "it said goodbye, and may come back")
     platform.say("nobody was there")

@@ -291,8 +291,8 @@ WORDS = st.integers(0, 10**6).map(lambda n: f"w{n}w")
 MARKDOWN = st.lists(st.one_of(PIECES, PIECES, WORDS), max_size=60).map("".join)
 
 
-@settings(deadline=None, max_examples=times(150))
-@given(MARKDOWN, st.integers(1, 60))
+@settings(deadline=None, max_examples=times(60))
+@given(MARKDOWN, st.integers(1, 30))
 def test_any_markdown_gives_valid_parts(markdown: str, times: int) -> None:
     check(render_parts(markdown))
     check(render_parts((markdown + "\n\n") * times))
@@ -304,7 +304,7 @@ def test_any_text_gives_valid_parts(text: str) -> None:
     check(render_parts(text))
 
 
-@settings(deadline=None, max_examples=times(150))
+@settings(deadline=None, max_examples=times(60))
 @given(MARKDOWN.filter(lambda text: "](" not in text), st.integers(1, 30))
 def test_no_word_is_lost(markdown: str, times: int) -> None:
     text = (markdown + "\n\nleaf ") * times
@@ -346,5 +346,5 @@ def test_hostile_nesting_costs_little_and_loses_nothing(markdown: str) -> None:
 
 
 def test_equal_texts_give_equal_parts() -> None:
-    text = "# a\n\n" + "- **b** c\n" * 2000
+    text = "# a\n\n" + "- **b** c\n" * 500
     assert render_parts(text) == render_parts(text)

@@ -368,7 +368,7 @@ TREES = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=times(100))
+@settings(deadline=None, max_examples=times(40))
 @given(st.dictionaries(FIELDS, TREES, max_size=5), st.booleans())
 def test_any_update_is_read_or_ignored(update: dict[str, Any], private: bool) -> None:
     if private and isinstance(update.get("message"), dict):
@@ -384,7 +384,7 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
         assert BOT.read_update(body).events == ()
 
 
-@settings(deadline=None, max_examples=times(50))
+@settings(deadline=None, max_examples=times(25))
 @given(st.sampled_from(sorted(SAMPLES.glob("*.json"))), st.data())
 def test_a_damaged_sample_is_read_or_ignored(path: Path, data: st.DataObject) -> None:
     update = json.loads(path.read_bytes())
