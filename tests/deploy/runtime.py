@@ -15,13 +15,40 @@ from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.storage import aws
 from sigil.storage.kv.dynamodb_table import create_table
+from tests.deploy.linked import link_package
 from tests.deploy.requests import BOT, SECRET, TOKEN
 from tests.deploy.template import handler_of
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel
 from tests.machine import within
+from tests.selection import in_full
 from tests.servers.lambda_runtime import ROOT, LambdaFunction
 from tests.servers.ministack import Ministack, unique
+
+
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """The packages of the functions: where everything runs, as they are deployed, else made of links
+    in `folder`. Linked ones bring no native code: what they compile is kept in `compiled`.
+    """
+
+    folder: Path
+    compiled: Path
+
+    def find(self, name: str) -> Path:
+        """Return the folder of a function's package."""
+        if in_full():
+            return stages() / name
+        if not (self.folder / name).exists():
+            link_package(name, self.folder / name)
+        return self.folder / name
+
+    def lend_compiled(self, data: Path) -> None:
+        """Let a function with this data folder find what was compiled before."""
+        if not in_full() and not (data / "compiled").exists():
+            self.compiled.mkdir(exist_ok=True)
+            data.mkdir(exist_ok=True)
+            (data / "compiled").symlink_to(self.compiled, target_is_directory=True)
 
 
 @dataclass(slots=True)
@@ -32,7 +59,7 @@ class Deployment:
 
     folder: Path
     store: dict[str, str]
-    stages: Path
+    packages: Packages
     stack: ExitStack
     platform: BotApi = field(default_factory=lambda: BotApi(f"{BOT}:a-token"))
     model: ScriptedModel = field(default_factory=ScriptedModel)
@@ -66,12 +93,13 @@ class Deployment:
         self, name: str, folder: Path, timeout: int, **settings: str
     ) -> LambdaFunction:
         """One more instance of a function, not yet started, that may write `folder` alone."""
+        self.packages.lend_compiled(folder / "data")
         return LambdaFunction(
             handler_of(name),
             {**self.settings, "UNCAGED_DATA": f"{folder}/data", **settings},
             folder,
             timeout=timeout,
-            sources=(self.stages / name,),
+            sources=(self.packages.find(name),),
         )
 
     def with_model(self) -> dict[str, str]:
@@ -86,10 +114,14 @@ class Deployment:
         self.stack.callback(runtime.close)
         return runtime
 
+    def queue(self, name: str = "UNCAGED_QUEUE") -> str:
+        """The address of a queue."""
+        return self.store[name].removeprefix("sqs://")
+
     def waiting(self, queue: str = "UNCAGED_QUEUE") -> list[Event]:
         """The events in a queue; they stay there."""
         answer = aws.client("sqs").receive_message(
-            QueueUrl=self.store[queue].removeprefix("sqs://"),
+            QueueUrl=self.queue(queue),
             VisibilityTimeout=0,
             MaxNumberOfMessages=10,
         )
@@ -109,7 +141,6 @@ def stages() -> Path:
     """The folder of the functions' packages, as they are deployed; made again when something in
     them has changed.
     """
-
     made = ROOT / "build" / "lambda"
     subprocess.run(
         [ROOT / "scripts" / "package", "--lambda", made], check=True, capture_output=True

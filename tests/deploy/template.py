@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -12,23 +11,38 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.servers.lambda_runtime import ROOT, tool
+import yaml
+
+from tests.servers.lambda_runtime import ROOT
 
 PATH = ROOT / "template.yaml"
-_PARSE = (
-    "import json, sys; from samcli.yamlhelper import yaml_parse;"
-    " json.dump(yaml_parse(sys.stdin.read()), sys.stdout)"
-)
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Reader(_Loader):  # type: ignore[misc]
+    """Reads `!Name value` as CloudFormation does: as `{"Fn::Name": value}`."""
+
+
+def _read_function(reader: Any, name: str, node: yaml.Node) -> dict[str, Any]:
+    if isinstance(node, yaml.ScalarNode):
+        value = reader.construct_scalar(node)
+        value = value.split(".", 1) if name == "GetAtt" else value
+    elif isinstance(node, yaml.SequenceNode):
+        value = reader.construct_sequence(node, deep=True)
+    else:
+        value = reader.construct_mapping(node, deep=True)
+    return {name if name in ("Ref", "Condition") else f"Fn::{name}": value}
+
+
+_Reader.add_multi_constructor("!", _read_function)
+# a date is a string there
+_Reader.add_constructor("tag:yaml.org,2002:timestamp", lambda reader, node: node.value)
 
 
 @cache
 def template() -> Mapping[str, Any]:
-    """The whole template, read as SAM reads it."""
-    python = tool("sam") / "python"
-    done = subprocess.run(
-        [python, "-c", _PARSE], input=PATH.read_bytes(), capture_output=True, check=True
-    )
-    return json.loads(done.stdout)
+    """The whole template, read as SAM reads it: test_linters.py compares the two."""
+    return yaml.load(PATH.read_text(encoding="utf-8"), _Reader)
 
 
 def resources(kind: str) -> dict[str, dict[str, Any]]:

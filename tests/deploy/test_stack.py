@@ -33,6 +33,7 @@ from tests.machine import until, within
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack
 
+pytestmark = pytest.mark.thorough
 PATIENCE = within(30.0)
 OWNER = "telegram:77001"
 ALLOWED = (

@@ -8,7 +8,6 @@ import json
 import marshal
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from scripts.staging import stage as staging
-from scripts.staging.contents import PYTHON, SERVICES, STAGES, TASK_ROOT, Stage, StagingError
+from scripts.staging.contents import PYTHON, SERVICES, STAGES, TASK_ROOT, Stage
 from scripts.staging.packages import Packages
 from sigil.compile.toolchain.c import BUILT
 from sigil.sandbox.engine import ENGINE
@@ -24,6 +23,7 @@ from tests.deploy.template import handler_of
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack, unique
 
+pytestmark = pytest.mark.thorough
 NAMES = [stage.name for stage in STAGES]
 SANDBOXED = [stage.name for stage in STAGES if stage.runs]
 MOST = 64_000_000
@@ -274,20 +274,6 @@ def test_the_facts_about_a_stage_are_true(staged: Path) -> None:
 
     assert facts["bytes"] == sum(path.stat().st_size for path in files(staged / "scheduler"))
     assert 0 < facts["zipped"] < facts["bytes"]
-
-
-def test_another_python_cannot_compile_for_the_runtime(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(staging, "PYTHON", (3, 99))
-
-    with pytest.raises(StagingError) as caught:
-        staging._compile_byte_code([], tmp_path)
-    ours = ".".join(map(str, sys.version_info[:2]))
-    assert caught.value.args == (
-        f"the functions run on Python 3.99, and .venv has {ours}: its byte code does not fit",
-        "install python3.99",
-    )
 
 
 def test_botocore_knows_the_services_in_use_and_no_others(staged: Path) -> None:

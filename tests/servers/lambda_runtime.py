@@ -1,9 +1,10 @@
-"""Functions under the real Lambda runtime interface: AWS's emulator of the runtime API and AWS's
-Python client, without a container.
+"""Functions under the Lambda runtime interface: the runtime API and AWS's Python client of it,
+without a container.
 
 `with LambdaFunction("functions.worker.handler", environment, folder) as worker:
-worker.invoke(event).payload`. A function has its own emulator and is called one call at a time, as
-an instance on Lambda is.
+worker.invoke(event).payload`. A function is called one call at a time, as an instance on Lambda is.
+The API is our own (tests/servers/runtime_api.py); where everything runs, it is AWS's emulator, which
+comes along with SAM: 200 MB that nobody else needs.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 from tests.machine import within
+from tests.selection import in_full
+from tests.servers.runtime_api import RuntimeApi, children
 
 ROOT = Path(__file__).parents[2]
 NOWHERE = "/dev/null"
@@ -90,21 +93,16 @@ class LambdaFunction:
     ) -> None:
         self.log = folder / f"{handler}.log"
         self._lock = threading.Lock()
-        self._sources = sources
-        self._timeout = timeout
-        self._environment = {
-            **given(handler, timeout, memory, sources, folder),
-            **environment,
-        }
-        self._command = [str(tool("ric") / "python"), "-m", "awslambdaric", handler]
-        self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0
+        command = [str(tool("ric") / "python"), "-m", "awslambdaric", handler]
+        all_of_it = {**given(handler, timeout, memory, sources, folder), **environment}
+        api = AwsEmulator if in_full() else RuntimeApi
+        self._api = api(command, all_of_it, sources[0], self.log, timeout)
 
     def invoke(self, event: object) -> Invoked:
         """Call the function, after those calls that are on their way."""
         with self._lock:
             begun = time.monotonic()
-            status, answer = self._post(json.dumps(event).encode())
+            status, answer = self._api.post(json.dumps(event).encode())
             seconds = time.monotonic() - begun
         if answer.startswith(b"Task timed out"):
             return Invoked(answer.decode(), "Timeout", seconds)
@@ -114,15 +112,55 @@ class LambdaFunction:
 
     def process(self) -> int:
         """The process id of the runtime; 0 before the first call and after a kill."""
-        assert self._process is not None
-        emulators = children(self._process.pid)
-        return next(iter(children(emulators[0])), 0) if emulators else 0
+        return self._api.process()
+
+    def expire(self) -> None:
+        """Let the time of the call that is under way be over; AWS's emulator waits for its end."""
+        if isinstance(self._api, RuntimeApi):
+            self._api.expire()
 
     def said(self) -> str:
         """What the function and the emulator have written so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def _post(self, body: bytes) -> tuple[int, bytes]:
+    def __enter__(self) -> Self:
+        self._api.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the function with everything that it started."""
+        self._api.stop()
+
+
+class AwsEmulator:
+    """AWS's own emulator of the runtime API, which starts `command` at the first call."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        log: Path,
+        timeout: float,
+    ) -> None:
+        self._command, self._environment = list(command), dict(environment)
+        self._folder, self._log, self._timeout = folder, log, timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+
+    def start(self) -> None:
+        for _ in range(_STARTS):
+            self._start()
+            if self._listens():
+                return
+            self.stop()
+        raise AssertionError(f"the emulator does not listen: {self._log.read_text()}")
+
+    def post(self, body: bytes) -> tuple[int, bytes]:
+        """Return the status and the body of the answer to an event."""
         connection = http.client.HTTPConnection(
             "127.0.0.1", self._port, timeout=self._timeout + _PATIENCE
         )
@@ -133,13 +171,16 @@ class LambdaFunction:
         finally:
             connection.close()
 
-    def __enter__(self) -> Self:
-        for _ in range(_STARTS):
-            self._start()
-            if self._listens():
-                return self
-            self.stop()
-        raise AssertionError(f"the emulator does not listen: {self.said()}")
+    def process(self) -> int:
+        assert self._process is not None
+        emulators = children(self._process.pid)
+        return next(iter(children(emulators[0])), 0) if emulators else 0
+
+    def stop(self) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(_PATIENCE)
 
     def _start(self) -> None:
         self._port, runtime = free_ports(2)
@@ -148,14 +189,14 @@ class LambdaFunction:
             f"--runtime-api-address=127.0.0.1:{runtime}",
         )
         warden = [sys.executable, "-I", "-S", str(_WARDEN)]
-        with open(self.log, "ab") as log:
+        with open(self._log, "ab") as log:
             self._process = subprocess.Popen(
                 [*warden, str(emulator()), *addresses, "--log-level=INFO", *self._command],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 env=self._environment,
-                cwd=self._sources[0],
+                cwd=self._folder,
             )
 
     def _listens(self) -> bool:
@@ -170,16 +211,6 @@ class LambdaFunction:
             else:
                 return True
         return False
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """End the function with everything that it started."""
-        assert self._process is not None
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(_PATIENCE)
 
 
 def given(
@@ -205,15 +236,6 @@ def given(
         "TMPDIR": str(folder),
         "TZ": ":UTC",
     }
-
-
-def children(pid: int) -> list[int]:
-    """The processes that a process has started, whichever of its threads did."""
-    return [
-        int(child)
-        for told in Path(f"/proc/{pid}/task").glob("*/children")
-        for child in told.read_text().split()
-    ]
 
 
 def free_ports(count: int) -> list[int]:

@@ -1,0 +1,32 @@
+"""Staging where no stage can be made."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.staging import stage as staging
+from scripts.staging.contents import STAGES, StagingError
+from tests.servers.lambda_runtime import ROOT
+
+
+def test_what_a_stage_leaves_out_is_there() -> None:
+    assert not [out for stage in STAGES for out in stage.left_out if not (ROOT / out).exists()], (
+        "it is gone: take it off the list"
+    )
+
+
+def test_another_python_cannot_compile_for_the_runtime(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(staging, "PYTHON", (3, 99))
+
+    with pytest.raises(StagingError) as caught:
+        staging._compile_byte_code([], tmp_path)
+    ours = ".".join(map(str, sys.version_info[:2]))
+    assert caught.value.args == (
+        f"the functions run on Python 3.99, and .venv has {ours}: its byte code does not fit",
+        "install python3.99",
+    )
