@@ -40,6 +40,7 @@ from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER, platform
 from tests.project.tree import ROOT
+from tests.selection import thorough
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
@@ -49,7 +50,7 @@ FIRST = "telegram:4242:1"
 RING = tuple(f"agent-{number}" for number in range(1, 10))
 TOKENS = 1_000
 """What each request of the model uses."""
-STORES = ("memory", "sqlite", "redis", "dynamodb")
+STORES = ("memory", "sqlite", *thorough("redis", "dynamodb"))
 CHILDREN = 8
 
 

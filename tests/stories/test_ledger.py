@@ -19,7 +19,11 @@ from tests.machine import times, until, within
 from tests.stories.system import OWNER, System, update
 
 SESSION = keys.session_of("main", f"telegram:{OWNER}")
-KILLS = {"sqlite": 10, "redis": 3, "dynamodb": 2}
+KILLS = (
+    ("sqlite", 10),
+    pytest.param("redis", 3, marks=pytest.mark.thorough),
+    pytest.param("dynamodb", 2, marks=pytest.mark.thorough),
+)
 """How often a server is killed on each store; `THOROUGH=20` makes it two hundred on SQLite."""
 WORDS = ("task {}", "hello {}", "/btw what is {}?", "task {}")
 THINKS = 0.05
@@ -27,7 +31,7 @@ LONGEST = 0.3
 """Seconds that the model takes for each answer, and within which the kill comes after a message."""
 
 
-@pytest.mark.parametrize(("open_system", "most"), KILLS.items(), indirect=["open_system"])
+@pytest.mark.parametrize(("open_system", "most"), KILLS, indirect=["open_system"])
 def test_after_random_kills_every_request_that_began_has_an_entry(
     open_system: Callable[..., AbstractContextManager[System]], most: int
 ) -> None:

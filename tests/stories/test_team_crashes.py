@@ -5,7 +5,6 @@ Teammates claim tasks, work on them and report; servers are killed with `kill -9
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import time
@@ -31,7 +30,8 @@ from functions.wiring import open_queue
 from tests.channel_settings import make_settings
 from tests.fakes.model import call
 from tests.machine import times, until, within
-from tests.stories.backends import STORES, open_stores_of
+from tests.selection import in_full, thorough
+from tests.stories.backends import open_stores_of
 from tests.stories.system import OWNER, Gate, System
 
 OpenSystem = Callable[..., AbstractContextManager[System]]
@@ -41,8 +41,6 @@ TASKS = 3
 SENDERS = 10
 KILLED_EACH = 50
 AT_ONCE = 6
-THOROUGH = "THOROUGH" in os.environ
-"""All points on all stores; otherwise those at which a claim, a task or a report could be lost."""
 MAIL = re.compile(r"mail \d-\d{3}\.")
 COUNTS = re.compile(
     r"(write (head|board|board-done|member|inbox)|delete (inbox|board)) \d+ (before|after)"
@@ -54,6 +52,7 @@ TELLING = (
     "write board 4 after",
     "send 1 before",
 )
+"""The points of the suite, at which a claim, a task or a report could be lost."""
 
 
 def put_team(system: System, tasks: int = TASKS) -> None:
@@ -161,24 +160,24 @@ def list_points(open_system: OpenSystem) -> list[str]:
         return list(dict.fromkeys(filter(COUNTS.fullmatch, system.notes("journal"))))
 
 
-@pytest.mark.parametrize("open_system", STORES if THOROUGH else ["sqlite"], indirect=True)
+@pytest.mark.parametrize("open_system", ["sqlite", *thorough("redis", "dynamodb")], indirect=True)
 def test_each_task_is_done_and_told_once_wherever_the_server_is_killed(
     open_system: OpenSystem,
 ) -> None:
-    rows = list_points(open_system) if THOROUGH else TELLING
+    rows = list_points(open_system) if in_full() else TELLING
     with ThreadPoolExecutor(AT_ONCE) as players:
         broken = [each for row in players.map(partial(play, open_system), rows) for each in row]
     assert not broken, "\n".join(broken)
 
 
-@pytest.mark.parametrize("open_system", ["redis", "dynamodb"], indirect=True)
+@pytest.mark.parametrize("open_system", ["sqlite", *thorough("redis", "dynamodb")], indirect=True)
 def test_when_one_of_two_servers_is_killed_the_other_finishes_the_board(
     open_system: OpenSystem,
 ) -> None:
     assert play(open_system, "write board 2 after", beside=True) == []
 
 
-@pytest.mark.parametrize("open_system", STORES if THOROUGH else ["sqlite"], indirect=True)
+@pytest.mark.parametrize("open_system", ["sqlite", *thorough("redis", "dynamodb")], indirect=True)
 @pytest.mark.parametrize("is_killed", [False, True], ids=["lives", "is killed"])
 def test_the_task_of_a_teammate_that_is_disabled_while_it_works_is_done_by_another_one(
     open_system: OpenSystem, is_killed: bool
@@ -222,7 +221,7 @@ def test_the_task_of_a_teammate_that_is_disabled_while_it_works_is_done_by_anoth
         assert board.read(2).runs[0].owner == owner
 
 
-@pytest.mark.parametrize("open_system", STORES if THOROUGH else ["sqlite"], indirect=True)
+@pytest.mark.parametrize("open_system", ["sqlite", *thorough("redis", "dynamodb")], indirect=True)
 def test_mail_is_read_once_in_the_order_of_its_sender_though_its_reader_is_killed(
     open_system: OpenSystem,
 ) -> None:
