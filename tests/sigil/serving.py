@@ -22,7 +22,7 @@ def served(app: Any) -> Iterator[str]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started and thread.is_alive():
-        time.sleep(0.005)
+        time.sleep(0.005)  # uvicorn tells nobody that it has started
     host, port = server.servers[0].sockets[0].getsockname()[:2]
     try:
         yield f"http://{host}:{port}"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from sigil.lenient_json import read_json
+from tests.machine import within
 
 JSON = some.recursive(
     some.none() | some.booleans() | some.integers(-9, 9) | some.text(max_size=9),
@@ -55,4 +56,5 @@ def test_a_long_text_is_read_in_time(part: str) -> None:
     started = time.monotonic()
     with pytest.raises(orjson.JSONDecodeError):
         read_json(part * 100_000)
-    assert time.monotonic() - started < 5
+    # a reader that goes back for each of its places takes minutes
+    assert time.monotonic() - started < within(5)

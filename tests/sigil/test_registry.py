@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -332,18 +331,18 @@ def test_what_is_offered_fits_into_an_endpoints_limits(registry: LocalRegistry) 
 
 
 def test_all_tests_of_a_deploy_share_one_budget(
-    registry: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+    registry: LocalRegistry, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(golden_tests, "BUDGET_SECONDS", 0.5)
+    monkeypatch.setattr(golden_tests, "BUDGET_SECONDS", 0.25)
     loops = [{"input": {"text": ""}, "error": "ETIMEDOUT"}] * 50
-    started = time.monotonic()
+    before = sandbox.stats()["calls"]
 
     problem = refusal(
-        registry, spec("loops", "for (;;) {}", tests=loops, limits={"timeout_ms": 200})
+        registry, spec("loops", "for (;;) {}", tests=loops, limits={"timeout_ms": 100})
     )
 
     assert "all tests together" in problem.message
-    assert time.monotonic() - started < 10
+    assert sandbox.stats()["calls"] - before < 10
 
 
 def test_a_manifest_has_a_size(registry: LocalRegistry) -> None:
@@ -514,7 +513,8 @@ def test_hostile_javascript_gets_a_short_error_stores_nothing_and_the_next_call_
         "hostile",
         execute,
         tests=[{"input": {"text": ""}, "output": "never"}],
-        limits={"timeout_ms": 400},
+        # what never ends is over sooner; the rest shall not fail for its time on a slow machine
+        limits={"timeout_ms": 150 if codes == {"ETIMEDOUT"} else 400},
     )
 
     problem = refusal(registry, given)

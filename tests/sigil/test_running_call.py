@@ -13,7 +13,7 @@ from sigil.run.mcp_client.progress import ProgressWatch
 from sigil.running_call import CallProgress, RunningCall, current_call, run_as
 from sigil.sandbox.pool import Sandbox
 from tests.fakes.calls import ReportedCall, running
-from tests.machine import within
+from tests.machine import until, within
 from tests.sigil.tool_importer import OWNER
 
 
@@ -38,9 +38,7 @@ def test_a_runner_is_ended_with_the_call_that_is_cancelled(
         call = RunningCall()
         with running(call, lambda name=name: registry.run(name, {"on": True}, OWNER)) as ran:
             busy = 1 if name == "spin" else 2
-            end = time.monotonic() + within(10)
-            while sandbox.stats()["busy"] < busy and time.monotonic() < end:
-                time.sleep(0.01)
+            until(lambda busy=busy: sandbox.stats()["busy"] >= busy)
             call.cancel()
             with pytest.raises(ToolError, match="EINTERRUPTED"):
                 ran.result(within(10))

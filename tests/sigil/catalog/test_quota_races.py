@@ -11,15 +11,16 @@ import pytest
 
 from sigil.catalog.catalog import Catalog
 from sigil.catalog.heads import Activation
-from sigil.catalog.quotas import HOLD_SECONDS, QuotaClaim, QuotaReservations, Quotas, usage_of
-from sigil.catalog.records import Head, Record
+from sigil.catalog.quotas import HOLD_SECONDS, QuotaClaim, usage_of
+from sigil.catalog.records import Head
 from sigil.errors import BackendError, Refused
-from sigil.manifest.package import parse_flat
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.redis import RedisKV
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.clock import Clock
+from tests.selection import thorough
 from tests.servers.valkey import shared
+from tests.sigil.catalog.reserving import open_reservations, record
 from tests.sigil.registries import GUEST, OTHER, PERSON, Open, small, spec
 from tests.sigil.storage.kv.processes import finish, start
 
@@ -28,7 +29,7 @@ from sigil.errors import Refused
 from sigil.catalog.heads import Activation
 from sigil.storage.kv.redis import RedisKV
 from sigil.catalog.quotas import Quotas, claim_of
-from tests.sigil.catalog.test_quota_races import open_reservations, record
+from tests.sigil.catalog.reserving import open_reservations, record
 where, which, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 kv = RedisKV(where) if "://" in where else SqliteKV(where)
 catalog, reservations = open_reservations(kv, Quotas(capabilities=count, bytes=count * 100 + 50, ephemeral=count // 2))
@@ -45,40 +46,11 @@ print(stood)
 """
 
 
-def record(name: str, lifetime: str = "normal", size: int = 100) -> Record:
-    """A version of a capability that nobody is going to run."""
-    package = parse_flat(spec(name, type=lifetime))
-    return Record(
-        "main",
-        name,
-        1,
-        package.digest,
-        "js",
-        "w",
-        "s",
-        package.manifest,
-        "person",
-        "",
-        0.0,
-        size=size,
-    )
-
-
-def open_reservations(
-    kv: KV, quotas: Quotas, clock: Clock | None = None
-) -> tuple[Catalog, QuotaReservations]:
-    given = (clock,) if clock else ()
-    catalog = Catalog(kv, *given)
-    return catalog, QuotaReservations(kv, catalog, quotas, *given)
-
-
 @pytest.mark.usefixtures("fork_commands")
-@pytest.mark.parametrize("where", ["sqlite", "redis"])
+@pytest.mark.parametrize("where", ["sqlite", *thorough("redis")])
 def test_two_processes_fill_a_namespace_and_not_more(where: str, tmp_path: Path) -> None:
-    shared().do("FLUSHALL")
-    place = str(tmp_path / "store.db") if where == "sqlite" else shared().url
-    kv: KV = SqliteKV(place) if where == "sqlite" else RedisKV(place)
-    count = 24
+    place, kv = _open(where, tmp_path / "store.db")
+    count = 12
 
     stood = finish([start(DEPLOYER, place, which, count) for which in ("one", "two")])
 
@@ -89,6 +61,14 @@ def test_two_processes_fill_a_namespace_and_not_more(where: str, tmp_path: Path)
     left = kv.get(keys.quota_claims("main"))
     assert left is not None
     assert left.value == b"[]"  # and goes by itself
+
+
+def _open(where: str, file: Path) -> tuple[str, KV]:
+    """A store, and where other processes find it."""
+    if where == "sqlite":
+        return str(file), SqliteKV(file)
+    shared().do("FLUSHALL")
+    return shared().url, RedisKV(shared().url)
 
 
 def test_deploys_at_one_moment_do_not_pass_the_limit(opened: Open, kv: SqliteKV) -> None:
@@ -173,7 +153,8 @@ def test_a_deploy_in_progress_counts_what_its_name_will_hold_once(
 
 DYING = """
 from sigil.catalog.quotas import QuotaClaim
-from tests.sigil.catalog.test_quota_races import open_reservations, small
+from tests.sigil.catalog.reserving import open_reservations
+from tests.sigil.registries import small
 catalog, reservations = open_reservations(SqliteKV(sys.argv[1]), small(capabilities=1))
 with reservations.reserve("main", QuotaClaim("one", 10, False)):
     print("taken", flush=True)
@@ -181,6 +162,7 @@ with reservations.reserve("main", QuotaClaim("one", 10, False)):
 """
 
 
+@pytest.mark.usefixtures("fork_commands")
 def test_room_comes_back_when_a_process_was_killed_on_the_way(
     tmp_path: Path, kv: SqliteKV, clock: Clock
 ) -> None:

@@ -24,6 +24,7 @@ from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.kv.redis import RedisKV
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.clock import Clock
+from tests.selection import thorough
 from tests.servers.valkey import shared
 from tests.sigil.registries import GUEST, PERSON, WAYS, Open, spec, text
 from tests.sigil.storage.kv.contract import in_parallel
@@ -239,14 +240,14 @@ def stored_counts(kv: KV, namespace: str = "main") -> list[str]:
     return [sort for sort, _ in kv.scan(keys.call_counts(namespace, "", "").partition)]
 
 
-@pytest.mark.parametrize("where", ["sqlite", "redis"])
+@pytest.mark.parametrize("where", ["sqlite", *thorough("redis")])
 def test_counts_go_with_what_is_removed_in_every_process(
     where: str, opened: Open, kv: SqliteKV, clock: Clock
 ) -> None:
-    shared().do("FLUSHALL")
-    stores: list[Any] = (
-        [RedisKV(shared().url, clock) for _ in range(2)] if where == "redis" else [None, None]
-    )
+    stores: list[Any] = [None, None]
+    if where == "redis":
+        shared().do("FLUSHALL")
+        stores = [RedisKV(shared().url, clock) for _ in range(2)]
     one, other = (opened(store) for store in stores)
     one.deploy(spec(), PERSON)
     for registry in (one, other):

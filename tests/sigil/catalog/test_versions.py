@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from sigil.catalog.catalog import VERSIONS_KEPT, Catalog
+from sigil.catalog import catalog
+from sigil.catalog.catalog import Catalog
 from sigil.errors import Conflict, Refused, SigilError, UsageError
 from sigil.registry import LocalRegistry, RegistryRules
 from sigil.sandbox.pool import Sandbox
@@ -240,12 +241,16 @@ def test_a_removed_digest_does_not_run_even_when_its_records_were_left(
 
 
 @in_a_file
-def test_only_the_last_hundred_versions_are_kept(registry: LocalRegistry, kv: KV) -> None:
-    for number in range(1, VERSIONS_KEPT + 4):
+def test_only_the_last_hundred_versions_are_kept(
+    registry: LocalRegistry, kv: KV, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert catalog.VERSIONS_KEPT == 100
+    monkeypatch.setattr(catalog, "VERSIONS_KEPT", kept := 22)
+    for number in range(1, kept + 4):
         registry.deploy(spec(execute=f"return '{number}'"), PERSON)
 
     numbers = [row["version"] for row in registry.versions("shout", PERSON)]
-    assert numbers == list(range(VERSIONS_KEPT + 3, 3, -1))
+    assert numbers == list(range(kept + 3, 3, -1))
     head = Catalog(kv).load_head("main", "shout")
     assert head is not None
     assert head.state.size == sum(row["bytes"] for row in registry.versions("shout", PERSON))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,19 @@ from sigil.errors import UsageError
 from sigil.manifest import checked_schemas, library_schemas, schema
 
 
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The file of a build of its own, which is the one that counts."""
-    path = tmp_path / "checked.schemas"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What a build writes."""
+    path = tmp_path_factory.mktemp("built") / "checked.schemas"
     assert library_schemas.build(file=path) > 50
+    return path.read_bytes()
+
+
+@pytest.fixture
+def file(tmp_path: Path, built: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file of a build, a copy of the test's own, which is the one that counts."""
+    path = tmp_path / "checked.schemas"
+    path.write_bytes(built)
     monkeypatch.setattr(schema, "is_checked", lambda body: checked_schemas.is_checked(body, path))
     checked_schemas._load.cache_clear()
     yield path
@@ -38,6 +47,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return seen
 
 
+@cache
 def read_schema() -> dict[str, Any]:
     """Return a schema of the library; bundles have none."""
     packages = read_packages(library_schemas.CAPABILITIES)

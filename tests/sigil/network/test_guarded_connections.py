@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,6 +14,7 @@ from sigil.network.exchange import HttpRequest
 from sigil.network.guarded_connections import look_up
 from sigil.network.http_transport import GuardedTransport
 from sigil.network.urls import Target
+from tests.machine import within
 from tests.sigil.conftest import Scripted
 
 Lines = Callable[..., GuardedTransport]
@@ -130,14 +131,19 @@ def test_a_name_that_does_not_exist_is_told(lines: Lines) -> None:
 
 
 def test_a_resolver_that_hangs_does_not_prolong_a_run(lines: Lines) -> None:
-    def slow(host: str, port: int) -> list[str]:
-        time.sleep(0.5)
-        return ["127.0.0.1"]
+    over, returned = threading.Event(), list[str]()
 
-    started = time.monotonic()
-    with pytest.raises(ToolError, match="did not answer in time"):
-        lines(resolve=slow).send(hop("https://slow.example.test/"), 0.1)
-    assert time.monotonic() - started < 0.45
+    def hang(host: str, port: int) -> list[str]:
+        over.wait(within(30))
+        returned.append("127.0.0.1")
+        return returned
+
+    try:
+        with pytest.raises(ToolError, match="did not answer in time"):
+            lines(resolve=hang).send(hop("https://slow.example.test/"), 0.1)
+        assert not returned
+    finally:
+        over.set()
 
 
 def test_a_certificate_of_another_name_or_of_nobody_is_refused(

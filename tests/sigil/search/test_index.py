@@ -17,6 +17,7 @@ from sigil.search import Index, IndexDocument, IndexHit, diversify
 from sigil.search.postings import Posting, Postings
 from sigil.search.ranking import WeightedTerm, rank, score_of
 from tests.machine import times
+from tests.selection import in_full
 from tests.sigil.asked import ANSWERED, UNANSWERED
 
 
@@ -413,7 +414,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=times(30), deadline=None)
+@settings(max_examples=times(30 if in_full() else 12), deadline=None)
 @given(changes)
 def test_adding_and_removing_in_any_order_ranks_like_a_fresh_index(
     steps: list[tuple[bool, int, int]],
@@ -436,7 +437,7 @@ def test_adding_and_removing_in_any_order_ranks_like_a_fresh_index(
 texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 
 
-@settings(max_examples=times(75), deadline=None)
+@settings(max_examples=times(75 if in_full() else 30), deadline=None)
 @given(texts, texts, texts)
 def test_no_text_breaks_the_index(name: str, description: str, query: str) -> None:
     index = filled(
@@ -536,6 +537,7 @@ def test_who_tells_in_many_words_what_it_is_called_is_not_found_for_half_of_some
     )
 
 
+@pytest.fixture(scope="module")
 def library_of_the_product() -> Index:
     index = Index()
     for package in read_packages(Path(sigil.__file__).parent.parent / "capabilities"):
@@ -553,8 +555,10 @@ def library_of_the_product() -> Index:
     return index
 
 
-def test_the_library_answers_what_it_can_and_says_nothing_to_the_rest() -> None:
-    index = library_of_the_product()
+def test_the_library_answers_what_it_can_and_says_nothing_to_the_rest(
+    library_of_the_product: Index,
+) -> None:
+    index = library_of_the_product
     answers = [(found(index, query), name) for query, name in ANSWERED if index.has(name, "")]
     right, first = (
         [name in names for names, name in answers],
@@ -610,7 +614,7 @@ def test_there_is_something_to_look_at_in_a_large_index_too_and_nothing_in_an_em
     assert len(diversify(drawn, 20)) == 20
 
 
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=times(20 if in_full() else 10), deadline=None)
 @given(changes, changes, st.booleans())
 def test_an_index_in_a_file_ranks_like_the_one_it_was_made_of(
     before: list[Any], after: list[Any], again: bool
@@ -705,8 +709,8 @@ def _posting(each: dict[int, float]) -> Posting:
     return posting
 
 
-def test_a_typing_error_finds_what_the_library_calls_so() -> None:
-    index = library_of_the_product()
+def test_a_typing_error_finds_what_the_library_calls_so(library_of_the_product: Index) -> None:
+    index = library_of_the_product
     for query, name in (
         ("calcluate", "calculate"),
         ("calculte", "calculate"),

@@ -9,6 +9,7 @@ import pytest
 from sigil.search import Index, IndexDocument
 from sigil.search.shapes import SUM, drop_payloads, find_shapes
 from sigil.search.words import normalize_spelling
+from tests.machine import within
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,8 @@ def test_a_hostile_text_is_read_in_no_time(part: str) -> None:
     begun = time.process_time()
     find_shapes(text)
     drop_payloads(text)
-    assert time.process_time() - begun < 0.25
+    # a pattern that reads a text again for each of its places takes seconds
+    assert time.process_time() - begun < within(0.25)
 
 
 def test_a_capability_is_found_by_the_shape_of_its_example_alone() -> None:

@@ -16,6 +16,7 @@ from sigil.errors import BackendError
 from sigil.storage import aws
 from tests.fakes.aws import Moody
 from tests.fakes.server import Answer, Recorded, RecordingServer
+from tests.machine import within
 from tests.servers.ministack import Ministack
 from tests.servers.process import free_port
 from tests.servers.proxy import HANG, Proxy
@@ -126,7 +127,8 @@ def test_a_silent_metadata_service_holds_nobody_up(
         monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
         started = time.monotonic()
         assert "no credentials" in told().message
-        assert time.monotonic() - started < 10  # botocore's own limit is one second a request
+        # botocore's own limit is one second a request, of which it sends a few
+        assert time.monotonic() - started < within(10)
 
 
 @pytest.mark.parametrize(
