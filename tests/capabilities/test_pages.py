@@ -167,6 +167,7 @@ def test_a_page_that_cannot_be_read_is_told_apart(
     assert caught.value.code == code
 
 
+@pytest.mark.thorough  # npm installs and bundles the packages
 def test_its_parser_is_what_the_pinned_packages_make(tmp_path: Path) -> None:
     source = (FOLDER / "read-page" / "main.js").read_bytes()
     assert source.count(b"\nvar htmlparser2=") == 1

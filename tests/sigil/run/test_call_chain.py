@@ -19,6 +19,7 @@ from sigil.sandbox.program import Program
 from sigil.storage.kv import Key
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.clock import Clock
+from tests.machine import within
 from tests.sigil.registries import GUEST, PERSON, WAYS, Open, spec, text
 
 BOB = Caller("bob", owner=True)
@@ -336,8 +337,10 @@ SAYS = "console.log('so far', input.way); "
 def test_what_a_failing_callee_said_is_in_the_callers_log_under_its_name(
     registry: LocalRegistry,
 ) -> None:
+    milliseconds = round(within(200))  # enough to say something before it spins
     registry.deploy(
-        spec("leaf", SAYS + WAYS, permissions={"log": True}, limits={"timeout_ms": 1_000}), PERSON
+        spec("leaf", SAYS + WAYS, permissions={"log": True}, limits={"timeout_ms": milliseconds}),
+        PERSON,
     )
     registry.deploy(
         spec("outer", SAYS + THROUGH, requires=["leaf"], permissions={"log": True}), PERSON

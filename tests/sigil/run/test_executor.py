@@ -508,7 +508,7 @@ def test_calls_share_depth_number_and_time(registry: LocalRegistry) -> None:
         "waits",
         "return await env.call('spins', {})",
         requires=["spins"],
-        limits={"timeout_ms": 300},
+        limits={"timeout_ms": 100},
     )
     assert failure(registry, "waits").code in ("ETIMEDOUT", "EGUEST")
     assert run(registry, "n1") == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sigil.compile.toolchain import native_code
 from sigil.compile.toolchain.c import BUILT
 from sigil.compile.toolchain.native_code import compile_package
 from sigil.sandbox import code_cache
@@ -111,13 +112,21 @@ def test_an_installation_has_the_code_of_its_engine_and_of_the_librarys_modules(
 
 
 def test_what_is_compiled_into_a_package_is_readable_for_all_and_nothing_older_stays(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / f"{sha256(b'older').hexdigest()}.code").write_bytes(b"older")
-    compile_package(tmp_path)
+    (engine := tmp_path / "engine.wasm").write_bytes(MODULE)
+    (built := tmp_path / "built").mkdir()
+    (built / "one.wasm").write_bytes(guest())
+    monkeypatch.setattr(native_code, "ENGINE", engine)
+    monkeypatch.setattr(native_code, "BUILT", built)
+    (folder := tmp_path / "package").mkdir()
+    (folder / f"{sha256(b'older').hexdigest()}.code").write_bytes(b"older")
+    compile_package(folder)
 
-    found = list(tmp_path.iterdir())
-    assert len(found) == 1 + len(list(BUILT.glob("*.wasm")))
+    found = list(folder.iterdir())
+    assert {path.stem for path in found} == {
+        sha256(module).hexdigest() for module in (MODULE, guest())
+    }
     assert {path.stat().st_mode & 0o777 for path in found} == {0o644}
 
 

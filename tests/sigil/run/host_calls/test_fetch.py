@@ -517,8 +517,8 @@ def test_an_answer_that_is_too_large_is_not_read_on(server: Scripted, lines: Lin
 
 def test_a_server_that_drips_does_not_prolong_a_run(server: Scripted, lines: Lines) -> None:
     def drip() -> Any:
-        for _ in range(200):
-            time.sleep(0.02)
+        for _ in range(1_000):
+            time.sleep(0.02)  # drops of twenty seconds
             yield b"x"
 
     server.says["/drip"] = Answer(200, drip())
@@ -528,7 +528,7 @@ def test_a_server_that_drips_does_not_prolong_a_run(server: Scripted, lines: Lin
         started = time.monotonic()
         with pytest.raises(ToolError, match="did not answer in time"):
             ask(line, anywhere(server), server.url + path, seconds=0.2)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 10  # long before the last drop
     assert ask(line, anywhere(server), server.url)["status"] == 200
 
 

@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sigil.run.host_calls.scrubbing import scrub, scrub_field, scrub_name, scrub_text
+from tests.selection import in_full
 
 VALUE = "Ab/cd+Ef=gh'IJ\"12&x<é>"
 ASCII = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40)
@@ -176,9 +177,11 @@ def test_a_text_without_the_value_stays_as_it_is(body: bytes) -> None:
         "\\u{61}",
     ],
 )
-def test_an_answer_of_a_mebibyte_is_scrubbed_of_twenty_secrets_that_repeat_themselves(
+def test_a_long_answer_is_scrubbed_of_twenty_secrets_that_repeat_themselves(
     unit: str,
 ) -> None:
     values = {f"KEY_{letter}": "a" * 4_000 + letter for letter in "BCDEFGHIJKLMNOPQRSTU"}
-    body = (unit * (1 << 20))[: 1 << 20].encode()
+    # squared, the shorter length as well would be far too much
+    length = 1 << 20 if in_full() else 1 << 18
+    body = (unit * length)[:length].encode()
     assert scrub(body, values) == body

@@ -10,6 +10,7 @@ import threading
 import pytest
 from wasmtime import Trap, TrapCode
 
+from tests.sigil.sandbox.engine import driver
 from tests.sigil.sandbox.engine.driver import Call, compiled, failure, run
 
 RECURSIONS = (
@@ -70,11 +71,19 @@ def test_what_recurses_inside_the_engine_ends_in_a_trap(source: str) -> None:
     assert caught.value.trap_code == TrapCode.STACK_OVERFLOW
 
 
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of the memory, which is full sooner."""
+    monkeypatch.setattr(driver, "MEMORY", driver.MEMORY // 4)
+
+
+@pytest.mark.usefixtures("little_memory")
 @pytest.mark.parametrize("source", BOMBS)
 def test_memory_ends_in_a_clean_error(source: str) -> None:
     assert failure(source) == ("ENOMEM", "out of memory")
 
 
+@pytest.mark.usefixtures("little_memory")
 def test_after_memory_ran_out_the_author_can_go_on() -> None:
     assert (
         run(
