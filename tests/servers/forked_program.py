@@ -20,11 +20,23 @@ def become_program(environment: dict[bytes, bytes]) -> None:
     posix.execve(sys.executable, [sys.executable, "-m", *sys.argv[1:]], environment)
 
 
+def has_streams() -> bool:
+    """Return whether no stream is closed. Otherwise the next file that is opened, which would be
+    the socket, takes its number.
+    """
+    try:
+        for stream in (0, 1, 2):
+            posix.fstat(stream)
+    except OSError:
+        return False
+    return True
+
+
 def main() -> None:
     environment = dict(posix.environ)
     address = environment.pop(FORKER, b"")
     words = [word.encode("utf-8", "surrogateescape") for word in sys.argv[1:]]
-    if not address:
+    if not address or not has_streams():
         become_program(environment)
     mask = posix.umask(0)
     head = [posix.getcwdb(), b"%d" % mask, words[0], *(b"=" + word for word in words[1:])]
@@ -33,14 +45,10 @@ def main() -> None:
     asker = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     asker.connect(address)
     numbers = b"".join(stream.to_bytes(4, sys.byteorder) for stream in (0, 1, 2))
-    try:
-        asker.sendmsg(
-            [len(body).to_bytes(4, "little")],
-            [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)],
-        )
-    except OSError:  # one of the streams is closed
-        posix.umask(mask)
-        become_program(environment)
+    asker.sendmsg(
+        [len(body).to_bytes(4, "little")],
+        [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)],
+    )
     asker.sendall(body)
     for number in PASSED_ON:
         _signal.signal(number, lambda number, _: asker.send(bytes([number])))

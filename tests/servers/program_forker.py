@@ -178,7 +178,7 @@ def _pass_on(pid: int, asker: socket.socket, running: dict[int, _Running]) -> No
         numbers = asker.recv(64)
     except OSError:
         numbers = b""
-    with suppress(ProcessLookupError):
+    with suppress(OSError):  # it has ended, or there is no such signal
         for number in numbers or bytes([signal.SIGKILL]):
             os.kill(pid, number)
     if not numbers:
