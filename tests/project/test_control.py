@@ -46,9 +46,12 @@ def last_event(folder: Path) -> str:
     )
 
 
-def test_a_failure_goes_the_way_that_its_page_shows(tmp_path: Path, forked: ProgramForker) -> None:
+def test_a_failure_goes_the_way_that_its_page_shows(
+    tmp_path: Path, forked: ProgramForker, compiled: Path
+) -> None:
     with ScriptedModel(SCRIPT) as model:
-        around = {**surroundings(tmp_path, forked), "UNCAGED_LLM_URL": model.url}
+        around = surroundings(tmp_path, forked, compiled)
+        around["UNCAGED_LLM_URL"] = model.url
         for step in steps(PAGE):
             assert isinstance(step, Step)
             command = (

@@ -16,6 +16,8 @@ NAMES = {"environ", "environb", "getenv", "getenvb", "putenv"}
 
 def environment_readers(module: Module) -> list[int]:
     """The lines on which a module touches the process's environment."""
+    if not any(name in module.source for name in NAMES):
+        return []
     return [
         node.lineno
         for node in ast.walk(module.tree)

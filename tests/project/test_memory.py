@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,9 @@ SCRIPT = (
 )
 
 
-def follow(page: str, folder: Path, forked: ProgramForker, address: str) -> None:
+def follow(page: str, folder: Path, environment: Mapping[str, str], address: str) -> None:
     """Write the files of a page and run its commands, with the model at `address`."""
-    around = {**surroundings(folder, forked), **({"UNCAGED_LLM_URL": address} if address else {})}
+    around = {**environment, **({"UNCAGED_LLM_URL": address} if address else {})}
     for step in steps(page):
         if isinstance(step, File):
             (folder / step.path).write_text(step.text, encoding="utf-8")
@@ -82,9 +83,18 @@ def follow(page: str, folder: Path, forked: ProgramForker, address: str) -> None
         assert step.is_said_by(output), f"$ {step.command}\n{output}\nthe page has:\n{step.said}"
 
 
-def test_what_is_kept_comes_back_as_the_page_shows(tmp_path: Path, forked: ProgramForker) -> None:
+@pytest.fixture
+def environment(
+    tmp_path: Path, forked: ProgramForker, compiled: Path, stocked: Path
+) -> dict[str, str]:
+    return surroundings(tmp_path, forked, compiled, stocked)
+
+
+def test_what_is_kept_comes_back_as_the_page_shows(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
     with ScriptedModel(SCRIPT) as model:
-        follow(PAGE.partition(OFFLINE)[0], tmp_path, forked, model.url)
+        follow(PAGE.partition(OFFLINE)[0], tmp_path, environment, model.url)
         read = [str(message["content"]) for body in model.bodies for message in body["messages"]]
 
     assert len(model.bodies) == len(SCRIPT)
@@ -94,11 +104,11 @@ def test_what_is_kept_comes_back_as_the_page_shows(tmp_path: Path, forked: Progr
 
 
 def test_without_a_language_model_it_does_what_the_page_shows(
-    tmp_path: Path, forked: ProgramForker
+    tmp_path: Path, environment: dict[str, str]
 ) -> None:
     offline = PAGE.partition(OFFLINE)[2]
     assert sum(isinstance(step, Step) for step in steps(offline)) == 5
-    follow(offline, tmp_path, forked, "")
+    follow(offline, tmp_path, environment, "")
 
 
 def test_the_table_of_documents_is_in_the_order_of_the_prompt_with_the_caps() -> None:

@@ -133,13 +133,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def shell(
-    installed: Path, tmp_path: Path, model: ScriptedModel, forked: ProgramForker
+    installed: Path, tmp_path: Path, model: ScriptedModel, forked: ProgramForker, compiled: Path
 ) -> Callable[..., str]:
     """Runs a command where that package is installed; what both of its streams say."""
+    environment = surroundings(tmp_path, forked, compiled)
 
     def run(command: str, **settings: str) -> str:
         around = {
-            **surroundings(tmp_path, forked),
+            **environment,
             "PYTHONPATH": str(installed),
             "UNCAGED_LLM_URL": model.url,
             "UNCAGED_LIBRARY": "none",

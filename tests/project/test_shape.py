@@ -6,21 +6,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+import tokenize
+from io import StringIO
 
-from tests.project.tree import modules
+from tests.project.tree import Module, modules
 
 DOOR = re.compile(r"#.*\b(?:door|entry point)\b")
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def everywhere() -> Iterator[tuple[str, Function]]:
-    """Every function, named by its module."""
-    for module in modules().values():
-        for node in ast.walk(module.tree):
-            if isinstance(node, Function):
-                yield f"{module.name} {node.name}", node
+BROAD = re.compile(r"\bexcept\b\s*(?::|\*|.*Exception\b|\($)", re.MULTILINE)
+"""Where an `except` may be broad: only such a module is parsed, as parsing them all takes seconds."""
+EVALUATED = "from __future__ import annotations"
 
 
 def is_broad(handler: ast.ExceptHandler) -> bool:
@@ -33,34 +27,54 @@ def is_broad(handler: ast.ExceptHandler) -> bool:
     return everything and not (isinstance(last, ast.Raise) and last.exc is None)
 
 
+def comment_on(module: Module, line: int) -> str:
+    """The comment on a line; "" where it has none."""
+    if "#" not in module.source.splitlines()[line - 1]:
+        return ""
+    tokens = tokenize.generate_tokens(StringIO(module.source).readline)
+    comments = {each.start[0]: each.string for each in tokens if each.type == tokenize.COMMENT}
+    return comments.get(line, "")
+
+
 def test_a_broad_except_stands_only_at_a_marked_door() -> None:
-    found = [(module, node) for module in modules().values() for node in ast.walk(module.tree)]
+    suspects = [module for module in modules().values() if BROAD.search(module.source)]
     broad = [
         (module, node.lineno)
-        for module, node in found
+        for module in suspects
+        for node in ast.walk(module.tree)
         if isinstance(node, ast.ExceptHandler) and is_broad(node)
     ]
 
+    assert len(broad) > 10
     assert not [
         f"{module.name}:{line}"
         for module, line in broad
-        if not DOOR.search(module.comments.get(line, ""))
+        if not DOOR.search(comment_on(module, line))
     ]
 
 
 def test_a_module_says_first_what_it_is() -> None:
-    assert not [
-        module.name
+    silent = [
+        module
         for module in modules().values()
-        if module.tree.body and not ast.get_docstring(module.tree)
+        if not module.source.startswith(('"""', 'r"""')) and module.source.strip()
+    ]
+
+    assert not [
+        module.name for module in silent if module.tree.body and not ast.get_docstring(module.tree)
     ]
 
 
 def test_annotations_are_never_evaluated_at_import() -> None:
-    hinted = {name.partition(" ")[0] for name, node in everywhere() if node.returns}
+    suspects = [
+        module
+        for module in modules().values()
+        if "->" in module.source and EVALUATED not in module.source
+    ]
 
     assert not [
-        name
-        for name in hinted
-        if "from __future__ import annotations" not in modules()[name].source
+        module.name
+        for module in suspects
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,8 +20,19 @@ from tests.servers.programs import ProgramForker
 SECONDS = within(60)
 
 
-def surroundings(folder: Path, forked: ProgramForker) -> dict[str, str]:
-    """The environment of a page's commands: `uncaged` and `sigil` are forked."""
+def surroundings(
+    folder: Path, forked: ProgramForker, compiled: Path, stocked: Path | None = None
+) -> dict[str, str]:
+    """The environment of a page's commands: `uncaged` and `sigil` are forked. The engine has been
+    compiled; the library is there where `stocked` gives it, else the first command deploys it.
+    """
+    data = folder / "data"
+    if stocked is None:
+        data.mkdir()
+    else:
+        shutil.copytree(stocked, data)
+    compiled.mkdir(exist_ok=True)
+    (data / "compiled").symlink_to(compiled, target_is_directory=True)
     return {
         **forked.environment,
         "PATH": f"{forked.programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -71,25 +83,26 @@ PAGES = (
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_says_what_happens(page: str, tmp_path: Path, forked: ProgramForker) -> None:
-    environment = surroundings(tmp_path, forked)
-    run(
-        "sigil list", tmp_path, environment
-    )  # the library is there when the first command of the page runs
+def test_a_page_says_what_happens(
+    page: str, tmp_path: Path, forked: ProgramForker, compiled: Path, stocked: Path
+) -> None:
+    environment = surroundings(tmp_path, forked, compiled, stocked)
 
     follow((ROOT / "docs" / page).read_text(encoding="utf-8"), tmp_path, environment)
 
 
-def test_the_chinese_quickstart_says_what_happens(tmp_path: Path, forked: ProgramForker) -> None:
+def test_the_chinese_quickstart_says_what_happens(
+    tmp_path: Path, forked: ProgramForker, compiled: Path
+) -> None:
     page = (ROOT / "docs" / "quickstart.zh-CN.md").read_text(encoding="utf-8")
 
-    follow(page, tmp_path, surroundings(tmp_path, forked))
+    follow(page, tmp_path, surroundings(tmp_path, forked, compiled))
 
 
 def test_a_registry_of_ones_own_is_set_up_as_its_page_says(
-    tmp_path: Path, forked: ProgramForker
+    tmp_path: Path, forked: ProgramForker, compiled: Path
 ) -> None:
-    environment = surroundings(tmp_path, forked)
+    environment = surroundings(tmp_path, forked, compiled)
     page, port = (ROOT / "docs" / "self-hosting.md").read_text(encoding="utf-8"), free_port()
     server = Process(
         [str(Path(sys.executable).with_name("sigil")), "serve", "--port", str(port)],

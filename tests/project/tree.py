@@ -5,8 +5,6 @@ checkout.
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -42,12 +40,6 @@ class Module:
     @cached_property
     def tree(self) -> ast.Module:
         return ast.parse(self.source)
-
-    @cached_property
-    def comments(self) -> Mapping[int, str]:
-        """The comment on each line that has one."""
-        tokens = tokenize.generate_tokens(io.StringIO(self.source).readline)
-        return {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
 
     @property
     def package(self) -> str:

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from functions.agent.turn import closing, turn
 from functions.texts.en import TEXTS as ENGLISH
 from tests.machine import times
+from tests.selection import in_full
 from tests.simulation.simulation import Simulation
 
 SESSIONS = ("telegram:1", "telegram:2", "telegram:3")
@@ -223,9 +224,10 @@ WANTED = (
     "remembered",
     "told of halted",
 )
-EXAMPLES = 12
+IS_LONG = in_full() or times(1) > 1
+EXAMPLES = 12 if IS_LONG else 8
 """Of one run, in which later examples are often changes of earlier ones."""
-RUNS = 3
+RUNS = 3 if IS_LONG else 1
 RUNS_MOST = 20
 
 
@@ -285,9 +287,11 @@ def missing() -> list[str]:
 
 
 def play_examples(number: int) -> None:
-    """Play one run. A change is judged by the same run twice; at home every run is another."""
+    """Play one run. A change is judged by the same run twice; a long one at home is another each
+    time.
+    """
     machine = type("SimulationMachine", (SimulationMachine,), {})
-    if "CI" in os.environ:
+    if "CI" in os.environ or not IS_LONG:
         seed(number)(machine)
     run_state_machine_as_test(
         machine,
