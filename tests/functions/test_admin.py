@@ -207,7 +207,8 @@ def test_an_unknown_guide_or_strategy_names_those_that_there_are(
         ("UNCAGED_GUIDE", "default, security, learner, debugger, none"),
         ("UNCAGED_CONTEXT", "window, summary, none"),
     ):
-        done = shell(tmp_path, "chat", "hello", **{name: "no such"}, **forked.environment)
+        named = {name: "no such", "UNCAGED_LIBRARY": "none"}
+        done = shell(tmp_path, "chat", "hello", **named, **forked.environment)
         assert (done.returncode, done.stdout) == (2, "")
         assert known in done.stderr
         assert "Traceback" not in done.stderr

@@ -105,7 +105,7 @@ def test_a_strategy_that_fails_or_tears_calls_from_results_ends_no_turn(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel, name: str
 ) -> None:
     home = runtime(llm_url=model.url, context=name, tokens_per_day=0)
-    for number in range(24):
+    for number in range(12):  # more messages than a chat keeps
         model.then(call(("sigil_query", {"query": f"number {number}"})), say(f"answer {number}"))
         assert tell(home, f"question {number}") == [f"answer {number}"]
 
