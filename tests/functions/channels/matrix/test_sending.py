@@ -100,7 +100,7 @@ def test_what_the_parser_would_cut_off_is_sent_as_it_is() -> None:
 @pytest.mark.parametrize("unit", ["**word** and\n\n", "| a | b |\n", "漢字，", '"'])
 def test_a_long_answer_is_cut_into_events_that_fit(unit: str, matrix: Matrix) -> None:
     head = "| x | y |\n|---|---|\n" if unit.startswith("|") else ""
-    left = send(matrix, head + unit * (20_000 // len(unit)))
+    left = send(matrix, head + unit * (12_000 // len(unit)))
     assert left == list(range(1, len(left) + 1))
     assert len(left) >= 1
 
