@@ -33,6 +33,7 @@ from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.agent.talk import event, tell
 from tests.functions.people import GUEST, OWNER, Live, platform, reason
 from tests.functions.serving import serving
+from tests.machine import until
 from tests.servers.proxy import DROP_REPLY, REFUSE, Proxy
 from tests.sigil.conftest import Scripted
 from tests.sigil.serving import served
@@ -397,12 +398,11 @@ def test_whoever_stops_a_turn_that_waits_for_the_model_hears_when_it_ends(
     with live(llm_url=moody.url) as agent:
         agent.write("away", GUEST)
         moody.wait_for(3)
-        agent.until(lambda: True)
-        while (
-            agent.server.runtime.app.sessions.open(f"main#telegram:{GUEST}").document.turn.waits
-            == 0
-        ):  # type: ignore[union-attr]
-            time.sleep(0.02)
+        sessions = agent.server.runtime.app.sessions
+        until(
+            lambda: sessions.open(f"main#telegram:{GUEST}").document.turn.waits,  # type: ignore[union-attr]
+            "the turn waits",
+        )
         assert agent.ask("/stop", GUEST) == ENGLISH.stop_waits
         asked = len(moody.requests)
         assert agent.replies(GUEST, 2) == [ENGLISH.stop_waits, "Stopped."]
