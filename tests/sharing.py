@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -22,6 +23,7 @@ from functions import settings, wiring
 from functions.agent.memory.helpers import ServiceHelpers
 from functions.channels.about import About
 from functions.settings import Settings
+from sigil.deploy import library
 from sigil.sandbox import code_cache, code_store
 from sigil.sandbox.code_cache import CodeCache
 from sigil.sandbox.code_store import CodeStore
@@ -30,11 +32,16 @@ from sigil.sandbox.sealed_memory import SealedCode
 from sigil.search import index
 from sigil.settings import SettingFacts
 from sigil.storage import aws
+from tests.project.tree import ROOT
 
 _open_aws_session = aws._open_session.__wrapped__
 _warm = CodeCache.warm
+_fingerprint_library = library.fingerprint_library
 _declare = Settings._declare
 _parse_channel_names = settings.parse_channel_names
+
+
+LIBRARY = ROOT / "capabilities"
 
 
 def share_costly_values() -> None:
@@ -42,8 +49,9 @@ def share_costly_values() -> None:
     AWS one loader of what botocore knows of its services (100 ms for a client), and all sandboxes
     the native code of the engine, which is sealed (6 ms to read and to authenticate). All runtimes
     share the tokenizer of the memory and its related words (60 ms to make), all registries the
-    tokenizer of their search (4 ms), all settings what the platforms declare, and all commands that
-    are typed in one process what typer makes of them (110 ms).
+    tokenizer of their search (4 ms), all settings what the platforms declare, all stores the
+    fingerprint of the library that comes with the package (40 ms), and all commands that are typed
+    in one process what typer makes of them (110 ms).
     """
     index.Tokenizer = cache(index.Tokenizer)  # type: ignore[assignment,misc]
     testing._get_command = cache(testing._get_command)  # type: ignore[attr-defined]
@@ -52,6 +60,7 @@ def share_costly_values() -> None:
     wiring.make_helpers = _make_helpers
     code_cache.open_shipped = _open_shipped
     _open_shipped()
+    library.fingerprint_library = _fingerprint_shared
     CodeCache.warm = _warm_with_shared_engine  # type: ignore[method-assign]
     Settings._declare = classmethod(_declare_once)  # type: ignore[assignment,method-assign]
     settings.parse_channel_names = _parse_channels_once
@@ -129,6 +138,14 @@ def _warm_with_shared_engine(self: CodeCache, compiling: Callable[[], None]) -> 
     if is_ours and self._engine_code is None:
         self._engine_code = _find_engine()
     _warm(self, compiling)
+
+
+def _fingerprint_shared(folder: Path) -> str:
+    """As the product's own; no test changes the library that comes with the package."""
+    return _fingerprint_once(folder) if folder == LIBRARY else _fingerprint_library(folder)
+
+
+_fingerprint_once = cache(_fingerprint_library)
 
 
 def _declare_once(_: type[Settings], texts: Mapping[str, str]) -> list[SettingFacts]:

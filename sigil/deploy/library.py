@@ -55,6 +55,19 @@ def update_library(
     return bool(new or removed)
 
 
+def fingerprint_library(folder: Path) -> str:
+    """Return what stays the same as long as the program and the files of a library do (hex)."""
+    fingerprint = sha256(installed_version().encode())
+    for manifest in sorted(folder.glob("*/sigil.toml")):
+        with suppress(OSError):
+            for path in sorted(manifest.parent.rglob("*")):
+                if path.is_file():
+                    body = path.read_bytes()
+                    name = path.relative_to(folder).as_posix()
+                    fingerprint.update(f"\0{name}\0{len(body)}\0".encode() + body)
+    return fingerprint.hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class LibraryFolder:
     """A library's folder, and the store whose registry it fills."""
@@ -68,16 +81,8 @@ class LibraryFolder:
         What it found counts as long as folder, program and the library's namespace stay the same.
         """
         log = self.kv.get(keys.generation(LIBRARY))
-        fingerprint = sha256(installed_version().encode())
-        for manifest in sorted(self.folder.glob("*/sigil.toml")):
-            with suppress(OSError):
-                for path in sorted(manifest.parent.rglob("*")):
-                    if path.is_file():
-                        body = path.read_bytes()
-                        name = path.relative_to(self.folder).as_posix()
-                        fingerprint.update(f"\0{name}\0{len(body)}\0".encode() + body)
         log_version = log.version if log else ""
-        state = f"{fingerprint.hexdigest()} {log_version}".encode()
+        state = f"{fingerprint_library(self.folder)} {log_version}".encode()
         noted = self.kv.get(keys.library_state())
         if noted and noted.value == state:
             return
