@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from functions.agent.workspace import files as files_module
 from functions.agent.workspace.edits import list_edits, note_edit
 from functions.agent.workspace.file import FileConflict
 from functions.agent.workspace.files import (
@@ -237,14 +238,14 @@ def test_a_slow_writer_does_not_take_back_what_another_has_written_meanwhile(
     assert len(stored_versions(stores)) == 2
 
 
-def test_file_2001_is_refused_and_another_version_is_not(files: Workspace, stores: Stores) -> None:
-    made = files.write("000000", b"x", ANN)
-    for number in range(1, FILES_MOST):
-        head = made.make_head()
-        path = f"{number:06d}"
-        fields = dumps(head).replace(b'"000000"', f'"{path}"'.encode())
-        stores.kv.put(keys.workspace_file("main", path), fields)
-    assert files.count().files == FILES_MOST
+def test_one_file_more_than_there_may_be_is_refused_and_another_version_is_not(
+    files: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert FILES_MOST == 2_000
+    monkeypatch.setattr(files_module, "FILES_MOST", 5)
+    for number in range(5):
+        files.write(f"{number:06d}", b"x", ANN)
+    assert files.count().files == 5
     with pytest.raises(Refused) as refused:
         files.write("one-more", b"x", ANN)
     assert refused.value.code == "EQUOTA"
