@@ -9,7 +9,7 @@ somebody else wrote. Of fresh questions fewer are answered. `never_told.tsv` and
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +19,9 @@ import pytest
 from functions.agent.memory.related_words import RelatedWords
 from functions.agent.memory.thing import FIELDS, Kind, Thing, check_thing
 from functions.agent.services.call_context import CallContext
-from functions.agent.services.things import OTHERS_CHARACTERS, find_remembered
-from functions.wiring import AgentRuntime, make_helpers
+from functions.agent.services.things import OTHERS_CHARACTERS, Remembered, find_remembered
+from functions.wiring import make_helpers, open_runtime
+from tests.channel_settings import make_settings
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.memory.memories import SESSION
 from tests.functions.agent.services.conftest import Chat
@@ -64,21 +65,45 @@ def read_set(path: Path = SET) -> list[Asked]:
     return rows
 
 
-@pytest.fixture
-def told(home: AgentRuntime) -> CallContext:
-    """A chat that remembers all things of both sets, three weeks later."""
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory, compiled: Path) -> Iterator[CallContext]:
+    """A chat that remembers all things of both sets, three weeks later; the tests only ask it."""
+    folder = str(tmp_path_factory.mktemp("told"))
+    home = open_runtime(
+        make_settings(
+            data=folder,
+            cache=str(compiled),
+            library="none",
+            runners=1,
+            llm_url="http://127.0.0.1:9",
+        )
+    )
     things = CallContext(home.app, SESSION).things
     for asked in (*read_set(), *read_set(LATER)):
         things.save(asked.thing)
     clock = replace(home.app.clock, now=lambda: BEGIN + THREE_WEEKS)
-    return CallContext(replace(home.app, clock=clock), SESSION)
+    yield CallContext(replace(home.app, clock=clock), SESSION)
+    home.close()
+    FOUND.clear()
+
+
+FOUND: dict[tuple[str, str], Remembered] = {}
+"""What was found by session and question: several tests judge the answers to the same ones."""
+
+
+def ask(told: CallContext, question: str) -> Remembered:
+    """What a query with the question finds in a chat that remembers all it ever will."""
+    asked = (told.session, question)
+    if asked not in FOUND:
+        FOUND[asked] = find_remembered(told, question)
+    return FOUND[asked]
 
 
 def find_missing(told: CallContext, rows: Sequence[Asked]) -> list[Asked]:
     """Those whose thing is not among what a query with the question finds."""
     missing = []
     for asked in rows:
-        remembered = find_remembered(told, asked.question)
+        remembered = ask(told, asked.question)
         found = (*remembered.things, *remembered.near)
         if asked.thing.id not in [str(row["id"]) for row in found]:
             missing.append(asked)
@@ -90,7 +115,7 @@ def find_unlisted(told: CallContext, rows: Sequence[Asked]) -> list[Asked]:
     return [
         asked
         for asked in find_missing(told, rows)
-        if asked.thing.in_words not in find_remembered(told, asked.question).others
+        if asked.thing.in_words not in ask(told, asked.question).others
     ]
 
 
@@ -161,7 +186,7 @@ def test_what_nobody_told_is_hardly_ever_answered_but_by_what_is_marked_as_near(
     questions = [line for line in lines if not line.startswith("#")]
     assert len(questions) == NEVER_TOLD
 
-    sure = [question for question in questions if find_remembered(told, question).things]
+    sure = [question for question in questions if ask(told, question).things]
 
     assert len(sure) <= NEVER_SURE, sure
 
@@ -170,7 +195,7 @@ def test_what_was_told_is_mostly_not_marked_as_near(told: CallContext) -> None:
     rows = [*read_set(), *read_set(LATER)]
     sure = 0
     for asked in rows:
-        things = find_remembered(told, asked.question).things
+        things = ask(told, asked.question).things
         sure += asked.thing.id in [row["id"] for row in things]
 
     assert sure >= SURE * len(rows), sure
