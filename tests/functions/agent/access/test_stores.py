@@ -25,12 +25,13 @@ from sigil.storage.kv import KV
 from sigil.storage.kv.dynamodb_table import create_table
 from sigil.wiring import open_stores
 from tests.functions.agent.talk import event
+from tests.selection import thorough
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
 PROCESSES = 6
 RULES = Rules(guest=Allowance(turns=4))
-KINDS = ("memory", "sqlite", "redis", "dynamodb")
+KINDS = ("memory", "sqlite", *thorough("redis", "dynamodb"))
 
 
 @pytest.fixture(params=KINDS)

@@ -20,6 +20,7 @@ from sigil.storage.kv import KV
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.memory.memories import entries, saves
 from tests.functions.agent.talk import tell
+from tests.selection import in_full
 
 S = f"main#{SESSION}"
 
@@ -66,7 +67,7 @@ def test_a_long_chat_costs_what_a_week_costs_and_forgets_nothing(
     kv = Counting(home.app.kv)
     app = replace(home.app, kv=kv, sessions=Sessions(kv, home.stores.artifacts))  # type: ignore[arg-type]
     marks, turns = [0], []
-    for turn in chat(app, 4 * WEEK, model):
+    for turn in chat(app, (4 if in_full() else 2) * WEEK, model):
         turns.append(turn)
         marks.append(kv.asked)
     first, last = summarize_week(turns[:WEEK]), summarize_week(turns[-WEEK:])

@@ -436,13 +436,14 @@ def _flooding(memory: str, new: str) -> str:
 @pytest.mark.parametrize(
     "models",
     [
-        [_careful, _shuffling],
-        [_dropping],
-        [lambda memory, new: "x", _careful],
-        [_flooding],
-        [_careful, _dropping, _flooding, _shuffling],
+        pytest.param([_careful, _shuffling], id="honest", marks=pytest.mark.thorough),
+        pytest.param([_dropping], id="dropping", marks=pytest.mark.thorough),
+        pytest.param([lambda memory, new: "x", _careful], id="lazy", marks=pytest.mark.thorough),
+        pytest.param([_flooding], id="flooding", marks=pytest.mark.thorough),
+        pytest.param(
+            [_careful, _dropping, lambda memory, new: "x", _flooding, _shuffling], id="all of them"
+        ),
     ],
-    ids=["honest", "dropping", "lazy", "flooding", "all of them"],
 )
 def test_a_hundred_facts_are_found_after_fifty_consolidations_and_the_cap_holds(
     home: AgentRuntime, model: ScriptedModel, models: list[Any]

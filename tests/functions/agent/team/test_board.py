@@ -39,7 +39,7 @@ from tests.sigil.stores import Place, place, pytest_generate_tests
 
 __all__ = ["place", "pytest_generate_tests"]
 WORKERS = 32
-COUNTS = {MemoryKV: 200, SqliteKV: 100, RedisKV: 60, DynamoKV: 12}
+COUNTS = {MemoryKV: 60, SqliteKV: 40, RedisKV: 60, DynamoKV: 12}
 """How many tasks they race for on each store."""
 ALICE = Claimer(member="alice", role="coder", generation=1, source="auto")
 BOB = Claimer(member="bob", role="writer", generation=1, source="auto")
