@@ -160,7 +160,7 @@ def test_a_silent_call_may_take_longer_than_its_tool_but_not_than_the_setting(
     chats: Chats, model: ScriptedModel, fake: FakeMcp
 ) -> None:
     def wait_longer_than_the_tool(given: dict[str, Any]) -> str:
-        time.sleep(TOOL_MILLISECONDS * 2 / 1000)
+        time.sleep(TOOL_MILLISECONDS * 2 / 1000)  # what the server takes is what is tested
         return "hello Ada"
 
     fake.does["greet"] = wait_longer_than_the_tool

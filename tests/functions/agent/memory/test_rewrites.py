@@ -27,6 +27,7 @@ from tests.functions.agent.memory.memories import (
     saves,
 )
 from tests.functions.agent.talk import tell
+from tests.machine import within
 
 Open = Callable[..., AgentRuntime]
 NEVER = "Nothing was ever written into the memory of this chat."
@@ -186,7 +187,7 @@ def test_a_line_without_end_costs_no_more_than_its_length(line: str) -> None:
     began = time.process_time()
     compare(f"Ada likes tea.\n{line}", f"Ada likes tea.\n{line}!", lambda text: text.split())
     assert find_new_lines("Ada likes tea.", f"{line}", lambda text: text.split()) is not None
-    assert time.process_time() - began < 2.0
+    assert time.process_time() - began < within(2.0)  # quadratic work takes a minute
 
 
 def test_the_model_is_told_what_it_would_lose_and_may_mend_it(

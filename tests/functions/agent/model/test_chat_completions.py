@@ -213,7 +213,7 @@ def test_a_drip_does_not_outlast_the_deadline(
     reply = client.chat(ModelRequest(ASK, deadline=soon(0.4)))
 
     assert (reply.finish, reply.transient) == ("error", True)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < within(5)  # all that drips takes ten seconds
 
 
 def test_headers_that_drip_do_not_outlast_the_deadline() -> None:
@@ -239,7 +239,8 @@ def test_headers_that_drip_do_not_outlast_the_deadline() -> None:
         thread.join()
         client.close()
     assert (reply.finish, reply.transient) == ("error", True)
-    assert time.monotonic() - started < 5
+    # each piece comes before a read would time out, so only the deadline ends it
+    assert time.monotonic() - started < within(5)
 
 
 def test_a_request_takes_no_longer_than_the_settings_say(
@@ -250,7 +251,7 @@ def test_a_request_takes_no_longer_than_the_settings_say(
     started = time.monotonic()
     reply = home.app.model.chat(ModelRequest(ASK, deadline=soon(60)))
     assert (reply.finish, reply.transient) == ("error", True)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < within(10)  # far from the minute that it is given
 
 
 def test_a_request_that_is_told_to_stop_lets_go_while_it_waits_and_while_it_pauses(
@@ -264,7 +265,7 @@ def test_a_request_that_is_told_to_stop_lets_go_while_it_waits_and_while_it_paus
             client.chat(ModelRequest(ASK, deadline=soon(60), stopped=lambda: True)).finish
             == "stopped"
         )
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < within(10)  # far from the minute that it is given
     client.close()
 
 
@@ -464,7 +465,7 @@ def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
         )
     ).encode()
     assert completion_reader.parse_completion(body).calls[0].arguments == "{}"
-    started = time.monotonic()
+    started = time.process_time()
     for text in (
         "```" + "\n" * 40_000 + "x",
         "<tool_call>" * 4_000,
@@ -472,7 +473,8 @@ def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
         "<think>" * 100_000,
     ):
         written_in(text)
-    assert time.monotonic() - started < 5
+    # what is quadratic in these texts takes minutes
+    assert time.process_time() - started < within(5)
 
 
 def test_many_calls_are_bounded() -> None:

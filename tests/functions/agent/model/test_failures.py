@@ -168,7 +168,7 @@ def test_an_alert_that_nobody_heard_is_rung_again(
         pager.wait_for(1)
         pager.status = 200
         agent.ask("hello")
-        pager.wait_for(2)
+        assert len(pager.wait_for(2)) == 2
 
 
 def test_a_trace_tells_owners_what_the_endpoint_said(runtime: Open, model: ScriptedModel) -> None:

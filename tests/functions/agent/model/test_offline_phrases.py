@@ -13,6 +13,7 @@ from functions.texts.zh import TEXTS as CHINESE
 from functions.wiring import AgentRuntime
 from tests.functions.agent.model.plain_requests import REFUSED
 from tests.functions.agent.talk import tell
+from tests.machine import within
 
 ANSWERS = {
     # units
@@ -120,4 +121,5 @@ def test_long_messages_are_read_in_a_moment() -> None:
         find_meaning(f"was ist {part * READ_CHARACTERS}"[:READ_CHARACTERS] + "\nx")
         find_meaning((part * READ_CHARACTERS)[:READ_CHARACTERS] + "\nx")
 
-    assert time.process_time() - began < 5
+    # what goes back and forth in such a text takes minutes
+    assert time.process_time() - began < within(5)

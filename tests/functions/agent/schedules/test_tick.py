@@ -453,7 +453,7 @@ class SlowKV(DyingKV):
     def _count(self) -> None:
         assert self._at_work.acquire(blocking=False)
         self.most = max(self.most, HANDS - self._at_work._value)
-        time.sleep(0.001)
+        time.sleep(0.001)  # the store's own time, in which others may ask as well
         self._at_work.release()
         super()._count()
 

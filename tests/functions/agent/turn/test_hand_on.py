@@ -65,6 +65,7 @@ def test_what_was_done_is_kept_and_not_done_again(home: AgentRuntime, model: Scr
     until = time.monotonic() + ROUND_SECONDS + 3.0
 
     def slow(body: dict[str, Any]) -> dict[str, Any]:
+        # the model's own time, of which too little is left for another round
         time.sleep(max(until - ROUND_SECONDS - time.monotonic(), 0.0) + 0.1)
         return call(("sigil_query", {"query": "anything"}))
 
