@@ -13,10 +13,11 @@ from sigil.storage import aws
 from sigil.storage.kv.dynamodb_table import create_table
 from sigil.wiring import Stores, open_stores
 from tests.fakes.clock import Clock
+from tests.selection import thorough
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
-KINDS = ("memory", "sqlite", "redis", "dynamodb")
+KINDS = ("memory", "sqlite", *thorough("redis", "dynamodb"))
 
 
 @pytest.fixture(params=KINDS)
