@@ -537,11 +537,9 @@ def test_the_author_calls_no_tool_that_it_is_not_offered(
     assert without["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "sigil_deploy"
 
 
-def test_the_page_names_every_option_and_every_way_to_miss() -> None:
+def test_the_page_names_every_option_and_every_way_to_miss(environment: dict[str, str]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "bootstrapping.md").read_text(encoding="utf-8")
-    options = subprocess.run(
-        [*COMMAND, "--help"], capture_output=True, text=True, timeout=within(60), check=True
-    ).stdout
+    options = bootstrap(environment, "--help").stdout
     told = (
         *(f"`{option}" for option in re.findall(r"^  (--[a-z-]+)", options, re.MULTILINE)),
         *(
