@@ -29,9 +29,7 @@ def test_an_interrupt_ends_with_130(run_sigil: Sigil, monkeypatch: pytest.Monkey
     assert run_sigil("--json", "list").error["code"] == "EINTERRUPTED"
 
 
-def test_ctrl_c_ends_a_real_run_with_130(
-    shout: Sigil, place: Path, fork_commands: None
-) -> None:
+def test_ctrl_c_ends_a_real_run_with_130(shout: Sigil, place: Path, fork_commands: None) -> None:
     (place / "fifo").mkdir()
     os.mkfifo(place / "fifo" / "input")
     process = start_sigil("run", "shout", "@fifo/input", cwd=place)

@@ -177,6 +177,7 @@ def test_a_token_that_is_about_to_end_is_renewed_before_it_is_sent(
     mailbox.control(seconds=1)
     assert sigil("mcp", "login", "mail", mailbox.address).code == 0
     before = mailbox.control(seconds=3600)["refreshed"]
+    # of its second, the first half: the registry's clock is this machine's
     threading.Event().wait(0.6)
     added = sigil("mcp", "add", mailbox.address, "--name", "mail", "--grant")
     assert added.code == 0, added.err

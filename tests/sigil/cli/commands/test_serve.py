@@ -85,9 +85,7 @@ def test_a_run_that_is_at_work_is_answered_before_it_ends(
         client.get("/_api/list")
         answer = pool.submit(client.post, "/run/busy", json={})
         until(
-            lambda: (
-                '"busy":1' in client.get("/_api/status").text.replace(" ", "") or answer.done()
-            ),
+            lambda: '"busy":1' in client.get("/_api/status").text.replace(" ", "") or answer.done(),
             "the run is at work",
         )
         process.send_signal(signal.SIGTERM)
