@@ -11,6 +11,14 @@ from functions.cli import main
 RunChannel = Callable[..., tuple[int, str, str]]
 
 
+@pytest.fixture(autouse=True)
+def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no command deploy the standard library, which takes a second: a test that needs it has
+    it in its folder before.
+    """
+    monkeypatch.setenv("UNCAGED_LIBRARY", "none")
+
+
 @pytest.fixture
 def run_channel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunChannel:
     """Runs `uncaged channel …` in this process, and returns its exit code and what it printed."""

@@ -185,8 +185,13 @@ def test_secrets_are_in_it_only_when_asked_for_and_only_a_passphrase_opens_them(
 
 
 def test_its_settings_are_written_into_a_new_file_for_the_machine_that_it_is_restored_on(
-    run: Run, source: Settings, tmp_path: Path, request: pytest.FixtureRequest
+    run: Run,
+    source: Settings,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("UNCAGED_LIBRARY")
     given = {
         "UNCAGED_LLM_KEY": 'sk-\\"of\u007f-the-model',
         "UNCAGED_LLM_MODEL": "qwen 😀",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from sigil.errors import Conflict, SigilError, UsageError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
+from tests.servers.programs import ProgramForker
 
 Open = Callable[..., AgentRuntime]
 Run = Callable[..., Result]
@@ -275,11 +275,15 @@ def test_an_edit_that_may_not_be_written_is_not_lost(
 
 
 def test_somebody_elses_edit_meanwhile_is_not_overwritten(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    forked: ProgramForker,
+    fork_commands: None,
 ) -> None:
     run("doc", "write", "soul", "-", given="first")
     other = 'echo "theirs" | uncaged agent doc write soul - && echo mine > "$1"'
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{forked.programs}:/usr/bin:/bin")
     monkeypatch.setenv("EDITOR", editor(tmp_path, other))
     with pytest.raises(Conflict) as problem:
         run("doc", "edit", "soul")

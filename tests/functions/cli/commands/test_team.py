@@ -32,7 +32,7 @@ def test_a_teammate_is_spawned_from_a_file_written_to_listed_saved_and_stopped(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    home = runtime(llm_url=model.url)
+    home = runtime(llm_url=model.url, library="builtin")
     monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
 
     def work_off() -> None:
