@@ -16,6 +16,9 @@ import select
 import signal
 import socket
 import sys
+import threading
+import time
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 import anyio._backends._asyncio
@@ -43,10 +46,16 @@ import sigil.storage.kv.dynamodb
 import sigil.storage.kv.redis
 import sigil.storage.kv.sqlite
 from functions import local, log
+from functions.events import Event, Sender, order_of
+from sigil.sandbox.child_modules import pack_modules
 from sigil.storage import aws
 from tests.channel_settings import make_settings
+from tests.fakes.bot_api import TOKEN as BOT_TOKEN
+from tests.fakes.model import call, say
+from tests.functions.queues.workers import process_all
 from tests.sharing import share_costly_values
 from tests.stories.switch import Order, Switch
+from tests.stories.system import LONG, OWNER, SECRET, Planner, Platform
 from tests.stories.watched import open_watched_runtime
 
 NEEDED = (
@@ -80,6 +89,7 @@ def main() -> None:
     httpx.Client().close()  # every server finds the certificates read
     for service in ("dynamodb", "sqs"):
         aws.client(service, endpoint="http://127.0.0.1:9")  # and what botocore knows of them
+    _take_turn()
     gc.freeze()  # no server searches what was imported for garbage
     waker, wakened = socket.socketpair()
     wakened.setblocking(False)
@@ -102,6 +112,47 @@ def main() -> None:
                 running[_fork(asked)] = asked["name"]
     for pid in running:
         os.kill(pid, signal.SIGKILL)
+
+
+def _take_turn() -> None:
+    """Take a turn here, and look at how a reply is written: what a first turn loads and compiles
+    (50 ms), every server then has.
+    """
+    with TemporaryDirectory() as folder, Platform() as platform, Planner() as model:
+        settings = make_settings(
+            data=folder,
+            store="memory://",
+            library="none",
+            runners=1,
+            access="open",
+            llm_url=f"{model.url}/none",
+            telegram_token=BOT_TOKEN,
+            telegram_secret=SECRET,
+            telegram_api=f"{platform.url}/none",
+        )
+        model.then(call(("sigil_query", {"query": "number"})), say(LONG))
+        runtime = open_watched_runtime(settings, Switch(Order(folder)))
+        local.build_app(runtime, TOKEN)
+        now = time.time()
+        runtime.queue.put(
+            Event(
+                id="telegram:1:1",
+                kind="message",
+                agent="main",
+                session=f"telegram:{OWNER}",
+                sender=Sender(f"telegram:{OWNER}"),
+                text="hello",
+                at=now,
+                order=order_of(now, 1),
+                private=True,
+            )
+        )
+        process_all(runtime)
+        runtime.close()
+        assert len(platform.texts) == 2, platform.texts
+    pack_modules()
+    # a lock that a thread holds would be held in every server
+    assert threading.active_count() == 1, threading.enumerate()
 
 
 def _fork(request: dict[str, Any]) -> int:
