@@ -330,6 +330,7 @@ DAY_ONE = (
     "/mem remember: closed on Mondays",
     "please remember that my cat is called Tom",
 )
+ENDED = "-- this command has ended"
 LATER = (
     "encode hello world in base64",
     "please remember that my dog is called Rex",
@@ -356,17 +357,57 @@ def first_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(
+IN_TURN = f"""
+import importlib
+import json
+import os
+import sys
+
+importlib.import_module("functions.local")
+for name, *arguments in json.loads(sys.argv[1]):
+    program = importlib.import_module(f"{{name}}.cli")
+    process = os.fork()
+    if not process:
+        sys.argv = ["uncaged", *arguments]
+        program.main()
+        sys.exit()
+    if os.waitpid(process, 0)[1]:
+        sys.exit(f"{{name}} {{arguments}} has failed")
+    print("{ENDED}", flush=True)
+"""
+"""A program that runs commands one after the other, each in a process of its own, and imports a
+version once for all of them.
+"""
+
+
+def run_all(
+    root: Path, data: Path, *commands: tuple[str, ...], lines: Sequence[str] = ()
+) -> list[str]:
+    """What each of the commands of the version at `root` prints; the first one reads the lines."""
+    words = [sys.executable, "-P", "-c", IN_TURN, json.dumps(commands)]
+    printed = run_words(words, root, data, lines, {}).split(f"{ENDED}\n")
+    assert len(printed) == len(commands) + 1
+    return printed[:-1]
+
+
+def run_forked(
     root: Path,
     data: Path,
+    forked: Mapping[str, str],
     command: str,
     *arguments: str,
     lines: Sequence[str] = (),
-    forked: Mapping[str, str] | None = None,
 ) -> str:
-    """What a command of the version at `root` prints; with the variables `forked`, which are a
+    """What a command of this version prints; with the variables `forked`, which are a
     `ProgramForker`'s, it is forked.
     """
+    return run_words([*command_of(f"{command}.cli"), *arguments], root, data, lines, forked)
+
+
+def run_words(
+    words: Sequence[str], root: Path, data: Path, lines: Sequence[str], forked: Mapping[str, str]
+) -> str:
+    """What a program prints that runs over the data with the code at `root`."""
     environment = {
         **{
             name: value
@@ -377,14 +418,10 @@ def run(
         "UNCAGED_DATA": str(data),
         "UNCAGED_LIBRARY": str(root / "capabilities"),
     }
-    program = f"import sys; sys.argv[0] = 'uncaged'; from {command}.cli import main; main()"
-    words = (
-        [sys.executable, "-P", "-c", program] if forked is None else command_of(f"{command}.cli")
-    )
     done = subprocess.run(
-        [*words, *arguments],
+        words,
         input="\n".join(lines) + "\n",
-        env={**environment, **(forked or {})},
+        env={**environment, **forked},
         cwd=root,
         capture_output=True,
         text=True,
@@ -399,12 +436,16 @@ def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(
     first_version: Path, tmp_path: Path, forked: ProgramForker
 ) -> None:
     here = Path(__file__).parents[2]
-    run_here = partial(run, here, tmp_path, forked=forked.environment)
-    run_there = partial(run, first_version, tmp_path)
+    run_here = partial(run_forked, here, tmp_path, forked.environment)
+    run_there = partial(run_all, first_version, tmp_path)
+    looks = (
+        ("functions", "agent", "status", "--json"),
+        ("functions", "inbox", "dead", "--json"),
+        ("functions", "agent", "doc", "list", "--json"),
+    )
     deploy = ("deploy", "--name", "louder", "--execute", "return input.text.toUpperCase()")
 
-    first = run_there("functions", "chat", lines=DAY_ONE)
-    run_there("sigil", *deploy)
+    first, _ = run_there(("functions", "chat"), ("sigil", *deploy), lines=DAY_ONE)
     # a backup of it is restored in its place, by the version that has backups
     file = tmp_path / "backup.zip"
     run_here("functions", "backup", str(file))
@@ -418,18 +459,19 @@ def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(
         "--execute",
         "return input.text.toUpperCase() + '!'",
     )
-    third = run_there("functions", "chat", lines=[*DAY_ONE, "/recall dog"])
+    third, louder, *seen_there = run_there(
+        ("functions", "chat"),
+        ("sigil", "run", "louder", '{"text": "hi"}'),
+        *looks,
+        lines=[*DAY_ONE, "/recall dog"],
+    )
 
     for said, also in ((first, "Tom"), (second, "Tom"), (third, "Rex")):
         assert "aGVsbG8gd29ybGQ=" in said
         assert "Soul updated." in said
         assert also in said
-    assert run_there("sigil", "run", "louder", '{"text": "hi"}').strip().strip('"') == "HI!"
-    for run_command in (run_there, run_here):
-        assert (
-            json.loads(run_command("functions", "agent", "status", "--json"))["state"]
-            == "WAITING_FOR_EVENT"
-        )
-        assert json.loads(run_command("functions", "inbox", "dead", "--json")) == []
-        documents = run_command("functions", "agent", "doc", "list", "--json")
+    assert louder.strip().strip('"') == "HI!"
+    for status, dead, documents in (seen_there, [run_here(*look) for look in looks]):
+        assert json.loads(status)["state"] == "WAITING_FOR_EVENT"
+        assert json.loads(dead) == []
         assert {row["name"]: row["version"] for row in json.loads(documents)}["soul"] >= 2
