@@ -29,13 +29,14 @@ def until(
     holds: Callable[[], object], what: str = "what was waited for", seconds: float = 60
 ) -> None:
     """Wait for something that can only be looked at, as long as `within(seconds)`."""
-    end = time.monotonic() + within(seconds)
-    looked = time.monotonic()
+    began = looked = time.monotonic()
+    end = began + within(seconds)
     while not holds():
         now = time.monotonic()
         assert now < end, f"it did not happen: {what}"
-        # looks that ask a store would hold up what they wait for, if they followed one another
-        time.sleep(min(max(0.005, 2 * (now - looked)), 0.5))
+        # looks that ask a store would hold up what they wait for, if they followed one another; and
+        # what has taken long may take a twentieth longer
+        time.sleep(min(max(0.005, 2 * (now - looked), (now - began) / 20), 0.5))
         looked = time.monotonic()
 
 
