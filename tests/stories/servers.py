@@ -65,6 +65,7 @@ class Server:
         lines = [f"{self.name}:", *self.log.read_text().splitlines()[-15:]]
         with suppress(ProcessLookupError):
             self.signal(signal.SIGUSR1)
+            # nothing tells that the stacks are written; only a test that has failed waits here
             time.sleep(0.5)
         stacks = self.log.with_suffix(".stacks")
         if stacks.exists():

@@ -39,6 +39,7 @@ from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER, platform
+from tests.machine import within
 from tests.project.tree import ROOT
 from tests.selection import thorough
 from tests.servers.ministack import unique
@@ -414,7 +415,7 @@ class SearchingModel(ScriptedModel):
 
     def answer(self, request: Recorded) -> Answer:
         if next(self._asked) < CHILDREN:
-            self._all.wait(60.0)
+            self._all.wait(within(60.0))
         usage = {"prompt_tokens": TOKENS - 10, "completion_tokens": 10}
         made = call(("sigil_query", {"query": f"hens {next(self._asked)}"}))
         return json_answer({**made, "usage": usage})

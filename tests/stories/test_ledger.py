@@ -38,11 +38,13 @@ def test_after_random_kills_every_request_that_began_has_an_entry(
     kills = times(most)
     chosen = random.Random(kills)
     with open_system(lease=within(0.5)) as system:
+        # a request takes its time, so that a kill may come in its middle
         system.model.on_event = lambda *_: time.sleep(THINKS)
         server = system.start()
         for number in range(1, kills + 1):
             happened = update(number, chosen.choice(WORDS).format(number))
             system.deliver(server, happened)
+            # a kill comes at any moment, which no event tells
             time.sleep(within(chosen.uniform(0.0, LONGEST)))
             system.forker.kill(server)
             server = system.start()
