@@ -28,6 +28,7 @@ from tests.servers.valkey import shared
 
 Clock = Callable[[], float]
 EMULATED = ("redis", "dynamodb")
+"""What costs many times as much as SQLite, and does the same."""
 SHARED = ("sqlite", *thorough(*EMULATED))
 """What several processes can share."""
 EVERYWHERE = ("memory", *SHARED)

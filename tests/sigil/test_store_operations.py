@@ -15,7 +15,7 @@ from sigil.storage.artifacts import FolderArtifacts
 from sigil.storage.kv import KV, Expect, Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.registries import GUEST, MODEL, PERSON, spec
-from tests.sigil.stores import Place, place, pytest_generate_tests
+from tests.sigil.stores import EMULATED, Place, place, pytest_generate_tests
 
 __all__ = ["place", "pytest_generate_tests"]
 
@@ -81,6 +81,8 @@ def deploy(
     return lambda: registry.deploy(wanted, caller)
 
 
+# the suite's one run of a whole registry on each back-end
+@pytest.mark.parametrize("place", ["memory", "sqlite", *EMULATED], indirect=True)
 def test_a_deploy_a_redeploy_and_a_run_stay_within_their_operations(
     place: Place, open_registry: Open
 ) -> None:
