@@ -135,8 +135,11 @@ def is_required(point: str) -> bool:
 
 
 def is_distinct(point: str) -> bool:
-    """Return whether the store or the world differs here from what it was at the point before."""
-    return is_written(point) or is_required(point)
+    """Return whether the store or the world differs here from what it was at the point before, in
+    more than the counts of what was used.
+    """
+    is_count = re.fullmatch(r"write (usage|usage-total|use|run) .*", point)
+    return is_required(point) or (is_written(point) and not is_count)
 
 
 def is_basic(point: str) -> bool:
