@@ -89,7 +89,7 @@ def test_a_model_that_never_shortens_keeps_below_the_cap_all_the_same(
     runtime: Callable[..., AgentRuntime],
 ) -> None:
     home, model = runtime(), Forgetful()
-    turns = list(chat(home.app, 330, model))
+    turns = list(chat(home.app, 250, model))
 
     doc = home.app.documents.read(S, "memory")
     assert MOST - 1_000 < len(doc.text) <= MOST
