@@ -14,6 +14,7 @@ from sigil.storage.kv import keys
 from sigil.storage.kv.update import scan_all
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.people import GROUP, GUEST, OWNER, Live
+from tests.machine import until
 
 Open = Callable[..., AbstractContextManager[Live]]
 CHAT = int(str(GROUP["id"]))
@@ -109,6 +110,8 @@ def test_a_message_to_others_is_no_event(live: Open, model: ScriptedModel) -> No
     with live() as agent:
         kv = agent.server.runtime.stores.kv
         command(agent, "/listen on")
+        # its answer comes before it is acknowledged
+        until(lambda: not list(scan_all(kv, f"inbox#{S}")), "the command is done")
         before = len(model.bodies)
         agent.write("one", GUEST, **HERE)
         ((_, item),) = scan_all(kv, f"overheard#{S}")
