@@ -10,6 +10,7 @@ that name it. What everything rests on (pyproject.toml, uv.lock, tests/conftest.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,9 +18,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from tests.project.tree import read_imports
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("functions", "sigil", "scripts", "tests")
 EVERYTHING = ("pyproject.toml", "uv.lock", "tests/conftest.py", "tests/selection.py")
+_TEXT = re.compile(r"""["']([\w./:-]*\.[\w./:-]+)["']""")
+"""A text that may name a module or a file."""
+_PARAMETERS = re.compile(r"\bdef \w+\(([^)]*)\)")
+_ASKED = re.compile(r"(?:usefixtures|getfixturevalue)\(([^)]*)\)")
+_NAME = re.compile(r"\w+")
 ALWAYS = "tests/project"
 """Rules about every file of the checkout."""
 READERS = {
@@ -151,25 +159,19 @@ def _tree(name: str) -> ast.Module:
 
 def _read(name: str) -> Source:
     """Read a module. In a conftest, what a function alone needs is kept with the function."""
-    tree = _tree(name)
+    text = _paths()[name].read_text(encoding="utf-8")
     imported: dict[str, set[str]] = {}
-    needs: set[str] = set()
-    words: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for bound, module in _imports(name, node):
-                imported.setdefault(bound, set()).add(module)
-                needs.add(module)
-        elif isinstance(node, ast.Constant):
-            if isinstance(node.value, str) and "." in node.value:
-                words.add(node.value)
-                if (module := node.value.partition(":")[0]) in _paths():
-                    needs.add(module)
-        elif isinstance(node, ast.FunctionDef | ast.Call) and name.startswith("tests"):
-            words.update(_words(node))
+    for statement in read_imports(text):
+        for bound, module in _imports(name, statement):
+            imported.setdefault(bound, set()).add(module)
+    texts = frozenset(_TEXT.findall(text))
+    needs = {module for found in imported.values() for module in found}
+    needs |= {module for found in texts if (module := found.partition(":")[0]) in _paths()}
+    words = texts | set(_NAME.findall(" ".join(_PARAMETERS.findall(text))))
+    words |= set(_NAME.findall(" ".join(_ASKED.findall(text))))
     if name.rpartition(".")[2] != "conftest":
-        return Source(frozenset(needs - {name}), {}, frozenset(), frozenset(words))
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        return Source(frozenset(needs - {name}), {}, frozenset(), words)
+    functions = [node for node in _tree(name).body if isinstance(node, ast.FunctionDef)]
     used = {node.name: _names(node) for node in functions}
     by_function = {
         function: frozenset(
@@ -178,7 +180,7 @@ def _read(name: str) -> Source:
         for function, names in used.items()
     }
     fixtures = frozenset(node.name for node in functions if _is_fixture(node))
-    return Source(frozenset(), by_function, fixtures, frozenset(words))
+    return Source(frozenset(), by_function, fixtures, words)
 
 
 def _imports(name: str, node: ast.AST) -> Iterator[tuple[str, str]]:

@@ -89,7 +89,7 @@ def _known(name: str) -> str:
 
 
 def _named(module: Module) -> Iterator[str]:
-    for node in _statements(module):
+    for node in read_imports(module.source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -98,15 +98,15 @@ def _named(module: Module) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _statements(module: Module) -> Iterator[ast.AST]:
-    """The import statements, wherever they stand: each begins a line. To parse them alone takes a
-    twentieth of the time.
+def read_imports(source: str) -> Iterator[ast.AST]:
+    """Yield the import statements of a module, wherever they stand: each begins a line. To parse
+    them alone takes a twentieth of the time.
     """
-    found = (_COMMENT.sub("", text).strip() for text in _IMPORT.findall(module.source))
+    found = (_COMMENT.sub("", text).strip() for text in _IMPORT.findall(source))
     try:
         yield from ast.parse("\n".join(found)).body
     except SyntaxError:  # a text has a line that looks like one
-        yield from ast.walk(module.tree)
+        yield from ast.walk(ast.parse(source))
 
 
 def _base(module: Module, node: ast.ImportFrom) -> str:
