@@ -29,7 +29,10 @@ def test_the_same_source_gives_the_same_small_module() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 16_384, SOURCE_LIMIT])
 def test_a_module_is_valid_at_every_size(size: int) -> None:
-    Module.validate(Engine(), make_module(" " * size))
+    module = make_module(" " * size)
+
+    assert len(module) > size
+    Module.validate(Engine(), module)  # raises for one that is not valid
 
 
 def test_a_module_imports_the_engine_alone_and_offers_the_abi() -> None:

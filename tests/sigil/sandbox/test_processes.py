@@ -255,7 +255,7 @@ def test_children_die_with_a_server_that_is_killed(busy: bool) -> None:
             threading.Thread(target=sandbox.run, args=(LOOP, b"1"), kwargs=dict(limits=SandboxLimits(timeout_ms=60_000)), daemon=True).start()
             started(sandbox)
         print(*sandbox.pids(), flush=True)
-        time.sleep(60)
+        time.sleep(60)  # until it is killed
     """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as server:
         assert server.stdout

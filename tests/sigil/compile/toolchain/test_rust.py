@@ -148,6 +148,9 @@ def test_a_source_cannot_name_a_file(source: str) -> None:
 def test_ordinary_sources_are_let_through(source: str) -> None:
     rust.require_single_file(source, "test")
 
+    with pytest.raises(Refused):
+        rust.require_single_file(f'{source}include!("x");\n', "test")
+
 
 def test_without_compiler_or_target_the_error_says_how_to_get_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

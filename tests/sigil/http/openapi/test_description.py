@@ -169,6 +169,7 @@ def test_references_lead_somewhere(document: dict[str, Any]) -> None:
     for ref in set(references(document)):
         found: Any = document
         for part in ref.removeprefix("#/").split("/"):
+            assert part in found, ref
             found = found[part]
 
 

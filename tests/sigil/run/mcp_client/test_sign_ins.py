@@ -48,7 +48,7 @@ class TokenServer:
 
     def send(self, hop: HttpRequest, seconds: float) -> HttpAnswer:
         self.requests.append(hop)
-        time.sleep(self.takes)
+        time.sleep(self.takes)  # a server that takes its time
         if self.answer:
             return self.answer()
         number = len(self.requests)

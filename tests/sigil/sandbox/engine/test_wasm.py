@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,7 +59,5 @@ def test_what_is_no_module_is_refused(data: bytes) -> None:
 
 @given(st.binary(max_size=60))
 def test_no_bytes_break_the_reader(data: bytes) -> None:
-    try:
-        list(wasm.sections(wasm.MAGIC + data))
-    except ValueError:
-        return
+    with suppress(ValueError):
+        assert sum(len(body) for _, body in wasm.sections(wasm.MAGIC + data)) <= len(data)
