@@ -1,5 +1,5 @@
 """Fixtures for the stories of whole servers: a program that starts servers, and one backend for each
-kind of store.
+kind of store; and `uncaged channel`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sigil.storage.kv.dynamodb_table import create_table
+from tests.functions.cli.channel_command import run_channel
 from tests.functions.queues.invoked import make_queue
 from tests.servers.ministack import Ministack
 from tests.servers.valkey import Valkey
@@ -28,6 +29,8 @@ from tests.stories.backends import (
 )
 from tests.stories.servers import AWS, ServerForker
 from tests.stories.system import System, start_system
+
+__all__ = ["run_channel"]
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from urllib.parse import unquote
 import httpx
 import pytest
 
-from functions.cli import main
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
@@ -32,6 +31,7 @@ from tests.fakes.dingtalk import (
 )
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
 
@@ -194,15 +194,11 @@ def test_the_printed_steps_lead_an_owner_to_the_first_answer(
     runtime: Callable[..., AgentRuntime],
     dingtalk: DingTalkServer,
     model: ScriptedModel,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_channel: RunChannel,
 ) -> None:
     """Without an aes_key, which the console may not offer, and where nobody is known yet."""
-    arguments = ["uncaged", "channel", "set", "dingtalk", "--url", "https://a.example"]
-    monkeypatch.setattr("sys.argv", arguments)
-    with pytest.raises(SystemExit):
-        main()
-    url = json.loads(capsys.readouterr().out)["message_url"]
+    _, out, _ = run_channel("set", "dingtalk", "--url", "https://a.example")
+    url = json.loads(out)["message_url"]
     addresses = {"dingtalk_api": dingtalk.url, "dingtalk_old_api": dingtalk.url}
     plain = {**SETTINGS, "dingtalk_aes_key": ""}
     made = runtime(llm_url=model.url, **addresses, **plain)

@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.cli import main
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
@@ -32,6 +31,7 @@ from tests.fakes.feishu import (
 )
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
 
@@ -223,17 +223,12 @@ def test_the_printed_steps_lead_an_owner_to_the_first_answer(
     runtime: Callable[..., AgentRuntime],
     feishu: FeishuServer,
     model: ScriptedModel,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_channel: RunChannel,
 ) -> None:
     """Without an encrypt key, which the console makes only when it is asked to."""
-    arguments = ["uncaged", "channel", "set", "feishu", "--url", "https://a.example"]
-    monkeypatch.setattr("sys.argv", arguments)
-    with pytest.raises(SystemExit):
-        main()
-    printed = capsys.readouterr()
-    feishu.scopes = json.loads(printed.out)["scopes"]["tenant"]
-    _, _, path = printed.err.partition("https://a.example")
+    _, out, err = run_channel("set", "feishu", "--url", "https://a.example")
+    feishu.scopes = json.loads(out)["scopes"]["tenant"]
+    _, _, path = err.partition("https://a.example")
     made = runtime(
         llm_url=model.url, feishu_api=feishu.url, **{**SETTINGS, "feishu_encrypt_key": ""}
     )

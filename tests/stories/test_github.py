@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from functions.cli import main
 from functions.cli.doctor import check_platforms
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
@@ -26,6 +25,7 @@ from tests.fakes.github import (
     make_comment,
 )
 from tests.fakes.model import ScriptedModel, say
+from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
 
@@ -131,33 +131,22 @@ def test_a_forged_request_reaches_nobody(repository: Repository, model: Scripted
     assert model.chats == []
 
 
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
-) -> tuple[int, str, str]:
-    """Run `uncaged channel …`."""
-    monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    return int(ended.value.code or 0), printed.out, printed.err
-
-
 def test_an_owner_comes_from_nothing_to_the_first_answer(
     runtime: Callable[..., AgentRuntime],
     github: GitHubServer,
     model: ScriptedModel,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_channel: RunChannel,
 ) -> None:
     monkeypatch.setenv("GITHUB_API", github.url)
     monkeypatch.setenv("GITHUB_REPOSITORIES", REPOSITORY)
-    code, _, err = run(monkeypatch, capsys, "set", "github", "--url", "https://a.example")
+    code, _, err = run_channel("set", "github", "--url", "https://a.example")
     assert (code, "GITHUB_TOKEN" in err) == (2, True)
-    code, secret, _ = run(monkeypatch, capsys, "set", "github", "--make-secret")
+    code, secret, _ = run_channel("set", "github", "--make-secret")
     assert code == 0
     monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
     monkeypatch.setenv("GITHUB_SECRET", secret.strip())
-    code, out, _ = run(monkeypatch, capsys, "set", "github", "--url", "https://a.example")
+    code, out, _ = run_channel("set", "github", "--url", "https://a.example")
     assert (code, "https://a.example/webhook/github" in out) == (0, True)
     [hook] = github.hooks
     owners = (f"github:{PERSON_ID}",)
@@ -169,10 +158,10 @@ def test_an_owner_comes_from_nothing_to_the_first_answer(
         headers = dict(request.headers)
         server.post("/webhook/github", content=request.body, headers=headers)
         assert Repository(server, github).read(1) == ["Here I am"]
-    assert run(monkeypatch, capsys, "status", "github")[0] == 0
+    assert run_channel("status", "github")[0] == 0
     assert check_platforms(Settings.read()) == f"github: the bot @{BOT} answers, its webhook works"
-    assert run(monkeypatch, capsys, "unset", "github")[0] == 0
+    assert run_channel("unset", "github")[0] == 0
     assert github.hooks == []
-    rows = json.loads(run(monkeypatch, capsys, "list", "--json")[1])
+    rows = json.loads(run_channel("list", "--json")[1])
     row = next(each for each in rows if each["platform"] == "github")
     assert (row["state"], row["missing"]) == ("ready", [])

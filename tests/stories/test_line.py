@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from functions.alerts import Alert
-from functions.cli import main
 from functions.cli.doctor import check_platforms
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
@@ -30,6 +29,7 @@ from tests.fakes.line import (
 )
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
 
@@ -201,30 +201,19 @@ def test_a_forged_request_reaches_nobody(account: Account, model: ScriptedModel)
     assert model.chats == []
 
 
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
-) -> tuple[int, str, str]:
-    """Run `uncaged channel …`."""
-    monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    return int(ended.value.code or 0), printed.out, printed.err
-
-
 def test_an_owner_comes_from_nothing_to_the_first_answer(
     runtime: Callable[..., AgentRuntime],
     line: LineServer,
     model: ScriptedModel,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_channel: RunChannel,
 ) -> None:
     monkeypatch.setenv("LINE_API", line.url)
-    code, _, err = run(monkeypatch, capsys, "set", "line", "--url", "https://a.example")
+    code, _, err = run_channel("set", "line", "--url", "https://a.example")
     assert (code, "LINE_TOKEN" in err) == (2, True)
     monkeypatch.setenv("LINE_TOKEN", TOKEN)
     monkeypatch.setenv("LINE_SECRET", SECRET)
-    code, out, _ = run(monkeypatch, capsys, "set", "line", "--url", "https://a.example")
+    code, out, _ = run_channel("set", "line", "--url", "https://a.example")
     assert (code, line.endpoint) == (0, "https://a.example/webhook/line")
     assert line.endpoint in out
     made = runtime(llm_url=model.url, line_api=line.url, **SETTINGS)
@@ -237,20 +226,20 @@ def test_an_owner_comes_from_nothing_to_the_first_answer(
 
 
 def test_status_list_and_the_doctor_tell_what_is_set(
-    line: LineServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: LineServer, monkeypatch: pytest.MonkeyPatch, run_channel: RunChannel
 ) -> None:
     monkeypatch.setenv("LINE_API", line.url)
     monkeypatch.setenv("LINE_TOKEN", TOKEN)
-    assert run(monkeypatch, capsys, "status", "line")[:2] == (
+    assert run_channel("status", "line")[:2] == (
         1,
         "line @Sigil: no webhook is set\n",
     )
     line.endpoint = "https://a.example/webhook/line"
-    code, out, _ = run(monkeypatch, capsys, "status", "line")
+    code, out, _ = run_channel("status", "line")
     assert (code, line.endpoint in out) == (0, True)
-    code, _, err = run(monkeypatch, capsys, "unset", "line")
+    code, _, err = run_channel("unset", "line")
     assert (code, "Use webhook" in err) == (5, True)
-    rows = json.loads(run(monkeypatch, capsys, "list", "--json")[1])
+    rows = json.loads(run_channel("list", "--json")[1])
     row = next(each for each in rows if each["platform"] == "line")
     assert (row["state"], row["missing"]) == ("its webhook is refused", ["LINE_SECRET"])
     settings = Settings.read()

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from functions import worker
-from functions.cli import main
 from functions.cli.commands.serve import list_receivers
 from functions.cli.doctor import check_platforms
 from functions.ingress.poller import PolledBot
@@ -38,6 +37,7 @@ from tests.fakes.matrix import (
 )
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
 
@@ -300,21 +300,14 @@ def test_the_printed_registration_leads_an_owner_to_the_first_answer(
     homeserver: Homeserver,
     model: ScriptedModel,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_channel: RunChannel,
 ) -> None:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
-
     url = "https://bot.example.com"
-    code, _, advice = run("set", "matrix", "--url", url)
+    code, _, advice = run_channel("set", "matrix", "--url", url)
     assert code == 2
     assert "export MATRIX_USER=@sigil:example.org" in advice
     monkeypatch.setenv("MATRIX_USER", BOT)
-    code, document, steps = run("set", "matrix", "--url", url)
+    code, document, steps = run_channel("set", "matrix", "--url", url)
     assert (code, "registration.yaml" in steps) == (0, True)
     registration = dict(re.findall(r"^([a-z_]+): '(.*)'$", document, re.MULTILINE))
     assert registration["url"] == f"{url}/webhook/matrix"
@@ -329,11 +322,11 @@ def test_the_printed_registration_leads_an_owner_to_the_first_answer(
     }
     for name, value in settings.items():
         monkeypatch.setenv(name.upper(), value)
-    assert run("set", "matrix", "--url", url)[1] == document
+    assert run_channel("set", "matrix", "--url", url)[1] == document
     owners = (f"matrix:{ADA}",)
     with serving(runtime(llm_url=model.url, owners=owners, **settings)) as server:
         homeserver.service = registration | {"url": f"{server.url}/webhook/matrix"}
-        assert run("status", "matrix")[:2] == (0, "matrix @Sigil: the bot answers\n")
+        assert run_channel("status", "matrix")[:2] == (0, "matrix @Sigil: the bot answers\n")
         community = Community(server, homeserver)
         model.then(say("Hello"))
         event = make_event(text("hi"))
@@ -341,6 +334,6 @@ def test_the_printed_registration_leads_an_owner_to_the_first_answer(
         assert community.read_texts(1) == ["Hello"]
         monkeypatch.setenv("MATRIX_SECRET", "another")
         homeserver.service["hs_token"] = "wrong"
-        code, _, problem = run("status", "matrix")
+        code, _, problem = run_channel("status", "matrix")
     assert code == 7
     assert "M_BAD_STATUS" in problem

@@ -12,7 +12,6 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.cli import main
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
@@ -20,6 +19,7 @@ from tests.fakes import slack as fake
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.slack import ADA, BOB, BOT, CHAT, DIRECT, SECRET, TEAM, SlackWorkspace
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
 
@@ -195,20 +195,14 @@ def test_the_printed_steps_lead_an_owner_to_the_first_answer(
     runtime: Callable[..., AgentRuntime],
     workspace: SlackWorkspace,
     model: ScriptedModel,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_channel: RunChannel,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(
-        "sys.argv", ["uncaged", "channel", "set", "slack", "--url", "https://a.example"]
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert not ended.value.code
-    printed = capsys.readouterr()
-    manifest = json.loads(printed.out)
+    code, out, err = run_channel("set", "slack", "--url", "https://a.example")
+    assert not code
+    manifest = json.loads(out)
     address = manifest["settings"]["event_subscriptions"]["request_url"]
-    assert "SLACK_TOKEN" in printed.err
+    assert "SLACK_TOKEN" in err
     # the workspace gives the app what its manifest asks for
     workspace.scopes = ",".join(manifest["oauth_config"]["scopes"]["bot"])
     made = runtime(

@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.cli import main
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
@@ -31,6 +30,7 @@ from tests.fakes.wecom import (
     pack,
 )
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
 
@@ -172,14 +172,10 @@ def test_the_printed_steps_lead_an_owner_to_the_first_answer(
     runtime: Callable[..., AgentRuntime],
     wecom: WeComServer,
     model: ScriptedModel,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_channel: RunChannel,
 ) -> None:
-    arguments = ["uncaged", "channel", "set", "wecom", "--url", "https://a.example"]
-    monkeypatch.setattr("sys.argv", arguments)
-    with pytest.raises(SystemExit):
-        main()
-    path = json.loads(capsys.readouterr().out)["url"].removeprefix("https://a.example")
+    _, out, _ = run_channel("set", "wecom", "--url", "https://a.example")
+    path = json.loads(out)["url"].removeprefix("https://a.example")
     made = runtime(llm_url=model.url, wecom_api=wecom.url, **SETTINGS)
     model.then(say("Here I am"))
     with serving(made) as server:

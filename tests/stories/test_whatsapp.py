@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from functions.alerts import Alert
-from functions.cli import main
 from functions.cli.doctor import check_platforms
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
@@ -29,6 +28,7 @@ from tests.fakes.graph_api import (
 )
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
 
@@ -174,25 +174,13 @@ def test_a_forged_request_reaches_nobody(business: Business, model: ScriptedMode
     assert model.chats == []
 
 
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
-) -> tuple[int, str, str]:
-    """Run `uncaged channel …`."""
-    monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    printed = capsys.readouterr()
-    return int(ended.value.code or 0), printed.out, printed.err
-
-
 def test_the_printed_steps_lead_an_owner_to_the_first_answer(
     runtime: Callable[..., AgentRuntime],
     graph: GraphApi,
     model: ScriptedModel,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run_channel: RunChannel,
 ) -> None:
-    code, out, err = run(monkeypatch, capsys, "set", "whatsapp", "--url", "https://a.example")
+    code, out, err = run_channel("set", "whatsapp", "--url", "https://a.example")
     printed = json.loads(out)
     assert code == 0
     assert "WHATSAPP_VERIFY_TOKEN" in err
@@ -211,19 +199,19 @@ def test_the_printed_steps_lead_an_owner_to_the_first_answer(
 
 
 def test_status_and_list_tell_what_is_set(
-    graph: GraphApi, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    graph: GraphApi, monkeypatch: pytest.MonkeyPatch, run_channel: RunChannel
 ) -> None:
     monkeypatch.setenv("WHATSAPP_NUMBER", NUMBER)
     monkeypatch.setenv("WHATSAPP_VERIFY_TOKEN", VERIFY_TOKEN)
     monkeypatch.setenv("WHATSAPP_API", graph.url)
-    code, _, err = run(monkeypatch, capsys, "status", "whatsapp")
+    code, _, err = run_channel("status", "whatsapp")
     assert (code, "WHATSAPP_TOKEN" in err) == (2, True)
     monkeypatch.setenv("WHATSAPP_TOKEN", TOKEN)
-    assert run(monkeypatch, capsys, "status", "whatsapp")[:2] == (
+    assert run_channel("status", "whatsapp")[:2] == (
         0,
         "whatsapp @Sigil +1 631-555-1111: the bot answers\n",
     )
-    rows = json.loads(run(monkeypatch, capsys, "list", "--json")[1])
+    rows = json.loads(run_channel("list", "--json")[1])
     row = next(each for each in rows if each["platform"] == "whatsapp")
     assert (row["state"], row["missing"]) == ("its webhook is refused", ["WHATSAPP_SECRET"])
 

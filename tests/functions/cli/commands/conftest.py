@@ -1,14 +1,12 @@
-"""What `uncaged channel` is run with."""
+"""What the commands of `uncaged` are run with in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from functions.cli import main
+from tests.functions.cli.channel_command import run_channel
 
-RunChannel = Callable[..., tuple[int, str, str]]
+__all__ = ["run_channel"]
 
 
 @pytest.fixture(autouse=True)
@@ -17,17 +15,3 @@ def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
     it in its folder before.
     """
     monkeypatch.setenv("UNCAGED_LIBRARY", "none")
-
-
-@pytest.fixture
-def run_channel(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunChannel:
-    """Runs `uncaged channel …` in this process, and returns its exit code and what it printed."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["uncaged", "channel", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return int(ended.value.code or 0), printed.out, printed.err
-
-    return run

@@ -11,7 +11,7 @@ from functions.cli.doctor import check_platforms
 from sigil.errors import BackendError
 from tests.channel_settings import make_settings
 from tests.fakes.dingtalk import APP, SECRET, DingTalkServer
-from tests.functions.cli.commands.conftest import RunChannel
+from tests.functions.cli.channel_command import RunChannel
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from functions.cli.doctor import check_platforms
 from sigil.cli.doctor import DoctorWarning
 from tests.channel_settings import make_settings
 from tests.fakes.feishu import APP, APP_SECRET, SECRETS, FeishuServer
-from tests.functions.cli.commands.conftest import RunChannel
+from tests.functions.cli.channel_command import RunChannel
 
 
 @pytest.fixture

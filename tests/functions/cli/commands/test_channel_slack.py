@@ -21,7 +21,7 @@ from sigil.wiring import open_stores
 from tests.channel_settings import make_settings
 from tests.fakes.slack import SECRET, SlackWorkspace
 from tests.fakes.slack_socket import APP_TOKEN
-from tests.functions.cli.commands.conftest import RunChannel
+from tests.functions.cli.channel_command import RunChannel
 
 
 @pytest.fixture

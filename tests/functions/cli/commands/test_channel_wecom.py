@@ -12,7 +12,7 @@ from functions.cli.doctor import check_platforms
 from sigil.errors import BackendError
 from tests.channel_settings import make_settings
 from tests.fakes.wecom import AGENT, CORP, SECRET, WeComServer
-from tests.functions.cli.commands.conftest import RunChannel
+from tests.functions.cli.channel_command import RunChannel
 
 
 @pytest.fixture
