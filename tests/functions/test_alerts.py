@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -22,33 +22,16 @@ from sigil.storage import aws
 from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
-from tests.fakes.server import Answer, Recorded, RecordingServer
+from tests.fakes.server import Answer, Recorded
 from tests.functions.agent.talk import event
+from tests.functions.alerts import Pager, pager
 from tests.functions.model_steps import cascade, deploy, find, shell
 from tests.functions.people import GUEST, STRANGER, Live, reason
 from tests.servers.ministack import Ministack, unique
 from tests.servers.programs import ProgramForker
 
+__all__ = ["pager"]
 Open = Callable[..., AgentRuntime]
-
-
-class Pager(RecordingServer):
-    """An address that takes alerts, or does not."""
-
-    status = 200
-
-    def answer(self, request: Recorded) -> Answer:
-        return Answer(self.status, b"")
-
-    @property
-    def alerts(self) -> list[dict[str, Any]]:
-        return [request.json() for request in self.requests]
-
-
-@pytest.fixture
-def pager() -> Iterator[Pager]:
-    with Pager() as server:
-        yield server
 
 
 def write(runtime: AgentRuntime, text: str, session: str = "telegram:7") -> None:

@@ -17,9 +17,10 @@ from functions.time.clock import Clock
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer, Recorded
+from tests.functions.alerts import Pager, pager
 from tests.functions.model_steps import cascade
 from tests.functions.people import OWNER, Live, reason
-from tests.functions.test_alerts import Crash, Open, Pager, crash, pager, write
+from tests.functions.test_alerts import Crash, Open, crash, write
 
 __all__ = ["pager"]
 

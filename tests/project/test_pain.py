@@ -7,7 +7,7 @@ import logging
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -24,14 +24,15 @@ from functions.agent.safety.ladder import CASCADE, FRUSTRATED, REPEATED, WINDOW
 from functions.agent.safety.status import REASONS
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, offered, results, say
-from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.agent.talk import event
+from tests.functions.alerts import Pager, pager
 from tests.functions.serving import serving
 from tests.project.test_transcripts import SECONDS, surroundings
 from tests.project.transcripts import File, Step, steps
 from tests.project.tree import ROOT
 from tests.servers.programs import ProgramForker
 
+__all__ = ["pager"]
 PAGE = (ROOT / "docs" / "pain.md").read_text(encoding="utf-8")
 CHAT = "telegram:42"
 CONVERSATION = "printf 'message\\n%.0s' {1..8} | uncaged chat --quiet"
@@ -194,19 +195,6 @@ def test_the_pages_strategy_is_found_and_forgets(
     said = [message["content"] for message in turns[-1]["messages"]]
     assert said[-2] == "[runtime]\n7 earlier messages are in the archive."
     assert len(said) == 1 + 7 + 2
-
-
-class Pager(RecordingServer):
-    """An address that takes alerts."""
-
-    def answer(self, request: Recorded) -> Answer:
-        return Answer(200, b"")
-
-
-@pytest.fixture
-def pager() -> Iterator[Pager]:
-    with Pager() as server:
-        yield server
 
 
 def test_alerts_and_status_have_the_shape_of_the_page(

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from functions.alerts import Alert
 from functions.cli.doctor import check_platforms
 from functions.settings import Settings
 from functions.wiring import AgentRuntime
@@ -29,6 +28,7 @@ from tests.fakes.line import (
 )
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.alerts import AlertRecorder
 from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
@@ -174,13 +174,9 @@ def test_owners_hear_that_the_months_messages_are_used_up(
     made = runtime(llm_url=model.url, line_api=line.url, **SETTINGS)
     line.fail("/v2/bot/message/push", 429, MONTHLY, times=2)
     line.tokens.update(("reply1", "reply2"))
-    told: list[Alert] = []
+    recorder = AlertRecorder()
 
-    class Recorder:
-        def notify(self, alert: Alert) -> None:
-            told.append(alert)
-
-    with serving(replace(made, notifier=Recorder())) as server:
+    with serving(replace(made, notifier=recorder)) as server:
         account = Account(server, line)
         for number in (1, 2):
             account.post(make_message(number, f"/whoami {number}"))
@@ -190,7 +186,9 @@ def test_owners_hear_that_the_months_messages_are_used_up(
             )
         account.post(make_message(3, "/whoami"))
         account.read(1)
-    assert [(alert.event, alert.reason) for alert in told] == [("MESSAGES_USED_UP", "line")]
+    assert [(alert.event, alert.reason) for alert in recorder.told] == [
+        ("MESSAGES_USED_UP", "line")
+    ]
 
 
 def test_a_forged_request_reaches_nobody(account: Account, model: ScriptedModel) -> None:

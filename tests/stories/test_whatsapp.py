@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from functions.alerts import Alert
 from functions.cli.doctor import check_platforms
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
@@ -28,6 +27,7 @@ from tests.fakes.graph_api import (
 )
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.alerts import AlertRecorder
 from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
 from tests.machine import within
@@ -137,12 +137,7 @@ def test_owners_hear_that_a_chat_is_closed(
     runtime: Callable[..., AgentRuntime], graph: GraphApi, model: ScriptedModel
 ) -> None:
     made = runtime(llm_url=model.url, whatsapp_api=graph.url, **SETTINGS)
-    told: list[Alert] = []
-
-    class Recorder:
-        def notify(self, alert: Alert) -> None:
-            told.append(alert)
-
+    recorder = AlertRecorder()
     failed = {
         "id": "wamid.OUT1",
         "status": "failed",
@@ -150,7 +145,7 @@ def test_owners_hear_that_a_chat_is_closed(
         "errors": [{"code": 131047, "title": "Re-engagement message"}],
     }
     request = sign(make_body(statuses=[failed, failed]))
-    with serving(replace(made, notifier=Recorder())) as server:
+    with serving(replace(made, notifier=recorder)) as server:
         answer = server.post(
             "/webhook/whatsapp", content=request.body, headers=dict(request.headers)
         )
@@ -161,7 +156,7 @@ def test_owners_hear_that_a_chat_is_closed(
         business.post(make_message(1, "/whoami"))
         business.post(make_message(2, "/whoami"))
         business.read(1)
-    assert [(alert.event, alert.reason, alert.session) for alert in told] == [
+    assert [(alert.event, alert.reason, alert.session) for alert in recorder.told] == [
         ("CHAT_CLOSED", "whatsapp", f"whatsapp:{PERSON}")
     ]
 

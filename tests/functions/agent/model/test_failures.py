@@ -5,7 +5,7 @@ and the history neither key nor page.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,10 +16,12 @@ from functions.agent.runs.run import format_run, scan_runs
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, say
-from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
+from tests.fakes.server import Answer, json_answer
 from tests.functions.agent.talk import tell
+from tests.functions.alerts import Pager, pager
 from tests.functions.people import GUEST, Live
 
+__all__ = ["pager"]
 Lives = Callable[..., AbstractContextManager[Live]]
 Open = Callable[..., AgentRuntime]
 KEY = "sk-live-0123456789abcdef"
@@ -31,25 +33,6 @@ LEAK = (
 
 def refuse(status: int, message: str = LEAK, **fields: Any) -> Answer:
     return json_answer({"error": {"message": message, **fields}}, status)
-
-
-class Pager(RecordingServer):
-    """An address that takes alerts, or does not."""
-
-    status = 200
-
-    def answer(self, request: Recorded) -> Answer:
-        return Answer(self.status, b"")
-
-    @property
-    def alerts(self) -> list[dict[str, Any]]:
-        return [request.json() for request in self.requests]
-
-
-@pytest.fixture
-def pager() -> Iterator[Pager]:
-    with Pager() as server:
-        yield server
 
 
 def stored(home: AgentRuntime) -> str:
