@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import time
 from base64 import b64decode, b64encode
@@ -36,8 +35,9 @@ from tests.fakes.model import call, say
 from tests.fakes.server import Answer, RecordingServer
 from tests.functions.hook_fixture import add_hook
 from tests.functions.queues.invoked import Source
+from tests.library import copy_capabilities
 from tests.machine import is_running, within
-from tests.servers.lambda_runtime import ROOT, Invoked, LambdaFunction
+from tests.servers.lambda_runtime import Invoked, LambdaFunction
 from tests.servers.runtime_api import children
 
 ENCODE = "encode hello world in base64"
@@ -188,9 +188,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     all of it.
     """
     folder = tmp_path_factory.mktemp("library")
-    for name in ("encode", "hash", "number-base", "text-stats"):
-        shutil.copytree(ROOT / "capabilities" / name, folder / name)
-    return {"UNCAGED_LIBRARY": str(folder)}
+    names = ("encode", "hash", "number-base", "text-stats")
+    return {"UNCAGED_LIBRARY": str(copy_capabilities(folder, *names))}
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,8 +22,9 @@ from tests.deploy.requests import batch, failures, happened, registry, request
 from tests.deploy.runtime import Deployment
 from tests.fakes.model import call, say
 from tests.fakes.server import RecordingServer
+from tests.library import copy_capabilities
 from tests.selection import in_full
-from tests.servers.lambda_runtime import ROOT, Invoked, LambdaFunction
+from tests.servers.lambda_runtime import Invoked, LambdaFunction
 
 OWNER = Caller("main", owner=True)
 LONG_AGO = IDLE_SECONDS + 86_400
@@ -91,10 +91,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The library's setting: all of it where everything runs, else what these tests ask for."""
     if in_full():
         return "builtin"
-    folder = tmp_path_factory.mktemp("library")
-    for name in SOME:
-        shutil.copytree(ROOT / "capabilities" / name, folder / name)
-    return str(folder)
+    return str(copy_capabilities(tmp_path_factory.mktemp("library"), *SOME))
 
 
 @pytest.fixture(scope="module")

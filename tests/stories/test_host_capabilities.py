@@ -4,7 +4,6 @@ but the library.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
+from tests.library import copy_capabilities
 from tests.project.tree import ROOT
 from tests.sigil.cli.conftest import Sigil, open_shared, place, run_sigil
 from tests.sigil.http.test_app import ENGINE, TOKEN
@@ -37,9 +37,7 @@ HOST = {"name": "mine", "description": "A function of the agent.", "lang": "host
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("services")
-    for name in (*SERVICES, "roman-numerals"):
-        shutil.copytree(ROOT / "capabilities" / name, folder / name)
-    return folder
+    return copy_capabilities(folder, *SERVICES, "roman-numerals")
 
 
 @pytest.fixture(scope="module")

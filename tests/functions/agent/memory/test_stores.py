@@ -5,7 +5,6 @@ by the next process.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv.dynamodb_table import create_table
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import tell
-from tests.project.tree import ROOT
+from tests.library import copy_capabilities
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
 
@@ -26,9 +25,8 @@ NUTS = {"subject": "Ada", "predicate": "is allergic to", "object": "nuts", "sour
 
 @pytest.fixture
 def services(tmp_path: Path) -> Path:
-    for name in ("remember", "recall", "forget", "search-history"):
-        shutil.copytree(ROOT / "capabilities" / name, tmp_path / "services" / name)
-    return tmp_path / "services"
+    names = ("remember", "recall", "forget", "search-history")
+    return copy_capabilities(tmp_path / "services", *names)
 
 
 @pytest.fixture(params=["redis", "dynamodb"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import event
-from tests.project.tree import ROOT
+from tests.library import copy_capabilities
 
 POLICIES = {
     "standard": 'preset = "standard"',
@@ -97,11 +96,10 @@ def home(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel, tmp_path: Path
 ) -> AgentRuntime:
     """An agent with one below it, whose library is the services that these acts need."""
-    for name in SERVICES:
-        shutil.copytree(ROOT / "capabilities" / name, tmp_path / "library" / name)
+    library = copy_capabilities(tmp_path / "library", *SERVICES)
     made = runtime(
         llm_url=model.url,
-        library=str(tmp_path / "library"),
+        library=str(library),
         owners=(OWNER,),
         access="open",
         guest_turns=0,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +24,7 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import run_event, tell
-from tests.project.tree import ROOT
+from tests.library import copy_capabilities
 
 PAYMENT = {
     "amount": 5,
@@ -43,9 +42,8 @@ def agent(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel, tmp_path: Path
 ) -> AgentRuntime:
     """An agent whose library is the service that asks for payments."""
-    for name in ("request-payment", "read-policy"):
-        shutil.copytree(ROOT / "capabilities" / name, tmp_path / "library" / name)
-    return runtime(llm_url=model.url, library=str(tmp_path / "library"))
+    library = copy_capabilities(tmp_path / "library", "request-payment", "read-policy")
+    return runtime(llm_url=model.url, library=str(library))
 
 
 def set_policy(agent: AgentRuntime, *rules: str, **caps: float) -> None:

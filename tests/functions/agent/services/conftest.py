@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.agent.talk import tell
-from tests.project.tree import ROOT
+from tests.library import copy_capabilities
 
+OpenAgent = Callable[..., AgentRuntime]
 SERVICES = ("remember", "recall", "forget", "search-history")
 FEW = 24
 """Messages of a history that nothing is evicted from in the next turn."""
@@ -85,21 +85,28 @@ class Chat:
 
 @pytest.fixture
 def services(tmp_path: Path) -> Path:
-    folder = tmp_path / "services"
-    for name in SERVICES:
-        shutil.copytree(ROOT / "capabilities" / name, folder / name)
-    return folder
+    return copy_capabilities(tmp_path / "services", *SERVICES)
 
 
 @pytest.fixture
-def chat(runtime: Callable[..., AgentRuntime], model: ScriptedModel, services: Path) -> Chat:
-    home = runtime(
-        llm_url=model.url,
-        library=str(services),
-        owners=("telegram:1",),
-        access="open",
-        guest_turns=0,
-        guest_tokens=0,
-        tokens_per_day=0,
-    )
-    return Chat(home, model)
+def open_agent(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> OpenAgent:
+    """Opens an agent over a library, for everybody and without budgets: `open_agent(services)`."""
+
+    def opened(library: Path, **settings: Any) -> AgentRuntime:
+        return runtime(
+            llm_url=model.url,
+            library=str(library),
+            owners=("telegram:1",),
+            access="open",
+            guest_turns=0,
+            guest_tokens=0,
+            tokens_per_day=0,
+            **settings,
+        )
+
+    return opened
+
+
+@pytest.fixture
+def chat(open_agent: OpenAgent, model: ScriptedModel, services: Path) -> Chat:
+    return Chat(open_agent(services), model)

@@ -4,8 +4,6 @@ and whose tasks they are.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +11,10 @@ import pytest
 
 from functions.agent.ledger.ledger import Ledger
 from functions.agent.team.board import Board, Claimer, NewTask
-from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.services.conftest import Chat
+from tests.functions.agent.services.conftest import Chat, OpenAgent
 from tests.functions.agent.talk import tell
-from tests.project.tree import ROOT
+from tests.library import copy_capabilities
 
 NAMES = ("create-task", "update-task", "list-tasks", "get-task", "claim-task", "board")
 OWNER: dict[str, Any] = {"session": "telegram:1", "sender": "telegram:1"}
@@ -28,24 +25,12 @@ GROUP: dict[str, Any] = {"session": "telegram:-100", "private": False}
 
 @pytest.fixture
 def services(tmp_path: Path) -> Path:
-    folder = tmp_path / "library"
-    for name in NAMES:
-        shutil.copytree(ROOT / "capabilities" / name, folder / name)
-    return folder
+    return copy_capabilities(tmp_path / "library", *NAMES)
 
 
 @pytest.fixture
-def chat(runtime: Callable[..., AgentRuntime], model: ScriptedModel, services: Path) -> Chat:
-    home = runtime(
-        llm_url=model.url,
-        library=str(services),
-        owners=("telegram:1",),
-        access="open",
-        guest_turns=0,
-        guest_tokens=0,
-        tokens_per_day=0,
-        timezone="UTC",
-    )
+def chat(open_agent: OpenAgent, model: ScriptedModel, services: Path) -> Chat:
+    home = open_agent(services, timezone="UTC")
     home.app.people.let_in("telegram:42", "member", "Bob", "telegram:1")
     return Chat(home, model)
 

@@ -4,8 +4,6 @@ whose files they are.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,9 +27,9 @@ from functions.wiring import AgentRuntime
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.functions.agent.services.conftest import Chat
+from tests.functions.agent.services.conftest import Chat, OpenAgent
 from tests.functions.agent.talk import tell
-from tests.project.tree import ROOT
+from tests.library import copy_capabilities
 
 NAMES = ("write-file", "read-file", "edit-file", "list-files", "diff-file", "files")
 OWNER: dict[str, Any] = {"session": "telegram:1", "sender": "telegram:1"}
@@ -43,24 +41,12 @@ GROUP: dict[str, Any] = {"session": "telegram:-100", "private": False}
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    folder = tmp_path / "library"
-    for name in NAMES:
-        shutil.copytree(ROOT / "capabilities" / name, folder / name)
-    return folder
+    return copy_capabilities(tmp_path / "library", *NAMES)
 
 
 @pytest.fixture
-def chat(runtime: Callable[..., AgentRuntime], model: ScriptedModel, library: Path) -> Chat:
-    home = runtime(
-        llm_url=model.url,
-        library=str(library),
-        owners=("telegram:1",),
-        access="open",
-        guest_turns=0,
-        guest_tokens=0,
-        tokens_per_day=0,
-        timezone="UTC",
-    )
+def chat(open_agent: OpenAgent, model: ScriptedModel, library: Path) -> Chat:
+    home = open_agent(library, timezone="UTC")
     for who in ("telegram:42", "telegram:43"):
         home.app.people.let_in(who, "member", who, "telegram:1")
     return Chat(home, model)

@@ -4,8 +4,6 @@ a document cannot do.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +14,12 @@ from functions.agent.knowledge.search import Scope
 from functions.agent.policy.document import open_versions, write_policy
 from functions.agent.workspace.files import Writer
 from functions.agent.workspace.scope import find_scopes
-from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.knowledge.documents import HANDBOOK, draft
-from tests.functions.agent.services.conftest import Chat
+from tests.functions.agent.services.conftest import Chat, OpenAgent
 from tests.functions.agent.talk import run_event, tell
-from tests.project.tree import ROOT
+from tests.library import copy_capabilities
 
 NAMES = ("knowledge", "kb-search", "kb-ingest", "kb-update")
 OWN = {"session": "telegram:1", "sender": "telegram:1"}
@@ -33,18 +30,8 @@ QUESTION = {"query": "how many days of vacation"}
 
 
 @pytest.fixture
-def chat(runtime: Callable[..., AgentRuntime], model: ScriptedModel, tmp_path: Path) -> Chat:
-    for name in NAMES:
-        shutil.copytree(ROOT / "capabilities" / name, tmp_path / "library" / name)
-    home = runtime(
-        llm_url=model.url,
-        library=str(tmp_path / "library"),
-        owners=("telegram:1",),
-        access="open",
-        guest_turns=0,
-        guest_tokens=0,
-        tokens_per_day=0,
-    )
+def chat(open_agent: OpenAgent, model: ScriptedModel, tmp_path: Path) -> Chat:
+    home = open_agent(copy_capabilities(tmp_path / "library", *NAMES))
     home.app.people.let_in("telegram:2", "member", "Bob", "telegram:1")
     return Chat(home, model)
 
@@ -192,7 +179,7 @@ def test_a_file_of_the_workspace_is_taken_in_by_its_path(chat: Chat) -> None:
 
 
 def test_what_a_document_is_made_from_passes_the_gate_too(chat: Chat, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "capabilities" / "read-page", tmp_path / "library" / "read-page")
+    copy_capabilities(tmp_path / "library", "read-page")
     files = chat.home.app.open_workspace(keys.session_of("main", "telegram:2"))
     page = f"<html><body><p>{HANDBOOK}</p></body></html>".encode()
     for path, body in (("hens.md", HANDBOOK.encode()), ("hens.html", page)):

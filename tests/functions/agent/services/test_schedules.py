@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,9 +25,9 @@ from sigil.errors import Refused, SigilError, UsageError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.access.people import Wall
-from tests.functions.agent.services.conftest import Chat
+from tests.functions.agent.services.conftest import Chat, OpenAgent
 from tests.functions.agent.talk import event, run_event, tell
-from tests.project.tree import ROOT
+from tests.library import copy_capabilities
 
 MONDAY = datetime(2026, 11, 23, 12, 0, tzinfo=UTC).timestamp()
 NAMES = ("schedule-wakeup", "list-wakeups", "cancel-wakeup")
@@ -39,10 +37,7 @@ PILLS = {"when": "every day at 8:00", "say": "take the pills"}
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    folder = tmp_path / "library"
-    for name in NAMES:
-        shutil.copytree(ROOT / "capabilities" / name, folder / name)
-    return folder
+    return copy_capabilities(tmp_path / "library", *NAMES)
 
 
 @pytest.fixture
@@ -51,19 +46,8 @@ def wall() -> Wall:
 
 
 @pytest.fixture
-def chat(
-    runtime: Callable[..., AgentRuntime], model: ScriptedModel, library: Path, wall: Wall
-) -> Chat:
-    home = runtime(
-        llm_url=model.url,
-        library=str(library),
-        owners=("telegram:1",),
-        access="open",
-        guest_turns=0,
-        guest_tokens=0,
-        tokens_per_day=0,
-        timezone="UTC",
-    )
+def chat(open_agent: OpenAgent, model: ScriptedModel, library: Path, wall: Wall) -> Chat:
+    home = open_agent(library, timezone="UTC")
     return Chat(wall.on(home), model)
 
 

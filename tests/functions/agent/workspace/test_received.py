@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER, platform
-from tests.project.tree import ROOT
+from tests.library import copy_capabilities
 
 GUEST = 66
 
@@ -29,10 +28,9 @@ GUEST = 66
 def chats(
     runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, tmp_path: Path
 ) -> Chats:
-    for name in ("files", "write-file", "read-file", "edit-file", "list-files", "diff-file"):
-        shutil.copytree(ROOT / "capabilities" / name, tmp_path / "library" / name)
-    library = str(tmp_path / "library")
-    return Chats(runtime(llm_url=model.url, library=library, **platform(bot)), bot)
+    names = ("files", "write-file", "read-file", "edit-file", "list-files", "diff-file")
+    library = copy_capabilities(tmp_path / "library", *names)
+    return Chats(runtime(llm_url=model.url, library=str(library), **platform(bot)), bot)
 
 
 def document(id: str, name: str, size: int = 10, mime: str = "text/plain") -> dict[str, Any]:
