@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -39,8 +38,8 @@ from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER, platform
+from tests.library import add_service
 from tests.machine import within
-from tests.project.tree import ROOT
 from tests.selection import thorough
 from tests.servers.ministack import unique
 from tests.servers.valkey import shared
@@ -103,31 +102,15 @@ def open_ring(
 ) -> Callable[..., Chats]:
     """Opens a root with nine agents below it, each of which can mail the next one."""
     monkeypatch.setitem(table.SERVICES, NAME, pass_on)  # type: ignore[arg-type]
-    folder = tmp_path / "services" / NAME
-    folder.mkdir(parents=True)
-    shutil.copy(ROOT / "capabilities" / "forget" / "README.md", folder)
-    manifest = f"""
-[capability]
-name = "{NAME}"
-description = "Pass it on to the next agent."
-lifetime = "persistent"
-public = true
-examples = ["pass it on"]
-[build]
-lang = "host"
-[input]
-type = "object"
-additionalProperties = false
-[output]
-type = "string"
-"""
-    (folder / "sigil.toml").write_text(manifest)
+    library = add_service(
+        tmp_path / "services", NAME, "Pass it on to the next agent.", "pass it on"
+    )
 
     def opened(**settings: Any) -> Chats:
         made = runtime(
             **{
                 "llm_url": model.url,
-                "library": str(folder.parent),
+                "library": str(library),
                 **platform(bot),
                 **settings,
             }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER, platform
-from tests.project.tree import ROOT
+from tests.library import add_service
 
 NAME = "ring-later"
 HOME = f"telegram:{OWNER}"
@@ -55,26 +54,8 @@ def chats(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Chats:
     monkeypatch.setitem(table.SERVICES, NAME, ring)  # type: ignore[arg-type]
-    folder = tmp_path / "services" / NAME
-    folder.mkdir(parents=True)
-    shutil.copy(ROOT / "capabilities" / "forget" / "README.md", folder)
-    manifest = f"""
-[capability]
-name = "{NAME}"
-description = "Ring a bell later."
-lifetime = "persistent"
-public = true
-examples = ["ring the bell later"]
-[build]
-lang = "host"
-[input]
-type = "object"
-additionalProperties = false
-[output]
-type = "string"
-"""
-    (folder / "sigil.toml").write_text(manifest)
-    settings = {"llm_url": model.url, "library": str(folder.parent), **platform(bot)}
+    library = add_service(tmp_path / "services", NAME, "Ring a bell later.", "ring the bell later")
+    settings = {"llm_url": model.url, "library": str(library), **platform(bot)}
     return Chats(runtime(**settings), bot)
 
 
