@@ -99,6 +99,7 @@ def unstarted() -> bytes:
         return build._compile_engine(cache, BuildCache(None))
 
 
+@pytest.mark.thorough
 def test_compiled_anew_it_has_the_same_bytes(unstarted: bytes, tmp_path: Path) -> None:
     with build._open_cache() as cache:
         sdist = cache / "engine" / sources.FILE
