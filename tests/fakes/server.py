@@ -99,6 +99,17 @@ class RecordingServer:
         self._thread.join()
 
 
+class ScriptedServer(RecordingServer):
+    """Answers with these answers, one after the other, the last one again and again."""
+
+    def __init__(self, *answers: Answer) -> None:
+        super().__init__()
+        self.answers = [*answers]
+
+    def answer(self, request: Recorded) -> Answer:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = False  # server_close then waits for the connections' threads
     request_queue_size = 128

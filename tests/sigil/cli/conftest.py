@@ -16,6 +16,7 @@ from sigil.cli import main
 from sigil.http import app as sigil_http
 from sigil.sandbox.pool import Sandbox
 from sigil.settings import Settings
+from tests.fakes.server import Answer
 from tests.sigil.serving import served
 
 SCHEMA = (
@@ -46,6 +47,21 @@ class CommandResult:
 
 
 Sigil = Callable[..., CommandResult]
+
+
+def error_answer(status: int, code: str, **headers: str) -> Answer:
+    """How a registry refuses a request."""
+    fields = {
+        "source": "http",
+        "code": code,
+        "message": "no",
+        "suggestion": "send `Authorization: Bearer TOKEN`",
+    }
+    return Answer(
+        status,
+        json.dumps({"error": fields}).encode(),
+        {"content-type": "application/json", **headers},
+    )
 
 
 @pytest.fixture

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fakes.server import Answer, Recorded, RecordingServer
+from tests.fakes.server import ScriptedServer
 from tests.servers.certificates import authority
-from tests.sigil.cli.conftest import REMOTE_TOKEN, Sigil
+from tests.sigil.cli.conftest import REMOTE_TOKEN, Sigil, error_answer
 from tests.sigil.conftest import Scripted
 
 
@@ -62,31 +61,6 @@ def test_a_registry_that_is_not_there_ends_with_7(run_sigil: Sigil) -> None:
     result = run_sigil("list", "--url", "http://127.0.0.1:9", "--token", "t")
     assert result.code == 7
     assert "cannot be reached" in result.err
-
-
-class ScriptedServer(RecordingServer):
-    """Answers with these answers, one after the other, the last one again and again."""
-
-    def __init__(self, *answers: Answer) -> None:
-        super().__init__()
-        self.answers = [*answers]
-
-    def answer(self, request: Recorded) -> Answer:
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-
-def error_answer(status: int, code: str, **headers: str) -> Answer:
-    fields = {
-        "source": "http",
-        "code": code,
-        "message": "no",
-        "suggestion": "send `Authorization: Bearer TOKEN`",
-    }
-    return Answer(
-        status,
-        json.dumps({"error": fields}).encode(),
-        {"content-type": "application/json", **headers},
-    )
 
 
 @pytest.mark.parametrize("command", ["list", "whoami"])

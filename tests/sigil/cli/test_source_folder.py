@@ -19,35 +19,9 @@ from sigil.errors import Refused
 from sigil.http.app import build_app
 from sigil.protocol import Caller, Deployed
 from sigil.settings import Settings
-from tests.fakes.server import Answer, Recorded, RecordingServer
-from tests.sigil.cli.conftest import Sigil
+from tests.fakes.server import Answer, ScriptedServer
+from tests.sigil.cli.conftest import Sigil, error_answer
 from tests.sigil.serving import served
-
-
-class ScriptedServer(RecordingServer):
-    """Answers with these answers, one after the other, the last one again and again."""
-
-    def __init__(self, *answers: Answer) -> None:
-        super().__init__()
-        self.answers = [*answers]
-
-    def answer(self, request: Recorded) -> Answer:
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-
-def error_answer(status: int, code: str, **headers: str) -> Answer:
-    fields = {
-        "source": "http",
-        "code": code,
-        "message": "no",
-        "suggestion": "send `Authorization: Bearer TOKEN`",
-    }
-    return Answer(
-        status,
-        json.dumps({"error": fields}).encode(),
-        {"content-type": "application/json", **headers},
-    )
-
 
 DEPLOYED = {
     "capability": "one",
