@@ -17,6 +17,18 @@ from sigil.errors import BackendError, Conflict
 from sigil.storage.kv import ABSENT, Key
 from sigil.storage.kv.sqlite import SqliteKV
 """
+CREATING = """
+for number in range(200):
+    try:
+        kv.put(Key('race', str(number)), sys.argv[2].encode(), expect=ABSENT)
+        print(number)
+    except Conflict:
+        pass
+"""
+COUNTING = """
+from tests.sigil.storage.kv.processes import increment
+increment(kv, Key('p', 's'), 50)
+"""
 
 
 def start(code: str, *arguments: object) -> subprocess.Popen[str]:
@@ -57,3 +69,28 @@ def increment(kv: KV, key: Key, times: int) -> None:
         except Conflict:
             continue
         times -= 1
+
+
+def expect_one_creator_each(kv: KV, opening: str, place: object) -> None:
+    """Let two processes create the same items in a store: each item is created by one of them.
+    `opening`: what opens the store at `sys.argv[1]`, which is `place`, as `kv`.
+    """
+    won = [
+        output.split()
+        for output in finish([start(opening + CREATING, place, name) for name in "ab"])
+    ]
+    assert sorted(int(number) for numbers in won for number in numbers) == list(range(200))
+    owners = {sort: item.value.decode() for sort, item in kv.scan("race", limit=1000)}
+    assert owners == {
+        number: "ab"[which] for which, numbers in enumerate(won) for number in numbers
+    }
+
+
+def expect_all_counted(kv: KV, opening: str, place: object) -> None:
+    """Let two processes count in one item of a store, which is opened as above."""
+    key = Key("p", "s")
+    kv.put(key, b"0")
+    finish([start(opening + COUNTING, place) for _ in range(2)])
+    item = kv.get(key)
+    assert item is not None
+    assert item.value == b"100"

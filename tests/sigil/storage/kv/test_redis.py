@@ -24,11 +24,17 @@ from tests.servers.proxy import Proxy
 from tests.servers.valkey import Valkey, cluster, shared, valkey_server
 from tests.sigil.storage.kv.contract import ODD, KVContract, in_parallel
 from tests.sigil.storage.kv.model import Clock
-from tests.sigil.storage.kv.processes import finish, start
+from tests.sigil.storage.kv.processes import (
+    expect_all_counted,
+    expect_one_creator_each,
+    finish,
+    start,
+)
 
 __all__ = ["valkey_server"]
 KEY = Key("p", "s")
 IMPORT = "from sigil.storage.kv.redis import RedisKV\n"
+OPENING = IMPORT + "kv = RedisKV(sys.argv[1])"
 
 
 class TestRedisKV(KVContract):
@@ -202,37 +208,12 @@ def test_a_server_that_is_no_cluster_says_so_when_one_is_wanted(valkey_server: V
 
 @pytest.mark.usefixtures("fork_commands")
 def test_of_several_processes_that_create_one_item_one_wins(kv: RedisKV) -> None:
-    code = """
-kv = RedisKV(sys.argv[1])
-for number in range(200):
-    try:
-        kv.put(Key('race', str(number)), sys.argv[2].encode(), expect=ABSENT)
-        print(number)
-    except Conflict:
-        pass
-"""
-    won = [
-        output.split()
-        for output in finish([start(IMPORT + code, shared().url, name) for name in "ab"])
-    ]
-    assert sorted(int(number) for numbers in won for number in numbers) == list(range(200))
-    owners = {sort: item.value.decode() for sort, item in kv.scan("race", limit=1000)}
-    assert owners == {
-        number: "ab"[place] for place, numbers in enumerate(won) for number in numbers
-    }
+    expect_one_creator_each(kv, OPENING, shared().url)
 
 
 @pytest.mark.usefixtures("fork_commands")
 def test_counting_from_several_processes_loses_nothing(kv: RedisKV) -> None:
-    code = (
-        "from tests.sigil.storage.kv.processes import increment\nincrement(RedisKV(sys.argv[1]),"
-        " Key('p', 's'), 50)"
-    )
-    kv.put(KEY, b"0")
-    finish([start(IMPORT + code, shared().url) for _ in range(2)])
-    item = kv.get(KEY)
-    assert item is not None
-    assert item.value == b"100"
+    expect_all_counted(kv, OPENING, shared().url)
 
 
 @pytest.mark.usefixtures("fork_commands")

@@ -17,9 +17,15 @@ from sigil.storage.kv import KV, Key
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.sigil.storage.kv.contract import KVContract, in_parallel
 from tests.sigil.storage.kv.model import Clock
-from tests.sigil.storage.kv.processes import finish, start
+from tests.sigil.storage.kv.processes import (
+    expect_all_counted,
+    expect_one_creator_each,
+    finish,
+    start,
+)
 
 KEY = Key("p", "s")
+OPENING = "kv = SqliteKV(sys.argv[1])"
 
 
 class TestSqliteKV(KVContract):
@@ -78,36 +84,14 @@ def test_threads_that_open_a_new_file_together_all_can(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fork_commands")
 def test_of_several_processes_that_create_one_item_one_wins(path: Path) -> None:
-    code = """
-kv = SqliteKV(sys.argv[1])
-for number in range(200):
-    try:
-        kv.put(Key('race', str(number)), sys.argv[2].encode(), expect=ABSENT)
-        print(number)
-    except Conflict:
-        pass
-"""
     with closing(SqliteKV(path)) as kv:
-        won = [output.split() for output in finish([start(code, path, name) for name in "ab"])]
-        assert sorted(int(number) for numbers in won for number in numbers) == list(range(200))
-        owners = {sort: item.value.decode() for sort, item in kv.scan("race", limit=1000)}
-    assert owners == {
-        number: "ab"[place] for place, numbers in enumerate(won) for number in numbers
-    }
+        expect_one_creator_each(kv, OPENING, path)
 
 
 @pytest.mark.usefixtures("fork_commands")
 def test_counting_from_several_processes_loses_nothing(path: Path) -> None:
-    code = (
-        "from tests.sigil.storage.kv.processes import increment\nincrement(SqliteKV(sys.argv[1]),"
-        " Key('p', 's'), 50)"
-    )
     with closing(SqliteKV(path)) as kv:
-        kv.put(KEY, b"0")
-        finish([start(code, path) for _ in range(2)])
-        item = kv.get(KEY)
-    assert item is not None
-    assert item.value == b"100"
+        expect_all_counted(kv, OPENING, path)
 
 
 def test_a_write_that_returned_survives_kill_9(path: Path) -> None:
