@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
 
 from functions.channels.listening.sockets import SocketChannel
 from functions.events import Event
+from functions.ingress import socket_listener
 from functions.ingress.socket_listener import ListenedBot, SocketListener
 from functions.wiring import AgentRuntime, Closable
 from sigil.errors import BackendError
@@ -56,6 +60,9 @@ class Listening:
         self.channel.close()
 
 
+StartListening = Callable[..., Listening]
+
+
 def listen(
     runtime: AgentRuntime, platform: str, channel: SocketChannel, failures: int = 0
 ) -> Listening:
@@ -66,3 +73,28 @@ def listen(
     one = Listening(SocketListener(ListenedBot(platform, channel), served), queue, runtime, channel)
     one.listener.start()
     return one
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let listeners connect again soon."""
+    monkeypatch.setattr(socket_listener, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(socket_listener, "LONGEST_PAUSE", 0.05)
+
+
+@pytest.fixture
+def start_listening(runtime: Callable[..., AgentRuntime]) -> Iterator[StartListening]:
+    """Starts listeners for bots, and stops them after the test: `start_listening("slack", channel,
+    failures)`; further settings are those of the runtime.
+    """
+    started: list[Listening] = []
+
+    def start(
+        platform: str, channel: SocketChannel, failures: int = 0, **settings: Any
+    ) -> Listening:
+        started.append(listen(runtime(**settings), platform, channel, failures))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()

@@ -14,12 +14,17 @@ import pytest
 
 from functions.channels.discord import gateway
 from functions.ingress import socket_listener
-from functions.wiring import AgentRuntime
 from tests.fakes.discord import DiscordServer, open_discord
 from tests.fakes.discord_gateway import BOT, DiscordGateway
-from tests.functions.listening import Listening, listen
+from tests.functions.listening import (
+    Listening,
+    StartListening,
+    short_pauses,
+    start_listening,
+)
 from tests.machine import until, within
 
+__all__ = ["short_pauses", "start_listening"]
 GUILD = 900
 
 
@@ -37,8 +42,6 @@ def platform(discord: DiscordServer) -> Iterator[DiscordGateway]:
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_listener, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(socket_listener, "LONGEST_PAUSE", 0.05)
     monkeypatch.setattr(gateway, "INVALID_SECONDS", (0.0, 0.01))
 
 
@@ -56,18 +59,11 @@ Notes = Callable[[], list[tuple[str, dict[str, Any]]]]
 
 
 @pytest.fixture
-def listening(
-    runtime: Callable[..., AgentRuntime], discord: DiscordServer
-) -> Iterator[Callable[..., Listening]]:
-    opened: list[Listening] = []
-
+def listening(discord: DiscordServer, start_listening: StartListening) -> StartListening:
     def open_listener(failures: int = 0, **settings: Any) -> Listening:
-        opened.append(listen(runtime(**settings), "discord", open_discord(discord), failures))
-        return opened[-1]
+        return start_listening("discord", open_discord(discord), failures, **settings)
 
-    yield open_listener
-    for one in opened:
-        one.stop()
+    return open_listener
 
 
 def test_messages_come_in_order_and_once_over_broken_connections(

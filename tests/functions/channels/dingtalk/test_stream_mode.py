@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from functions.channels.dingtalk.channel import DingTalk
-from functions.ingress import socket_listener
 from functions.ingress.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime
 from tests.fakes.dingtalk import APP, SECRET, DingTalkServer, in_group, make_message
 from tests.fakes.dingtalk_stream import DingTalkStream
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.listening import Listening, listen
+from tests.functions.listening import (
+    Listening,
+    StartListening,
+    short_pauses,
+    start_listening,
+)
 from tests.functions.serving import serving
 from tests.machine import until, within
 
-
-@pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_listener, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(socket_listener, "LONGEST_PAUSE", 0.05)
+__all__ = ["short_pauses", "start_listening"]
 
 
 @pytest.fixture
@@ -34,19 +34,12 @@ def stream(server: DingTalkServer) -> Iterator[DingTalkStream]:
 
 
 @pytest.fixture
-def listening(
-    runtime: Callable[..., AgentRuntime], server: DingTalkServer
-) -> Iterator[Callable[..., Listening]]:
-    opened: list[Listening] = []
-
+def listening(server: DingTalkServer, start_listening: StartListening) -> StartListening:
     def open_listener(failures: int = 0, secret: str = SECRET) -> Listening:
         channel = DingTalk(APP, secret, api=server.url, old_api=server.url)
-        opened.append(listen(runtime(), "dingtalk", channel, failures))
-        return opened[-1]
+        return start_listening("dingtalk", channel, failures)
 
-    yield open_listener
-    for one in opened:
-        one.stop()
+    return open_listener
 
 
 def test_a_message_is_acknowledged_after_it_is_durable(

@@ -13,28 +13,27 @@ from functions.channels.feishu import long_connection
 from functions.channels.feishu.channel import Feishu
 from functions.channels.feishu.frames import Frame, read_frame, write_frame
 from functions.channels.feishu.signature import WebhookSecrets
-from functions.ingress import socket_listener
 from functions.ingress.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime
 from tests.fakes.feishu import ALICE, APP, APP_SECRET, FeishuServer, make_message
 from tests.fakes.feishu_connection import SERVICE, FeishuConnection, encode
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.listening import Listening, listen
+from tests.functions.listening import (
+    Listening,
+    StartListening,
+    short_pauses,
+    start_listening,
+)
 from tests.functions.serving import serving
 from tests.machine import until, within
 
+__all__ = ["short_pauses", "start_listening"]
 # what lark-oapi 1.7.5 writes (`lark_oapi.ws.pb.pbbp2_pb2.Frame`)
 PING = bytes.fromhex("0800100018f681801020002a0c0a0474797065120470696e67")
 EVENT = bytes.fromhex(
     "0807108580808080808080800118f681801020012a0d0a047479706512056576656e742a100a0a6d6573736167"
     "655f696412026d312a080a0373756d1201312a080a0373657112013032046a736f6e3a017442027b7d4a036c6f67"
 )
-
-
-@pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_listener, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(socket_listener, "LONGEST_PAUSE", 0.05)
 
 
 @pytest.fixture
@@ -50,19 +49,12 @@ def platform(feishu: FeishuServer) -> Iterator[FeishuConnection]:
 
 
 @pytest.fixture
-def listening(
-    runtime: Callable[..., AgentRuntime], feishu: FeishuServer
-) -> Iterator[Callable[..., Listening]]:
-    opened: list[Listening] = []
-
+def listening(feishu: FeishuServer, start_listening: StartListening) -> StartListening:
     def open_listener(failures: int = 0) -> Listening:
         channel = Feishu(APP, APP_SECRET, WebhookSecrets("", ""), feishu.url)
-        opened.append(listen(runtime(), "feishu", channel, failures))
-        return opened[-1]
+        return start_listening("feishu", channel, failures)
 
-    yield open_listener
-    for one in opened:
-        one.stop()
+    return open_listener
 
 
 def test_a_frame_is_acknowledged_after_its_event_is_durable(

@@ -10,22 +10,22 @@ import pytest
 
 from functions.channels.slack import socket_mode
 from functions.channels.slack.channel import Slack
-from functions.ingress import socket_listener
 from functions.ingress.socket_listener import ListenedBot
 from functions.wiring import AgentRuntime
 from tests.fakes import slack as fake
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.slack import ADA, BOT, CHAT, SlackWorkspace
 from tests.fakes.slack_socket import APP_TOKEN, SlackSocket
-from tests.functions.listening import Listening, listen
+from tests.functions.listening import (
+    Listening,
+    StartListening,
+    short_pauses,
+    start_listening,
+)
 from tests.functions.serving import serving
 from tests.machine import until, within
 
-
-@pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_listener, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(socket_listener, "LONGEST_PAUSE", 0.05)
+__all__ = ["short_pauses", "start_listening"]
 
 
 @pytest.fixture
@@ -41,19 +41,12 @@ def platform(workspace: SlackWorkspace) -> Iterator[SlackSocket]:
 
 
 @pytest.fixture
-def listening(
-    runtime: Callable[..., AgentRuntime], workspace: SlackWorkspace
-) -> Iterator[Callable[..., Listening]]:
-    opened: list[Listening] = []
-
+def listening(workspace: SlackWorkspace, start_listening: StartListening) -> StartListening:
     def open_listener(failures: int = 0, token: str = APP_TOKEN) -> Listening:
         channel = Slack(workspace.token, "", workspace.url + "/api", app_token=token)
-        opened.append(listen(runtime(), "slack", channel, failures))
-        return opened[-1]
+        return start_listening("slack", channel, failures)
 
-    yield open_listener
-    for one in opened:
-        one.stop()
+    return open_listener
 
 
 def write(platform: SlackSocket, text: str, second: int, **more: Any) -> str:
