@@ -35,6 +35,7 @@ from tests.servers.programs import ProgramForker
 from tests.sharing import share_characters, share_costly_values
 
 if TYPE_CHECKING:
+    from tests.functions.chats import Chats
     from tests.functions.people import Live
 
 settings.register_profile(
@@ -243,6 +244,28 @@ def live(
             yield Live(server, bot)
 
     return serve
+
+
+@pytest.fixture
+def open_chats(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> Callable[..., Chats]:
+    """Opens an agent over the test's folder whose events are worked off one by one:
+    `open_chats(guide="security")`; everybody may talk to it.
+    """
+    from tests.functions.chats import Chats
+    from tests.functions.people import platform
+
+    def opened(**settings: object) -> Chats:
+        return Chats(runtime(**{"llm_url": model.url, **platform(bot), **settings}), bot)
+
+    return opened
+
+
+@pytest.fixture
+def chats(open_chats: Callable[..., Chats]) -> Chats:
+    """An agent that everybody may talk to, whose events are worked off one by one."""
+    return open_chats()
 
 
 @pytest.fixture

@@ -15,19 +15,17 @@ from functions.hooks import NOBODY, Hook, Hooks
 from functions.ingress.hook_endpoint import HookEndpoint, HookPost, Proof
 from functions.personal_data import PersonalData
 from functions.queues.dead_letters import scan_dead_letters
-from functions.wiring import AgentRuntime
 from sigil.errors import Refused, UsageError
 from sigil.storage.kv import keys
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.chats import Chats
 from tests.functions.hook_fixture import BY, NOTE, add_hook
-from tests.functions.people import GROUP, OWNER, platform
+from tests.functions.people import GROUP, OWNER
 
 
 @pytest.fixture
-def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
-    return Chats(runtime(llm_url=model.url, **{**platform(bot), "access": "members"}), bot)
+def chats(open_chats: Callable[..., Chats]) -> Chats:
+    return open_chats(access="members")
 
 
 def post(chats: Chats, hook: Hook, *texts: str) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
 import pytest
 
 from functions.agent.policy.document import open_versions, write_policy
-from functions.wiring import AgentRuntime
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.skills.examples import REPORT, make_text, pack
 from tests.functions.chats import Chats
-from tests.functions.people import GUEST, platform
+from tests.functions.people import GUEST
 
 ASK = "please write the quarterly report"
 SEARCH = call(("sigil_query", {"query": "write the quarterly report"}))
@@ -22,19 +21,8 @@ BY = "terminal:local"
 
 
 @pytest.fixture
-def open_chats(
-    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
-) -> Callable[..., Chats]:
-    def make(**settings: Any) -> Chats:
-        given = {"llm_url": model.url, "library": "builtin", **platform(bot), **settings}
-        return Chats(runtime(**given), bot)
-
-    return make
-
-
-@pytest.fixture
-def chats(open_chats: Callable[..., Chats]) -> Chats:
-    return open_chats()
+def open_chats(open_chats: Callable[..., Chats]) -> Callable[..., Chats]:
+    return partial(open_chats, library="builtin")
 
 
 def tell(chats: Chats, number: int, text: str, **message: Any) -> None:

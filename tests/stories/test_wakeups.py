@@ -62,12 +62,6 @@ class Time:
         return self.schedules.find(schedule.id)
 
 
-@pytest.fixture
-def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
-    settings = {**platform(bot), "access": "open", "guest_turns": 0, "guest_tokens": 0}
-    return Chats(runtime(llm_url=model.url, **settings), bot)
-
-
 @pytest.mark.parametrize("session", [BY, IN_GROUP], ids=["private", "group"])
 @pytest.mark.parametrize("fields", [WORK, WORDS], ids=["work", "words"])
 def test_what_waits_for_a_person_who_is_erased_is_not_said_and_leaves_nothing(

@@ -29,33 +29,16 @@ from functions.agent.services import table
 from functions.agent.services.call_context import Arguments, CallContext
 from functions.queues.dead_letters import scan_dead_letters
 from functions.time.time_zone import to_local
-from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
 from tests.functions.agent.turn.test_own_work import BY, own, run, work
 from tests.functions.chats import Chats
-from tests.functions.people import OWNER, platform
+from tests.functions.people import OWNER
 
 SLEEP = call(("cap_sleep", {}))
-
-
-@pytest.fixture
-def open_chats(
-    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
-) -> Callable[..., Chats]:
-    def make(**settings: Any) -> Chats:
-        return Chats(runtime(**{"llm_url": model.url, **platform(bot), **settings}), bot)
-
-    return make
-
-
-@pytest.fixture
-def chats(open_chats: Callable[..., Chats]) -> Chats:
-    return open_chats()
 
 
 def write(chats: Chats, name: str, text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,22 +19,14 @@ from functions.agent.mailbox import (
     take_fitting,
 )
 from functions.queues.dead_letters import scan_dead_letters
-from functions.wiring import AgentRuntime
 from sigil.errors import Refused
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.turn.test_own_work import BY, own, run, work
 from tests.functions.chats import Chats
-from tests.functions.people import platform
 
 AT = 1_790_000_000.0
-
-
-@pytest.fixture
-def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
-    return Chats(runtime(llm_url=model.url, **platform(bot)), bot)
 
 
 @pytest.fixture

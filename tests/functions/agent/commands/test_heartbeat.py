@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-import pytest
-
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.schedules.schedule import HEARTBEAT
 from functions.agent.schedules.tick import restore_marks, wake_agents
@@ -23,11 +21,6 @@ from tests.functions.people import GUEST, OWNER, platform
 CHAT = keys.session_of("main", f"telegram:{OWNER}")
 OWN = keys.session_of("main", "own:main")
 YEAR = 365 * 86_400.0
-
-
-@pytest.fixture
-def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
-    return Chats(runtime(llm_url=model.url, **platform(bot)), bot)
 
 
 def look(chats: Chats) -> float:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from functions.agent.agents.record import add_agent, make_record
 from functions.agent.schedules.schedule import Schedules
-from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from sigil.storage.stored import dumps
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent import talk
 from tests.functions.agent.schedules.wakeups import BY, Wakeups
 from tests.functions.chats import Chats
-from tests.functions.people import GUEST, OWNER, platform
-
-
-@pytest.fixture
-def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
-    return Chats(runtime(llm_url=model.url, **platform(bot)), bot)
+from tests.functions.people import GUEST, OWNER
 
 
 def tell(chats: Chats, text: str, sender: int = OWNER) -> str:

@@ -24,14 +24,11 @@ from functions.agent.schedules.when import When
 from functions.agent.services.growth import propose_change
 from functions.agent.services.table import SERVICES
 from functions.agent.skills.package import SkillPackage
-from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.protocol import Caller
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.turn.test_own_work import BY, run, work
 from tests.functions.chats import Chats
-from tests.functions.people import platform
 
 WHY = {"goal": "fewer failures", "risk": "none", "benefit": "time"}
 SKILL = "---\nname: weather\ndescription: How the weather is told\n---\nSay the city."
@@ -51,11 +48,6 @@ DOUBLE = {
     "execute": "return input.n * 2",
     "tests": [{"input": {"n": 2}, "output": 4}],
 }
-
-
-@pytest.fixture
-def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
-    return Chats(runtime(llm_url=model.url, **platform(bot)), bot)
 
 
 def propose(

@@ -30,15 +30,13 @@ from functions.agent.safety.hp import (
 )
 from functions.events import Event, Sender, order_of
 from functions.ingress.hook_endpoint import HookPost, make_event
-from functions.wiring import AgentRuntime
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.stored import dumps
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion
 from tests.functions.chats import Chats
 from tests.functions.hook_fixture import add_hook
-from tests.functions.people import OWNER, platform
+from tests.functions.people import OWNER
 from tests.sigil.stores import Place, place, pytest_generate_tests
 
 __all__ = ["place", "pytest_generate_tests"]
@@ -87,16 +85,6 @@ def search(tokens: int) -> dict[str, Any]:
 @pytest.fixture
 def kv() -> KV:
     return MemoryKV()
-
-
-@pytest.fixture
-def open_chats(
-    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
-) -> Callable[..., Chats]:
-    def make(**settings: Any) -> Chats:
-        return Chats(runtime(**{"llm_url": model.url, **platform(bot), **settings}), bot)
-
-    return make
 
 
 def run(chats: Chats, *events: Event) -> None:

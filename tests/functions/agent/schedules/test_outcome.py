@@ -18,19 +18,16 @@ from functions.agent.schedules.schedule import (
 )
 from functions.agent.schedules.when import When
 from functions.personal_data import PersonalData
-from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer
 from tests.functions.agent.schedules.wakeups import BY, Wakeups
 from tests.functions.chats import Chats
-from tests.functions.people import platform
 
 
 @pytest.fixture
-def chats(runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel) -> Chats:
-    return Chats(runtime(llm_url=model.url, **{**platform(bot), "access": "members"}), bot)
+def chats(open_chats: Callable[..., Chats]) -> Chats:
+    return open_chats(access="members")
 
 
 def test_what_it_says_comes_to_its_chat_and_its_cost_to_its_record(

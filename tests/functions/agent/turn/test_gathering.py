@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -16,31 +17,18 @@ from functions.agent.turn.gathering import NOTE, SHARE
 from functions.queues.base import BEHIND_MOST
 from functions.queues.dead_letters import scan_dead_letters
 from functions.texts.en import TEXTS as ENGLISH
-from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.chats import Chats
-from tests.functions.people import GROUP, GUEST, OWNER, platform, update
+from tests.functions.people import GROUP, GUEST, OWNER, update
 
 TWO = NOTE.format(messages="2 more messages")
 
 
 @pytest.fixture
-def open_chats(
-    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
-) -> Callable[..., Chats]:
-    def make(**settings: Any) -> Chats:
-        given = {"llm_url": model.url, "telegram_username": "sigil_bot", **platform(bot)}
-        return Chats(runtime(**{**given, **settings}), bot)
-
-    return make
-
-
-@pytest.fixture
-def chats(open_chats: Callable[..., Chats]) -> Chats:
-    return open_chats()
+def open_chats(open_chats: Callable[..., Chats]) -> Callable[..., Chats]:
+    return partial(open_chats, telegram_username="sigil_bot")
 
 
 def list_said(model: ScriptedModel, request: int = -1) -> list[str]:

@@ -23,14 +23,12 @@ from functions.backup.saving import save_backup
 from functions.events import HOPS_MOST, Event, Kind, Sender, order_of
 from functions.queues.dead_letters import scan_dead_letters
 from functions.settings import Settings
-from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from sigil.wiring import open_stores
-from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
 from tests.functions.chats import Chats
-from tests.functions.people import GUEST, OWNER, STRANGER, platform, sentence
+from tests.functions.people import GUEST, OWNER, STRANGER, sentence
 
 BY = f"telegram:{OWNER}"
 
@@ -52,21 +50,6 @@ def work(number: int = 1, text: str = "look at the mail", **fields: Any) -> Even
         data={"home": BY, "from": "wakeup mail"},
     )
     return replace(made, **fields)
-
-
-@pytest.fixture
-def open_chats(
-    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
-) -> Callable[..., Chats]:
-    def make(**settings: Any) -> Chats:
-        return Chats(runtime(**{"llm_url": model.url, **platform(bot), **settings}), bot)
-
-    return make
-
-
-@pytest.fixture
-def chats(open_chats: Callable[..., Chats]) -> Chats:
-    return open_chats()
 
 
 def run(chats: Chats, *events: Event) -> None:
