@@ -34,7 +34,7 @@ from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
-from tests.functions.agent.turn.test_own_work import BY, own, run, work
+from tests.functions.agent.own_work import BY, own, run, work
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER
 

@@ -23,7 +23,7 @@ from sigil.errors import Refused
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.turn.test_own_work import BY, own, run, work
+from tests.functions.agent.own_work import BY, own, run, work
 from tests.functions.chats import Chats
 
 AT = 1_790_000_000.0

@@ -26,7 +26,7 @@ from functions.ingress.hook_endpoint import HookPost
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.functions.agent.turn.test_own_work import BY, own, run, work
+from tests.functions.agent.own_work import BY, own, run, work
 from tests.functions.chats import Chats
 from tests.functions.hook_fixture import add_hook
 from tests.functions.people import Live, platform

@@ -27,7 +27,7 @@ from functions.agent.skills.package import SkillPackage
 from sigil.errors import UsageError
 from sigil.protocol import Caller
 from tests.fakes.model import ScriptedModel, call, results, say
-from tests.functions.agent.turn.test_own_work import BY, run, work
+from tests.functions.agent.own_work import BY, run, work
 from tests.functions.chats import Chats
 
 WHY = {"goal": "fewer failures", "risk": "none", "benefit": "time"}

@@ -21,8 +21,8 @@ from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.storage.kv import Item, keys
 from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.own_work import work
 from tests.functions.agent.talk import run_event, tell
-from tests.functions.agent.turn.test_own_work import work
 from tests.functions.people import OWNER, Live
 
 Open = Callable[..., AgentRuntime]

@@ -28,43 +28,22 @@ from functions.agent.safety.hp import (
     read_account,
     settle_clock,
 )
-from functions.events import Event, Sender, order_of
 from functions.ingress.hook_endpoint import HookPost, make_event
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.stored import dumps
 from tests.fakes.model import ScriptedModel, call, completion
+from tests.functions.agent.own_work import BY, run, work
 from tests.functions.chats import Chats
 from tests.functions.hook_fixture import add_hook
-from tests.functions.people import OWNER
 from tests.sigil.stores import Place, place, pytest_generate_tests
 
 __all__ = ["place", "pytest_generate_tests"]
 
-BY = f"telegram:{OWNER}"
 ORIGINAL = {"hp": 10_000, "hp_floor": 1, "hp_per_token": 1.0, "hp_per_action": 10.0}
 YEAR = 365 * 86_400.0
 NOW = 1_800_000_000.0
 LIMITS = HpLimits(10_000, 100, 1.0, 10.0)
-
-
-def work(number: int, **fields: Any) -> Event:
-    """Return the event of a wakeup whose outcome the owner's chat hears of."""
-    now = time.time()
-    made = Event(
-        id=f"wakeup:{number}",
-        kind="wakeup",
-        agent="main",
-        session="own:main",
-        sender=Sender("runtime:scheduler"),
-        text="look at the mail",
-        at=now,
-        order=order_of(now, number),
-        private=True,
-        by=BY,
-        data={"home": BY, "from": "wakeup mail"},
-    )
-    return replace(made, **fields)
 
 
 def usage(tokens: int) -> dict[str, int]:
@@ -85,13 +64,6 @@ def search(tokens: int) -> dict[str, Any]:
 @pytest.fixture
 def kv() -> KV:
     return MemoryKV()
-
-
-def run(chats: Chats, *events: Event) -> None:
-    """Put events into the queue, and work on all that comes of them."""
-    for each in events:
-        chats.runtime.queue.put(each)
-    chats.work_off()
 
 
 def stored(chats: Chats) -> HpRecord:

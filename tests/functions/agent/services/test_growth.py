@@ -20,8 +20,8 @@ from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel, call, results, say
+from tests.functions.agent.own_work import BY, run, work
 from tests.functions.agent.policy.asking import make_wanted
-from tests.functions.agent.turn.test_own_work import BY, run, work
 from tests.functions.chats import Chats
 from tests.functions.people import GUEST, OWNER, STRANGER, platform
 

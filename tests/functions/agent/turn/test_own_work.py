@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,48 +19,16 @@ from functions.backup.archive import ArchiveReader
 from functions.backup.format import HEADS
 from functions.backup.restoring import NO_SECRETS, restore_backup, verify_backup
 from functions.backup.saving import save_backup
-from functions.events import HOPS_MOST, Event, Kind, Sender, order_of
+from functions.events import HOPS_MOST, Kind
 from functions.queues.dead_letters import scan_dead_letters
 from functions.settings import Settings
 from sigil.storage.kv import keys
 from sigil.wiring import open_stores
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
+from tests.functions.agent.own_work import BY, own, run, work
 from tests.functions.chats import Chats
-from tests.functions.people import GUEST, OWNER, STRANGER, sentence
-
-BY = f"telegram:{OWNER}"
-
-
-def work(number: int = 1, text: str = "look at the mail", **fields: Any) -> Event:
-    """Return the event of a wakeup whose outcome the owner's chat hears of."""
-    now = time.time()
-    made = Event(
-        id=f"wakeup:{number}",
-        kind="wakeup",
-        agent="main",
-        session="own:main",
-        sender=Sender("runtime:scheduler"),
-        text=text,
-        at=now,
-        order=order_of(now, number),
-        private=True,
-        by=BY,
-        data={"home": BY, "from": "wakeup mail"},
-    )
-    return replace(made, **fields)
-
-
-def run(chats: Chats, *events: Event) -> None:
-    """Put events into the queue, and work on all that comes of them."""
-    for each in events:
-        chats.runtime.queue.put(each)
-    chats.work_off()
-
-
-def own(chats: Chats, session: str = "own:main") -> Any:
-    """Return the document of a session of the agent's own."""
-    return chats.runtime.app.sessions.open(keys.session_of("main", session)).document
+from tests.functions.people import GUEST, STRANGER, sentence
 
 
 def dead(chats: Chats) -> Sequence[str]:
