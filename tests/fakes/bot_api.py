@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote
 
 from tests.fakes.bot_api_rules import message_problem, webhook_problem
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
+from tests.machine import within
 
 TOKEN = "4242:TEST-token_of-a-bot"
 LONGEST_POLL = 2.0
@@ -80,6 +81,14 @@ class BotApi(RecordingServer):
         `Answer(cut=True)`, a body that is no JSON).
         """
         self._failures.append(Failure(answer, method, times))
+
+    def wait_for_messages(self, count: int) -> list[dict[str, Any]]:
+        """Return the messages, as soon as there are `count` of them."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.messages) >= count, within(20)), (
+                self.messages
+            )
+            return list(self.messages)
 
     def calls(self, method: str) -> list[dict[str, Any]]:
         """The parameters of every request of `method`, refused ones too."""

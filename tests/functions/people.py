@@ -64,17 +64,19 @@ def post_update(
     return server.post(f"/webhook/{channel}", content=content, headers=headers)
 
 
-def platform(bot: BotApi) -> dict[str, Any]:
-    """The settings of an agent that everybody may talk to and that `OWNER` owns."""
+def private_platform(bot: BotApi) -> dict[str, Any]:
+    """The settings of an agent that `OWNER` owns, who lets in whoever else talks to it."""
     return {
         "telegram_token": bot.token,
         "telegram_secret": SECRET,
         "telegram_api": bot.url,
         "owners": (f"telegram:{OWNER}",),
-        "access": "open",
-        "guest_turns": 0,
-        "guest_tokens": 0,
     }
+
+
+def platform(bot: BotApi) -> dict[str, Any]:
+    """The settings of an agent that everybody may talk to and that `OWNER` owns."""
+    return {**private_platform(bot), "access": "open", "guest_turns": 0, "guest_tokens": 0}
 
 
 @dataclass(frozen=True)

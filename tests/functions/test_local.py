@@ -13,7 +13,7 @@ from functions.texts.languages import load_texts
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.people import SECRET, post_update, update
+from tests.functions.people import SECRET, post_update, private_platform, update
 from tests.functions.serving import Served, serving
 from tests.machine import until, within
 from tests.sigil.mcp.messages import SHOUT, call
@@ -28,12 +28,7 @@ return [...new Uint8Array(d)].map((b) => b.toString(16).padStart(2, '0')).join('
 
 @pytest.fixture
 def platform(bot: BotApi) -> dict[str, Any]:
-    return {
-        "telegram_token": bot.token,
-        "telegram_secret": SECRET,
-        "telegram_api": bot.url,
-        "owners": ("telegram:42",),
-    }
+    return private_platform(bot)
 
 
 def test_the_first_dialogue_over_the_webhook(
@@ -42,7 +37,7 @@ def test_the_first_dialogue_over_the_webhook(
     with serving(runtime(library="builtin", **platform)) as server:
         assert post_update(server, update(1, "encode hello world in base64")).status_code == 200
         bot.wait_for(2)
-        assert _messages(bot, 1)[0]["text"].startswith("aGVsbG8gd29ybGQ=")
+        assert bot.wait_for_messages(1)[0]["text"].startswith("aGVsbG8gd29ybGQ=")
     assert "offline model" in bot.messages[0]["text"]
     assert bot.messages[0]["chat_id"] == 42
     assert bot.calls("sendChatAction")
@@ -53,9 +48,9 @@ def test_the_second_dialogue_over_the_webhook(
 ) -> None:
     with serving(runtime(**platform)) as server:
         post_update(server, update(1, CREATE))
-        assert "Created" in _messages(bot, 1)[0]["text"]
+        assert "Created" in bot.wait_for_messages(1)[0]["text"]
         post_update(server, update(2, "hash hello world"))
-        assert _messages(bot, 2)[1]["text"].startswith(HASHED)
+        assert bot.wait_for_messages(2)[1]["text"].startswith(HASHED)
 
 
 def test_both_dialogues_over_chat(runtime: Callable[..., AgentRuntime]) -> None:
@@ -115,10 +110,10 @@ def test_a_redelivered_update_is_answered_once(
     with serving(runtime(llm_url=model.url, **platform)) as server:
         for _ in range(3):
             assert post_update(server, update(7, "hi")).status_code == 200
-        _messages(bot, 1)
+        bot.wait_for_messages(1)
         assert post_update(server, update(7, "hi")).status_code == 200
         post_update(server, update(8, "next"))
-        assert [message["text"] for message in _messages(bot, 2)] == ["one", "two"]
+        assert [message["text"] for message in bot.wait_for_messages(2)] == ["one", "two"]
     assert len(model.bodies) == 2
 
 
@@ -142,7 +137,7 @@ def test_a_group_is_answered_only_when_it_addresses_the_bot(
                 5, "/help", chat=group, entities=[{"type": "bot_command", "offset": 0, "length": 5}]
             ),
         )
-        replies = _messages(bot, 2)
+        replies = bot.wait_for_messages(2)
     assert [reply["chat_id"] for reply in replies] == [-100, -100]
     # the answer to a command that only reads waits for no turn, and so may come first
     turn, commands = sorted((reply["text"] for reply in replies), key=len)
@@ -159,7 +154,7 @@ def test_a_stranger_is_told_an_id_and_nothing_else(
 ) -> None:
     with serving(runtime(llm_url=model.url, **platform)) as server:
         post_update(server, update(1, "hi", sender=66))
-        assert "telegram:66" in _messages(bot, 1)[0]["text"]
+        assert "telegram:66" in bot.wait_for_messages(1)[0]["text"]
     assert not model.bodies
 
 
@@ -180,7 +175,7 @@ def test_a_stranger_in_a_group_gets_no_sign_of_life(
             server, update(2, "/help", sender=66, chat={"id": -100, "type": "supergroup"}, **help_)
         )
         post_update(server, update(3, "/start", chat={"id": -100, "type": "supergroup"}, **start))
-        _messages(bot, 1)
+        bot.wait_for_messages(1)
     assert len(bot.calls("sendChatAction")) == 1
     assert len(bot.messages) == 1
 
@@ -206,15 +201,15 @@ def test_in_a_group_nobody_stops_what_somebody_else_asked_for(
         model.wait_for(1)
         post_update(server, update(2, "/stop", sender=66, chat=group, entities=command))
         assert (
-            _messages(bot, 1)[0]["text"]
+            bot.wait_for_messages(1)[0]["text"]
             == "In a group only my owner can stop what somebody else asked for."
         )
         post_update(server, update(3, "/stop", sender=77, chat=group, entities=command))
-        assert _messages(bot, 2)[1]["text"] == "Stopped."
+        assert bot.wait_for_messages(2)[1]["text"] == "Stopped."
         post_update(server, update(4, "@sigil_bot more", sender=77, chat=group, entities=mention))
         model.wait_for(2)
         post_update(server, update(5, "/stop", chat=group, entities=command))
-        assert _messages(bot, 3)[2]["text"] == "Stopped."
+        assert bot.wait_for_messages(3)[2]["text"] == "Stopped."
         turns = server.client.get("/runs", params={"reason": "message"}).json()["items"]
         runs = [server.client.get(f"/runs/{each['id']}").json() for each in turns]
         assert [(run["why"], run["steps"][-1]["by"]) for run in runs] == [
@@ -232,7 +227,7 @@ def test_a_long_answer_is_split_and_each_part_is_valid(
     model.then(say("**bold** " + "wörter und 漢字 😀 " * 900))
     with serving(runtime(llm_url=model.url, **platform)) as server:
         post_update(server, update(1, "tell me much"))
-        parts = _messages(bot, 4)
+        parts = bot.wait_for_messages(4)
     assert all(len(part["text"].encode("utf-16-le")) // 2 <= 4096 for part in parts)
     assert parts[0]["entities"][0]["type"] == "bold"
 
@@ -247,7 +242,7 @@ def test_a_reply_that_the_platform_does_not_take_yet_is_sent_later_without_a_sec
     bot.fail(429, "Too Many Requests", parameters={"retry_after": 1})
     with serving(runtime(llm_url=model.url, **platform)) as server:
         post_update(server, update(1, "hi"))
-        assert [message["text"] for message in _messages(bot, 1)] == ["patience"]
+        assert [message["text"] for message in bot.wait_for_messages(1)] == ["patience"]
     assert len(model.bodies) == 1
 
 
@@ -534,12 +529,6 @@ def test_many_chats_are_answered_side_by_side_each_in_order(
         assert list(pool.map(talk, range(20))) == [
             [f"{number}-0", f"{number}-1"] for number in range(20)
         ]
-
-
-def _messages(bot: BotApi, count: int) -> list[dict[str, Any]]:
-    with bot.changed:
-        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, within(20)), bot.messages
-        return list(bot.messages)
 
 
 def test_the_mcp_server_beside_the_agent_answers(runtime: Callable[..., AgentRuntime]) -> None:

@@ -20,7 +20,7 @@ from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer
-from tests.functions.people import SECRET, post_update, update
+from tests.functions.people import post_update, private_platform, update
 from tests.functions.serving import serving
 
 
@@ -33,13 +33,7 @@ def home(
 ) -> AgentRuntime:
     monkeypatch.setattr(worker, "RETRY_SECONDS", 0.2)
     monkeypatch.setattr(turn, "WAIT_SECONDS", 0.01)
-    platform = {
-        "telegram_token": bot.token,
-        "telegram_secret": SECRET,
-        "telegram_api": bot.url,
-        "owners": ("telegram:42",),
-    }
-    return runtime(llm_url=model.url, turn_seconds=3.0, **platform)
+    return runtime(llm_url=model.url, turn_seconds=3.0, **private_platform(bot))
 
 
 @pytest.fixture

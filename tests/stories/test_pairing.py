@@ -13,28 +13,20 @@ from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.access.people import CODE
-from tests.functions.people import SECRET, post_update, update
+from tests.functions.people import OWNER, post_update, private_platform, update
 from tests.functions.serving import Served, serving
-from tests.machine import within
 
-ADA, EVE = 42, 66
+ADA, EVE = OWNER, 66
 
 
 @pytest.fixture
 def platform(bot: BotApi) -> dict[str, Any]:
-    return {
-        "telegram_token": bot.token,
-        "telegram_secret": SECRET,
-        "telegram_api": bot.url,
-        "owners": (f"telegram:{ADA}",),
-    }
+    return private_platform(bot)
 
 
 def sent(bot: BotApi, count: int) -> list[tuple[int, str]]:
     """The first `count` messages that left, as (chat, text)."""
-    with bot.changed:
-        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, within(20)), bot.messages
-        return [(message["chat_id"], message["text"]) for message in bot.messages]
+    return [(message["chat_id"], message["text"]) for message in bot.wait_for_messages(count)]
 
 
 def offer(server: Served, bot: BotApi, number: int, before: int) -> str:

@@ -74,9 +74,7 @@ def settings(bots: Bots, workspaces: Workspaces) -> dict[str, Any]:
 
 def read(bot: BotApi, count: int) -> list[tuple[int, str]]:
     """What a bot said first, as (chat, text)."""
-    with bot.changed:
-        assert bot.changed.wait_for(lambda: len(bot.messages) >= count, within(20)), bot.messages
-        return [(message["chat_id"], message["text"]) for message in bot.messages]
+    return [(message["chat_id"], message["text"]) for message in bot.wait_for_messages(count)]
 
 
 def write(server: Served, channel: str, number: int, text: str, sender: int = ADA) -> None:
