@@ -27,7 +27,7 @@ from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.talk import event
 from tests.functions.alerts import Pager, pager
 from tests.functions.serving import serving
-from tests.project.test_transcripts import SECONDS, surroundings
+from tests.project.test_transcripts import SECONDS, run, surroundings
 from tests.project.transcripts import File, Step, steps
 from tests.project.tree import ROOT
 from tests.servers.programs import ProgramForker
@@ -139,7 +139,7 @@ def shell(
     """Runs a command where that package is installed; what both of its streams say."""
     environment = surroundings(tmp_path, forked, compiled)
 
-    def run(command: str, **settings: str) -> str:
+    def run_installed(command: str, **settings: str) -> str:
         around = {
             **environment,
             "PYTHONPATH": str(installed),
@@ -147,19 +147,9 @@ def shell(
             "UNCAGED_LIBRARY": "none",
             **settings,
         }
-        shell = ["bash", "-c", command]
-        done = subprocess.run(
-            shell,
-            cwd=tmp_path,
-            env=around,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        return (done.stdout + done.stderr).decode()
+        return run(command, tmp_path, around)
 
-    return run
+    return run_installed
 
 
 def test_an_unknown_name_is_refused_as_the_page_shows(shell: Callable[..., str]) -> None:

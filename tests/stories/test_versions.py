@@ -48,6 +48,17 @@ EVERY = {"memory": 1, "sqlite": 1, "redis": 12, "dynamodb": 12}
 MESSAGE = "message"
 """Where a message stands: it moves from a session's document to its archive, and stays."""
 CHATS = ("telegram:1", "telegram:2", "telegram:-3")
+HELLO = Event(
+    "e1",
+    "message",
+    "main",
+    CHATS[0],
+    Sender("telegram:1"),
+    "hello",
+    1.0,
+    order_of(1.0, 1),
+    private=True,
+)
 REPLACED = ("claim", "cooldown", "ready", "snapshot", "session#", "stocked")
 """Leases, marks of an index and pointers are written as a whole by whoever has them next; sessions
 are looked at more closely below.
@@ -252,18 +263,7 @@ def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_t
     kv, head = runtime.stores.kv, keys.session_head(keys.session_of("main", CHATS[0]))
     kept = orjson.dumps({"format": 2, "messages": {"kept": "in another way"}})
     kv.put(head, kept)
-    event = Event(
-        "e1",
-        "message",
-        "main",
-        CHATS[0],
-        Sender("telegram:1"),
-        "hello",
-        1.0,
-        order_of(1.0, 1),
-        private=True,
-    )
-    runtime.queue.put(event)
+    runtime.queue.put(HELLO)
     delivery = runtime.queue.take(0.0)
     assert delivery is not None
 
@@ -274,7 +274,7 @@ def test_a_chat_that_a_newer_version_keeps_is_left_as_it_is_and_its_people_are_t
     (letter,) = dead_letters.scan_dead_letters(kv)
     assert not waits
     assert "format 2" in letter.reason
-    assert letter.event == event
+    assert letter.event == HELLO
     assert kv.get(head).value == kept
     assert "newer version" in runtime.replies.get(keys.session_of("main", CHATS[0]), "e1")["reply"]
     runtime.close()
@@ -285,18 +285,7 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
 ) -> None:
     runtime = open_runtime(Settings(data=str(tmp_path), library="none", access="open"))
     kv = runtime.stores.kv
-    event = Event(
-        "e1",
-        "message",
-        "main",
-        CHATS[0],
-        Sender("telegram:1"),
-        "hello",
-        1.0,
-        order_of(1.0, 1),
-        private=True,
-    )
-    runtime.queue.put(event)
+    runtime.queue.put(HELLO)
     session = keys.session_of("main", CHATS[0])
     ((sort, item),) = kv.scan(keys.inbox_event(session, "").partition)
     written = orjson.loads(item.value)
@@ -318,7 +307,7 @@ def test_an_event_of_a_newer_version_waits_in_the_dead_letters_until_a_version_k
 
     assert letter.event is None
     assert "forecast" in letter.reason
-    assert again.event == event
+    assert again.event == HELLO
     runtime.close()
 
 

@@ -162,10 +162,10 @@ with reservations.reserve("main", QuotaClaim("one", 10, False)):
 """
 
 
-@pytest.mark.usefixtures("fork_commands")
 def test_room_comes_back_when_a_process_was_killed_on_the_way(
     tmp_path: Path, kv: SqliteKV, clock: Clock
 ) -> None:
+    # a forked one goes on for a moment when its launcher is killed
     dying = start(DYING, tmp_path / "store.db")
     assert dying.stdin is not None
     assert dying.stdout is not None

@@ -28,7 +28,7 @@ from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.clock import Clock
 from tests.machine import times, within
 from tests.selection import in_full, sample
-from tests.sigil.searching import MAIN, Counting, Garden, found, names
+from tests.sigil.searching import CROPS, MAIN, Counting, Garden, found, names
 from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
 
 __all__ = ["place", "pytest_generate_tests"]
@@ -324,18 +324,7 @@ def test_an_index_that_is_mostly_outdated_begins_anew(garden: Garden, clock: Clo
     finder = garden.finder()
     for number in range(3):
         clock.now += 61
-        for crop in (
-            "tomato",
-            "pumpkin",
-            "carrot",
-            "radish",
-            "spinach",
-            "cabbage",
-            "turnip",
-            "parsnip",
-            "celery",
-            "fennel",
-        ):
+        for crop in CROPS:
             garden.deploy(
                 f"plant-{crop}", f"Tell how to plant a {crop}, edition {number}.", LIBRARY
             )

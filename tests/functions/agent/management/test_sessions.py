@@ -27,7 +27,11 @@ from tests.functions.people import OWNER, Live
 
 Open = Callable[..., AgentRuntime]
 SEARCH = ("sigil_query", {"query": "a wish"})
-PERIOD = name_period(time.time(), SafetyLimits())
+
+
+def period() -> str:
+    """The name of the day of a budget: a run may begin on one and end on the next."""
+    return name_period(time.time(), SafetyLimits())
 
 
 def _list(home: AgentRuntime, **query: str) -> list[Any]:
@@ -127,7 +131,7 @@ def test_a_bare_sum_of_version_0_1_0_counts_as_it_did_and_is_listed(
 ) -> None:
     home = runtime(llm_url=model.url, access="open", tokens_per_day=100_000)
     kv = home.stores.kv
-    kv.put(keys.bare_session_usage("main", PERIOD, "main#telegram:9"), b"99000")
+    kv.put(keys.bare_session_usage("main", period(), "main#telegram:9"), b"99000")
     model.then({**say("one"), "usage": {"prompt_tokens": 990, "completion_tokens": 10}})
     tell(home, "hello", session="telegram:7")
     rows = {row["session"]: row["tokens"] for row in _list(home)}
@@ -148,8 +152,8 @@ def test_a_session_that_both_versions_wrote_down_counts_once(
     model.then({**say("one"), "usage": {"prompt_tokens": 990, "completion_tokens": 10}})
     tell(home, "hello", session="telegram:7")
     # the other version went on with the session, and wrote down its whole sum
-    kv.put(keys.bare_session_usage("main", PERIOD, "main#telegram:7"), b"1500")
-    assert home.app.make_breakers("main#telegram:7").budget.count_spent(PERIOD) == 1_500
+    kv.put(keys.bare_session_usage("main", period(), "main#telegram:7"), b"1500")
+    assert home.app.make_breakers("main#telegram:7").budget.count_spent(period()) == 1_500
     assert [row["tokens"] for row in _list(home)] == [1_500]
 
 
@@ -157,7 +161,7 @@ def test_version_0_1_0_sees_no_sum_that_it_cannot_read(runtime: Open, model: Scr
     """It scans what begins with the period and `#`, and takes all but digits for a used budget."""
     home = runtime(llm_url=model.url, access="open")
     tell(home, "hello", session="telegram:7")
-    assert home.stores.kv.scan("usage#main", f"{PERIOD}#") == []
+    assert home.stores.kv.scan("usage#main", f"{period()}#") == []
     (row,) = home.stores.kv.scan("usage#main")
     usage = read_usage(row[1])
     assert usage
@@ -166,7 +170,7 @@ def test_version_0_1_0_sees_no_sum_that_it_cannot_read(runtime: Open, model: Scr
 
 def test_a_field_of_a_later_version_stays(runtime: Open, model: ScriptedModel) -> None:
     home = runtime(llm_url=model.url, access="open")
-    key = keys.session_usage("main", PERIOD, "main#telegram:7")
+    key = keys.session_usage("main", period(), "main#telegram:7")
     home.stores.kv.put(key, b'{"tokens":5,"later":{"a":1}}')
     tell(home, "hello", session="telegram:7")
     item = home.stores.kv.get(key)
