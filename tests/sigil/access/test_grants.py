@@ -20,9 +20,9 @@ from sigil.manifest.model import Manifest
 from sigil.protocol import LIBRARY, Caller, Json
 from sigil.storage.kv import KV, Item, Key
 from sigil.storage.kv.memory import MemoryKV
-from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
+from tests.threads import in_parallel
 
 __all__ = ["place", "pytest_generate_tests"]
 

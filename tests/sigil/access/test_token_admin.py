@@ -14,8 +14,8 @@ from sigil.catalog.owner import ADMIN
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Caller
 from sigil.storage.kv import KV
-from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.stores import Place, place, pytest_generate_tests
+from tests.threads import in_parallel
 
 __all__ = ["place", "pytest_generate_tests"]
 

@@ -14,9 +14,9 @@ from sigil.protocol import Caller
 from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.kv.base import Expect, Key
 from sigil.storage.kv.memory import MemoryKV
-from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
+from tests.threads import in_parallel
 
 __all__ = ["place", "pytest_generate_tests"]
 

@@ -27,9 +27,9 @@ from tests.fakes.clock import Clock
 from tests.selection import thorough
 from tests.servers.valkey import shared
 from tests.sigil.registries import GUEST, PERSON, WAYS, Open, spec, text
-from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
+from tests.threads import in_parallel
 
 __all__ = ["place", "pytest_generate_tests"]
 

@@ -16,8 +16,8 @@ from sigil.storage.artifacts import FolderArtifacts
 from sigil.storage.kv import KV, keys
 from tests.fakes.clock import Clock
 from tests.sigil.registries import GUEST, MODEL, OTHER, PERSON, Open, spec, text
-from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.stores import Place, place, pytest_generate_tests
+from tests.threads import in_parallel
 
 __all__ = ["place", "pytest_generate_tests"]
 

@@ -20,7 +20,7 @@ from tests.machine import within
 from tests.servers.ministack import Ministack
 from tests.servers.process import free_port
 from tests.servers.proxy import HANG, Proxy
-from tests.sigil.storage.kv.contract import in_parallel
+from tests.threads import in_parallel
 
 ROOT = Path(__file__).parents[3]
 VARIABLES = (

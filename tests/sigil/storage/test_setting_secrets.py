@@ -11,8 +11,8 @@ from sigil.storage import aws
 from sigil.storage.setting_secrets import KEEP_SECONDS, SecretReferences, reveal
 from tests.servers.ministack import Ministack, unique
 from tests.servers.process import free_port
-from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.model import Clock
+from tests.threads import in_parallel
 
 
 def parameter(value: str) -> str:

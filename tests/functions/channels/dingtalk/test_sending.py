@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from typing import Any
 from urllib.parse import unquote
 
@@ -29,6 +28,7 @@ from tests.fakes.dingtalk import (
     sign,
 )
 from tests.fakes.server import Answer
+from tests.threads import in_parallel
 
 TO_ALICE = f"dingtalk:{ALICE}"
 TO_GROUP = "dingtalk:group:cid5DEAySu_Fk-mtMwii4NLYQ"
@@ -339,11 +339,7 @@ def test_an_access_token_that_ended_is_fetched_anew_by_one(
 ) -> None:
     send(dingtalk, TO_ALICE, "one")
     server.token += 1
-    threads = [threading.Thread(target=send, args=(dingtalk, TO_ALICE, "two")) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_parallel(4, lambda _: send(dingtalk, TO_ALICE, "two"))
     assert len(server.messages) == 5
     assert len(server.calls("/accessToken")) == 2
     server.token += 1

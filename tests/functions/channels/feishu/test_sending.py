@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from typing import Any
 
 import pytest
@@ -28,6 +27,7 @@ from tests.fakes.feishu import (
 )
 from tests.fakes.forms import read_form
 from tests.fakes.server import Answer
+from tests.threads import in_parallel
 
 TO_ALICE = f"feishu:{ALICE}"
 TO_GROUP = f"feishu:{GROUP}"
@@ -207,11 +207,7 @@ def test_an_access_token_that_ended_is_fetched_anew_by_one(
 ) -> None:
     send(feishu, TO_ALICE, "one")
     server.token += 1
-    threads = [threading.Thread(target=send, args=(feishu, TO_ALICE, "two")) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_parallel(4, lambda _: send(feishu, TO_ALICE, "two"))
     assert len(server.messages) == 5
     assert len(server.calls("/tenant_access_token/internal")) == 2
 

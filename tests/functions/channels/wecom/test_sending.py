@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from tests.fakes.wecom import (
     make_press,
     pack,
 )
+from tests.threads import in_parallel
 
 TO_ALICE = f"wecom:{ALICE}"
 SVG = '```svg\n<svg xmlns="http://www.w3.org/2000/svg"><circle r="4"/></svg>\n```'
@@ -251,11 +251,7 @@ def test_an_access_token_that_ended_is_fetched_anew_by_one(
 ) -> None:
     send(wecom, "one")
     server.token += 1
-    threads = [threading.Thread(target=send, args=(wecom, "two")) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_parallel(4, lambda _: send(wecom, "two"))
     assert len(server.messages) == 5
     assert len(server.calls("/gettoken")) == 2
 

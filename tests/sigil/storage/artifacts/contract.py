@@ -10,7 +10,7 @@ import pytest
 
 from sigil.errors import BackendError
 from sigil.storage.artifacts import Artifacts, artifact_name
-from tests.sigil.storage.kv.contract import in_parallel
+from tests.threads import in_parallel
 
 SIZES = [0, 1, 255 * 1024, 256 * 1024, 256 * 1024 + 1, 512 * 1024, 1_200_000]
 LARGE = os.urandom(600_000)

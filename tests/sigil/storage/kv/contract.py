@@ -5,8 +5,6 @@ reads `clock`.
 from __future__ import annotations
 
 import random
-import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,6 +22,7 @@ from sigil.storage.kv.base import (
 )
 from tests.sigil.storage.kv.model import STEPS, Clock, Comparison
 from tests.sigil.storage.kv.processes import increment
+from tests.threads import in_parallel
 
 ODD = [
     "#",
@@ -42,25 +41,6 @@ ODD = [
     "~",
     "\x7f",
 ]
-
-
-def in_parallel(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """What `work(0)` … `work(count - 1)` return or raise, started together."""
-    start, results = threading.Barrier(count), [None] * count
-
-    def run(number: int) -> None:
-        start.wait()
-        try:
-            results[number] = work(number)
-        except BaseException as problem:  # handed to the test
-            results[number] = problem  # type: ignore[call-overload]
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 class KVContract:

@@ -23,9 +23,10 @@ from tests.fakes.aws import Moody
 from tests.selection import in_full
 from tests.servers.ministack import Ministack, pointed_at, unique
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, PASS, REFUSE, RESET, Mode, Proxy
-from tests.sigil.storage.kv.contract import KVContract, in_parallel
+from tests.sigil.storage.kv.contract import KVContract
 from tests.sigil.storage.kv.model import Clock
 from tests.sigil.storage.kv.processes import finish, start
+from tests.threads import in_parallel
 
 
 @pytest.fixture(scope="module")

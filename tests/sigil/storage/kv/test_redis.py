@@ -22,7 +22,7 @@ from tests.selection import in_full
 from tests.servers.certificates import Authority, authority
 from tests.servers.proxy import Proxy
 from tests.servers.valkey import Valkey, cluster, shared, valkey_server
-from tests.sigil.storage.kv.contract import ODD, KVContract, in_parallel
+from tests.sigil.storage.kv.contract import ODD, KVContract
 from tests.sigil.storage.kv.model import Clock
 from tests.sigil.storage.kv.processes import (
     expect_all_counted,
@@ -30,6 +30,7 @@ from tests.sigil.storage.kv.processes import (
     finish,
     start,
 )
+from tests.threads import in_parallel
 
 __all__ = ["valkey_server"]
 KEY = Key("p", "s")

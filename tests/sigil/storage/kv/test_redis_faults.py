@@ -20,8 +20,8 @@ from sigil.storage.kv.redis import RedisKV
 from tests.machine import until, within
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, MUTE, PASS, REFUSE, RESET, Mode, Proxy
 from tests.servers.valkey import Valkey, shared, valkey_server
-from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import increment
+from tests.threads import in_parallel
 
 __all__ = ["valkey_server"]
 KEY, GONE = Key("p", "s"), Key("p", "gone")

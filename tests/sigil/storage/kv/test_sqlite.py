@@ -15,7 +15,7 @@ import pytest
 from sigil.errors import BackendError
 from sigil.storage.kv import KV, Key
 from sigil.storage.kv.sqlite import SqliteKV
-from tests.sigil.storage.kv.contract import KVContract, in_parallel
+from tests.sigil.storage.kv.contract import KVContract
 from tests.sigil.storage.kv.model import Clock
 from tests.sigil.storage.kv.processes import (
     expect_all_counted,
@@ -23,6 +23,7 @@ from tests.sigil.storage.kv.processes import (
     finish,
     start,
 )
+from tests.threads import in_parallel
 
 KEY = Key("p", "s")
 OPENING = "kv = SqliteKV(sys.argv[1])"

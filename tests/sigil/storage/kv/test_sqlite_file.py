@@ -17,8 +17,8 @@ from sigil.errors import BackendError
 from sigil.storage.kv import Key
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.machine import within
-from tests.sigil.storage.kv.contract import in_parallel
 from tests.sigil.storage.kv.processes import IMPORTS, ROOT, finish, start
+from tests.threads import in_parallel
 
 KEY = Key("p", "s")
 
