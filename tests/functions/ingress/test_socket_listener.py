@@ -16,12 +16,7 @@ from functions.channels.discord import gateway
 from functions.ingress import socket_listener
 from tests.fakes.discord import DiscordServer, open_discord
 from tests.fakes.discord_gateway import BOT, DiscordGateway
-from tests.functions.listening import (
-    Listening,
-    StartListening,
-    short_pauses,
-    start_listening,
-)
+from tests.functions.listening import Listening, StartListening, short_pauses, start_listening
 from tests.machine import until, within
 
 __all__ = ["short_pauses", "start_listening"]

@@ -15,12 +15,7 @@ from functions.wiring import AgentRuntime
 from tests.fakes.dingtalk import APP, SECRET, DingTalkServer, in_group, make_message
 from tests.fakes.dingtalk_stream import DingTalkStream
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.listening import (
-    Listening,
-    StartListening,
-    short_pauses,
-    start_listening,
-)
+from tests.functions.listening import Listening, StartListening, short_pauses, start_listening
 from tests.functions.serving import serving
 from tests.machine import until, within
 

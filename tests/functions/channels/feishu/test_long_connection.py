@@ -18,12 +18,7 @@ from functions.wiring import AgentRuntime
 from tests.fakes.feishu import ALICE, APP, APP_SECRET, FeishuServer, make_message
 from tests.fakes.feishu_connection import SERVICE, FeishuConnection, encode
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.listening import (
-    Listening,
-    StartListening,
-    short_pauses,
-    start_listening,
-)
+from tests.functions.listening import Listening, StartListening, short_pauses, start_listening
 from tests.functions.serving import serving
 from tests.machine import until, within
 

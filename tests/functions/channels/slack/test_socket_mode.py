@@ -16,12 +16,7 @@ from tests.fakes import slack as fake
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.slack import ADA, BOT, CHAT, SlackWorkspace
 from tests.fakes.slack_socket import APP_TOKEN, SlackSocket
-from tests.functions.listening import (
-    Listening,
-    StartListening,
-    short_pauses,
-    start_listening,
-)
+from tests.functions.listening import Listening, StartListening, short_pauses, start_listening
 from tests.functions.serving import serving
 from tests.machine import until, within
 
