@@ -21,11 +21,9 @@ from functions.time.clock import SYSTEM
 from functions.wiring import AgentRuntime
 from sigil.errors import Conflict, UsageError
 from sigil.protocol import Caller
-from sigil.storage import aws
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.base import scan_everything
-from sigil.storage.kv.dynamodb_table import create_table
 from sigil.storage.stored import dumps
 from sigil.wiring import open_stores
 from tests.fakes.bot_api import BotApi
@@ -33,8 +31,7 @@ from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.agents.test_agents import list_texts, message, task, work
 from tests.functions.people import platform
 from tests.selection import thorough
-from tests.servers.ministack import unique
-from tests.servers.valkey import shared
+from tests.servers.stores import empty_store
 
 RECORD = AgentRecord("agent", "enabled", 1.0, "terminal:local")
 
@@ -72,20 +69,8 @@ def list_keys(kv: KV, name: str) -> set[Key]:
 @pytest.fixture
 def kv(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KV]:
     """An empty store of the kind that the test names."""
-    store = f"sqlite:///{tmp_path / 'purge.db'}"
-    name = unique("purge")
-    if request.param == "redis":
-        shared().do("FLUSHALL")
-        store = f"redis://{shared().address}"
-    elif request.param == "dynamodb":
-        request.getfixturevalue("aws_here")
-        create_table(name)
-        store = f"dynamodb://{name}"
-    elif request.param == "memory":
-        store = "memory://"
-    yield open_stores(Settings(data=str(tmp_path), store=store)).kv
-    if request.param == "dynamodb":
-        aws.client("dynamodb").delete_table(TableName=name)
+    with empty_store(request.param, request, tmp_path) as store:
+        yield open_stores(Settings(data=str(tmp_path), store=store)).kv
 
 
 @pytest.mark.parametrize("kv", ["memory", "sqlite", *thorough("redis", "dynamodb")], indirect=True)

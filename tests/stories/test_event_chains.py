@@ -29,9 +29,7 @@ from functions.cli.commands.trace import show_runs
 from functions.events import HOPS_MOST, Event, Sender, order_of
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
-from sigil.storage import aws
 from sigil.storage.kv import keys
-from sigil.storage.kv.dynamodb_table import create_table
 from sigil.storage.stored import dumps
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, results, say
@@ -41,8 +39,7 @@ from tests.functions.people import OWNER, platform
 from tests.library import add_service
 from tests.machine import within
 from tests.selection import thorough
-from tests.servers.ministack import unique
-from tests.servers.valkey import shared
+from tests.servers.stores import empty_store
 
 NAME = "pass-on"
 HOME = f"telegram:{OWNER}"
@@ -126,18 +123,8 @@ def open_ring(
 @pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The setting of a store of the kind that the test names, empty."""
-    kind = request.param
-    if kind == "redis":
-        shared().do("FLUSHALL")
-        yield f"redis://{shared().address}"
-    elif kind == "dynamodb":
-        request.getfixturevalue("aws_here")
-        name = unique("chains")
-        create_table(name)
-        yield f"dynamodb://{name}"
-        aws.client("dynamodb").delete_table(TableName=name)
-    else:
-        yield "memory://" if kind == "memory" else f"sqlite:///{tmp_path / 'chains.db'}"
+    with empty_store(request.param, request, tmp_path) as setting:
+        yield setting
 
 
 def list_runs(chats: Chats) -> list[Run]:

@@ -21,10 +21,8 @@ from functions.agent.commands.status import make_report
 from functions.wiring import AgentRuntime
 from sigil.catalog import health
 from sigil.protocol import Caller
-from sigil.storage import aws
 from sigil.storage.kv import KV, Expect, Item, Key, keys
 from sigil.storage.kv.base import get_many
-from sigil.storage.kv.dynamodb_table import create_table
 from sigil.storage.stored import dumps
 from sigil.wiring import Stores, open_stores
 from tests.fakes.bot_api import BotApi
@@ -36,8 +34,7 @@ from tests.functions.people import OWNER, platform, update
 from tests.functions.serving import serving
 from tests.project.tree import ROOT
 from tests.selection import thorough
-from tests.servers.ministack import unique
-from tests.servers.valkey import shared
+from tests.servers.stores import empty_store
 
 ONE_CALL_MOST = 19
 """Operations of a turn with one query and one call, from its event taken to acknowledged."""
@@ -101,19 +98,8 @@ class CountingKV:
 @pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The setting of a store of the kind that the test names, empty."""
-    kind = getattr(request, "param", "sqlite")
-    if kind == "redis":
-        server = shared()
-        server.do("FLUSHALL")
-        yield f"redis://{server.address}"
-    elif kind == "dynamodb":
-        request.getfixturevalue("aws_here")
-        table = unique("operations")
-        create_table(table)
-        yield f"dynamodb://{table}"
-        aws.client("dynamodb").delete_table(TableName=table)
-    else:
-        yield "memory://" if kind == "memory" else f"sqlite:///{tmp_path / 'operations.db'}"
+    with empty_store(getattr(request, "param", "sqlite"), request, tmp_path) as setting:
+        yield setting
 
 
 @pytest.fixture
