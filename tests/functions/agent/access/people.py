@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,8 +15,10 @@ from functions.events import Event, Sender
 from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
+from tests.fakes.model import ScriptedModel
 from tests.functions.agent.talk import event, run_event
 
+Open = Callable[..., AgentRuntime]
 OWNER = "telegram:1"
 CODE = re.compile(r"`/pair ([0-9A-Z]{4}-[0-9A-Z]{4})`")
 
@@ -28,6 +31,17 @@ class Wall:
 
     def on(self, home: AgentRuntime) -> AgentRuntime:
         return replace(home, app=replace(home.app, clock=Clock(now=lambda: self.now)))
+
+
+@pytest.fixture
+def opened(runtime: Open, model: ScriptedModel, wall: Wall) -> Open:
+    """Opens agents that everybody may talk to, whose clock is the fixture `wall`."""
+
+    def made(**settings: Any) -> AgentRuntime:
+        chosen = {"llm_url": model.url, "owners": (OWNER,), "access": "open", "guest_tokens": 0}
+        return wall.on(runtime(**{**chosen, **settings}))
+
+    return made
 
 
 def say(home: AgentRuntime, who: str, text: str, name: str = "Ada", **fields: Any) -> list[str]:

@@ -20,13 +20,14 @@ from functions.time.time_zone import available_zones
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.access.people import Wall
+from tests.functions.agent.access.people import Wall, opened
 from tests.functions.agent.talk import event, run_event
 
 pytestmark = pytest.mark.skipif(
     "Europe/Berlin" not in available_zones(), reason="this machine has no time zone database"
 )
 
+__all__ = ["opened"]
 Open = Callable[..., AgentRuntime]
 OWNER = "telegram:1"
 SESSION = keys.session_of("main", OWNER)
@@ -38,15 +39,6 @@ QUESTION = "I do not know your time zone and take times as UTC"
 @pytest.fixture
 def wall() -> Wall:
     return Wall(EVENING)
-
-
-@pytest.fixture
-def opened(runtime: Open, model: ScriptedModel, wall: Wall) -> Open:
-    def made(**settings: Any) -> AgentRuntime:
-        chosen = {"llm_url": model.url, "owners": (OWNER,), "access": "open", "guest_tokens": 0}
-        return wall.on(runtime(**{**chosen, **settings}))
-
-    return made
 
 
 @pytest.fixture

@@ -16,9 +16,10 @@ from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.access.people import Wall
+from tests.functions.agent.access.people import Wall, opened
 from tests.functions.agent.talk import event, run_event, tell
 
+__all__ = ["opened"]
 Open = Callable[..., AgentRuntime]
 OWNER = "telegram:1"
 MORNING = 1_800_000_000.0 // 86_400 * 86_400 + 6 * 3_600
@@ -34,15 +35,6 @@ def used(prompt: object, completion: object = 0, **more: Any) -> dict[str, Any]:
 @pytest.fixture
 def wall() -> Wall:
     return Wall(MORNING)
-
-
-@pytest.fixture
-def opened(runtime: Open, model: ScriptedModel, wall: Wall) -> Open:
-    def made(**settings: Any) -> AgentRuntime:
-        chosen = {"llm_url": model.url, "owners": (OWNER,), "access": "open", "guest_tokens": 0}
-        return wall.on(runtime(**{**chosen, **settings}))
-
-    return made
 
 
 def ask(home: AgentRuntime, text: str = "hi", who: str = OWNER, **fields: Any) -> str:
