@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from math import inf
 from typing import Annotated, Final
@@ -31,6 +31,7 @@ from functions.events import BACKGROUND_KINDS, OWN, Event, Sender
 from functions.queues.dead_letters import give_up
 from sigil.errors import Refused, ToolError
 from sigil.protocol import Caller, Json, KeptFile, Offer
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps, row
@@ -236,8 +237,8 @@ def find_task(app: App, event: Event) -> BackgroundTask | None:
     if call is None:
         return None
     if call.private:
-        asked = replace(event, session=call.session, private=True)
-        call = replace(call, private=app.private_chats.check(asked).private)
+        asked = evolve(event, session=call.session, private=True)
+        call = evolve(call, private=app.private_chats.check(asked).private)
     approved = app.proposals.find(call.proposal) if call.proposal else None
     if approved and (approved.agent, approved.round) == (app.name, call.round):
         return BackgroundTask(call, approved if approved.state != "denied" else None)
@@ -251,7 +252,7 @@ def find_asker_role(app: App, event: Event, task: BackgroundTask, limited: Role)
     """
     if task.call.own_work:
         return limited
-    asker = replace(
+    asker = evolve(
         event,
         kind="message",
         session=task.call.session,
@@ -291,7 +292,7 @@ def end_call(turn: Turn, app: App, document: Document, text: str, now: float) ->
     else:
         why = text or "the agent was halted, or may not do this any more"
         content = fail_call(made, ToolError("ESTOPPED", f"it was never called: {why}")).content
-    asker = replace(event, session=call.session)
+    asker = evolve(event, session=call.session)
     data: dict[str, Json] = {**call.data, RESULT: call.id}
     if turn.count_steps("stop") and not asker.is_own_work:
         texts = choose_texts_for(event, document)
@@ -300,7 +301,7 @@ def end_call(turn: Turn, app: App, document: Document, text: str, now: float) ->
     else:
         mail = Mail(f"result:{event.id}", f"task {call.id} ({made.name})", content, now, "result")
         try:
-            Mailbox(app.kv, scope_of(asker)).deliver(replace(mail, by=event.by))
+            Mailbox(app.kv, scope_of(asker)).deliver(evolve(mail, by=event.by))
         except Refused as full:
             give_up(app.kv, event, full.message, now, notify_sender=False)
         files = [row(file) for each in answers for file in each.files]
@@ -316,7 +317,7 @@ def end_call(turn: Turn, app: App, document: Document, text: str, now: float) ->
 
     update(app.kv, _key(app, call.session), remove, KEPT_SECONDS)
     posts = stamp_posts([post], event, "result", now, turn.posted)
-    return tuple(replace(each, private=call.private) for each in posts)
+    return tuple(evolve(each, private=call.private) for each in posts)
 
 
 def read_files(event: Event) -> tuple[KeptFile, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, inf
 
@@ -38,6 +38,7 @@ from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageErro
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Caller, Found, Hit, Json, Offer, Registry, capability_of, tool_of
 from sigil.running_call import CallProgress, RunningCall, run_as
+from sigil.storage.evolve import evolve
 from sigil.strict_json import dumps
 
 RECALL = "recall"
@@ -229,7 +230,7 @@ def keep_first_ending(results: Sequence[CallResult]) -> list[CallResult]:
     for result in results:
         if result.ending and any(other.ending for other in kept):
             late = ToolError("ELIMIT", "another call of this step has ended the run already")
-            kept.append(replace(fail_call(result.call, late), ms=result.ms))
+            kept.append(evolve(fail_call(result.call, late), ms=result.ms))
         else:
             kept.append(result)
     return kept
@@ -332,7 +333,7 @@ def cut_result(result: CallResult, share: int) -> CallResult:
     cut = length - share
     mark = f"[… {cut:,} of {length:,} characters are left out here …]"
     content = f"{result.content[:head]}\n{mark}\n{result.content[tail:]}"
-    return replace(result, content=content, cut=cut)
+    return evolve(result, content=content, cut=cut)
 
 
 def _wait_for_calls(
@@ -371,7 +372,7 @@ def _take_result(started: _StartedCall, seconds: float) -> CallResult:
     late = f"timed out after {seconds * 1000:.0f} ms"
     if future.cancel():
         never_began = BackendError("EBUSY", f"{late}: it never began", suggestion="try again later")
-        return replace(fail_call(call, never_began), ran=False)
+        return evolve(fail_call(call, never_began), ran=False)
     started.running.cancel()
     timed_out = ToolError(
         "ETIMEDOUT",
@@ -395,13 +396,13 @@ def _take_stopped(started: _StartedCall, began: float) -> CallResult:
         return future.result()
     started.running.cancel()
     ms = (time.monotonic() - began) * 1000
-    return replace(interrupt_call(call), ms=ms, stopped=True)
+    return evolve(interrupt_call(call), ms=ms, stopped=True)
 
 
 def _refuse_stopped(call: ToolCall) -> CallResult:
     """Return the result of a call that never began, because the turn was told to stop."""
     stopped = ToolError("ESTOPPED", "the turn was stopped before this call began")
-    return replace(fail_call(call, stopped), ran=False)
+    return evolve(fail_call(call, stopped), ran=False)
 
 
 def answer_call(
@@ -418,7 +419,7 @@ def answer_call(
                 suggestion="call it again in the next step",
             )
         if refusal:
-            result = replace(fail_call(call, refusal), ran=False)
+            result = evolve(fail_call(call, refusal), ran=False)
         elif context.stopped():
             result = _refuse_stopped(call)
         elif is_safe_to_repeat(context, call, offers):
@@ -436,7 +437,7 @@ def answer_call(
     except Exception as unexpected:  # noqa: BLE001  entry point: the model gets an answer and the turn goes on
         message = f"the runtime failed: {type(unexpected).__name__}"
         result = fail_call(call, BackendError("EINTERNAL", message))
-    return replace(result, ms=(time.monotonic() - started) * 1000)
+    return evolve(result, ms=(time.monotonic() - started) * 1000)
 
 
 def fail_call(call: ToolCall, problem: SigilError) -> CallResult:
@@ -550,7 +551,7 @@ def _answer_refusal(context: ToolCallContext, call: ToolCall, refusal: PolicyRef
     facts: dict[str, Json] = {"act": refusal.act, "rule": refusal.rule, "code": refusal.code}
     if refusal.proposal:
         facts["proposal"] = refusal.proposal
-    return replace(
+    return evolve(
         fail_call(call, refusal),
         ran=False,
         posts=refusal.posts,
@@ -577,7 +578,7 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
             found_names = [offer.name for offer in hit.loads]
             if RECALL in found_names and context.gate.may_find(RECALL):
                 hits.append(hit)
-                found = replace(found, hits=tuple(hits), total=found.total + 1)
+                found = evolve(found, hits=tuple(hits), total=found.total + 1)
     listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
     offers, missing = _find_skill_tools(context, skills, hits)
     is_resident = skills.reference in context.resident_skills
@@ -595,7 +596,7 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
     loads = {offer.tool: offer for hit in hits for offer in hit.loads}
     named = {offer.tool: offer for offer in offers}
     result = _list_loads(call, listed, tuple({**named, **loads}.values()))
-    return replace(result, skill=skills.reference if skill_result.has_text(listed) else "")
+    return evolve(result, skill=skills.reference if skill_result.has_text(listed) else "")
 
 
 def _find_skills(context: ToolCallContext, text: str, hits: Sequence[Hit]) -> FoundSkills:
@@ -608,7 +609,7 @@ def _find_skills(context: ToolCallContext, text: str, hits: Sequence[Hit]) -> Fo
     others = tuple(filter(may_find, found.others))
     if found.entry and not may_find(found.entry):
         return FoundSkills(others=others)
-    return replace(found, others=others)
+    return evolve(found, others=others)
 
 
 def _find_skill_tools(
@@ -673,12 +674,12 @@ def _leave_out_denied(found: Found, context: ToolCallContext) -> Found:
         # of a bundle the members are what the model gets
         offers = tuple(offer for offer in hit.offers if gate.may_find(offer.name))
         if gate.may_find(hit.offer.name) and bool(offers) == bool(hit.offers):
-            hits.append(replace(hit, offers=offers))
+            hits.append(evolve(hit, offers=offers))
     weak = tuple(hit for hit in found.weak if gate.may_find(hit.name))
     total = found.total - len(found.hits) + len(hits)
     if not hits:
         total = 0  # nobody is told how many there are of what they may not find
-    return replace(found, hits=tuple(hits), weak=weak, total=total)
+    return evolve(found, hits=tuple(hits), weak=weak, total=total)
 
 
 def _explain_missing_tool(context: ToolCallContext, tool: str) -> SigilError:
@@ -718,7 +719,7 @@ def _list_anew(
 ) -> CallResult:
     """Return the result of a query or a deploy that lists less, or pages in less."""
     skill = result.skill if skill_result.has_text(listed) else ""
-    return replace(_list_loads(result.call, listed, loads), ms=result.ms, skill=skill)
+    return evolve(_list_loads(result.call, listed, loads), ms=result.ms, skill=skill)
 
 
 def _list_loads(call: ToolCall, listed: Mapping[str, Json], loads: tuple[Offer, ...]) -> CallResult:

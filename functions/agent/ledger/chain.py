@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Annotated, Final
 
@@ -25,6 +25,7 @@ from functions.agent.ledger.entry import Entry, clean_facts, hash_name, hash_nam
 from functions.events import CONSOLIDATION, Event
 from sigil.errors import one_line
 from sigil.protocol import Json
+from sigil.storage.evolve import evolve
 from sigil.storage.stored import Stored
 
 EVENT_CHARACTERS: Final = 300
@@ -52,13 +53,13 @@ class LedgerChain(Stored):
 
     def with_salt(self) -> LedgerChain:
         """Return the chain with a salt, a new one where it has none."""
-        return self if self.salt else replace(self, salt=secrets.token_hex(16))
+        return self if self.salt else evolve(self, salt=secrets.token_hex(16))
 
     def forget_names(self) -> LedgerChain:
         """Return the chain without its salt: nobody knows any more whom its entries name, and what
         comes next gets another one.
         """
-        return replace(self, salt="")
+        return evolve(self, salt="")
 
     def add(self, entries: Sequence[Entry], event: Event, now: float) -> LedgerChain:
         """Return the chain with entries of the turn of `event` at its end."""
@@ -78,7 +79,7 @@ class LedgerChain(Stored):
             return self
         adopted = {id: count for id, count in self.adopted.items() if id != journal}
         latest = list(adopted.items())[1 - JOURNALS_MOST :]
-        chain = replace(self, adopted={**dict(latest), journal: len(rows)})
+        chain = evolve(self, adopted={**dict(latest), journal: len(rows)})
         return chain.append(rows[known:])
 
     def begin_anew(self, rows: Sequence[Row]) -> LedgerChain:
@@ -102,7 +103,7 @@ class LedgerChain(Stored):
             row: dict[str, Json] = {"seq": count, **entry}
             tip = hash_row(row, tip)
             rows.append({**row, "hash": tip})
-        return replace(self, name=name, count=count, tip=tip, pending=(*self.pending, *rows))
+        return evolve(self, name=name, count=count, tip=tip, pending=(*self.pending, *rows))
 
 
 def describe_entry(entry: Entry, event: str, kind: str, by: str, now: float, *, salt: str) -> Row:

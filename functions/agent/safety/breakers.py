@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from functions.agent.agents.record import find_absence
 from functions.agent.conversation.messages import Usage
@@ -30,6 +30,7 @@ from functions.agent.safety.session_usage import (
 from functions.agent.safety.status import MOST, SafetyStatus
 from functions.agent.safety.stop_mark import StopMark, read_mark
 from functions.time.clock import Clock
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 
@@ -132,7 +133,7 @@ class Breakers:
             and self._read_own(records, MOST) < self._read_own(known, 0)
         ):
             # another thread may have read before this one wrote: a session's sum never falls
-            records = replace(records, own=known.own)
+            records = evolve(records, own=known.own)
         self._records = records
         return records
 
@@ -182,7 +183,7 @@ class Breakers:
         """
         records = self._load_known()
         here = status.in_period(records.period)
-        return replace(here, spent=max(here.spent, self._read_own(records, 0)))
+        return evolve(here, spent=max(here.spent, self._read_own(records, 0)))
 
     def find_stop_reason(self, status: SafetyStatus) -> str:
         """Return why the next request must not be sent, a key of `REASONS`; empty when it may."""
@@ -311,13 +312,13 @@ class Breakers:
             return
         more = status.spent - self._read_own(records, 0)
         if not (more or usage.cost):
-            self._records = replace(records, own=own)
+            self._records = evolve(records, own=own)
             return
         changed = tuple(
-            replace(known, total=budget.add_to_total(status.period, more, usage.cost, known.total))
+            evolve(known, total=budget.add_to_total(status.period, more, usage.cost, known.total))
             for budget, known in zip(self.budgets, records.budgets, strict=True)
         )
-        self._records = replace(records, own=own, budgets=changed)
+        self._records = evolve(records, own=own, budgets=changed)
 
     def _is_scarce(self, status: SafetyStatus) -> bool:
         """Return whether more than half of a budget is used up, or nobody knows."""
@@ -343,7 +344,7 @@ class Breakers:
         """
         if not status.is_new_damage:
             return status
-        return replace(self.stop(status, status.reason), told=status.told)
+        return evolve(self.stop(status, status.reason), told=status.told)
 
     def reopen(self, status: SafetyStatus, person: bool) -> SafetyStatus:
         """Return the status when somebody writes to the session.
@@ -358,8 +359,8 @@ class Breakers:
             status = self.load_current(status).unlock()
         elif status.reason and unlocks < status.heard:
             # A record was lost since, or damaged: the next unlock must count all the same.
-            status = replace(status, heard=unlocks)
-        if status.reason in PASSING and not self.find_stop_reason(replace(status, ticks=0)):
+            status = evolve(status, heard=unlocks)
+        if status.reason in PASSING and not self.find_stop_reason(evolve(status, ticks=0)):
             status = status.reopen()
         if status.reason in ("frustration", "loop") and person:
             status = status.resume()
@@ -430,8 +431,8 @@ class Breakers:
             assert total is not None, "a total can be read that was just written"
             # what another call read meanwhile is as new
             known = list((self._records or records).budgets)
-            known[place] = replace(known[place], total=item)
-            self._records = replace(records, budgets=tuple(known))
+            known[place] = evolve(known[place], total=item)
+            self._records = evolve(records, budgets=tuple(known))
         return total
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from typing import Annotated, Final
@@ -22,6 +22,7 @@ from msgspec import Meta
 from functions.agent.safety.session_usage import SessionUsage, read_tokens
 from functions.time.time_zone import DAY_SECONDS, DEFAULT, find_first_day, find_midnight
 from sigil.errors import Conflict
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps, later
@@ -54,7 +55,7 @@ class RunningTotal(Stored):
 
     def add(self, tokens: int, cost: float) -> RunningTotal:
         """Return the total with more tokens and what they cost."""
-        return replace(self, tokens=self.tokens + tokens, cost=self.cost + cost)
+        return evolve(self, tokens=self.tokens + tokens, cost=self.cost + cost)
 
 
 _TOTAL: Final = Shape[RunningTotal](RunningTotal)

@@ -8,7 +8,7 @@ other, and whoever enables the agent; both by compare-and-set.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Final
 
@@ -18,6 +18,7 @@ from functions.texts.en import Texts
 from functions.time.time_zone import format_clock
 from sigil.json_fields import as_number
 from sigil.protocol import Json
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import update_item
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
@@ -110,7 +111,7 @@ class HpRecord(Stored):
         before = self.count_before(event, began, limits)
         left = round(max(before - cost, 0.0), DIGITS)
         paid = min(cost, before)
-        return replace(self, hp=left, at=now, turn=_name_turn(event), paid=paid, disabled=left <= 0)
+        return evolve(self, hp=left, at=now, turn=_name_turn(event), paid=paid, disabled=left <= 0)
 
     def pay_beside(self, cost: float, now: float, limits: HpLimits) -> HpRecord:
         """Return the record after work beside the turns, which takes no HP below the floor: nobody
@@ -118,14 +119,14 @@ class HpRecord(Stored):
         """
         before = self.count_at(now, limits)
         left = max(before - cost, min(before, limits.floor))
-        return replace(self, hp=round(left, DIGITS), at=now)
+        return evolve(self, hp=round(left, DIGITS), at=now)
 
     def tell_asleep(self, event: str, before: float, limits: HpLimits) -> HpRecord:
         """Return the record of an agent that falls asleep in the turn of an event, with so many HP
         before it. It names that turn as the one which tells people, unless another has told them.
         """
         is_told = self.told and before < AWAKE_SHARE * limits.most
-        return self if is_told else replace(self, told=_name_turn(event))
+        return self if is_told else evolve(self, told=_name_turn(event))
 
     def is_told_by(self, event: str) -> bool:
         """Return whether it is the turn of this event which tells people that the agent sleeps."""
@@ -271,9 +272,9 @@ def settle_clock(kv: KV, agent: str, limits: HpLimits, now: float) -> None:
     def decide(item: Item | None) -> tuple[bytes | None, None]:
         account = read_account(item, limits, now)
         if account.is_damaged:  # which people were told
-            return dumps(replace(account.record, at=now, told=DAMAGED)), None
+            return dumps(evolve(account.record, at=now, told=DAMAGED)), None
         if account.record.at > now:
-            return dumps(replace(account.record, at=now)), None
+            return dumps(evolve(account.record, at=now)), None
         return None, None
 
     update_item(kv, keys.hp(agent), decide)
@@ -287,7 +288,7 @@ def enable_work(kv: KV, agent: str, limits: HpLimits, now: float) -> float:
         if not account.find_stop(now):
             return None, account.record.count_at(now, limits)
         hp = limits.after_enabling
-        return dumps(replace(account.record, hp=hp, at=now, turn="", paid=0.0, disabled=False)), hp
+        return dumps(evolve(account.record, hp=hp, at=now, turn="", paid=0.0, disabled=False)), hp
 
     return update_item(kv, keys.hp(agent), decide).answer
 

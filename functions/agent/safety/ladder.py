@@ -6,13 +6,14 @@ It is pure; the counters live in the session's document.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, Final
 
 from msgspec import Meta
 
 from functions.agent.safety.call_facts import Fact
+from sigil.storage.evolve import evolve
 from sigil.storage.stored import Stored, later
 
 REPEATED: Final = 3
@@ -89,7 +90,7 @@ class Counters(Stored):
             window = (*window, operation)[-WINDOW:]
             beside = (*beside, ())[-WINDOW:]
         failures = (*self.failures, fact)[-REMEMBERED:] if fact.failed else self.failures
-        counted = replace(
+        counted = evolve(
             self,
             consecutive=self.consecutive + 1 if fact.failed else 0,
             window=window,
@@ -104,11 +105,11 @@ class Counters(Stored):
 
     def resume(self) -> Counters:
         """Return the counters after a person answered a pause: only `consecutive` begins anew."""
-        return replace(self, consecutive=0)
+        return evolve(self, consecutive=0)
 
     def unlock(self) -> Counters:
         """Return the counters after an owner's unlock: only the last failures stay."""
-        return replace(self, consecutive=0, window=(), beside=())
+        return evolve(self, consecutive=0, window=(), beside=())
 
     def is_repeated(self, fact: Fact) -> bool:
         """Return whether this call has failed `REPEATED` times or more since it last succeeded."""

@@ -6,13 +6,14 @@ They are written beside the sessions, never behind their queues.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from msgspec import Meta
 
 from functions.events import ID_CHARACTERS
 from sigil.errors import one_line
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps
@@ -56,7 +57,7 @@ def halt(kv: KV, whom: str, by: str, now: float) -> Lock:
     def decide(value: bytes | None) -> tuple[bytes, Lock]:
         before = _read_lock_value(value)
         at = max(now, before.unlocked + LATER)
-        lock = replace(before, halted=at, by=one_line(by, ID_CHARACTERS))
+        lock = evolve(before, halted=at, by=one_line(by, ID_CHARACTERS))
         return dumps(lock), lock
 
     return update(kv, keys.owner_lock(whom), decide)
@@ -72,7 +73,7 @@ def unlock(kv: KV, whom: str, by: str, now: float, *, forgives: bool = True) -> 
         before = _read_lock_value(value)
         halted = before.halted if before.halted < FOREVER else 0.0
         at = max(now, halted, before.unlocked + LATER)
-        lock = replace(
+        lock = evolve(
             before,
             halted=halted,
             unlocked=at,

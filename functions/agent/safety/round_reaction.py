@@ -6,13 +6,14 @@ It is pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from functions.agent.conversation.messages import CallResult
 from functions.agent.safety import guides
 from functions.agent.safety.call_facts import Fact, make_fact
 from functions.agent.safety.guides import Guide
 from functions.agent.safety.ladder import Counters, Step
+from sigil.storage.evolve import evolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,6 @@ def react(answers: Sequence[CallResult], counters: Counters, guide: Guide) -> Re
                 lines.append(guides.ALERT)
         elif step is Step.REPEATS:
             lines.append(guides.REPEATS.format(count=counters.count_same(fact)))
-        answered.append(replace(result, content="\n".join(lines)))
+        answered.append(evolve(result, content="\n".join(lines)))
         facts.append(fact)
     return Reaction(tuple(answered), tuple(facts), counters, highest, reason)

@@ -8,13 +8,14 @@ not look, and count with them: a session's sum is the larger of the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from msgspec import DecodeError, Meta, Struct
 from msgspec.json import Decoder
 
 from functions.agent.conversation.messages import Count, Number, Usage
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import NewerFormat, Shape, Stored
@@ -67,7 +68,7 @@ class SessionUsage(Stored):
         self, tokens: int, usage: Usage, requests: int, activity: SessionActivity, now: float
     ) -> SessionUsage:
         """Return the usage with more requests and what they used; `tokens` is the new sum."""
-        return replace(
+        return evolve(
             self,
             tokens=tokens,
             usage=self.usage + usage,

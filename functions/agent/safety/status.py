@@ -5,7 +5,7 @@ It is kept in the session's document, so a cold start forgets nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -18,6 +18,7 @@ from functions.texts.en import Texts
 from sigil.builtin_tools import DEPLOY, QUERY
 from sigil.json_fields import as_mapping
 from sigil.protocol import capability_of
+from sigil.storage.evolve import evolve
 from sigil.storage.stored import Shape, Stored, later
 
 
@@ -134,50 +135,50 @@ class SafetyStatus(Stored):
 
     def stop(self, reason: str, now: float, heard: float) -> SafetyStatus:
         """Return the status of a session that does not go on, for this reason."""
-        return replace(self, reason=reason, since=now, heard=heard, told=False)
+        return evolve(self, reason=reason, since=now, heard=heard, told=False)
 
     def reopen(self) -> SafetyStatus:
         """Return the status of a session that goes on and is otherwise as it was."""
-        return replace(self, reason="", since=0.0, told=True)
+        return evolve(self, reason="", since=0.0, told=True)
 
     def resume(self) -> SafetyStatus:
         """Return the status after a person answered a pause.
 
         The failures in a row and the requests begin anew; the window stays.
         """
-        return replace(self.reopen(), counters=self.counters.resume(), ticks=0)
+        return evolve(self.reopen(), counters=self.counters.resume(), ticks=0)
 
     def unlock(self) -> SafetyStatus:
         """Return the status after an owner unlocked the session."""
-        return replace(self.reopen(), counters=self.counters.unlock(), ticks=0, free=self.spent)
+        return evolve(self.reopen(), counters=self.counters.unlock(), ticks=0, free=self.spent)
 
     def add_tokens(self, tokens: int) -> SafetyStatus:
         """Return the status with the tokens of one more request."""
-        return replace(self, spent=self.spent + tokens)
+        return evolve(self, spent=self.spent + tokens)
 
     def in_period(self, period: str) -> SafetyStatus:
         """Return the status in this period; what was spent in an earlier one is over."""
         if self.period == period:
             return self
-        return replace(self, period=period, spent=0, free=0, warned=False)
+        return evolve(self, period=period, spent=0, free=0, warned=False)
 
     def begin_task(self, task: str) -> SafetyStatus:
         """Return the status with this piece of work; an empty `task` continues the one before."""
         if not task or task == self.task:
             return self
-        return replace(self, task=task, ticks=0, task_tokens=0, task_since=0.0)
+        return evolve(self, task=task, ticks=0, task_tokens=0, task_since=0.0)
 
     def bound_task(self, now: float) -> SafetyStatus:
         """Return the status whose piece of work is bounded, and began now if it did not before."""
-        return self if self.task_since else replace(self, task_since=now)
+        return self if self.task_since else evolve(self, task_since=now)
 
     def count_request(self, task: str, tokens: int = 0) -> SafetyStatus:
         """Return the status with one more request for a piece of work, and its tokens."""
         begun = self.begin_task(task)
-        counted = replace(begun, ticks=begun.ticks + 1)
+        counted = evolve(begun, ticks=begun.ticks + 1)
         if not begun.task_since:
             return counted
-        return replace(counted, task_tokens=begun.task_tokens + tokens)
+        return evolve(counted, task_tokens=begun.task_tokens + tokens)
 
 
 SAFETY_STATUS: Final = Shape[SafetyStatus](SafetyStatus, required=("reason", "counters"))

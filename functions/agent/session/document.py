@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
@@ -39,6 +39,7 @@ from functions.events import Button, Event, order_of
 from sigil.errors import BackendError
 from sigil.json_fields import as_mapping, as_number
 from sigil.protocol import Json, KeptFile
+from sigil.storage.evolve import evolve
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
 
 LAST_UPDATE: Final = 10**20 - 1
@@ -204,7 +205,7 @@ class Turn(Stored):
 
     def add_step(self, kind: str, **facts: Json) -> Turn:
         """Return the turn with one more row in its trace."""
-        return replace(self, trace=(*self.trace, {"kind": kind, **facts}))
+        return evolve(self, trace=(*self.trace, {"kind": kind, **facts}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +330,7 @@ class Document(Stored):
         first = self.turn.gathered[0].seq - 1
         last = self.turn.gathered[-1].seq
         kept = tuple(each for each in self.messages if not first <= each.seq <= last)
-        return replace(self, messages=kept, turn=replace(self.turn, gathered=()))
+        return evolve(self, messages=kept, turn=evolve(self.turn, gathered=()))
 
     def was_erased(self, event: Event) -> bool:
         """Return whether an event came before its sender was erased, so that nothing is left of it.
@@ -341,16 +342,16 @@ class Document(Stored):
     def add(self, *messages: Message) -> Document:
         """Return the document with the messages at its end, numbered and measured."""
         numbered = tuple(
-            replace(message, seq=seq, tokens=round(tokens.of_message(message), 1))
+            evolve(message, seq=seq, tokens=round(tokens.of_message(message), 1))
             for seq, message in enumerate(messages, self.next_seq)
         )
-        return replace(
+        return evolve(
             self, messages=(*self.messages, *numbered), next_seq=self.next_seq + len(numbered)
         )
 
     def note(self, entries: Sequence[Entry], event: Event, now: float) -> Document:
         """Return the document with entries of the turn of `event` for the ledger."""
-        return replace(self, ledger=self.ledger.add(entries, event, now)) if entries else self
+        return evolve(self, ledger=self.ledger.add(entries, event, now)) if entries else self
 
 
 def hash_person(who: str) -> str:
@@ -376,11 +377,11 @@ def encode_document(document: Document, overflow: OverflowStore = NO_OVERFLOW) -
     and the last runs among the ids that were `seen`.
     """
     if document.owed:
-        document = replace(document, unheard=(*document.unheard, -document.owed), owed=0)
+        document = evolve(document, unheard=(*document.unheard, -document.owed), owed=0)
     if document.ledger != LedgerChain() or document.runs:
         hidden = hide(dumps(Hidden(document.ledger, document.runs)))
         seen = (*hidden, *document.seen)
-        document = replace(document, seen=seen, ledger=LedgerChain(), runs=())
+        document = evolve(document, seen=seen, ledger=LedgerChain(), runs=())
     body = dumps(document)
     if len(body) < COMPRESS_BYTES:
         return body
@@ -455,8 +456,8 @@ def decode_document(data: bytes, overflow: OverflowStore = NO_OVERFLOW) -> Docum
             hidden = find_hidden(document.seen)
             visible = tuple(each for each in document.seen if not each.startswith(HIDDEN))
             parts = HIDDEN_PARTS.read(hidden) if hidden else Hidden()
-            document = replace(document, seen=visible, ledger=parts.ledger, runs=parts.runs)
-        return replace(
+            document = evolve(document, seen=visible, ledger=parts.ledger, runs=parts.runs)
+        return evolve(
             document,
             safety=safety,
             unheard=tuple(first for first in document.unheard if first >= 0),

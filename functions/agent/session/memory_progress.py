@@ -6,11 +6,12 @@ this record with all else that it begins with, and adopts it into the document.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from functions.agent.conversation.messages import Count, Number
 from functions.agent.session.document import OUTBOX_MOST, Document, Outgoing
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
@@ -64,7 +65,7 @@ def adopt_progress(session: str, document: Document, item: Item | None) -> Docum
         failures = max(failures, progress.failures)
     unheard = tuple(first for first in document.unheard if first not in progress.chunks)
     is_due = bool(unheard) and document.owed > progress.tried
-    return replace(
+    return evolve(
         document,
         consolidated=min(max(known, progress.heard), document.next_seq - 1),
         unheard=unheard,
@@ -85,13 +86,13 @@ def save_progress(kv: KV, session: str, stored: Document, progress: MemoryProgre
         after = progress
         if before.heard > stored.consolidated:
             chunks = sorted({*before.chunks, *progress.chunks})
-            after = replace(
+            after = evolve(
                 progress,
                 heard=max(before.heard, progress.heard),
                 chunks=tuple(chunks[-CHUNKS_MOST:]),
                 notice=progress.notice or before.notice,
             )
-        after = replace(after, tried=max(before.tried, progress.tried), _rest=before._rest)
+        after = evolve(after, tried=max(before.tried, progress.tried), _rest=before._rest)
         return (dumps(after) if after != before else None), None
 
     update(kv, keys.memory_progress(session), decide)

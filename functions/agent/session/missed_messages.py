@@ -6,12 +6,13 @@ They are counted, and the people of the chat are told once, not once a message.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 from sigil.protocol import Json
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
@@ -43,7 +44,7 @@ class MissedMessages(Stored):
 
         Another teller was closed before, and its messages with it.
         """
-        return self if self.teller in ("", event) else replace(self, events=(), teller="")
+        return self if self.teller in ("", event) else evolve(self, events=(), teller="")
 
     def format_count(self, texts: Texts) -> str:
         """Return how many there are, for people."""
@@ -72,7 +73,7 @@ def count_missed_message(
     def decide(value: bytes | None) -> tuple[bytes, str]:
         missed = _read_missed(value).for_event(event)
         if event not in missed.events:
-            missed = replace(missed, events=(*missed.events, event)[-MOST - 1 :])
+            missed = evolve(missed, events=(*missed.events, event)[-MOST - 1 :])
         silent = told_later
         if silent is None:
             recent = missed.told > 0.0 and 0.0 <= now - missed.told < QUIET_SECONDS
@@ -83,7 +84,7 @@ def count_missed_message(
         if len(missed.events) > 1:
             count = missed.format_count(texts)
             answer = f"{notice} {texts.missed_meanwhile.format(count=count)}"
-        return dumps(replace(missed, teller=event, told=now)), answer
+        return dumps(evolve(missed, teller=event, told=now)), answer
 
     return update(kv, keys.missed_messages(session), decide, KEPT_SECONDS)
 
@@ -95,7 +96,7 @@ def claim_missed_count(kv: KV, session: str, event: str, texts: Texts = ENGLISH)
         missed = _read_missed(value).for_event(event)
         if not missed.events:
             return None, ""
-        return dumps(replace(missed, teller=event)), missed.format_count(texts)
+        return dumps(evolve(missed, teller=event)), missed.format_count(texts)
 
     return update(kv, keys.missed_messages(session), decide, KEPT_SECONDS)
 

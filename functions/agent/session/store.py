@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 
 import orjson
@@ -31,6 +31,7 @@ from functions.agent.session.overflow import (
 from functions.events import Event
 from sigil.errors import BackendError, Conflict
 from sigil.storage.artifacts import Artifacts
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import dumps
@@ -79,7 +80,7 @@ class SessionHandle:
 
     def with_document(self, document: Document) -> SessionHandle:
         """Return the handle with a changed document, which is not saved yet."""
-        return replace(self, document=document)
+        return evolve(self, document=document)
 
 
 class Sessions:
@@ -260,13 +261,13 @@ class Sessions:
     def mark_sent(self, opened: SessionHandle, parts: int) -> SessionHandle:
         """Save that `parts` of the outbox's first reply have left."""
         first, *others = opened.document.outbox
-        outbox = (replace(first, sent=parts), *others)
-        return self.save(opened, replace(opened.document, outbox=outbox))
+        outbox = (evolve(first, sent=parts), *others)
+        return self.save(opened, evolve(opened.document, outbox=outbox))
 
     def remove_first_reply(self, opened: SessionHandle) -> SessionHandle:
         """Take the first reply out of the outbox: all of it has been sent, or it is too old."""
-        return self.save(opened, replace(opened.document, outbox=opened.document.outbox[1:]))
+        return self.save(opened, evolve(opened.document, outbox=opened.document.outbox[1:]))
 
     def clear_outbox(self, opened: SessionHandle) -> SessionHandle:
         """Empty the outbox: everything in it has been sent."""
-        return self.save(opened, replace(opened.document, outbox=()))
+        return self.save(opened, evolve(opened.document, outbox=()))

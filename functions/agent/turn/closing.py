@@ -6,7 +6,6 @@ Its history, handled ids and outbox are saved in one write.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 from functions.agent import approvals
 from functions.agent.agents import bindings
@@ -68,6 +67,7 @@ from functions.events import Button, Event
 from functions.texts.en import Texts
 from sigil.errors import Conflict, one_line
 from sigil.protocol import KeptFile
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import ABSENT, keys
 
 INTERRUPTED = (
@@ -154,7 +154,7 @@ def close_turn(
         for old in seen[: -SEEN_MOST // 2]:
             app.sessions.mark_seen(opened.key, old)
         seen = seen[-SEEN_MOST // 2 :]
-    document = replace(
+    document = evolve(
         document,
         turn=None,
         handed_on=turn.is_handed_on,
@@ -162,8 +162,8 @@ def close_turn(
         posts=posts,
         seen=seen,
         # what did not count is counted by now
-        usage=replace(document.usage + turn.usage, saved=0),
-        last=replace(turn.usage, saved=0) if turn.rounds else document.last,
+        usage=evolve(document.usage + turn.usage, saved=0),
+        last=evolve(turn.usage, saved=0) if turn.rounds else document.last,
         runs=(*document.runs, name_run(event.id, turn.began))[-RUNS_MOST:],
         erased={who: at for who, at in document.erased.items() if now - at < keys.SEEN_TTL},
     )
@@ -172,7 +172,7 @@ def close_turn(
     goes_on = any(post.session == event.session for post in posts)
     if app.record and app.record.working and event.is_own_work and not goes_on:
         end_task(app.kv, app.root, app.short_name, app.record.generation, now)
-    return replace(flush_ledger(closed, app), answered=event, gathered=turn.events[1:])
+    return evolve(flush_ledger(closed, app), answered=event, gathered=turn.events[1:])
 
 
 def write_report(turn: Turn, app: App, record: AgentRecord, text: str, texts: Texts) -> str:
@@ -264,12 +264,12 @@ def let_next_go_on(
     if not turn.answered or too_many or not app.find_behaviour(behaviour.next):
         if too_many:
             turn = turn.add_step("limit", limit="hops", end="sleep")
-        return opened.with_document(replace(document, turn=turn))
+        return opened.with_document(evolve(document, turn=turn))
     post = chain.make_next(event, turn.task, behaviour.next)
     post = chain.carry_on(event, turn.trace, turn.usage.counted, post, said=said)
     posts = stamp_posts([post], event, "next", app.clock.now(), turn.posted)
-    turn = replace(turn, ended=behaviour.next).add_step("end", behaviour=behaviour.next)
-    return opened.with_document(replace(document, turn=turn, posts=document.posts + posts))
+    turn = evolve(turn, ended=behaviour.next).add_step("end", behaviour=behaviour.next)
+    return opened.with_document(evolve(document, turn=turn, posts=document.posts + posts))
 
 
 def warn_of_budget(
@@ -291,7 +291,7 @@ def warn_of_budget(
     note = texts.nearly_used[name].format(
         share=f"{min(share, 1.0):.0%}", time=context.app.describe_reset(opened.document)
     )
-    return with_safety(opened, replace(safety, warned=True)), note
+    return with_safety(opened, evolve(safety, warned=True)), note
 
 
 def warn_of_policy(event: Event, rounds: RoundContext) -> str:

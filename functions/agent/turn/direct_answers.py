@@ -6,7 +6,6 @@ Strangers, commands and control events get one, and so does work that does not b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from functions.agent import approvals
 from functions.agent.access.roles import Role
@@ -52,6 +51,7 @@ from functions.agent.turn.turn_context import TurnContext, make_reader
 from functions.events import BACKGROUND_KINDS, Button, Event
 from functions.queues.dead_letters import give_up
 from sigil.protocol import Json
+from sigil.storage.evolve import evolve
 
 
 def answer_directly(
@@ -162,7 +162,7 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
     is_alone = not document.held
     if document.held:
         text = "\n\n".join((text, *document.held) if is_collection else (*document.held, text))
-        opened = opened.with_document(replace(document, held=()))
+        opened = opened.with_document(evolve(document, held=()))
     origin = clean_name(str(event.data.get("from") or "")) or "work of your own"
     note = Message("user", SAID_NOTE.format(origin=origin), at=now, origin=RUNTIME_ORIGIN)
     # it may be the words of another agent
@@ -209,7 +209,7 @@ def close_settled(
     turn = turn.add_step(work.STEP, why=settled.why)
     document = opened.document
     document = document.note(settled.entries, turn.event, app.clock.now())
-    opened = opened.with_document(replace(document, posts=document.posts + settled.posts))
+    opened = opened.with_document(evolve(document, posts=document.posts + settled.posts))
     return close_turn(opened, app, turn, "", in_history=False)
 
 
@@ -234,7 +234,7 @@ def sleep_without_hp(
         line = hp.describe(account.report(now), app.find_zone(opened.document), now, texts)
         posts = report_home(event, line, now, place="hp")
         document = opened.document
-        opened = opened.with_document(replace(document, posts=document.posts + posts))
+        opened = opened.with_document(evolve(document, posts=document.posts + posts))
     closed = close_turn(opened, app, turn.add_step("skip", reason=why), "", in_history=False)
     # after a crash in between it is told twice rather than never
     hp.settle_clock(app.kv, app.name, app.hp, now)
@@ -298,5 +298,5 @@ def charge_turn(
     They are counted for the document when the turn is closed. `trace` has their failures.
     """
     before = opened.document.usage
-    turn = replace(turn, usage=document.usage - before, trace=(*turn.trace, *trace))
-    return replace(document, usage=before), turn
+    turn = evolve(turn, usage=document.usage - before, trace=(*turn.trace, *trace))
+    return evolve(document, usage=before), turn

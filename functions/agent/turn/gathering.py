@@ -8,7 +8,6 @@ model. Each event stays in the queue until the turn that answers it is closed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from typing import Final
@@ -27,6 +26,7 @@ from functions.agent.session.document import Document, GatheredMessage
 from functions.agent.workspace.received import has_text_file
 from functions.events import Event
 from functions.overheard import OverheardMessage
+from sigil.storage.evolve import evolve
 
 SHARE: Final = 0.25
 """The part of the window's room that a turn's messages take together; one alone may take more."""
@@ -84,7 +84,7 @@ def add_posts(
     note = str(events[0].data.get("note") or "")
     message = format_mails([first], now, most)
     content = "\n".join(filter(None, (note, message.content, "" if others else SCHEDULED_NOTE)))
-    document = document.add(replace(message, content=content))
+    document = document.add(evolve(message, content=content))
     if not others:
         return document, ()
     told = POSTS_NOTE.format(posts="another post" if len(others) == 1 else f"{len(others)} posts")
@@ -92,10 +92,10 @@ def add_posts(
     seq = document.next_seq + 1
     document = document.add(
         Message("user", told, at=now, origin=RUNTIME_ORIGIN),
-        replace(message, content=f"{message.content}\n{SCHEDULED_NOTE}"),
+        evolve(message, content=f"{message.content}\n{SCHEDULED_NOTE}"),
     )
     gathered = [
-        GatheredMessage(seq, replace(event, text="", quotes=())) for event in events[1 : len(mails)]
+        GatheredMessage(seq, evolve(event, text="", quotes=())) for event in events[1 : len(mails)]
     ]
     return document, tuple(gathered)
 
@@ -128,7 +128,7 @@ def add_messages(
             if used > room * SHARE:
                 break
             number = document.next_seq + 1 + len(messages)
-            bare = replace(event, text="", quotes=())
+            bare = evolve(event, text="", quotes=())
             gathered.append(GatheredMessage(number, bare))
         messages.append(message)
         after = event.order

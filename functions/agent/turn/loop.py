@@ -6,7 +6,7 @@ A last request then asks for an answer without tools.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Final
@@ -75,6 +75,7 @@ from functions.texts.en import Texts
 from sigil.errors import BackendError
 from sigil.json_fields import as_number
 from sigil.protocol import Json, Offer, tool_of
+from sigil.storage.evolve import evolve
 
 ROUNDS = 6
 NEXT_TOOL: Final = tool_of(NEXT_BEHAVIOR)
@@ -197,13 +198,13 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         if _is_near_floor(opened, context):
             # another request would cross it: the turn ends as if it had called `sleep`
             opened = _note_limit(opened, hp.LIMIT, SLEEP)
-            return _with_turn(opened, replace(_turn_of(opened), ended=ASLEEP)), SILENT
+            return _with_turn(opened, evolve(_turn_of(opened), ended=ASLEEP)), SILENT
         opened = _take_mail(opened, context)
         rounds = _turn_of(opened).rounds
         # a turn is never compacted; in a full window there is still room for an answer
         is_full = rounds > 0 and context.is_window_full(opened.document)
         if context.goes_in_legs and (is_full or rounds >= ROUNDS):
-            return _with_turn(opened, replace(_turn_of(opened), ended=NEXT_LEG)), SILENT
+            return _with_turn(opened, evolve(_turn_of(opened), ended=NEXT_LEG)), SILENT
         if rounds >= context.rounds_most:
             opened = _note_limit(opened, "requests", SLEEP)
         is_over = rounds >= context.rounds_most or _turn_of(opened).has_reached("hops")
@@ -257,7 +258,7 @@ def _turn_of(opened: SessionHandle) -> Turn:
 
 
 def _with_turn(opened: SessionHandle, turn: Turn) -> SessionHandle:
-    return opened.with_document(replace(opened.document, turn=turn))
+    return opened.with_document(evolve(opened.document, turn=turn))
 
 
 def _note_limit(opened: SessionHandle, limit: str, end: str) -> SessionHandle:
@@ -310,7 +311,7 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
             safety = context.breakers.stop(safety, reason)
         notice = write_notice(safety, context.reader)
         context.watch(TurnStep("note", reason, notice, error=safety.state))
-        return opened.with_document(replace(opened.document, safety=safety)), notice
+        return opened.with_document(evolve(opened.document, safety=safety)), notice
     if told_to_stop:
         by: dict[str, Json] = {"by": told_to_stop.by} if told_to_stop.by else {}
         at = turn.count_ms(context.app.clock.now())
@@ -362,7 +363,7 @@ def _remove_taken(opened: SessionHandle, mailbox: Mailbox | None) -> SessionHand
     if mailbox is None or not taken:
         return opened
     mailbox.remove(taken)
-    return opened.with_document(replace(opened.document, taken=()))
+    return opened.with_document(evolve(opened.document, taken=()))
 
 
 def _take_mail(opened: SessionHandle, context: RoundContext) -> SessionHandle:
@@ -382,15 +383,15 @@ def _take_mail(opened: SessionHandle, context: RoundContext) -> SessionHandle:
     # the model reads one message full of mail at a time
     if mails and document.messages[-1].origin != MAIL_ORIGIN:
         taken = (*left, *(name for name, _ in mails))
-        opened = opened.with_document(replace(document, taken=taken))
+        opened = opened.with_document(evolve(document, taken=taken))
         message = format_mails([mail for _, mail in mails], context.app.clock.now(), most)
         opened = _save_checkpoint(opened, context, message)
         left = list(taken)
     mailbox.remove(left)
     if opened.document.taken:
-        opened = opened.with_document(replace(opened.document, taken=()))
+        opened = opened.with_document(evolve(opened.document, taken=()))
     if opened.document.reads_mail and not mails:
-        opened = opened.with_document(replace(opened.document, reads_mail=False))
+        opened = opened.with_document(evolve(opened.document, reads_mail=False))
     return opened
 
 
@@ -501,7 +502,7 @@ def _ask_model(
     if reply.finish == "stopped":
         context.watch(TurnStep("note", "stopped", "the request was given up"))
         stopped = describe_request(app, document, reply, ms=ms)
-        document = replace(document, turn=turn.add_step("request", **facts))
+        document = evolve(document, turn=turn.add_step("request", **facts))
         return reply, opened.with_document(document.note([stopped], turn.event, app.clock.now()))
     if reply.failure and reply.failure.kind == "late" and reply.finish == "error":
         facts["late"] = _find_late(request, context)
@@ -541,7 +542,7 @@ def _record_request(
     cached: dict[str, Json] = {"cached": usage.cached} if usage.cached else {}
     failures = outage.failure_facts(reply.failure, tries, reply.retry_after)
     step: dict[str, Json] = {**facts, **used, **cached, **failures}
-    turn = replace(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
+    turn = evolve(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
     turn = turn.add_step("request", **step)
     safety = context.breakers.record_request(document.safety, turn.task, usage)
     detail = reply.failure.detail if reply.failure else reply.text
@@ -549,7 +550,7 @@ def _record_request(
     ms = as_number(facts["ms"])
     shown = {"tools": facts["tools"], **used}
     context.watch(TurnStep("request", app.model.name, detail, ms, error, shown))
-    document = replace(document, turn=turn, ratio=ratio, safety=safety)
+    document = evolve(document, turn=turn, ratio=ratio, safety=safety)
     entry = describe_request(app, document, reply, usage, ms=ms)
     return opened.with_document(document.note([entry], turn.event, app.clock.now()))
 
@@ -574,10 +575,10 @@ def _shorten_history(
         return None
     document, gone = evicted
     gone = {**gone, "at": turn.count_ms(app.clock.now())}
-    turn = replace(turn, rounds=turn.rounds - 1, trace=(*turn.trace, gone))
-    opened = opened.with_document(replace(document, turn=turn))
+    turn = evolve(turn, rounds=turn.rounds - 1, trace=(*turn.trace, gone))
+    opened = opened.with_document(evolve(document, turn=turn))
     opened = _save_checkpoint(opened, context)
-    return opened, replace(context, preamble=preamble)
+    return opened, evolve(context, preamble=preamble)
 
 
 def _finish_open_calls(opened: SessionHandle, context: RoundContext) -> SessionHandle:
@@ -644,7 +645,7 @@ def _run_calls(
     characters = int(room * tokens.CHARACTERS_A_TOKEN)
     messages = document.messages
     skills = frozenset(message.skill for message in messages if message.skill)
-    named = replace(context.calls, places=name_last_calls(messages), resident_skills=skills)
+    named = evolve(context.calls, places=name_last_calls(messages), resident_skills=skills)
     return answer_calls(named, calls, offers, characters)
 
 
@@ -685,7 +686,7 @@ def _record_results(
         sent: list[Json] = [[post.kind, name_receiver(post)] for post in result.posts]
         if sent:
             more["sent"] = sent
-        turn = replace(turn, tools=(*turn.tools, name)).add_step(
+        turn = evolve(turn, tools=(*turn.tools, name)).add_step(
             "call",
             at=turn.count_ms(began),
             id=result.call.id,
@@ -720,19 +721,19 @@ def _record_results(
         made = result.posts
         if result.ending:
             name = result.ending.behaviour
-            turn = replace(turn, ended=name or ASLEEP).add_step("end", behaviour=name)
+            turn = evolve(turn, ended=name or ASLEEP).add_step("end", behaviour=name)
             used = turn.usage.counted
             made = tuple(carry_on(turn.event, turn.trace, used, post) for post in made)
         posts += stamp_posts(made, turn.event, result.place, now, first)
     for limit in sorted(context.posts.refused) if context.posts else ():
         if not turn.has_reached(limit):
             turn = turn.add_step("limit", limit=limit, end=REFUSED)
-    safety = replace(safety, counters=reaction.counters)
+    safety = evolve(safety, counters=reaction.counters)
     if reaction.reason:
         safety = context.breakers.stop(safety, reaction.reason)
-    turn = replace(turn, posted=turn.posted + len(posts) - before)
-    document = replace(opened.document, turn=turn, safety=safety, posts=posts)
-    document = replace(document, taken=(*document.taken, *taken))
+    turn = evolve(turn, posted=turn.posted + len(posts) - before)
+    document = evolve(opened.document, turn=turn, safety=safety, posts=posts)
+    document = evolve(document, taken=(*document.taken, *taken))
     opened = opened.with_document(document.note(entries, turn.event, now))
     return _put_posts(_save_checkpoint(opened, context, *messages), context.put)
 
@@ -749,16 +750,16 @@ def _put_posts(opened: SessionHandle, put: Callable[[Event], None] | None) -> Se
             put(post)
     except BackendError:
         return opened
-    return opened.with_document(replace(opened.document, posts=()))
+    return opened.with_document(evolve(opened.document, posts=()))
 
 
 def _save_checkpoint(
     opened: SessionHandle, context: RoundContext, *messages: Message
 ) -> SessionHandle:
     """Save the session with the messages; a turn that got on has no failed attempts behind it."""
-    turn = replace(_turn_of(opened), attempts=0)
+    turn = evolve(_turn_of(opened), attempts=0)
     turn = turn.add_step("save", at=turn.count_ms(context.app.clock.now()))
-    document = replace(opened.document.add(*messages), turn=turn)
+    document = evolve(opened.document.add(*messages), turn=turn)
     saved = context.app.sessions.save(opened, document)
     context.watch(TurnStep("save", facts={"bytes": saved.size}))
     return saved

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from functions import overheard
 from functions.agent.access.members import Standing
@@ -26,6 +26,7 @@ from functions.agent.turn.turn_context import is_bounded, open_chain
 from functions.agent.workspace.edit_notice import list_record_keys
 from functions.events import Event
 from functions.time.time_zone import DEFAULT
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import ABSENT, Item, Key, keys
 from sigil.storage.kv.base import get_many
 
@@ -126,7 +127,7 @@ def read_turn_records(
         opened = flush_ledger(opened, app)
     document = adopt_progress(session, opened.document, progress[0])
     ledger = adopt_journal(document.ledger, begun[0], is_over=True)
-    document = replace(document, ledger=adopt_journal(ledger, begun[1], is_over=False))
+    document = evolve(document, ledger=adopt_journal(ledger, begun[1], is_over=False))
     if event.is_own_work and event.kind != "continue":
         # its days, hours and words are those of whoever it is for, as they are now
         zone = language = ""
@@ -134,10 +135,10 @@ def read_turn_records(
             asker = app.sessions.decode_head(home, homes[0]).document
             zone = asker.zone
             language = choose_texts_for(event, asker).code
-        document = replace(document, zone=zone, language=language)
+        document = evolve(document, zone=zone, language=language)
     opened = opened.with_document(document)
     if bound:
-        opened = replace(opened, agents=known.known_agents)
+        opened = evolve(opened, agents=known.known_agents)
     if opened.memory != memory:
         prompt = get_many(app.kv, app.list_preamble_keys(opened.memory))
     return TurnRecords(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from functions.agent.app import App
 from functions.agent.conversation.messages import (
     find_unanswered,
@@ -14,6 +12,7 @@ from functions.agent.session.document import (
     LOST,
 )
 from functions.agent.session.store import SessionHandle
+from sigil.storage.evolve import evolve
 
 
 def flush_ledger(saved: SessionHandle, app: App) -> SessionHandle:
@@ -25,7 +24,7 @@ def flush_ledger(saved: SessionHandle, app: App) -> SessionHandle:
     if not saved.document.ledger.pending:
         return saved
     ledger = Ledger(app.kv, app.name).flush(saved.document.ledger)
-    return saved.with_document(replace(saved.document, ledger=ledger))
+    return saved.with_document(evolve(saved.document, ledger=ledger))
 
 
 def note_lost_request(opened: SessionHandle, app: App) -> SessionHandle:
@@ -42,7 +41,7 @@ def note_lost_request(opened: SessionHandle, app: App) -> SessionHandle:
     model = document.chosen_model or app.model.name
     lost = Entry("request", {"model": model, UNKNOWN: True})
     turn = turn.add_step("request", n=turn.next_request, at=turn.since, finish=LOST, model=model)
-    document = replace(document, turn=turn)
+    document = evolve(document, turn=turn)
     return opened.with_document(document.note([lost], turn.event, app.clock.now()))
 
 
@@ -57,7 +56,7 @@ def take_over_replies(opened: SessionHandle, app: App) -> SessionHandle:
         return opened
     now = app.clock.now()
     outbox = tuple(
-        replace(reply, at=min(reply.at, now), tries=reply.tries + 1)
+        evolve(reply, at=min(reply.at, now), tries=reply.tries + 1)
         for reply in opened.document.outbox
     )
-    return app.sessions.save(opened, replace(opened.document, outbox=outbox))
+    return app.sessions.save(opened, evolve(opened.document, outbox=outbox))

@@ -6,7 +6,6 @@ The session is opened, the rounds run, and the session is closed with its replie
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from functions import overheard
@@ -120,6 +119,7 @@ from functions.queues.dead_letters import give_up, note_sender_told
 from sigil.json_fields import as_string
 from sigil.protocol import Json
 from sigil.running_call import CallProgress, format_progress
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import Item, keys
 from sigil.storage.kv.base import get_many
 
@@ -173,7 +173,7 @@ def run_turn(
     records = read_turn_records(event, app, bound=bound)
     opened = records.opened
     if records.seen or _is_late(event, opened):
-        return replace(take_over_replies(opened, app), repeated=True)
+        return evolve(take_over_replies(opened, app), repeated=True)
     noted = app.private_chats.note(event, records.private_chat)
     if records.private_chat and not noted.private:
         # the chat may have become a group without any message that was thought to be private
@@ -229,7 +229,7 @@ def leave_shared_memory(opened: SessionHandle, event: Event, app: App) -> Sessio
     scope = opened.memory
     if scope == opened.key:
         return opened
-    opened = app.sessions.save(opened, replace(opened.document, memory=""))
+    opened = app.sessions.save(opened, evolve(opened.document, memory=""))
     # only now: who reads a memory is in its record, whatever happens in between
     app.links.leave(scope, event.session)
     return opened
@@ -243,7 +243,7 @@ def abandon_turn(event: Event, app: App) -> SessionHandle:
     """
     opened = app.sessions.open(keys.session_of(app.name, event.session))
     if app.sessions.was_seen(opened, event) or _is_late(event, opened):
-        return replace(take_over_replies(opened, app), repeated=True)
+        return evolve(take_over_replies(opened, app), repeated=True)
     turn = opened.document.turn
     if turn:
         opened = _give_up_turn(opened, app, turn)
@@ -277,7 +277,7 @@ def _give_up_turn(
     turn = turn.add_step("given-up", at=turn.count_ms(app.clock.now()))
     # what it had gathered may not be the reason, and has its own turns
     opened = opened.with_document(opened.document.without_gathered())
-    closed = close_turn(opened, app, replace(turn, gathered=()), text, in_history=begun)
+    closed = close_turn(opened, app, evolve(turn, gathered=()), text, in_history=begun)
     note_sender_told(app.kv, turn.event)
     return closed
 
@@ -300,7 +300,7 @@ def _begin_turn(
     if closed:
         return closed
     if work.is_quiet_mail(event):
-        opened = opened.with_document(replace(opened.document, reads_mail=True))
+        opened = opened.with_document(evolve(opened.document, reads_mail=True))
         return close_turn(opened, app, turn, "", in_history=False)
     settled = work.settle_order(event, app, context.member, turn, opened.document)
     if settled:
@@ -339,7 +339,7 @@ def _begin_turn(
         if not mails:
             # another turn has read it
             mailbox.remove(left)
-            opened = opened.with_document(replace(opened.document, taken=()))
+            opened = opened.with_document(evolve(opened.document, taken=()))
             return close_turn(opened, app, turn, "", in_history=False)
 
     if context.hp:
@@ -392,11 +392,11 @@ def _begin_turn(
     events = [event, *_find_gathered_events(opened, event, context)]
     heard = _read_overheard(document, events, context)
     if mailbox or event.is_posted or context.approval:
-        turn = replace(turn, first=document.next_seq)
+        turn = evolve(turn, first=document.next_seq)
     if event.is_own_work:
         if leg.number == 1 and leg.task:
             claimed = team_briefing.CLAIMED.format(number=leg.task)
-            opening = replace(user_message(event, context.role), content=event.text)
+            opening = evolve(user_message(event, context.role), content=event.text)
             document = document.add(opening, Message("assistant", claimed, at=turn.began))
         turn, briefing = _brief(turn, document, room, context)
         document = document.add(briefing)
@@ -412,11 +412,11 @@ def _begin_turn(
         message = format_mails([mail for _, mail in mails], turn.began, most)
         is_result = background_calls.is_result(event)
         below = RESULT_NOTE if is_result else SCHEDULED_NOTE
-        message = replace(message, content=f"{message.content}\n{below}")
+        message = evolve(message, content=f"{message.content}\n{below}")
         if is_result:
-            message = replace(message, files=background_calls.read_files(event))
+            message = evolve(message, files=background_calls.read_files(event))
         document = document.add(message)
-        document = replace(document, taken=(*document.taken, *(name for name, _ in mails)))
+        document = evolve(document, taken=(*document.taken, *(name for name, _ in mails)))
     elif context.approval:
         approval = context.approval
         document = document.add(approvals.make_approved_message(approval, turn.began))
@@ -427,9 +427,9 @@ def _begin_turn(
             document, events, context.role, heard, room, zone=app.find_zone(document)
         )
     if gathered:
-        turn = replace(turn, gathered=gathered).add_step("gather", count=len(gathered))
+        turn = evolve(turn, gathered=gathered).add_step("gather", count=len(gathered))
         context.watch(TurnStep("note", "gather", f"{len(gathered)} more messages are answered"))
-    opened = _save_open_turn(opened, replace(document, turn=turn), context)
+    opened = _save_open_turn(opened, evolve(document, turn=turn), context)
     if work.stop_if_told(event, app):
         breakers.reload()
     return _run_and_close(opened, preamble, context)
@@ -451,7 +451,7 @@ def _begin_call(
         why = f"{call.name} is not what was offered any more"
         return close_turn(opened, app, turn, why, in_history=False)
     document = opened.document.add(message)
-    opened = _save_open_turn(opened, replace(document, turn=turn), context)
+    opened = _save_open_turn(opened, evolve(document, turn=turn), context)
     preamble = app.build_preamble(opened.memory, prompt, own=True)
     return _run_and_close(opened, preamble, context)
 
@@ -493,14 +493,14 @@ def _brief(
     if wanted != behaviour.name:
         facts["missing"] = wanted
     model = str(event.data.get(chain.MODEL) or behaviour.model)
-    turn = replace(turn, behaviour=behaviour.name, model=model).add_step("behaviour", **facts)
+    turn = evolve(turn, behaviour=behaviour.name, model=model).add_step("behaviour", **facts)
     stamp = app.make_stamp(document)
     briefing = make_briefing(behaviour, offers, stamp, event.kind, turn.began)
     leg = legs.read_leg(event)
     if record and app.is_teammate:
         task = Board(app.kv, app.root, app.clock.now).find(leg.task) if leg.task else None
         more = team_briefing.describe_assignment(leg, record.prompt, record.gist, task)
-        briefing = replace(briefing, content="\n".join(filter(None, (briefing.content, more))))
+        briefing = evolve(briefing, content="\n".join(filter(None, (briefing.content, more))))
     return turn, briefing
 
 
@@ -562,8 +562,8 @@ def _resume_turn(
     assert turn is not None, "only a turn in progress is resumed"
     event = app.private_chats.check(turn.event)
     if event.private != turn.event.private:
-        turn = replace(turn, event=event)
-        opened = opened.with_document(replace(opened.document, turn=turn))
+        turn = evolve(turn, event=event)
+        opened = opened.with_document(evolve(opened.document, turn=turn))
     early = outage.seconds_still_to_wait(turn.trace, app.clock.now())
     breakers = app.make_breakers(opened.key)
     role = app.people.find_role(turn.event)
@@ -574,7 +574,7 @@ def _resume_turn(
         opened = note_lost_request(opened, app)
         return skip_unwanted(opened, opened.document.turn or turn, app, begun=True)
     if early and worker.patient and not breakers.is_told_to_stop(turn.event.id):
-        return replace(take_over_replies(opened, app), wait=early)
+        return evolve(take_over_replies(opened, app), wait=early)
     if turn.attempts >= ATTEMPTS:
         return _give_up_turn(opened, app, turn)
     if turn.attempts + 1 == ATTEMPTS and worker.shared:
@@ -582,7 +582,7 @@ def _resume_turn(
     watch(TurnStep("note", text="going on with a turn that was interrupted"))
     opened = note_lost_request(opened, app)
     turn = opened.document.turn or turn
-    turn = replace(turn, attempts=turn.attempts + 1)
+    turn = evolve(turn, attempts=turn.attempts + 1)
     turn = turn.add_step("resume", at=turn.count_ms(app.clock.now()))
     approval = approvals.find_approval(app, turn.event)
     if approval:
@@ -600,7 +600,7 @@ def _resume_turn(
         hp=account,
         task=task,
     )
-    opened = _save_open_turn(opened, replace(opened.document, turn=turn), context)
+    opened = _save_open_turn(opened, evolve(opened.document, turn=turn), context)
     preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
     return _run_and_close(opened, preamble, context)
 
@@ -719,7 +719,7 @@ def _make_round_context(
         patient=worker.patient and turn.waits < WAITS,
         check_allowance=check_allowance,
         # the person whom a paused session asks first may be one of several
-        reader=replace(reader, guest=False),
+        reader=evolve(reader, guest=False),
         put=worker.put,
         behaviour=behaviour,
         mailbox=None if context.approval or task else _open_mailbox(event, app, document),
@@ -796,15 +796,15 @@ def _run_and_close(
             chain=context.chain,
         )
     used = turn.used + app.clock.monotonic() - began
-    turn = replace(turn, attempts=0, waits=turn.waits + 1, used=used)
+    turn = evolve(turn, attempts=0, waits=turn.waits + 1, used=used)
     if turn.failed:
         return _wait_for_model(opened, turn, app, watch)
     turn = turn.add_step("hand-on", at=turn.count_ms(app.clock.now()))
     watch(TurnStep("note", text="this worker's time is up; another goes on"))
-    document = replace(opened.document, turn=turn)
+    document = evolve(opened.document, turn=turn)
     # the id is of this checkpoint alone, so that no continuation is queued twice
     name = f"{_continuation_prefix(turn)}{document.next_seq}.{turn.waits}"
-    continuation = replace(
+    continuation = evolve(
         turn.event,
         id=name,
         kind="continue",
@@ -814,7 +814,7 @@ def _run_and_close(
         addressed=(),
         quotes=(),
     )
-    return replace(app.sessions.save(opened, document), next=continuation)
+    return evolve(app.sessions.save(opened, document), next=continuation)
 
 
 def _continuation_prefix(turn: Turn) -> str:
@@ -853,6 +853,6 @@ def _wait_for_model(opened: SessionHandle, turn: Turn, app: App, watch: Watch) -
         reply = Outgoing(name, event.session, text, event.reply_to, at=now)
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
         facts["told"] = True
-    turn = replace(turn, rounds=turn.rounds - 1).add_step("wait", **facts)
-    document = replace(opened.document, turn=turn, outbox=outbox)
-    return replace(app.sessions.save(opened, document), wait=seconds)
+    turn = evolve(turn, rounds=turn.rounds - 1).add_step("wait", **facts)
+    document = evolve(opened.document, turn=turn, outbox=outbox)
+    return evolve(app.sessions.save(opened, document), wait=seconds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 
@@ -27,6 +27,7 @@ from functions.agent.session.document import (
 from functions.agent.session.store import SessionHandle
 from functions.agent.team.member import Member
 from functions.events import BACKGROUND_KINDS, Event
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import Item
 from sigil.storage.kv.base import Read
 
@@ -98,14 +99,14 @@ class TurnContext:
                 self.policies, self.role, private=task.call.private, own_work=task.call.own_work
             )
             # the call was allowed when it was made: nobody is asked a second time
-            return replace(gate, approved=task.approved)
+            return evolve(gate, approved=task.approved)
         approval = self.approval
         own_work = approval.own_work if approval else event.kind in BACKGROUND_KINDS
         gate = self.app.make_gate(
             self.policies, self.role, private=event.private, own_work=own_work
         )
         ask = partial(approvals.ask_owners, self.app, event, self.role)
-        return replace(gate, ask=ask, approved=approval)
+        return evolve(gate, ask=ask, approved=approval)
 
 
 def open_chain(event: Event, app: App, known: Read | None = None) -> ChainBudget:
@@ -132,4 +133,4 @@ def make_reader(event: Event, role: Role, document: Document, app: App) -> Notic
 
 
 def with_safety(opened: SessionHandle, safety: SafetyStatus) -> SessionHandle:
-    return opened.with_document(replace(opened.document, safety=safety))
+    return opened.with_document(evolve(opened.document, safety=safety))
