@@ -43,6 +43,8 @@ OF_CAPABILITIES: Final = "stored"
 """The kind of records that capabilities keep: no words of ours, whatever they look like."""
 SINCE: Final = "since"
 REST: Final = "_rest"
+KEPT_BYTES: Final = 16 * 1024
+"""The most bytes of JSON that stay with a value: large ones are few, and soon leave a window."""
 _PREPARING: Final = threading.RLock()
 """Held while msgspec looks at a type for the first time.
 
@@ -60,6 +62,17 @@ class Stored:
     """
 
     _rest: Mapping[str, object] | None = field(default=None, compare=False, repr=False)
+
+
+class WrittenOften(Stored):
+    """The base of values that are written many times before they change, as a message is at each
+    checkpoint of its history. The JSON of one stays with it.
+    """
+
+    __slots__ = ("_json",)
+
+    _json: bytes
+    """Absent until the value is first written, and while it is larger than `KEPT_BYTES`."""
 
 
 def later(default: Any = msgspec.UNSET, **options: Any) -> Any:
@@ -198,10 +211,11 @@ def damaged(
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """The fields that a dataclass of type `kind` stores: all names, those that hold values of their
-    own, and those that may be left out.
+    """The fields that a dataclass of type `kind` stores: all names in their order, those that hold
+    values of their own, and those that may be left out.
     """
 
+    ordered: tuple[str, ...]
     names: frozenset[str]
     kind: type[DataclassInstance]
     inner: tuple[tuple[str, _Form], ...]
@@ -236,6 +250,7 @@ def _fields_of(kind: type[DataclassInstance]) -> _Fields:
                 default = each.default_factory()
             later_fields.append((each.name, default))
     return _Fields(
+        ordered=tuple(each.name for each in stored),
         names=frozenset(each.name for each in stored),
         kind=kind,
         inner=tuple(inner),
@@ -294,7 +309,20 @@ def _keep_unknown_fields(
 
 
 def _plain_fields(form: _Fields, value: DataclassInstance) -> object:
-    """Return a dataclass, or a dict of its fields if it keeps unknown ones or leaves some out."""
+    """Return a dataclass, or a dict of its fields if it keeps unknown ones or leaves some out; of a
+    value that is written often, its JSON.
+    """
+    if not isinstance(value, WrittenOften):
+        return _pick_fields(form, value)
+    written = getattr(value, "_json", None)
+    if written is None:
+        written = orjson.dumps(_pick_fields(form, value))
+        if len(written) <= KEPT_BYTES:
+            object.__setattr__(value, "_json", written)
+    return orjson.Fragment(written)
+
+
+def _pick_fields(form: _Fields, value: DataclassInstance) -> object:
     rest = getattr(value, REST) if form.keeps else None
     inner: dict[str, object] = {}
     for name, within in form.inner:
@@ -306,7 +334,7 @@ def _plain_fields(form: _Fields, value: DataclassInstance) -> object:
     absent = [name for name, default in form.later if getattr(value, name) == default]
     if not rest and not inner and not absent:
         return value
-    known = {each.name: getattr(value, each.name) for each in fields(value) if each.name != REST}
+    known = {name: getattr(value, name) for name in form.ordered}
     for name in absent:
         del known[name]
     return {**known, **inner, **(rest or {})}

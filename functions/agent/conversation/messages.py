@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from math import inf
@@ -32,7 +32,8 @@ from functions.overheard import OverheardMessage
 from functions.time.time_zone import DEFAULT, to_local
 from sigil.errors import one_line
 from sigil.protocol import Json, KeptFile, Offer
-from sigil.storage.stored import Shape, Stored, later
+from sigil.storage.evolve import evolve
+from sigil.storage.stored import Shape, Stored, WrittenOften, later
 
 Role = Literal["system", "user", "assistant", "tool"]
 MOST: Final = 10**12
@@ -136,7 +137,7 @@ class Usage(Stored):
     cost: Number = later(0.0)
 
     def __add__(self, other: Usage) -> Usage:
-        return replace(
+        return evolve(
             self,
             prompt=min(self.prompt + other.prompt, MOST - 1),
             completion=min(self.completion + other.completion, MOST - 1),
@@ -168,7 +169,7 @@ class Usage(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class Message(Stored):
+class Message(WrittenOften):
     """One message of the history.
 
     `seq` numbers a session's messages from 1 and never repeats; `at` is seconds since the epoch.
@@ -314,10 +315,10 @@ def shorten_own_words(event: Event, messages: Sequence[Message]) -> Event:
         begin = quote.text[:SEEN_CHARACTERS]
         is_answer = quote.ours and quote.relation == "reply"
         if is_answer and _NOT_OF_A_WORD.sub("", begin) in seen:
-            return replace(quote, text=begin)
+            return evolve(quote, text=begin)
         return quote
 
-    return replace(event, quotes=tuple(map(shorten, event.quotes)))
+    return evolve(event, quotes=tuple(map(shorten, event.quotes)))
 
 
 def describe_event(event: Event, most: int = QUOTE_LIMIT) -> str:
@@ -464,7 +465,7 @@ def erase_words(message: Message, who: str) -> Message:
     if message.role != "user":
         return message
     if is_by(message, who):
-        return replace(message, content=ERASED, origin=message.origin.split(" ")[0], by="")
+        return evolve(message, content=ERASED, origin=message.origin.split(" ")[0], by="")
     id = re.escape(_shorten_id(who))
     author = re.compile(rf"(?:^| ){id}(?:{SEPARATOR}|$)")
     said = re.compile(rf"\[[^\]]* {id}\] ")
@@ -479,7 +480,7 @@ def erase_words(message: Message, who: str) -> Message:
         return "\n".join((f"<<{GROUP}>>", *lines, f"<</{GROUP}>>"))
 
     content = _QUOTED_ZONE.sub(erase_quote, message.content)
-    return replace(message, content=_GROUP_ZONE.sub(erase_lines, content))
+    return evolve(message, content=_GROUP_ZONE.sub(erase_lines, content))
 
 
 def _shorten_id(id: str) -> str:

@@ -12,7 +12,17 @@ import orjson
 import pytest
 from msgspec import Meta
 
-from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later, row
+from sigil.storage.evolve import evolve
+from sigil.storage.stored import (
+    KEPT_BYTES,
+    NewerFormat,
+    Shape,
+    Stored,
+    WrittenOften,
+    dumps,
+    later,
+    row,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +168,32 @@ def test_threads_that_read_a_type_for_the_first_time_at_once_do_not_crash_the_pr
 
     assert ended.returncode == 0, ended.stderr
     assert not ended.stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Line(WrittenOften):
+    text: str
+    leaf: Leaf | None = None
+    added: str = later("")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        Line("a"),
+        Line("é", Leaf("b"), "c"),
+        Shape[Line](Line).convert({"text": "a", "leaf": {"text": "b", "age": 3}, "colour": 1}),
+        Line("long" * KEPT_BYTES),
+    ],
+)
+def test_what_is_written_often_is_written_the_same_each_time(line: Line) -> None:
+    """The JSON of a value stays with it, up to a bound, and never with a changed copy."""
+    first = dumps((line, {"in": line}))
+
+    assert dumps((line, {"in": line})) == first
+    assert orjson.loads(first)[0] == orjson.loads(first)[1]["in"]
+    assert orjson.loads(first)[0].keys() >= {"text", "leaf"}
+    assert hasattr(line, "_json") == (len(line.text) < KEPT_BYTES)
+    assert orjson.loads(dumps(replace(line, text="b")))["text"] == "b"
+    assert orjson.loads(dumps(evolve(line, text="b")))["text"] == "b"
+    assert evolve(line, text="b") == replace(line, text="b")
