@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 import pytest
@@ -165,6 +166,24 @@ def test_a_capability_of_the_library_needs_no_permission_but_to_read_the_web_or_
     if name not in KEYED:
         odd = [rule for rule in manifest.permissions.http if not re.fullmatch(NARROW, rule)]
         assert odd == []
+
+
+def test_every_list_in_a_schema_says_what_is_in_it() -> None:
+    """OpenAI refuses a request for one tool with a list that has no `items`, at any depth."""
+    assert not [name for name in NAMES if list(bare_lists(manifest_of(name).input))]
+
+
+def bare_lists(schema: object) -> Iterator[object]:
+    """The parts of a schema that are lists and do not say of what."""
+    if isinstance(schema, Mapping):
+        kinds = schema.get("type", ())
+        if "array" in ([kinds] if isinstance(kinds, str) else kinds) and "items" not in schema:
+            yield schema
+        for part in schema.values():
+            yield from bare_lists(part)
+    elif isinstance(schema, list | tuple):
+        for part in schema:
+            yield from bare_lists(part)
 
 
 @pytest.mark.parametrize("name", NAMES)
