@@ -25,7 +25,7 @@ from functions.settings import Settings
 from functions.time.clock import SYSTEM
 from sigil.errors import UsageError
 from sigil.settings import installed_version
-from sigil.storage.kv import keys
+from sigil.storage.kv import KV, keys
 from sigil.storage.kv.restoration import require_restored
 from sigil.storage.setting_secrets import find_known, reveal
 from sigil.wiring import (
@@ -204,16 +204,18 @@ def open_notifier(settings: Settings) -> Notifier:
     return WebhookNotifier(settings.alerts) if settings.alerts else LogOnly()
 
 
-def open_model(settings: Settings, prices: PriceList | None = None) -> Model:
+def open_model(settings: Settings, prices: PriceList | None = None, kv: KV | None = None) -> Model:
     """Open the model at `UNCAGED_LLM_URL`, or the offline one.
 
-    `prices` are those of all models, where the model of the settings is not the first one.
+    `prices` are those of all models, where the model of the settings is not the first one. What its
+    endpoint teaches about its models is kept in `kv`.
     """
     if not settings.endpoint:
         from functions.agent.model.offline import OfflineModel
 
         return OfflineModel(limited=settings.session_tokens > 0)
     from functions.agent.model.chat_completions import ChatCompletions
+    from functions.agent.model.reasoning_effort import LearntEffort
 
     return ChatCompletions(
         settings.endpoint,
@@ -223,6 +225,7 @@ def open_model(settings: Settings, prices: PriceList | None = None) -> Model:
         seconds=settings.llm_seconds,
         calls_in_prose=settings.llm_written_calls,
         billing=_make_billing(settings, prices or _read_prices(settings)),
+        efforts=LearntEffort(settings.endpoint, kv),
     )
 
 
@@ -254,7 +257,7 @@ def _open_model_with_fallback(
 
     def open_with_learned_window(chosen: Settings) -> Model:
         key = keys.context_window(chosen.endpoint, chosen.llm_model, chosen.llm_window)
-        return LearntWindow(open_model(chosen, prices), stores.kv, key)
+        return LearntWindow(open_model(chosen, prices, stores.kv), stores.kv, key)
 
     first = open_with_learned_window(settings)
     if not settings.has_fallback:

@@ -34,7 +34,7 @@ class ModelRequest:
     is asked about once a second whether to give up. `may_write` is asked when a reply has a call
     written into its text, whether that counts here. At most `tries` may fail, with pauses of at
     most `pause_most` seconds between them. `model` names another model of the same endpoint, empty
-    for the one of the settings.
+    for the one of the settings. `effort` is how much it reasons, empty for its own.
     """
 
     messages: Sequence[PromptMessage]
@@ -46,6 +46,7 @@ class ModelRequest:
     tries: int = 3
     pause_most: float = float("inf")
     model: str = ""
+    effort: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A request is tried at most three times within its deadline, with jittered backof
 own Retry-After, and no more often than the request allows: a turn counts all failed tries of a
 message. A 4xx that trying again cannot help is not retried. A refused tool choice, whatever status
 a gateway gives it, becomes "auto", and then none; a refused request with images is sent once
-without them.
+without them, and one whose model takes no tools while it reasons, without reasoning.
 """
 
 from __future__ import annotations
@@ -22,6 +22,12 @@ from functions.agent.conversation.prompt import PromptMessage
 from functions.agent.model import completion_reader, failures
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
 from functions.agent.model.billing import Billing
+from functions.agent.model.reasoning_effort import (
+    NONE,
+    LearntEffort,
+    ReasoningEffort,
+    is_effort_refused,
+)
 from functions.agent.safety.retry import backoff_seconds
 from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
 from sigil.protocol import Json
@@ -56,7 +62,8 @@ class ChatCompletions:
     """The client. `pause` waits a number of seconds between attempts.
 
     A request and its tries take at most `seconds`. `calls_in_prose`: see
-    `completion_reader.find_written_calls`. `billing` says what the tokens cost.
+    `completion_reader.find_written_calls`. `billing` says what the tokens cost, and `efforts` how
+    much each model may reason beside tools.
     """
 
     def __init__(
@@ -69,6 +76,7 @@ class ChatCompletions:
         seconds: float = REQUEST_SECONDS,
         calls_in_prose: bool = False,
         billing: Billing | None = None,
+        efforts: ReasoningEffort | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._connections: HttpConnections | None
@@ -85,6 +93,7 @@ class ChatCompletions:
         self._seconds = seconds
         self._calls_in_prose = calls_in_prose
         self._billing = billing or Billing()
+        self._efforts = efforts or LearntEffort(url)
         self._pause = pause
 
     def close(self) -> None:
@@ -103,7 +112,9 @@ class ChatCompletions:
     def chat(self, request: ModelRequest) -> ModelReply:
         """Return the endpoint's reply; see `Model.chat`."""
         deadline = min(request.deadline, time.monotonic() + self._seconds)
-        request = replace(request, deadline=deadline)
+        model = request.model or self._model
+        effort = self._efforts.find(model) if request.tools else ""
+        request = replace(request, deadline=deadline, effort=effort)
         try:
             reply, answer = self._try_request(request)
             if reply.finish != "error" or answer is None or not _is_refused(request, answer):
@@ -114,6 +125,8 @@ class ChatCompletions:
                     break
                 reply, answer = self._try_request(replace(simpler, tries=request.tries - failed))
                 reply = replace(reply, tries=reply.tries + failed)
+                if simpler.effort != effort and reply.finish != "error":
+                    self._efforts.keep(model, simpler.effort)
                 if reply.finish != "error" or answer is None or not _is_refused(simpler, answer):
                     break
             return reply
@@ -133,6 +146,8 @@ class ChatCompletions:
             fields["tools"] = request.tools
             if request.tool_choice is not None:
                 fields["tool_choice"] = request.tool_choice
+            if request.effort:
+                fields["reasoning_effort"] = request.effort
         body = orjson.dumps(fields)
         failed = 0
         while True:
@@ -257,6 +272,9 @@ def _is_choice_refused(request: ModelRequest, body: bytes) -> bool:
 def _list_simpler_requests(request: ModelRequest, body: bytes) -> list[ModelRequest]:
     """Return the requests to send instead of a refused one, the first choice first."""
     simpler = []
+    if request.tools and not request.effort and is_effort_refused(body):
+        request = replace(request, effort=NONE)
+        simpler.append(request)
     if _is_choice_refused(request, body):
         if request.tool_choice != "auto":
             simpler.append(replace(request, tool_choice="auto"))

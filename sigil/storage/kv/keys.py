@@ -320,6 +320,12 @@ def context_window(endpoint: str, model: str, tokens: int) -> Key:
     return Key("window", sha256(identity.encode(errors="replace")).hexdigest()[:32])
 
 
+def reasoning_effort(endpoint: str, model: str) -> Key:
+    """The reasoning effort with which a model takes tools; for the hash see `context_window`."""
+    identity = "\n".join((endpoint, model))
+    return Key("effort", sha256(identity.encode(errors="replace")).hexdigest()[:32])
+
+
 def control_mark(session: str) -> Key:
     """The instruction of a control event to the turn in progress."""
     return Key(f"session#{session}", "mark")

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from functions.agent.model import completion_reader
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.chat_completions import ChatCompletions
+from functions.agent.model.reasoning_effort import LearntEffort
 from functions.wiring import AgentRuntime
+from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer, json_answer
 from tests.machine import within
@@ -161,6 +163,56 @@ def test_a_gateway_may_tell_of_a_refused_choice_with_any_status(
         made.name for made in client.chat(ModelRequest(ASK, TOOLS, tool_choice=forced)).calls
     ] == ["sigil_query"]
     assert [body.get("tool_choice") for body in model.bodies] == [forced, "auto"]
+
+
+EFFORT_REFUSED = json_answer(
+    {
+        "error": {
+            "message": "Function tools with reasoning_effort are not supported for gpt-5.6-terra in"
+            " /v1/chat/completions. To use function tools, use /v1/responses or set"
+            " reasoning_effort to 'none'.",
+            "type": "invalid_request_error",
+            "param": "reasoning_effort",
+            "code": None,
+        }
+    },
+    400,
+)
+"""What OpenAI says of its models that reason by default."""
+
+
+def test_a_model_that_takes_no_tools_while_it_reasons_is_asked_without_from_then_on(
+    model: ScriptedModel,
+) -> None:
+    store = MemoryKV()
+
+    def ask(tools: list[Any], name: str = "") -> str:
+        """Ask as a new process does."""
+        client = ChatCompletions(
+            model.url, "", "gpt-5.6-terra", 1000, efforts=LearntEffort(model.url, store)
+        )
+        reply = client.chat(ModelRequest(ASK, tools, model=name))
+        client.close()
+        return reply.text
+
+    model.then(EFFORT_REFUSED, say("a"), say("b"), say("c"), say("d"))
+    assert [ask(TOOLS), ask(TOOLS), ask([]), ask(TOOLS, "another")] == ["a", "b", "c", "d"]
+
+    efforts = [body.get("reasoning_effort") for body in model.bodies]
+    assert efforts == [None, "none", "none", None, None]
+
+
+def test_an_effort_that_does_not_help_is_not_kept(model: ScriptedModel) -> None:
+    """The newest of OpenAI's models know no `none`: they take tools elsewhere alone."""
+    client = ChatCompletions(model.url, "", "gpt-6.1-sol", 1000)
+    model.then(EFFORT_REFUSED, EFFORT_REFUSED, say("a"))
+
+    replies = [client.chat(ModelRequest(ASK, TOOLS)) for _ in range(2)]
+    client.close()
+
+    assert [(reply.finish, reply.text) for reply in replies][1] == ("stop", "a")
+    assert replies[0].finish == "error"
+    assert [body.get("reasoning_effort") for body in model.bodies] == [None, "none", None]
 
 
 def test_a_refused_image_is_left_out_once(client: ChatCompletions, model: ScriptedModel) -> None:
