@@ -1,4 +1,7 @@
-"""The providers of models that `uncaged setup` knows by name."""
+"""The providers of models that `uncaged setup` knows by name.
+
+The example models were alive on 2026-11-28 by the providers' pages about models and retirements.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _ALL: Final = (
         "OpenAI",
         "https://api.openai.com/v1",
         ("OPENAI_API_KEY",),
-        "gpt-5-mini",
+        "gpt-5.6-terra",
         "https://platform.openai.com/docs/models",
     ),
     Provider(
@@ -41,7 +44,7 @@ _ALL: Final = (
         "Anthropic (Claude)",
         "https://api.anthropic.com/v1",
         ("ANTHROPIC_API_KEY",),
-        "claude-sonnet-4-5",
+        "claude-sonnet-5-5",
         "https://docs.anthropic.com/en/api/openai-sdk",
     ),
     Provider(
@@ -49,7 +52,7 @@ _ALL: Final = (
         "Google (Gemini)",
         "https://generativelanguage.googleapis.com/v1beta/openai",
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        "gemini-2.5-flash",
+        "gemini-3.8-flash",
         "https://ai.google.dev/gemini-api/docs/openai",
     ),
     Provider(
@@ -57,7 +60,7 @@ _ALL: Final = (
         "DeepSeek",
         "https://api.deepseek.com/v1",
         ("DEEPSEEK_API_KEY",),
-        "deepseek-chat",
+        "deepseek-v4-flash",
         "https://api-docs.deepseek.com",
     ),
     Provider(
@@ -65,7 +68,7 @@ _ALL: Final = (
         "Moonshot (Kimi); in China: --url https://api.moonshot.cn/v1",
         "https://api.moonshot.ai/v1",
         ("MOONSHOT_API_KEY",),
-        "kimi-latest",
+        "kimi-k2.6",
         "https://platform.moonshot.ai/docs",
     ),
     Provider(
