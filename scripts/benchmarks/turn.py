@@ -36,7 +36,7 @@ ROUNDS: Final = 6
 TOOLS: Final = 20
 MESSAGES: Final = 40
 SESSION: Final = "terminal:bench"
-_NOUNS: Final = (
+NOUNS: Final = (
     "text number date list table colour name path word sentence unit price angle score label token"
     " range matrix point code".split()
 )
@@ -59,7 +59,7 @@ def run(data: Path | None) -> Iterator[Row]:
             tokens_per_day=10**9,
         )
         runtime = open_runtime(settings)
-        history = _make_history(runtime)
+        history = make_history(runtime)
         ours, floor, walls = [], [], []
         for number in range(WARM + TURNS):
             spent, wall = _time_turn(runtime, history, number)
@@ -107,13 +107,13 @@ def _time_turn(runtime: AgentRuntime, history: Document, number: int) -> tuple[f
     return spent
 
 
-def _make_history(runtime: AgentRuntime) -> Document:
+def make_history(runtime: AgentRuntime) -> Document:
     """Deploy a capability for each noun; return 40 messages: two queries that page ten of them in
     each, and talk.
     """
     caller = Caller(runtime.app.name, owner=True)
     offers = []
-    for noun in _NOUNS:
+    for noun in NOUNS:
         properties = {
             name: {"type": "string", "description": f"The {noun}'s {name}, as the user said it."}
             for name in ("text", "unit", "form")
@@ -163,7 +163,7 @@ def _serve_model() -> None:
             last = max(place for place, message in enumerate(messages) if message["role"] == "user")
             calls = sum(message["role"] == "tool" for message in messages[last:])
             if calls < ROUNDS - 1:
-                reply = call((f"cap_mend_{_NOUNS[calls]}", {"text": "abc"}))
+                reply = call((f"cap_mend_{NOUNS[calls]}", {"text": "abc"}))
             else:
                 reply = say("Done: abc, and its length is 3.")
             usage = {"prompt_tokens": len(request.body) // 4, "completion_tokens": 10}

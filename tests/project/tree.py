@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +117,19 @@ def _base(module: Module, node: ast.ImportFrom) -> str:
     parts = module.package.split(".")
     up = parts[: len(parts) - node.level + 1]
     return ".".join([*up, node.module] if node.module else up)
+
+
+@cache
+def find_loaded(module: str) -> frozenset[str]:
+    """Every module that a fresh interpreter has after it has imported this one."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return frozenset(done.stdout.split())
 
 
 @lru_cache(maxsize=1)
