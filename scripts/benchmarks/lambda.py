@@ -23,7 +23,7 @@ from functions.agent.team.board import Board
 from scripts.benchmarks.rows import Row
 from scripts.benchmarks.team import TimedModel, add_member, add_tasks
 from tests.deploy import requests
-from tests.deploy.runtime import Deployment, cloud, stages
+from tests.deploy.runtime import Deployment, Packages, cloud
 from tests.deploy.template import template
 from tests.functions.queues.invoked import Source
 from tests.servers.lambda_runtime import LambdaFunction
@@ -46,6 +46,7 @@ def run(data: Path | None) -> Iterator[Row]:
     """
     with Ministack() as server, ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         os.environ.update(server.environment)
+        os.environ["CHECK_ALL"] = "1"  # AWS's own emulator and the packages as they are deployed
         store = cloud(server)
         (Path(folder) / "nothing.py").write_text(_EMPTY_FUNCTION)
         floors = []
@@ -74,7 +75,7 @@ def run(data: Path | None) -> Iterator[Row]:
 def _deploy(stack: ExitStack, store: dict[str, str]) -> Deployment:
     """Deploy the functions with an empty cache folder, until `stack` ends."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    deployment = Deployment(folder, store, stages(), stack)
+    deployment = Deployment(folder, store, Packages(folder, folder / "compiled"), stack)
     stack.enter_context(deployment.platform)
     return deployment
 
