@@ -840,7 +840,7 @@ the partition or in the sort key, a memory there, a person's id, or something el
 erases a person looks through them.
 """
 IMPERSONAL = frozenset(
-    "lock usage-total first-owner alerted window tries capability version digest deployment"
+    "lock usage-total first-owner alerted window effort tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
@@ -875,7 +875,7 @@ AGENT_ITEMS = (
 AGENT_CONTENT = frozenset("agent binding dead hook member proposal proposal-unsettled".split())
 """Those whose items tell whose they are by what is in them, or by their name below the root."""
 NOT_OF_AGENTS = PERSON_PARTITIONS | frozenset(
-    "usage chain ledger spend audit audit-tip trace first-owner window tries token token-use"
+    "usage chain ledger spend audit audit-tip trace first-owner window effort tries token token-use"
     " stocked web-requests daily artifact doctor weather backup restoring token-file file-due"
     " board board-done board-counter team-request agent-seats listener invitations".split()
 )
