@@ -76,11 +76,18 @@ class _Costs:
         self._by_file.update(output.get("cpu_by_file", {}))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        whole = not self._config.getoption("keyword") and self._config.args == ["tests"]
-        if whole and not hasattr(self._config, "workerinput"):
+        if hasattr(self._config, "workerinput"):
+            return
+        if self._records:
             terminalreporter.write_line(
-                f"the suite cost {self._total + self._total_of_workers:.0f} CPU seconds, of {BUDGET:.0f}"
-                " that it may cost on an idle machine"
+                f"recorded for {len(self._by_file)} files: {sum(self._by_file.values()):.0f} CPU"
+                f" seconds; all files together: {sum(read_record().values()):.0f} of {BUDGET:.0f}"
+            )
+        if self._config.args == ["tests"] and not self._config.getoption("keyword"):
+            spent = self._total + self._total_of_workers
+            terminalreporter.write_line(
+                f"the suite cost {spent:.0f} CPU seconds; the files may cost {BUDGET:.0f} on an idle"
+                " machine, which finds and starts them for some more"
             )
 
 
