@@ -20,11 +20,13 @@ from hypothesis import settings
 
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
+from sigil import wiring as sigil_wiring
 from sigil.protocol import LIBRARY, Caller
 from sigil.sandbox import runner_process
 from sigil.sandbox.engine import ENGINE
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.protocol import RunOrder, pack_run
+from sigil.settings import Settings as SigilSettings
 from tests.channel_settings import make_settings
 from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
@@ -193,16 +195,48 @@ def stocked(stocks: Callable[[str], Stock]) -> Path:
     return stocks("builtin").folder
 
 
+@pytest.fixture(scope="module")
+def open_shared() -> Iterator[Callable[[SigilSettings], Sandbox]]:
+    """Opens a sandbox, one for all commands and runtimes of a file that have the same settings of
+    it: to start a runner takes longer than most of what it does. What closes it is the end of the
+    file alone.
+    """
+    opened: dict[tuple[object, ...], Sandbox] = {}
+    real = sigil_wiring.open_sandbox
+
+    def open_sandbox(settings: SigilSettings) -> Sandbox:
+        cache = sigil_wiring.cache_folder(settings)
+        key = (settings.engine, cache and cache.resolve(), settings.runners, settings.sandbox)
+        if key not in opened:
+            opened[key] = real(settings)
+            vars(opened[key])["close"] = lambda: None
+        return opened[key]
+
+    yield open_sandbox
+    for sandbox in opened.values():
+        Sandbox.close(sandbox)
+
+
+@pytest.fixture
+def own_sandbox() -> bool:
+    """Whether the runtimes of a test have a sandbox of their own; a test that looks at its
+    processes overrides it.
+    """
+    return False
+
+
 @pytest.fixture
 def runtime(
-    tmp_path: Path, compiled: Path, request: pytest.FixtureRequest
+    tmp_path: Path, compiled: Path, own_sandbox: bool, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., AgentRuntime]]:
     """Opens runtimes over one data folder: `runtime(llm_url=…, library="none", …)`; a second call is a
     second process's view.
     """
     (tmp_path / "compiled").symlink_to(compiled, target_is_directory=True)
     compiled.mkdir(exist_ok=True)
-    with ExitStack() as stack:
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        if not own_sandbox:
+            patch.setattr(sigil_wiring, "open_sandbox", request.getfixturevalue("open_shared"))
 
         def opened(**settings: object) -> AgentRuntime:
             library = str(settings.get("library", "none"))

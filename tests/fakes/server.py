@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -55,10 +56,7 @@ class RecordingServer:
         self.changed = threading.Condition()
         self.closing = threading.Event()
         self._server = _Server(self)
-        # a short poll: closing waits for it
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        )
+        self._thread = threading.Thread(target=self._accept, daemon=True)
 
     @property
     def url(self) -> str:
@@ -93,10 +91,18 @@ class RecordingServer:
         self.closing.set()
         with self.changed:
             self.changed.notify_all()
-        self._server.shutdown()
+        with suppress(OSError):  # it wakes the thread that accepts
+            self._server.socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
         self._server.hang_up()
         self._server.server_close()
-        self._thread.join()
+
+    def _accept(self) -> None:
+        """Take connections until the end. `serve_forever` looks for its end only now and then, and
+        each test with a server would wait for that.
+        """
+        while not self.closing.is_set():
+            self._server._handle_request_noblock()  # type: ignore[attr-defined]
 
 
 class ScriptedServer(RecordingServer):

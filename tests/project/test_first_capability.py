@@ -20,11 +20,11 @@ from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import NO_GRANTS, Grants, Program
 from tests.servers.npm import node, packages
 from tests.sigil.cli.commands.test_build import compilers
-from tests.sigil.cli.conftest import Sigil, open_shared, place, run_sigil
+from tests.sigil.cli.conftest import Sigil, place, run_sigil
 from tests.sigil.compile.toolchain.test_c import CACHE
 from tests.sigil.compile.toolchain.test_rust import has
 
-__all__ = ["compilers", "open_shared", "place", "run_sigil"]
+__all__ = ["compilers", "place", "run_sigil"]
 ROOT = Path(sigil.__file__).parents[1]
 FIRST = (ROOT / "docs" / "first-capability.md").read_text("utf-8")
 ABI = (ROOT / "docs" / "abi.md").read_text("utf-8")

@@ -23,11 +23,11 @@ from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import Stores
 from tests.fakes.clock import Clock
 from tests.machine import within
-from tests.sigil.cli.conftest import Sigil, open_shared, run_sigil
+from tests.sigil.cli.conftest import Sigil, run_sigil
 from tests.sigil.serving import served
 from tests.sigil.web import ENGINE, TOKEN
 
-__all__ = ["open_shared", "run_sigil"]
+__all__ = ["run_sigil"]
 
 DAY = 86_400.0
 LARGE = "// " + "x" * 250_000 + "\n"

@@ -24,11 +24,11 @@ from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
 from tests.library import copy_capabilities
 from tests.project.tree import ROOT
-from tests.sigil.cli.conftest import Sigil, open_shared, place, run_sigil
+from tests.sigil.cli.conftest import Sigil, place, run_sigil
 from tests.sigil.http.test_app import ENGINE, TOKEN
 from tests.sigil.serving import served
 
-__all__ = ["open_shared", "place", "run_sigil"]
+__all__ = ["place", "run_sigil"]
 OWNER = Caller("main", owner=True)
 SERVICES = ("remember", "recall", "forget", "search-history")
 HOST = {"name": "mine", "description": "A function of the agent.", "lang": "host", "code": ""}

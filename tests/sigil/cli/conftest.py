@@ -91,27 +91,6 @@ def place(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return work
 
 
-@pytest.fixture(scope="module")
-def open_shared() -> Iterator[Callable[[Settings], Sandbox]]:
-    """Opens a sandbox, one for all commands of a file that have the same settings of it: to start a
-    runner takes longer than most commands. What closes it is the end of the file alone.
-    """
-    opened: dict[tuple[object, ...], Sandbox] = {}
-    real = wiring.open_sandbox
-
-    def open_sandbox(settings: Settings) -> Sandbox:
-        cache = wiring.cache_folder(settings)
-        key = (settings.engine, cache and cache.resolve(), settings.runners, settings.sandbox)
-        if key not in opened:
-            opened[key] = real(settings)
-            vars(opened[key])["close"] = lambda: None
-        return opened[key]
-
-    yield open_sandbox
-    for sandbox in opened.values():
-        Sandbox.close(sandbox)
-
-
 @pytest.fixture
 def run_sigil(
     place: Path,

@@ -13,9 +13,9 @@ import pytest
 from sigil.catalog.bundle import BundleEntry, pack
 from sigil.catalog.records import Record
 from sigil.manifest.package import parse_fields
-from tests.sigil.cli.conftest import Sigil, open_shared, place, run_sigil
+from tests.sigil.cli.conftest import Sigil, place, run_sigil
 
-__all__ = ["open_shared", "place", "run_sigil"]
+__all__ = ["place", "run_sigil"]
 WEB = {"name": "w", "url": "https://mcp.example.com/mcp"}
 
 
