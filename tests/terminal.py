@@ -71,7 +71,8 @@ class Terminal:
         while not re.search(pattern, self.shown[self._waited_up_to :]):
             assert time.monotonic() < deadline, self.shown
             self.process.send_signal(signal.SIGINT)
-            self._read(time.monotonic() + 0.5)
+            # a second one, sent while the first is on its way, would meet what comes after
+            self._read(time.monotonic() + within(2.0))
 
     def interrupt(self) -> int:
         """Send Ctrl-C, wait for the end, and return the exit code."""

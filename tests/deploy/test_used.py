@@ -26,6 +26,8 @@ from tests.library import copy_capabilities
 from tests.selection import in_full
 from tests.servers.lambda_runtime import Invoked, LambdaFunction
 
+pytestmark = pytest.mark.thorough  # test_runtime.py has the functions on a fresh table
+
 OWNER = Caller("main", owner=True)
 LONG_AGO = IDLE_SECONDS + 86_400
 SOME = ("calculate", "encode", "statistics")

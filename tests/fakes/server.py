@@ -56,7 +56,7 @@ class RecordingServer:
         self.changed = threading.Condition()
         self.closing = threading.Event()
         self._server = _Server(self)
-        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread = threading.Thread(target=self._take_connections, daemon=True)
 
     @property
     def url(self) -> str:
@@ -97,7 +97,7 @@ class RecordingServer:
         self._server.hang_up()
         self._server.server_close()
 
-    def _accept(self) -> None:
+    def _take_connections(self) -> None:
         """Take connections until the end. `serve_forever` looks for its end only now and then, and
         each test with a server would wait for that.
         """

@@ -125,6 +125,7 @@ def test_the_abis_command_is_one(sandbox: Sandbox) -> None:
     assert run(sandbox, kind, wasm, {"a": 1}) == {"a": 1}
 
 
+@pytest.mark.thorough  # the page before it compiles AssemblyScript as well
 def test_the_abis_assemblyscript_computes(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

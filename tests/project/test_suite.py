@@ -16,6 +16,7 @@ from tests.project.tree import ROOT
 TESTS = ROOT / "tests"
 ASSERTING = ("pytest.raises", "pytest.fail", "pytest.warns")
 MEASURED = re.compile(r"\b(?:monotonic|perf_counter|process_time)\(\) - \w+ <|\btime\.sleep\(")
+THOROUGH = re.compile(r"^pytestmark = .*pytest\.mark\.thorough", re.MULTILINE)
 REASON = re.compile(r"#\s*\S")
 
 Function = ast.FunctionDef
@@ -73,7 +74,7 @@ def test_the_suite_costs_no_more_than_its_budget() -> None:
 
 def test_the_cost_of_every_file_of_tests_is_recorded() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in TESTS.rglob("test_*.py")}
-    thorough = {name for name in files if "pytestmark = pytest.mark.thorough" in _text(name)}
+    thorough = {name for name in files if THOROUGH.search(_text(name))}
 
     assert not sorted(files - thorough - set(read_record())), "run scripts/test --record FILE"
     assert not sorted(set(read_record()) - files), "run scripts/test --record"

@@ -91,6 +91,7 @@ def test_a_page_says_what_happens(
     follow((ROOT / "docs" / page).read_text(encoding="utf-8"), tmp_path, environment)
 
 
+@pytest.mark.thorough  # it shows what the pages above show, once more
 def test_the_chinese_quickstart_says_what_happens(
     tmp_path: Path, forked: ProgramForker, compiled: Path
 ) -> None:

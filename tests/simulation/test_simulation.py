@@ -225,7 +225,7 @@ WANTED = (
     "told of halted",
 )
 IS_LONG = in_full() or times(1) > 1
-EXAMPLES = 12 if IS_LONG else 8
+EXAMPLES = 12 if IS_LONG else 5
 """Of one run, in which later examples are often changes of earlier ones."""
 RUNS = 3 if IS_LONG else 1
 RUNS_MOST = 20

@@ -90,6 +90,7 @@ def upgrade_installed(
     return upgrade
 
 
+@pytest.mark.thorough  # smaller programs, below, take each other's place as well
 def test_a_wheel_takes_the_place_of_another(
     upgrade_installed: Callable[[Path], subprocess.CompletedProcess[str]],
     installed: Path,

@@ -144,6 +144,7 @@ def test_whoever_has_no_token_learns_what_the_routes_ask_for(document: dict[str,
         assert (own["security"] == []) is (route.access is Access.PUBLIC)
 
 
+@pytest.mark.thorough  # a validator in an environment of its own
 def test_the_description_is_good_openapi(stage: Stage, tools: Path, tmp_path: Path) -> None:
     path = tmp_path / "openapi.json"
     path.write_bytes(httpx.get(f"{stage.url}/_api/openapi.json").content)
