@@ -78,19 +78,9 @@ def find_affected(changed: Iterable[str]) -> list[str]:
 @cache
 def reach(name: str) -> frozenset[str]:
     """Return the modules that a module of tests needs, itself and its fixtures' included."""
-    seen: set[str] = set()
-    waiting = [name]
-    asked: set[str] = set()
-    while waiting:
-        module = waiting.pop()
-        if module in seen:
-            continue
-        seen.add(module)
-        waiting.extend(sources()[module].needs)
-        if module.startswith("tests"):
-            asked |= sources()[module].words
-            for functions in sources()[module].by_function.values():
-                waiting.extend(functions)
+    seen = set(_closure(name))
+    tests = [module for module in seen if module.startswith("tests")]
+    asked = {word for module in tests for word in sources()[module].words}
     for conftest in _conftests_above(name):
         seen.add(conftest)
         for needed in _needs_of_fixtures(conftest, asked):
