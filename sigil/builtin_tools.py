@@ -1,10 +1,6 @@
 """Describe the tools that are always there to a model, and read the arguments of its calls.
 
 The built-in tools are `sigil_query`, `sigil_deploy` and `sigil_run`.
-
-Model endpoints refuse a whole request when one tool has a parameter whose name is not of ASCII
-letters, digits, dot, hyphen and underscore. So a parameter with a name of another script is shown
-under a portable name, the same in every request, and its value goes back under the original one.
 """
 
 from __future__ import annotations
@@ -13,7 +9,6 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from typing import Final
 
 import orjson
@@ -88,8 +83,6 @@ _NUMBER: Final = re.compile(r"(?<![\d.,])(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?(?![\
 _WORDS: Final = ("tags", "aliases", "examples", "requires")
 _SWITCHES: Final = ("clock", "random", "log", "kv")
 """The permissions that are on or off."""
-_PORTABLE_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}", re.ASCII)
-_DIGITS_LEAST: Final = 8
 _STRINGS: Final = {"type": "array", "items": {"type": "string"}}
 QUERY_SCHEMA: Final[dict[str, Json]] = {
     "type": "object",
@@ -395,71 +388,3 @@ def without_tools(row: Mapping[str, Json], tools: Collection[str]) -> dict[str, 
         rest = {name: row[name] for name in row if name != "next"}
         return {**rest, "items": left, **next_call(left), "note": NOT_PAGED_IN}
     return {**drop_tool(row), "note": NOT_PAGED_IN}
-
-
-def portable_schema(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return a tool's schema with parameter names that every model endpoint takes.
-
-    The description of a renamed parameter begins with its original name.
-    """
-    new_names = _portable_names(schema)
-    if not new_names:
-        return schema
-    properties: dict[str, Json] = {}
-    for name, part in as_mapping(schema["properties"]).items():
-        if name in new_names:
-            fields = part if isinstance(part, dict) else {}
-            description = fields.get("description")
-            if isinstance(description, str) and description:
-                description = f"{name}: {description}"
-            else:
-                description = name
-            properties[new_names[name]] = {**fields, "description": description}
-        else:
-            properties[name] = part
-    renamed = {key: _rename_in_keyword(key, value, new_names) for key, value in schema.items()}
-    return {**renamed, "properties": properties}
-
-
-def original_arguments(
-    schema: Mapping[str, Json], arguments: Mapping[str, Json]
-) -> dict[str, Json]:
-    """Return the arguments of a call under the names that the capability knows.
-
-    One that came under its original name stays as it is.
-    """
-    originals = {new: original for original, new in _portable_names(schema).items()}
-    return {originals.get(name, name): value for name, value in arguments.items()}
-
-
-def _portable_names(schema: Mapping[str, Json]) -> dict[str, str]:
-    """Return the portable name of each parameter that needs one.
-
-    No two are alike, and none is like a parameter that keeps its name.
-    """
-    properties = schema.get("properties")
-    names = properties if isinstance(properties, dict) else {}
-    taken = set(names)
-    new_names: dict[str, str] = {}
-    for name in sorted(names):
-        if _PORTABLE_NAME.fullmatch(name):
-            continue
-        digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        candidates = (f"p_{digits[:size]}" for size in range(_DIGITS_LEAST, len(digits) - 2))
-        new_names[name] = next(candidate for candidate in candidates if candidate not in taken)
-        taken.add(new_names[name])
-    return new_names
-
-
-def _rename_in_keyword(key: str, value: Json, new_names: Mapping[str, str]) -> Json:
-    """Return the value of a top-level keyword, with new names where it names parameters."""
-    if key == "required" and isinstance(value, list):
-        return [new_names.get(name, name) if isinstance(name, str) else name for name in value]
-    if key == "dependentRequired" and isinstance(value, dict):
-        return {
-            new_names.get(name, name): _rename_in_keyword("required", names, new_names)
-            for name, names in value.items()
-        }
-    if key == "dependentSchemas" and isinstance(value, dict):
-        return {new_names.get(name, name): part for name, part in value.items()}
-    return value

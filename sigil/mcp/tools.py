@@ -9,13 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from sigil import builtin_tools
-from sigil.builtin_tools import (
-    CANNOT_WRITE,
-    WRITE_IT,
-    original_arguments,
-    portable_schema,
-    read_arguments,
-)
+from sigil.builtin_tools import CANNOT_WRITE, WRITE_IT, read_arguments
 from sigil.errors import SigilError, ToolError, UsageError, one_line
 from sigil.mcp.jsonrpc import PARAMS, RpcError
 from sigil.mcp.working_set import ResidentTools
@@ -31,6 +25,7 @@ from sigil.protocol import (
     capability_of,
 )
 from sigil.strict_json import dumps, loads
+from sigil.tool_schemas.clean import clean, original_arguments
 
 if TYPE_CHECKING:
     from sigil.rows import ChangedVersionRow, PermissionRequestRow
@@ -232,7 +227,7 @@ class Toolbox:
                     offer.tool,
                     words[:1].upper() + words[1:],
                     offer.description,
-                    portable_schema(offer.schema),
+                    clean(offer.schema),
                     annotations=_REPEATABLE if offer.pure else {},
                 )
             )

@@ -33,13 +33,14 @@ from functions.agent.skills.catalog import SkillEntry
 from functions.agent.skills.search import FindSkills, FoundSkills, find_no_skills
 from functions.agent.skills.skill import PREFIX, can_be_capability
 from sigil import builtin_tools
-from sigil.builtin_tools import original_arguments, read_arguments
+from sigil.builtin_tools import read_arguments
 from sigil.errors import BackendError, Refused, SigilError, ToolError, UsageError, one_line
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Caller, Found, Hit, Json, Offer, Registry, capability_of, tool_of
 from sigil.running_call import CallProgress, RunningCall, run_as
 from sigil.storage.evolve import evolve
 from sigil.strict_json import dumps
+from sigil.tool_schemas.clean import original_arguments
 
 RECALL = "recall"
 REMEMBERED = "remembered"

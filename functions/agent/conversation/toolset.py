@@ -9,8 +9,8 @@ from functions.agent.conversation.messages import Message
 from functions.agent.conversation.prompt import ToolDefinition
 from functions.agent.sanitize import escape_delimiters
 from sigil import builtin_tools
-from sigil.builtin_tools import portable_schema
 from sigil.protocol import TOOL_PREFIX, Json, Offer
+from sigil.tool_schemas.clean import clean
 
 QUERY, DEPLOY = builtin_tools.QUERY, builtin_tools.DEPLOY
 RESIDENT_MOST = 100
@@ -56,9 +56,7 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
 @lru_cache(maxsize=1024)
 def define_tool(offer: Offer) -> ToolDefinition:
     """Return an offer as the model reads it."""
-    return _format_tool(
-        offer.tool, escape_delimiters(offer.description), portable_schema(offer.schema)
-    )
+    return _format_tool(offer.tool, escape_delimiters(offer.description), clean(offer.schema))
 
 
 def define_tools(offers: Sequence[Offer], *, deploys: bool = True) -> list[ToolDefinition]:

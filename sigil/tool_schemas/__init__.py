@@ -1,0 +1,1 @@
+"""The schemas of tools as the endpoints of models take them."""
