@@ -56,6 +56,7 @@ from functions.agent.workspace.path import parse_path
 from functions.agent.workspace.scope import FileScopes, find_scopes_of_agent, scan_scopes
 from functions.agent_data import AgentData
 from functions.alerts import Notifier, halt_alert, send_alert
+from functions.base_path import WithoutBasePath
 from functions.events import Event
 from functions.queues.base import Queue
 from functions.settings import Settings
@@ -849,4 +850,4 @@ def _open_deps() -> AdminDeps:
 
 app = Starlette(routes=build_routes(_open_deps))
 add_error_handling(app)
-handler = Mangum(app, lifespan="off")
+handler = Mangum(WithoutBasePath(app), lifespan="off")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mangum import Mangum
 
 from functions import log
+from functions.base_path import WithoutBasePath
 from sigil.errors import BackendError, UsageError
 from sigil.wiring import LazyOpener
 
@@ -65,4 +66,4 @@ def build() -> tuple[FastAPI, LazyOpener]:
     return build_app(registry, gate), registry
 
 
-handler = Mangum(LazyApp(build), lifespan="off")
+handler = Mangum(WithoutBasePath(LazyApp(build)), lifespan="off")

@@ -11,12 +11,13 @@ from contextlib import suppress
 from mangum import Mangum
 from starlette.applications import Starlette
 
+from functions.base_path import WithoutBasePath
 from functions.ingress.ingress import open_ingress
 from functions.webhook import build_routes
 from sigil.errors import SigilError
 
 app = Starlette(routes=build_routes(open_ingress))
-handler = Mangum(app, lifespan="off")
+handler = Mangum(WithoutBasePath(app), lifespan="off")
 
 with suppress(SigilError):  # the first request tries again, and answers what is wrong
     open_ingress()

@@ -68,6 +68,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "agent_data",
             "turns_in_progress",
             "backup",
+            "base_path",
             *PACKAGES,
             *COMMON,
         ),
@@ -91,6 +92,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "settings": ("channels", "prices", "time", "texts"),
     **dict.fromkeys(
         (
+            "base_path",
             "events",
             "prices",
             "sent_parts",

@@ -40,6 +40,7 @@ MARGIN_SECONDS = 0.25
 PAGES_MOST = 1_000
 _UNAUTHORIZED = 401
 TOOLS_MOST = 20_000
+_EMPTY_CURSOR: Mapping[str, Json] = {"cursor": ""}
 
 
 def _replace_nothing(name: str) -> bool:
@@ -138,12 +139,18 @@ class Servers:
     def list_tools(self, server: McpServer, access: ServerAccess) -> Iterator[Json]:
         """Yield the tools of a server, as it lists them, page by page.
 
-        Raises `ToolError` when its list has no end.
+        An empty cursor is one, but some servers mean the end by it: they refuse it, or send it
+        again. Raises `ToolError` when the list has no end.
         """
         cursor: dict[str, Json] = {}
         count = 0
         for _ in range(PAGES_MOST):
-            page = self._send_request(server, "tools/list", cursor, access)
+            try:
+                page = self._send_request(server, "tools/list", cursor, access)
+            except ToolError as problem:
+                if cursor != _EMPTY_CURSOR or problem.code != REMOTE:
+                    raise
+                return
             if not isinstance(page, dict) or not isinstance(page.get("tools"), list):
                 raise invalid_reply("it lists no tools")
             tools = page["tools"]
@@ -152,7 +159,7 @@ class Servers:
                 break
             yield from tools
             after = page.get("nextCursor")
-            if not isinstance(after, str) or not after:
+            if not isinstance(after, str) or {"cursor": after} == cursor == _EMPTY_CURSOR:
                 return
             if len(after) > 10_000 or {"cursor": after} == cursor:
                 raise invalid_reply("its list does not go on")

@@ -57,6 +57,9 @@ class Fetch(Protocol):
 
 _SESSION = re.compile(r"[\x21-\x7e]{1,512}", re.ASCII)
 _GONE = 404
+_REFUSED = 400
+_NO_SESSION = -32001
+"""The code that the SDKs of servers give a session that they do not know."""
 _UNAUTHORIZED = 401
 _STATUS_MEANINGS = {
     _UNAUTHORIZED: ": it wants other credentials",
@@ -80,6 +83,16 @@ class _HttpReply:
     status: int
     session: str
     reply: RpcReply | None
+
+    def tells_end_of(self, session: _ServerSession) -> bool:
+        """Return whether the server does not know the session any more: 404, or 400 and words."""
+        if not session.id:
+            return False
+        error = self.reply.error if self.reply else None
+        if self.status != _REFUSED or error is None:
+            return self.status == _GONE
+        words = error.message.lower()
+        return error.code == _NO_SESSION or "session" in words or "not initialized" in words
 
     def require_result(self) -> Json:
         """Return the result of the method; raise `ToolError` EREMOTE when there is none."""
@@ -122,8 +135,7 @@ class WebServer:
         session = self._open_session(fetch, end)
         answer = self._call_method(fetch, method, params, session, watch)
         error = answer.reply.error if answer.reply else None
-        is_over = answer.status == _GONE and session.id
-        if is_over or (error and error.code == REVISION):
+        if answer.tells_end_of(session) or (error and error.code == REVISION):
             # The server did not look at the call, so it may be sent again.
             with self._lock:
                 if self._session is session:

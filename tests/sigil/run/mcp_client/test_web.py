@@ -94,6 +94,31 @@ def test_a_server_that_forgot_the_session_is_greeted_anew(
     ]
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": -32001, "message": "Not here"},
+        {"code": -32000, "message": "Bad Request: No valid session ID provided"},
+        {"code": -32000, "message": "Bad Request: Server not initialized"},
+    ],
+)
+def test_a_server_may_say_with_400_that_it_forgot_the_session(
+    importer: ToolImporter, fake: FakeMcp, error: dict[str, Any]
+) -> None:
+    importer.import_tools(at(fake))
+
+    def call_tool(request: Recorded, message: dict[str, Any]) -> Answer:
+        if request.headers["mcp-session-id"] != "session-2":
+            fake.session = "session-2"
+            return json_answer({"jsonrpc": "2.0", "id": message["id"], "error": error}, 400)
+        return rpc(message, {"content": [{"type": "text", "text": "greeted"}]})
+
+    fake.answers["tools/call"] = call_tool
+
+    assert importer.run("tracker-greet", name="Ada") == "greeted"
+    assert fake.methods.count("tools/call") == 2
+
+
 def test_an_answer_may_come_as_a_stream_of_events(importer: ToolImporter, fake: FakeMcp) -> None:
     note = {
         "jsonrpc": "2.0",
@@ -529,6 +554,27 @@ def test_a_server_of_many_tools_says_which_are_wanted(
     ]
     with pytest.raises(UsageError, match="has no tool 'nothing'"):
         importer.list_tools(at(fake), "nothing")
+
+
+def test_an_empty_cursor_is_one_where_it_leads_on(importer: ToolImporter, fake: FakeMcp) -> None:
+    pages = {"none": [tool("first")], "": [tool("second")]}
+
+    def list_page(request: Recorded, message: dict[str, Any]) -> Answer:
+        cursor = message.get("params", {}).get("cursor", "none")
+        return rpc(message, {"tools": pages[cursor], "nextCursor": ""})
+
+    def refuse_cursor(request: Recorded, message: dict[str, Any]) -> Answer:
+        if "cursor" not in message.get("params", {}):
+            return list_page(request, message)
+        error = {"code": -32602, "message": "Invalid cursor"}
+        return json_answer({"jsonrpc": "2.0", "id": message["id"], "error": error})
+
+    fake.answers["tools/list"] = list_page
+    listed = [row["tool"] for row in importer.list_tools(at(fake))]
+    fake.answers["tools/list"] = refuse_cursor
+
+    assert listed == ["first", "second"]
+    assert [row["tool"] for row in importer.list_tools(at(fake))] == ["first"]
 
 
 def test_a_list_without_an_end_is_left(importer: ToolImporter, fake: FakeMcp) -> None:

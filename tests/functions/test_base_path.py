@@ -1,0 +1,47 @@
+"""A custom domain's API mapping: its base path stands before the path of every request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from mangum import Mangum
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from functions.base_path import WithoutBasePath
+
+REQUEST = Path(__file__).parents[1] / "events" / "lambda" / "webhook.json"
+
+
+async def tell_name(request: Request) -> PlainTextResponse:
+    return PlainTextResponse(request.path_params["name"])
+
+
+@pytest.mark.parametrize(
+    ("route", "parameters", "path", "status", "body"),
+    [
+        ("ANY /webhook/{proxy+}", {"proxy": "line"}, "/webhook/line", 200, "line"),
+        ("ANY /webhook/{proxy+}", {"proxy": "line"}, "/bot/webhook/line", 200, "line"),
+        ("ANY /webhook/{proxy+}", {"proxy": "line"}, "/a/b/webhook/line", 200, "line"),
+        ("ANY /webhook/{proxy+}", {"proxy": "line"}, "/webhook/webhook/line", 200, "line"),
+        ("POST /webhook/{platform}", {"platform": "line"}, "/bot/webhook/line", 200, "line"),
+        ("ANY /webhook/{proxy+}", None, "/bot/webhook/line", 404, "Not Found"),
+        ("$default", None, "/webhook/line", 200, "line"),
+        ("$default", None, "/bot/webhook/line", 404, "Not Found"),
+    ],
+)
+def test_a_request_reaches_its_route_behind_a_base_path(
+    route: str, parameters: dict[str, str] | None, path: str, status: int, body: str
+) -> None:
+    app = Starlette(routes=[Route("/webhook/{name}", tell_name, methods=["POST"])])
+    event = orjson.loads(REQUEST.read_bytes())
+    event |= {"routeKey": route, "rawPath": path, "pathParameters": parameters}
+    event["requestContext"]["http"]["path"] = path
+
+    answer = Mangum(WithoutBasePath(app), lifespan="off")(event, None)  # type: ignore[arg-type]
+
+    assert (answer["statusCode"], answer["body"]) == (status, body)
