@@ -214,10 +214,10 @@ def open_model(settings: Settings, prices: PriceList | None = None, kv: KV | Non
         from functions.agent.model.offline import OfflineModel
 
         return OfflineModel(limited=settings.session_tokens > 0)
-    from functions.agent.model.chat_completions import ChatCompletions
-    from functions.agent.model.reasoning_effort import LearntEffort
+    from functions.agent.model.client import ModelClient
+    from functions.agent.model.lessons import Lessons
 
-    return ChatCompletions(
+    return ModelClient(
         settings.endpoint,
         reveal(settings.llm_key),
         settings.llm_model,
@@ -225,7 +225,7 @@ def open_model(settings: Settings, prices: PriceList | None = None, kv: KV | Non
         seconds=settings.llm_seconds,
         calls_in_prose=settings.llm_written_calls,
         billing=_make_billing(settings, prices or _read_prices(settings)),
-        efforts=LearntEffort(settings.endpoint, kv),
+        lessons=Lessons(settings.endpoint, settings.llm_dialect, kv),
     )
 
 

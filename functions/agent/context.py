@@ -270,6 +270,8 @@ def format_message(message: Message, stamp: Stamp = UTC_STAMP) -> PromptMessage:
     }
     if message.reasoning:
         formatted["reasoning_content"] = message.reasoning
+    if message.beside:
+        formatted["beside"] = message.beside
     return formatted
 
 

@@ -175,7 +175,8 @@ def require_answer(app: App, name: str) -> None:
     aside = SideRequests(keys.session_of(app.name, f"{OWN}:main"), app, document, tries=1)
     reply = aside.ask(PROBE_SYSTEM, PROBE)
     # a second model may have answered in its place
-    if reply.finish == "error" or reply.failure:
+    is_adapted = reply.failure is not None and reply.failure.kind == "adapted"
+    if reply.finish == "error" or (reply.failure and not is_adapted):
         raise UsageError(
             "EINVAL",
             f"the model {name} does not answer: {explain_error(reply, load_texts('en'))}",

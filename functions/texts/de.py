@@ -1083,18 +1083,34 @@ class German(Texts):
     tool_failed = "(`{tool}` misslang: {meaning}.)"
     could_not_answer = "Ich bekam keine Antwort: {why}."
     model_failures: ClassVar[Mapping[str, str]] = {
-        "key": "das Modell nimmt meinen Schlüssel nicht an; das muss sich mein Besitzer ansehen",
-        "money": "das Guthaben für das Modell ist verbraucht; das muss sich mein Besitzer ansehen",
+        "key": (
+            "das Modell nimmt meinen Schlüssel nicht an. Noch einmal zu fragen hilft erst, wenn "
+            "mein Besitzer das angesehen hat"
+        ),
+        "money": (
+            "das Guthaben für das Modell ist verbraucht. Noch einmal zu fragen hilft erst, wenn "
+            "mein Besitzer das angesehen hat"
+        ),
         "rate": "das Modell nimmt im Moment keine Anfragen mehr an",
         "window": (
             "das ist zu lang für das Fenster des Modells. Beginne mit /new neu, oder sende weniger"
         ),
-        "refused": "der Anbieter des Modells will darauf nicht antworten",
+        "refused": (
+            "der Anbieter des Modells will darauf nicht antworten. Andere Worte können helfen, "
+            "dieselben nicht"
+        ),
         "unreachable": "das Modell ist nicht erreichbar",
         "late": "das Modell hat nicht rechtzeitig geantwortet",
         "empty": "das Modell hat nichts geantwortet",
         "down": "das Modell ist im Moment gestört",
-        "other": "das Modell nimmt die Anfrage nicht an; mein Besitzer kann sehen, warum",
+        "other": (
+            "das Modell nimmt diese Anfrage nicht an. Andere Worte oder /new können helfen, "
+            "dieselben nicht; mein Besitzer kann sehen, warum"
+        ),
+        "model": (
+            "das Modell, das ich benutzen soll, gibt es nicht mehr. Noch einmal zu fragen hilft "
+            "erst, wenn mein Besitzer ein anderes gewählt hat"
+        ),
     }
     model_busy = "Das Modell nimmt im Moment keine Anfragen mehr an."
     model_away = "Das Modell antwortet gerade nicht."

@@ -940,19 +940,35 @@ class Texts:
     tool_failed = "(`{tool}` failed: {meaning}.)"
     could_not_answer = "I could not get an answer: {why}."
     model_failures: ClassVar[Mapping[str, str]] = {
-        "key": "the model does not accept my key, which my owner has to look at",
-        "money": "what was paid for the model is used up, which my owner has to look at",
+        "key": (
+            "the model does not accept my key. Trying again does not help until my owner has "
+            "looked at it"
+        ),
+        "money": (
+            "what was paid for the model is used up. Trying again does not help until my owner "
+            "has looked at it"
+        ),
         "rate": "the model takes no more requests for now",
         "window": (
             "this is too long for the model's window. Send /new to start afresh, or a shorter"
             " message"
         ),
-        "refused": "the model's provider refuses to answer this",
+        "refused": (
+            "the model's provider refuses to answer this. Other words may help, trying again "
+            "does not"
+        ),
         "unreachable": "the model cannot be reached",
         "late": "the model did not answer in time",
         "empty": "the model sent no answer",
         "down": "the model is out of order for now",
-        "other": "the model does not take the request, and my owner can see why",
+        "other": (
+            "the model does not take this request. Other words or /new may help, trying again "
+            "does not; my owner can see why"
+        ),
+        "model": (
+            "the model that I am to use is not there any more. Trying again does not help until "
+            "my owner has chosen another"
+        ),
     }
     """Why the model gave no answer, by the kinds of failures."""
     model_busy = "The model takes no more requests for now."

@@ -189,9 +189,7 @@ def _narrow_type(kind: str, node: Mapping[str, Json]) -> Form:
         form["items"] = _narrow(items) if isinstance(items, dict) else {"type": "string"}
     properties = node.get("properties")
     if kind == "object" and isinstance(properties, dict):
-        form["properties"] = {
-            name: _narrow(as_mapping(part)) for name, part in properties.items()
-        }
+        form["properties"] = {name: _narrow(as_mapping(part)) for name, part in properties.items()}
     add_words(form, describe_keywords(said))
     return form
 

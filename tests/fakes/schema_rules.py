@@ -40,7 +40,9 @@ _GRAMMAR_REPEATS = 2000
 """The grammar of llama.cpp repeats nothing so often."""
 
 
-def list_parts(schema: Schema, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Schema]]:
+def list_parts(
+    schema: Schema, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Schema]]:
     """Yield every schema within a schema, itself first, with its path."""
     yield path, schema
     for key, value in schema.items():

@@ -28,7 +28,7 @@ import uvicorn.lifespan.on
 import uvicorn.loops.auto
 import uvicorn.protocols.http.auto
 
-import functions.agent.model.chat_completions
+import functions.agent.model.client
 import functions.agent.model.offline
 import functions.cli.app
 import functions.cli.chat.chat
@@ -54,7 +54,7 @@ import sigil.storage.kv.sqlite
 from sigil.cli.output import build_command
 
 NEEDED = (
-    functions.agent.model.chat_completions,
+    functions.agent.model.client,
     functions.agent.model.offline,
     functions.cli.app,
     functions.cli.chat.chat,

@@ -32,7 +32,7 @@ import uvicorn.loops.auto
 import uvicorn.protocols.http.auto
 import uvicorn.protocols.websockets.auto
 
-import functions.agent.model.chat_completions
+import functions.agent.model.client
 import functions.agent.model.fallback
 import functions.channels.render.telegram
 import functions.channels.telegram.sending
@@ -66,7 +66,7 @@ NEEDED = (
     uvicorn.loops.auto,
     uvicorn.protocols.http.auto,
     uvicorn.protocols.websockets.auto,
-    functions.agent.model.chat_completions,
+    functions.agent.model.client,
     functions.agent.model.fallback,
     functions.channels.render.telegram,
     functions.channels.telegram.sending,

@@ -169,6 +169,21 @@ class Usage(Stored):
 
 
 @dataclass(frozen=True, slots=True)
+class Beside(Stored):
+    """What an endpoint sent beside a message and wants back unread: its thoughts and signatures.
+
+    Nobody gets it but the `model` at this `endpoint` (its host). `fields` is a JSON object as text:
+    `message` has the fields beside the message, null for thoughts that are the message's
+    `reasoning`; `calls` those beside each call, in their order; `items` whole parts of the message
+    in the endpoint's own form; and `content` its text with the thoughts inside.
+    """
+
+    endpoint: str
+    model: str
+    fields: str
+
+
+@dataclass(frozen=True, slots=True)
 class Message(WrittenOften):
     """One message of the history.
 
@@ -179,7 +194,7 @@ class Message(WrittenOften):
     `tokens` is the estimate of its size, made when it joins a history. `files` were kept beside a
     tool's result. `by` names the people on whose behalf the agent's own work is, with spaces
     between them; empty for what people write themselves. `skill` is the one whose text a tool's
-    result has, as NAME@VERSION.
+    result has, as NAME@VERSION. `beside` is what came with a message that makes calls.
     """
 
     role: Role
@@ -196,6 +211,7 @@ class Message(WrittenOften):
     files: tuple[KeptFile, ...] = later(())
     by: str = later("")
     skill: str = later("")
+    beside: Beside | None = later(None)
 
 
 MESSAGES: Final = Shape[tuple[Message, ...]](tuple[Message, ...])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 from sigil.protocol import Json
+
+if TYPE_CHECKING:
+    from functions.agent.conversation.messages import Beside
 
 
 class FunctionCall(TypedDict):
@@ -29,13 +32,16 @@ class ContentPart(TypedDict):
 
 
 class PromptMessage(TypedDict):
-    """A message in the chat-completions form."""
+    """A message in the chat-completions form. `beside` is for the client of the model, which sends
+    what is in it to nobody but the endpoint that it is of.
+    """
 
     role: str
     content: str | list[ContentPart]
     tool_calls: NotRequired[list[PromptCall]]
     tool_call_id: NotRequired[str]
     reasoning_content: NotRequired[str]
+    beside: NotRequired[Beside]
 
 
 class FunctionDefinition(TypedDict):

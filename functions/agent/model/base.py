@@ -6,14 +6,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-from functions.agent.conversation.messages import ToolCall, Usage
+from functions.agent.conversation.messages import Beside, ToolCall, Usage
 from functions.agent.conversation.prompt import PromptMessage, ToolDefinition
 from sigil.protocol import Json
 
 Finish = Literal["stop", "tool_calls", "length", "filtered", "refused", "error", "stopped"]
 FailureKind = Literal[
-    "key", "money", "rate", "window", "refused", "unreachable", "late", "empty", "down", "other"
+    "key",
+    "money",
+    "rate",
+    "window",
+    "refused",
+    "unreachable",
+    "late",
+    "empty",
+    "down",
+    "model",
+    "other",
+    "adapted",
 ]
+"""Why there is no answer. "model" is a model that the endpoint does not have, and "adapted" is an
+answer that came after something was left out.
+"""
+REDUCED_MOST: Final = 2
+"""A refused request of a turn is sent again at most so often, each time with less in it."""
 UNNAMED: Final = "unnamed_tool"
 """Replaces an empty name of a call in the history, since endpoints refuse empty ones.
 
@@ -34,7 +50,9 @@ class ModelRequest:
     is asked about once a second whether to give up. `may_write` is asked when a reply has a call
     written into its text, whether that counts here. At most `tries` may fail, with pauses of at
     most `pause_most` seconds between them. `model` names another model of the same endpoint, empty
-    for the one of the settings. `effort` is how much it reasons, empty for its own.
+    for the one of the settings. A refused request is sent again with less in it, at most `reduced`
+    times. `chat` tells the chats of one endpoint apart, for what it keeps of their prompts; empty
+    for none.
     """
 
     messages: Sequence[PromptMessage]
@@ -46,7 +64,8 @@ class ModelRequest:
     tries: int = 3
     pause_most: float = float("inf")
     model: str = ""
-    effort: str = ""
+    reduced: int = REDUCED_MOST
+    chat: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +91,8 @@ class ModelReply:
 
     With "error", `text` says in our words what went wrong, `transient` whether trying later may
     help, and `retry_after` in how many seconds, if the endpoint said so. `failure` is the last one,
-    also of a model that another one replaced; `tries` counts the failed ones. `model` is the one
-    that was asked last, empty where there is only one.
+    also of a model that another one replaced, or of a request that then took less; `tries` counts
+    the failed ones. `model` is the one that was asked last, empty where there is only one.
     """
 
     text: str = ""
@@ -86,6 +105,8 @@ class ModelReply:
     failure: Failure | None = None
     tries: int = 0
     model: str = ""
+    beside: Beside | None = None
+    reduced: int = 0
 
 
 class Model(Protocol):

@@ -1,27 +1,22 @@
-"""The completion reader turns whatever an endpoint sends into a `ModelReply`.
+"""The completion reader turns whatever an endpoint sends as a chat completion into a `ModelReply`.
 
-Thinking in tags is not an answer. Small and local models may write a tool call as text, and it may
-count as one. But a text is also where a model quotes what somebody else wrote, so only what can
-hardly be a quote counts (`find_written_calls`).
+Thinking in tags is not an answer.
 """
 
 from __future__ import annotations
 
-import html
-import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import orjson
 
-from functions.agent.conversation.messages import ToolCall, Usage
-from functions.agent.conversation.prompt import PromptMessage
-from functions.agent.conversation.toolset import QUERY, is_capability
-from functions.agent.model import failures
-from functions.agent.model.base import UNNAMED, Finish, ModelReply
-from sigil.errors import one_line
+from functions.agent.conversation.messages import Beside, ToolCall, Usage
+from functions.agent.model import call_names, failures
+from functions.agent.model.base import Finish, ModelReply
+from functions.agent.model.dialect import DETAILS, REASONING
+from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Json
 
 CALLS_MOST = 64
@@ -29,85 +24,131 @@ COUNT_MOST: Final = 10**9
 """No request has so many tokens; a provider that says so has not counted."""
 COST_MOST: Final = 10_000.0
 """No request costs so much money."""
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-WRITTEN_CHARACTERS = 50_000
-"""A longer text is not searched for calls written into it."""
-WRITTEN_MOST: Final = 4
-"""A model may write so many calls into its prose; a text with more of them shows examples."""
-WRITTEN_ID: Final = "written_"
-"""The ids of written calls begin like this, so that a history tells them from native ones."""
-_CALL_FIELDS: Final = frozenset({"name", "arguments", "parameters", "id", "type"})
-_WRAPPED = re.compile(
-    r"```\w*\s*(?P<fenced>\{.*\})\s*```|<tool_call>\s*(?P<tagged>\{.*\})\s*</tool_call>",
-    re.DOTALL | re.ASCII,
+BESIDE_MOST: Final = 64 * 1024
+"""Bytes that are kept of what came beside a message."""
+_BESIDE_MESSAGE: Final = (
+    REASONING,
+    "reasoning",
+    DETAILS,
+    "extra_content",
+    "provider_specific_fields",
 )
-_LAYOUT = re.compile(r"\\[bfnrt]")
-"""White space as JSON writes it inside a string."""
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_BESIDE_CALL: Final = ("extra_content", "provider_specific_fields")
+"""The fields in which endpoints send thoughts and signatures that they want back."""
+_BROKEN: Final = frozenset({"error", "network_error", "malformed_function_call"})
+_FILTERED: Final = frozenset({"content_filter", "sensitive", "safety", "prohibited_content"})
+_CUT: Final = frozenset({"length", "model_length", "max_tokens", "model_context_window_exceeded"})
+"""The reasons why an answer ended, by what they mean here."""
+_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_REASONING = re.compile(r"\A\s*<reasoning>.*?(?:</reasoning>|\Z)", re.DOTALL | re.IGNORECASE)
+_CLOSING = re.compile(r"^[ \t]*</(?:think(?:ing)?|reasoning)>[ \t]*$", re.MULTILINE | re.IGNORECASE)
+"""The end of a thought whose beginning the template wrote, alone on its line."""
 _TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
-_ODD = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def parse_completion(body: bytes) -> ModelReply:
-    """Return the reply in a 200 body, with the native calls only."""
-    data = _parse_json(body)
-    choices = data.get("choices") if isinstance(data, dict) else None
-    if (
-        not isinstance(data, dict)
-        or not isinstance(choices, list)
-        or not choices
-        or not isinstance(choices[0], dict)
-    ):
-        return failures.make_error_reply(failures.classify_failure(200, body))
-    message = choices[0].get("message")
-    if not isinstance(message, dict):
-        message = {}
+def read_completion(data: Json, offered: Sequence[str] = ()) -> ModelReply:
+    """Return the reply in an answer, with its native calls of the tools that are `offered`."""
+    fields = as_mapping(data)
+    choices = as_sequence(fields.get("choices"))
+    choice = choices[0] if choices else None
+    if not isinstance(choice, dict):
+        return failures.make_error_reply(failures.classify_failure(200, _dump(data)))
+    message = as_mapping(choice.get("message"))
     text = _read_text(message.get("content"))
-    visible = _THINKING.sub("", text).strip()
-    calls = _read_calls(message)
-    finish = _read_finish(choices[0], message)
+    calls = list_calls(_read_entries(message), offered)
+    finish = _read_finish(choice, message)
+    usage = read_usage(fields.get("usage") or choice.get("usage"))
     if finish == "error":
-        broken = {"error": choices[0].get("error") or "it broke off its answer"}
-        failed = failures.make_error_reply(failures.classify_failure(200, orjson.dumps(broken)))
-        return replace(failed, usage=_read_usage(data.get("usage")))
-    if finish in ("filtered", "refused"):
-        calls = []  # what was kept back may be a part of them
-        refusal = _read_text(message.get("refusal")).strip()
-        visible = "\n\n".join(filter(None, (visible, refusal if refusal != visible else "")))
-    return ModelReply(
-        text=visible,
-        calls=tuple(_make_ids_unique(calls)),
-        usage=_read_usage(data.get("usage")),
+        said = choice.get("error") or f"it broke off its answer ({choice.get('finish_reason')})"
+        failure = failures.classify_failure(
+            failures.find_status(choice) or 200, _dump({"error": said})
+        )
+        return replace(failures.make_error_reply(failure), usage=usage)
+    reply = ModelReply(
+        text=remove_thoughts(text),
+        calls=calls,
+        usage=usage,
         finish="tool_calls" if calls and finish == "stop" else finish,
-        reasoning=_read_text(message.get("reasoning_content")),
+        reasoning=_read_text(message.get(REASONING)),
     )
+    if finish in ("filtered", "refused"):
+        return read_refusal(reply, _read_text(message.get("refusal")))
+    return make_beside(reply, _find_beside(message, text)) if calls else reply
 
 
-def _read_finish(choice: dict[str, Json], message: dict[str, Json]) -> Finish:
+def _dump(data: Json) -> bytes:
+    try:
+        return orjson.dumps(data)
+    except TypeError:  # nested deeper than JSON is written
+        return b""
+
+
+def _find_beside(message: Mapping[str, Json], text: str) -> dict[str, Json]:
+    """Return what came beside a message that makes calls, and what came beside these."""
+    fields = {name: message[name] for name in _BESIDE_MESSAGE if message.get(name) is not None}
+    if REASONING in fields:
+        fields[REASONING] = None  # the message has it
+    calls: list[Json] = [
+        {name: entry[name] for name in _BESIDE_CALL if entry.get(name) is not None}
+        for entry in as_sequence(message.get("tool_calls"))
+        if isinstance(entry, dict)
+    ]
+    kept: dict[str, Json] = {}
+    if fields:
+        kept["message"] = fields
+    if any(calls):
+        kept["calls"] = calls
+    if _TAG.search(text):
+        kept["content"] = text
+    return kept
+
+
+def make_beside(reply: ModelReply, kept: Mapping[str, Json]) -> ModelReply:
+    """Return a reply with what its endpoint wants back, which the client says whose it is; without
+    it where there is nothing, or more than `BESIDE_MOST` bytes.
+    """
+    if not kept:
+        return reply
+    fields = orjson.dumps(kept)
+    if len(fields) > BESIDE_MOST:
+        return reply
+    return replace(reply, beside=Beside("", "", fields.decode()))
+
+
+def read_refusal(reply: ModelReply, refusal: str) -> ModelReply:
+    """Return a reply that was withheld, with its words: what was kept back may be a part of the
+    calls.
+    """
+    refusal = refusal.strip()
+    words = (reply.text, refusal if refusal != reply.text else "")
+    return replace(reply, calls=(), text="\n\n".join(filter(None, words)))
+
+
+def _read_finish(choice: Mapping[str, Json], message: Mapping[str, Json]) -> Finish:
     """Return how the model ended; "stop" for all that does not say that something is missing."""
-    reason = choice.get("finish_reason")
-    if reason == "error" or isinstance(choice.get("error"), dict):
+    reason = str(choice.get("finish_reason") or "").lower()
+    if reason in _BROKEN or isinstance(choice.get("error"), dict):
         return "error"
-    if reason == "content_filter":
+    if reason in _FILTERED:
         return "filtered"
     if reason == "refusal" or _read_text(message.get("refusal")).strip():
         return "refused"
-    return "length" if reason == "length" else "stop"
+    return "length" if reason in _CUT else "stop"
 
 
-def _parse_json(body: bytes) -> Json:
-    """Return the JSON in `body`, lone surrogates replaced; None when it is no JSON."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return orjson.loads(
-            _SURROGATE.sub("\ufffd", json.dumps(json.loads(body), ensure_ascii=False))
-        )
-    except (ValueError, RecursionError):
-        return None
+def remove_thoughts(text: str) -> str:
+    """Return the part of a text that is for the reader.
+
+    Where a template writes the opening tag into the prompt, the closing one stands alone on its
+    line, and all before it is a thought.
+    """
+    text = _REASONING.sub("", _THINKING.sub("", text))
+    for closing in _CLOSING.finditer(text):
+        before = text[: closing.start()]
+        if before.count("```") % 2 == 0:
+            text = text[closing.end() :]
+            break
+    return text.strip()
 
 
 def _read_text(content: Json) -> str:
@@ -122,29 +163,31 @@ def _read_text(content: Json) -> str:
     return ""
 
 
-def _read_calls(message: dict[str, Json]) -> list[ToolCall]:
-    """Return the native calls, with names that endpoints accept in a history.
-
-    A name that they refuse, or none, would make every later request of the chat fail.
-    """
-    entries = message.get("tool_calls")
-    if not isinstance(entries, list):
-        return []
+def _read_entries(message: Mapping[str, Json]) -> list[ToolCall]:
+    """Return the native calls as the endpoint wrote them; the one call of the older form last."""
+    entries = [*as_sequence(message.get("tool_calls"))]
+    if isinstance(message.get("function_call"), dict) and not entries:
+        entries.append({"function": message["function_call"]})
     calls = []
     for entry in entries:
         if not isinstance(entry, dict):
             continue
-        function = entry.get("function")
-        if not isinstance(function, dict):
-            function = {}
+        function = as_mapping(entry.get("function"))
         name = function.get("name")
-        if isinstance(name, str) and name.strip():
-            name = _ODD.sub("_", name)[:64]
-        else:
-            name = UNNAMED
         arguments = _read_arguments(function.get("arguments"))
-        calls.append(ToolCall(str(entry.get("id") or ""), name, arguments))
-    return calls[:CALLS_MOST]
+        calls.append(
+            ToolCall(str(entry.get("id") or ""), name if isinstance(name, str) else "", arguments)
+        )
+    return calls
+
+
+def list_calls(entries: Sequence[ToolCall], offered: Sequence[str] = ()) -> tuple[ToolCall, ...]:
+    """Return the calls of a reply as they may stand in a history, which other endpoints read too.
+
+    A name that they refuse, or none, would make every later request of the chat fail.
+    """
+    calls = [*call_names.resolve_calls(entries[:CALLS_MOST], offered)][:CALLS_MOST]
+    return tuple(call_names.make_ids_unique(calls))
 
 
 def _read_arguments(arguments: Json) -> str:
@@ -158,128 +201,7 @@ def _read_arguments(arguments: Json) -> str:
         return "{}"
 
 
-def _make_ids_unique(calls: list[ToolCall]) -> Iterator[ToolCall]:
-    """Yield the calls with unique ids, since providers send empty and repeated ones."""
-    taken: set[str] = set()
-    for position, call in enumerate(calls):
-        name = one_line(call.id, 64) or f"call_{position}"
-        if not is_native_call(name):
-            name = f"call_{name}"
-        while name in taken:
-            name = f"{name}_{position}"
-        taken.add(name)
-        yield ToolCall(name, call.name, call.arguments)
-
-
-def find_written_calls(
-    reply: ModelReply, messages: Iterable[PromptMessage], *, in_prose: bool
-) -> ModelReply:
-    """Return the reply with the calls that its model wrote into the text instead of making them.
-
-    It is the reply itself when there are none. A call counts when it is the whole text, alone or in
-    one fence or tag; with `in_prose`, anywhere in it. It never counts when it repeats a part of
-    the `messages`: that is a quote. It never deploys.
-    """
-    text = reply.text
-    if reply.calls or reply.finish != "stop" or len(text) > WRITTEN_CHARACTERS:
-        return reply
-    whole = _parse_call(_strip_wrapper(text))
-    parts: dict[str, ToolCall] = {}
-    if whole:
-        parts = {text: whole}
-    elif in_prose:
-        parts = _find_calls_in_prose(text)
-    if not parts or len(parts) > WRITTEN_MOST:
-        return reply
-    if _is_quoted([_strip_wrapper(part) for part in parts], messages):
-        return reply
-    for part in parts:
-        text = text.replace(part, "")
-    calls = (
-        replace(call, id=f"{WRITTEN_ID}{position}") for position, call in enumerate(parts.values())
-    )
-    return replace(reply, text=text.strip(), calls=tuple(calls), finish="tool_calls")
-
-
-def is_native_call(call_id: str) -> bool:
-    """Return whether a call of the history was made as a call, and not written as text."""
-    return not call_id.startswith(WRITTEN_ID)
-
-
-def _find_calls_in_prose(text: str) -> dict[str, ToolCall]:
-    """Return the calls in a text's fences and tags, each by the part of the text that it is."""
-    found: dict[str, ToolCall] = {}
-    for opening, closing in (("<tool_call>", "</tool_call>"), ("```", "```")):
-        place = 0
-        while (start := text.find(opening, place)) >= 0:
-            end = text.find(closing, start + len(opening))
-            if end < 0:
-                break
-            place = end + len(closing)
-            part = text[start:place]
-            call = _parse_call(_strip_wrapper(part))
-            if call:
-                found[part] = call
-    return found
-
-
-def _strip_wrapper(part: str) -> str:
-    """Return the inside of a fence or a tag; the text itself when it is in none."""
-    wrapped = _WRAPPED.fullmatch(part)
-    return (wrapped["fenced"] or wrapped["tagged"]) if wrapped else part
-
-
-def _is_quoted(parts: Iterable[str], messages: Iterable[PromptMessage]) -> bool:
-    """Return whether the messages have one of the parts, in any layout, quotes or escapes.
-
-    The tags of a thought are no part of it, wherever they are.
-    """
-    history = "\n".join(_read_text(message.get("content")) for message in messages)
-    readings = (
-        _reduce_to_letters(history),
-        _reduce_to_letters(_THINKING.sub("", history)),
-        _reduce_to_letters(_TAG.sub("", history)),
-    )
-    for part in parts:
-        letters = _reduce_to_letters(part)
-        spellings = {
-            letters,
-            letters.replace("arguments", "parameters"),
-            letters.replace("parameters", "arguments"),
-        }
-        if any(spelling in text for spelling in spellings for text in readings):
-            return True
-    return False
-
-
-def _reduce_to_letters(text: str) -> str:
-    """Return the letters and digits of a text, its escapes of HTML and JSON undone."""
-    text = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 16)), html.unescape(text))
-    text = _LAYOUT.sub("", text)
-    return "".join(filter(str.isalnum, text.casefold()))
-
-
-def _parse_call(text: str) -> ToolCall | None:
-    """Return the call that a JSON object describes; None when it describes none.
-
-    It has a name that may be written, arguments, and nothing that only a definition has.
-    """
-    text = text.strip()
-    if not (text.startswith("{") and text.endswith("}")):
-        return None
-    data = _parse_json(text.encode("utf-8", "replace"))
-    if not isinstance(data, dict) or not data.keys() <= _CALL_FIELDS:
-        return None
-    name = data.get("name")
-    arguments = data.get("arguments", data.get("parameters"))
-    if not isinstance(name, str) or not (name == QUERY or is_capability(name)):
-        return None
-    if not isinstance(arguments, dict | str):
-        return None
-    return ToolCall("", name, _read_arguments(arguments))
-
-
-def _read_usage(usage: Json) -> Usage:
+def read_usage(usage: Json) -> Usage:
     """Return what the provider counted; estimated where it did not, or counted impossibly."""
     if not isinstance(usage, dict):
         return Usage(estimated=True)

@@ -7,13 +7,14 @@ billing, so only owners read them; no chat and no history ever holds them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
-import orjson
-
 from functions.agent.model.base import Failure, FailureKind, ModelReply
+from functions.agent.model.lenient_json import parse_lenient
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import one_line
+from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
 DETAIL_CHARACTERS: Final = 200
@@ -26,6 +27,20 @@ MOST_WINDOW: Final = 100_000_000
 PASSING: Final[frozenset[FailureKind]] = frozenset({"rate", "unreachable", "late", "empty", "down"})
 """These may pass by themselves: the same request may be answered later."""
 
+_BASE_STATUSES: Final = {
+    1000: 500,
+    1001: 504,
+    1002: 429,
+    1004: 401,
+    1008: 402,
+    1013: 500,
+    1026: 400,
+    1027: 400,
+    1039: 429,
+    2013: 400,
+    2049: 401,
+}
+"""MiniMax's own numbers, by the status that means the same."""
 _NO_ENDPOINT: Final = (200, 404, 405)
 """With a page, the statuses of a server that has no model at this address."""
 _WINDOW_WORDS: Final = (
@@ -124,6 +139,25 @@ _MONEY_WORDS: Final = (
     "exceeded_current_quota",
     "more credits",
 )
+_MODEL_WORDS: Final = (
+    "model_not_found",
+    "model not found",
+    "model_not_supported",
+    "not a valid model",
+    "no such model",
+    "unknown model",
+    "invalid model",
+    "model_retired",
+    "model_deprecated",
+    "model_decommissioned",
+    "no endpoints found for",
+    "try pulling it first",
+)
+_MODEL_MISSING: Final = re.compile(
+    r"models?\b.{0,120}?(?:not exist|not found|no longer (?:available|supported)|shut ?down"
+    r"|been (?:deprecated|decommissioned|retired|removed))"
+)
+"""The words of endpoints for a model that they do not have, or have no more."""
 _KEY_WORDS: Final = (
     "invalid_api_key",
     "incorrect api key",
@@ -132,6 +166,8 @@ _KEY_WORDS: Final = (
     "authentication_error",
     "invalidapikey",
 )
+_SLIP: Final = "tool_use_failed"
+"""The model wrote a call that its endpoint could not read (Groq); another try may pass."""
 _KEYS = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|key|org|proj)[-_][A-Za-z0-9*_-]{6,}|(?i:\bbearer\s+)\S+|\bAIza[\w-]{10,}",
     re.ASCII,
@@ -155,25 +191,86 @@ def classify_failure(status: int, body: bytes, *, timed: bool = False) -> Failur
     `timed` says that the answer tells when to try again, so what is used up comes back by itself.
     """
     detail = "the model sent no answer" if status == 200 else f"the model answered {status}"
-    try:
-        data: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        data = None
-    error = data.get("error", data) if isinstance(data, dict) else None
-    message = error.get("message") if isinstance(error, dict) else error
-    if isinstance(message, str):
-        line = one_line(message, DETAIL_CHARACTERS)
-        detail = f"{detail}: {line}" if line else detail
+    line = one_line(find_words(parse_lenient(body)), DETAIL_CHARACTERS)
+    detail = f"{detail}: {line}" if line else detail
     words = ""
     if body.lstrip()[:1] == b"<":  # a page may have any word
         if status in _NO_ENDPOINT:
             detail += ", but a web page: check the address of its endpoint"
     else:
-        words = body[:READ_CHARACTERS].decode("utf-8", "replace").lower()
-        for escaped, plain in (('\\"', '"'), ("\\u003e", ">"), ("\\u003c", "<"), ("\\u0060", "`")):
-            words = words.replace(escaped, plain)
+        words = read_words(body)
     kind = _classify_words(status, words, timed)
     return Failure(kind, scrub_keys(detail), find_limit(words) if kind == "window" else 0)
+
+
+def read_words(body: bytes) -> str:
+    """Return the beginning of an error's body in lower case, the escapes of its JSON undone."""
+    words = body[:READ_CHARACTERS].decode("utf-8", "replace").lower()
+    for escaped, plain in (
+        ("\\\\", "\\"),
+        ('\\"', '"'),
+        ("\\u003e", ">"),
+        ("\\u003c", "<"),
+        ("\\u0060", "`"),
+    ):
+        words = words.replace(escaped, plain)
+    return words
+
+
+def find_words(data: Json) -> str:
+    """Return what an error's body says, in whichever of the known places it stands; empty for none.
+
+    Gateways hand on the words of the endpoint behind them beside their own.
+    """
+    if isinstance(data, list):
+        data = data[0] if data else None
+    fields = as_mapping(data)
+    error = fields.get("error", data)
+    if isinstance(error, str):
+        return error
+    error = as_mapping(error)
+    said = error.get("message", error.get("detail", error.get("status_msg")))
+    if isinstance(said, str) and (raw := as_mapping(error.get("metadata")).get("raw")):
+        inner = find_words(parse_lenient(raw.encode())) if isinstance(raw, str) else ""
+        return f"{said}: {inner or raw}"
+    if isinstance(said, str):
+        return said
+    if "base_resp" in fields:
+        return as_string(as_mapping(fields["base_resp"]).get("status_msg"))
+    return "; ".join(_list_problems(said))
+
+
+def _list_problems(said: Json) -> Iterator[str]:
+    """Yield the sentences of a list of problems (pydantic's form), each with its place."""
+    if isinstance(said, dict):
+        said = said.get("detail", [said])
+    for problem in as_sequence(said):
+        fields = as_mapping(problem)
+        place = ".".join(map(str, as_sequence(fields.get("loc"))))
+        text = as_string(fields.get("msg", fields.get("message")))
+        yield ": ".join(filter(None, (place, text)))
+
+
+def find_status(data: Json) -> int:
+    """Return the status that an answer with 200 has in its body, 0 when it has none."""
+    fields = as_mapping(data)
+    base = as_integer(as_mapping(fields.get("base_resp")).get("status_code"), 1)
+    if base:
+        return _BASE_STATUSES.get(base, 500)
+    error = fields.get("error")
+    code = as_mapping(error).get("code", as_mapping(error).get("http_code"))
+    if isinstance(code, str) and code.isdigit():
+        code = int(code)
+    status = as_integer(code, 400) or 0
+    return status if status < 600 else 0
+
+
+def is_refusal(status: int, failure: Failure) -> bool:
+    """Return whether a failure is about what was sent, and in a form that can be changed.
+
+    Something simpler may help then, and the same again does not.
+    """
+    return failure.kind == "other" and 400 <= status < 500
 
 
 def scrub_keys(detail: str) -> str:
@@ -198,8 +295,10 @@ def find_limit(words: str) -> int:
 
 
 def _classify_words(status: int, words: str, timed: bool) -> FailureKind:
-    if status == 413 or _has_any(words, _WINDOW_WORDS):
+    if _has_any(words, _WINDOW_WORDS):
         return "window"
+    if _SLIP in words:
+        return "empty"
     if _has_any(words, _REFUSED_WORDS):
         return "refused"
     if (status == 402 or _has_any(words, _MONEY_WORDS)) and not (timed and status == 429):
@@ -208,6 +307,10 @@ def _classify_words(status: int, words: str, timed: bool) -> FailureKind:
         return "key"
     if status == 429:
         return "rate"
+    if status in (400, 404, 410, 422) and (
+        _has_any(words, _MODEL_WORDS) or _MODEL_MISSING.search(words)
+    ):
+        return "model"
     if status in (408, 409, 425) or status >= 500:
         return "down"
     return "empty" if status == 200 else "other"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from functions.agent.model.base import Failure, Model, ModelReply, ModelRequest
-from functions.agent.model.chat_completions import REQUEST_SECONDS
+from functions.agent.model.client import REQUEST_SECONDS
 from functions.agent.model.failures import make_error_reply
 from functions.agent.model.window import estimate_tokens
 

@@ -46,6 +46,11 @@ def count_failed_tries(trace: Trace) -> int:
     return sum(as_integer(row.get("tries"), 0) or 0 for row in trace)
 
 
+def count_reductions(trace: Trace) -> int:
+    """Return how often requests of the turn were sent again with less in them."""
+    return sum(as_integer(row.get("reduced"), 0) or 0 for row in trace)
+
+
 def count_waits(trace: Trace) -> int:
     """Return how often the turn has waited for the model."""
     return sum(row["kind"] == "wait" for row in trace)

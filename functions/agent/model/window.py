@@ -1,7 +1,8 @@
 """The window, how many tokens a model's request may have, is learnt from its endpoint's refusals.
 
-It is a number and shortens nothing itself; the setting counts until an endpoint takes less. Every
-process learns of it through the store.
+It is a number and shortens nothing itself; the setting counts until an endpoint says a smaller
+number. Every process learns of it through the store. A refusal without a number makes the turn in
+progress shorter, and teaches nothing.
 """
 
 from __future__ import annotations
@@ -80,6 +81,17 @@ class LearntWindow:
             self._learn_window(reply.failure.limit, estimate_tokens(request))
         return reply
 
+    @property
+    def learnt(self) -> int:
+        """Return the tokens of the window that a refusal has taught, 0 when none has."""
+        window = self.window
+        return window if window < self._model.window else 0
+
+    def forget(self) -> None:
+        """Forget what refusals have taught; the setting counts again."""
+        self._learnt = 0
+        self._kv.delete(self._noted)
+
     def _reload_learnt(self) -> None:
         """Read what any process has learnt.
 
@@ -98,7 +110,7 @@ class LearntWindow:
         """Keep a smaller window after a refused request of `requested` estimated tokens.
 
         It is the limit that the endpoint told, when that explains the refusal; otherwise a part of
-        the refused request.
+        the refused request. Only after a number it is kept for others and for later.
         """
         before = self.window
         if LEAST_WINDOW <= limit < before:
@@ -112,6 +124,8 @@ class LearntWindow:
             return
         self._learnt = learnt
         self._read_at = self._monotonic()
+        if not limit:
+            return
         try:
             self._kv.put(self._noted, b"%d" % learnt, ttl=KEPT_SECONDS)
         except BackendError:

@@ -148,8 +148,10 @@ def find_bodies(stored: bytes) -> list[str]:
 
 def _large_paths(fields: dict[str, object]) -> Iterator[Path]:
     """Yield the places of a document where large bodies may be."""
-    for number in range(len(as_sequence(fields["messages"]))):
+    for number, message in enumerate(as_sequence(fields["messages"])):
         yield from (("messages", number, part) for part in _MESSAGE)
+        if isinstance(message, dict) and message.get("beside"):
+            yield "messages", number, "beside"
     for number in range(len(as_sequence(fields["noted"]))):
         yield "noted", number, "content"
     for number in range(len(as_sequence(fields["outbox"]))):

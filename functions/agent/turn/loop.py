@@ -48,7 +48,7 @@ from functions.agent.eviction import evict_before_turn, may_write_calls
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mailbox, format_mails
 from functions.agent.model import outage
-from functions.agent.model.base import ModelReply, ModelRequest
+from functions.agent.model.base import REDUCED_MOST, ModelReply, ModelRequest
 from functions.agent.posts import CHAIN, REFUSED, PostAllowance, name_receiver, stamp_posts
 from functions.agent.runs.event_chain import SETTING, ChainBudget
 from functions.agent.safety import hp
@@ -214,7 +214,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         last = is_over or is_full
         if not last:
             opened = _remind_of_board(opened, context)
-        offers = context.list_offers(opened.document) if not last else ()
+        offers = context.list_offers(opened.document)
         final = make_final_request(full=not is_over) if last else None
         reply, opened = _ask_model(opened, context, offers, final)
         if reply.finish == "stopped":
@@ -239,6 +239,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
             at=context.app.clock.now(),
             calls=reply.calls,
             reasoning=reply.reasoning,
+            beside=reply.beside,
         )
         turn = _turn_of(opened)
         may_verify = not last and turn.rounds < context.rounds_most
@@ -460,7 +461,8 @@ def _ask_model(
 ) -> tuple[ModelReply, SessionHandle]:
     """Send the next request, and return the reply and the session with what it cost.
 
-    `final` asks for an answer without tools. A request that gave up because it was told to is no
+    `final` asks for an answer without calls; the tools stay, since some endpoints want them beside
+    the calls of the history. A request that gave up because it was told to is no
     round; nobody knows what it cost.
     """
     app = context.app
@@ -479,13 +481,16 @@ def _ask_model(
         tries = 1
     request = ModelRequest(
         messages,
-        tools=define_tools(offers, deploys=not context.calls.never_deploys) if not final else (),
+        tools=define_tools(offers, deploys=not context.calls.never_deploys),
+        tool_choice="none" if final else None,
         deadline=min(context.deadline, context.until - SAVE_SECONDS),
         stopped=partial(context.breakers.must_give_up, turn.event.id, number),
         may_write=partial(may_write_calls, opened.key, document, app),
         tries=tries,
         pause_most=outage.PAUSE_MOST if context.patient else inf,
         model=document.chosen_model,
+        reduced=max(REDUCED_MOST - outage.count_reductions(turn.trace), 0),
+        chat=opened.key,
     )
     began = app.clock.now()
     started = app.clock.monotonic()
@@ -496,7 +501,7 @@ def _ask_model(
         "at": turn.count_ms(began),
         "ms": ms,
         "finish": reply.finish,
-        "tools": 0 if final else len(offers) + len(STATIC),
+        "tools": len(offers) + len(STATIC),
         "model": reply.model or document.chosen_model or app.model.name,
     }
     if reply.finish == "stopped":
@@ -541,7 +546,8 @@ def _record_request(
     tries = max(reply.tries, 1) if failed else reply.tries
     cached: dict[str, Json] = {"cached": usage.cached} if usage.cached else {}
     failures = outage.failure_facts(reply.failure, tries, reply.retry_after)
-    step: dict[str, Json] = {**facts, **used, **cached, **failures}
+    reduced: dict[str, Json] = {"reduced": reply.reduced} if reply.reduced else {}
+    step: dict[str, Json] = {**facts, **used, **cached, **failures, **reduced}
     turn = evolve(turn, rounds=turn.rounds + 1, usage=turn.usage + usage)
     turn = turn.add_step("request", **step)
     safety = context.breakers.record_request(document.safety, turn.task, usage)

@@ -320,10 +320,10 @@ def context_window(endpoint: str, model: str, tokens: int) -> Key:
     return Key("window", sha256(identity.encode(errors="replace")).hexdigest()[:32])
 
 
-def reasoning_effort(endpoint: str, model: str) -> Key:
-    """The reasoning effort with which a model takes tools; for the hash see `context_window`."""
+def dialect(endpoint: str, model: str) -> Key:
+    """How an endpoint wants the requests to a model; for the hash see `context_window`."""
     identity = "\n".join((endpoint, model))
-    return Key("effort", sha256(identity.encode(errors="replace")).hexdigest()[:32])
+    return Key("dialect", sha256(identity.encode(errors="replace")).hexdigest()[:32])
 
 
 def control_mark(session: str) -> Key:
@@ -840,7 +840,7 @@ the partition or in the sort key, a memory there, a person's id, or something el
 erases a person looks through them.
 """
 IMPERSONAL = frozenset(
-    "lock usage-total first-owner alerted window effort tries capability version digest deployment"
+    "lock usage-total first-owner alerted window dialect tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
     " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
@@ -875,9 +875,9 @@ AGENT_ITEMS = (
 AGENT_CONTENT = frozenset("agent binding dead hook member proposal proposal-unsettled".split())
 """Those whose items tell whose they are by what is in them, or by their name below the root."""
 NOT_OF_AGENTS = PERSON_PARTITIONS | frozenset(
-    "usage chain ledger spend audit audit-tip trace first-owner window effort tries token token-use"
-    " stocked web-requests daily artifact doctor weather backup restoring token-file file-due"
-    " board board-done board-counter team-request agent-seats listener invitations".split()
+    "usage chain ledger spend audit audit-tip trace first-owner window dialect tries token"
+    " token-use stocked web-requests daily artifact doctor weather backup restoring token-file"
+    " file-due board board-done board-counter team-request agent-seats listener invitations".split()
 )
 """All others: they stay when an agent is purged. Those that name it are the books of the root: its
 ledger, what its work counted for the budget, payments and deploys.

@@ -53,9 +53,8 @@ CASES = [
     (refuse(400, f"Access denied. {LEAK}", code="Arrearage"), "money"),
     (refuse(400, LEAK, code="content_filter"), "refused"),
     (refuse(400, LEAK, code="data_inspection_failed"), "refused"),
-    (refuse(413), "window"),
     (refuse(404), "other"),
-    (refuse(422), "other"),
+    (refuse(404, f"The model `gpt-9` does not exist. {LEAK}"), "model"),
 ]
 
 
@@ -84,7 +83,6 @@ def test_people_read_one_sentence_of_ours_and_nothing_of_the_endpoints(
         (refuse(500), "down"),
         (refuse(503), "down"),
         (Answer(503, b"<html>maximum context length</html>"), "down"),
-        (refuse(200), "empty"),
     ],
 )
 def test_what_may_pass_is_said_to_pass(
@@ -98,6 +96,19 @@ def test_what_may_pass_is_said_to_pass(
     assert said.startswith(
         f"I could not get an answer: {ENGLISH.model_failures[kind]}. Please try again in "
     )
+
+
+@pytest.mark.parametrize("status", [413, 422, 400, 418])
+def test_a_request_that_is_refused_to_the_last_is_paid_for_three_times_and_then_once(
+    runtime: Open, model: ScriptedModel, status: int
+) -> None:
+    home = runtime(llm_url=model.url, llm_key=KEY)
+    model.then(*[refuse(status)] * 4, say("well again"))
+    refused = [f"I could not get an answer: {ENGLISH.model_failures['other']}."]
+
+    assert [tell(home, "hi"), tell(home, "hi")] == [refused, refused]
+    assert len(model.bodies) == 3 + 1
+    assert tell(home, "and now?") == ["well again"]
 
 
 def test_soul_and_mem_say_nothing_of_the_endpoints_words(
@@ -136,7 +147,7 @@ def test_the_owner_is_told_once_an_hour_in_the_endpoints_words_without_the_key(
         assert first["failure"] in first["text"]
         assert KEY not in json.dumps(pager.alerts)
         assert (second["reason"], second["failure"]) == (
-            "other",
+            "model",
             "the model answered 404: no such model: gpt-9",
         )
 

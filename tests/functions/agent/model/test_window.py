@@ -173,7 +173,6 @@ SPELLINGS: list[tuple[int, dict[str, Any], int]] = [
     (400, {"message": "Input is too long for requested model."}, 0),
     (400, {"message": "prompt too long; exceeded max context length by 4 tokens"}, 0),
     (400, {"message": "invalid params, context window exceeds limit (2013)"}, 0),
-    (413, {"message": "Payload Too Large"}, 0),
     (400, {"message": "Prompt exceeds max length", "code": "1261"}, 0),
 ]
 

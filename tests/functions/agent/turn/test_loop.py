@@ -51,7 +51,7 @@ def error_of(result: str) -> dict[str, str]:
     return found
 
 
-def test_a_model_that_always_calls_tools_gets_six_rounds_and_one_last_request_without_tools(
+def test_a_model_that_always_calls_tools_gets_six_rounds_and_one_last_request_for_no_call(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(*[find_echo() for _ in range(6)], say("that is all I know"))
@@ -59,8 +59,8 @@ def test_a_model_that_always_calls_tools_gets_six_rounds_and_one_last_request_wi
     assert tell(home, "search for ever") == ["that is all I know"]
 
     assert len(model.bodies) == 7
-    assert all(offered(body) for body in model.bodies[:6])
-    assert "tools" not in model.bodies[6]
+    assert offered(model.bodies[6]) == offered(model.bodies[5])  # beside calls some must be there
+    assert [body.get("tool_choice") for body in model.bodies] == [*[None] * 6, "none"]
     assert [message["role"] for message in model.bodies[6]["messages"]].count("system") == 1
 
 
@@ -330,12 +330,13 @@ def test_an_empty_answer_and_a_thinking_one_end_in_an_honest_text(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     model.then(
-        say(""),
-        say("<think>I wonder</think>"),
-        completion({"role": "assistant", "content": None}, "stop"),
+        *[say("")] * 2,
+        *[say("<think>I wonder</think>")] * 2,
+        *[completion({"role": "assistant", "content": None}, "stop")] * 2,
     )
 
     assert [tell(home, "hm") for _ in range(3)] == [[ENGLISH.no_answer]] * 3
+    assert len(model.bodies) == 6, "each is asked for once more"
 
 
 def test_a_model_that_refuses_ends_the_turn_with_a_sentence_and_the_next_message_works(

@@ -113,7 +113,7 @@ NOTHING_SEEN = ["<!-- I am done -->", "**  **", "\u200b\u2060", " \n\t ", "```\n
 def test_an_answer_that_shows_nothing_is_none(
     home: AgentRuntime, model: ScriptedModel, text: str
 ) -> None:
-    model.then(say(text))
+    model.then(say(text), say(text))
     assert tell(home, "go") == [ENGLISH.no_answer]
 
 

@@ -270,7 +270,7 @@ def test_the_last_request_asks_for_an_answer_and_not_for_proof(
         assert agent.ask("go") == "It could not be done."
     assert len(model.bodies) == 7
     assert verified(model) == 0
-    assert "tools" not in model.bodies[-1]
+    assert model.bodies[-1]["tool_choice"] == "none"
 
 
 def test_what_was_done_for_one_message_is_no_loop_of_the_next(

@@ -85,7 +85,7 @@ def test_each_failure_has_a_sentence_of_its_own_and_nothing_is_written(
     models: list[str] | None,
     told: str,
 ) -> None:
-    monkeypatch.setattr("functions.agent.model.chat_completions.backoff_seconds", lambda _: 0.0)
+    monkeypatch.setattr("functions.agent.model.client.backoff_seconds", lambda _: 0.0)
     model.models = [{"id": name} for name in models] if models else None
     model.then(*replies)
     done = setup("model", "--yes", "--url", model.url, "--model", "gpt-5")

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.agent.model import completion_reader
+from functions.agent.conversation.messages import ToolCall
+from functions.agent.model import call_names, completion_reader, event_stream, written_calls
 from functions.agent.model.base import ModelReply, ModelRequest
-from functions.agent.model.chat_completions import ChatCompletions
-from functions.agent.model.reasoning_effort import LearntEffort
+from functions.agent.model.client import ModelClient
+from functions.agent.model.lessons import Lessons
 from functions.wiring import AgentRuntime
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, completion, say
@@ -37,10 +38,15 @@ def pauses() -> list[float]:
 
 
 @pytest.fixture
-def client(model: ScriptedModel, pauses: list[float]) -> Iterator[ChatCompletions]:
-    made = ChatCompletions(model.url + "/v1", "sk-secret", "qwen-plus", 1000, pause=pauses.append)
+def client(model: ScriptedModel, pauses: list[float]) -> Iterator[ModelClient]:
+    made = ModelClient(model.url + "/v1", "sk-secret", "qwen-plus", 1000, pause=pauses.append)
     yield made
     made.close()
+
+
+def read(body: bytes) -> ModelReply:
+    """The reply in a body with 200."""
+    return completion_reader.read_completion(event_stream.read_body(body))
 
 
 def soon(seconds: float = 20.0) -> float:
@@ -48,7 +54,7 @@ def soon(seconds: float = 20.0) -> float:
 
 
 def test_a_request_names_model_messages_and_tools_and_leaves_out_an_automatic_choice(
-    client: ChatCompletions, model: ScriptedModel
+    client: ModelClient, model: ScriptedModel
 ) -> None:
     model.then(say("hello"))
 
@@ -60,9 +66,7 @@ def test_a_request_names_model_messages_and_tools_and_leaves_out_an_automatic_ch
     assert model.requests[0].headers["authorization"] == "Bearer sk-secret"
 
 
-def test_no_tools_means_no_tools_and_no_choice(
-    client: ChatCompletions, model: ScriptedModel
-) -> None:
+def test_no_tools_means_no_tools_and_no_choice(client: ModelClient, model: ScriptedModel) -> None:
     client.chat(ModelRequest(ASK, (), tool_choice={"type": "function"}))
 
     assert set(model.bodies[0]) == {"model", "messages"}
@@ -70,7 +74,7 @@ def test_no_tools_means_no_tools_and_no_choice(
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503])
 def test_what_may_pass_is_tried_again_with_growing_pauses(
-    client: ChatCompletions, model: ScriptedModel, pauses: list[float], status: int
+    client: ModelClient, model: ScriptedModel, pauses: list[float], status: int
 ) -> None:
     model.then(Answer(status), Answer(status), say("at last"))
 
@@ -81,7 +85,7 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(
 
 
 def test_retry_after_is_honoured_within_the_deadline(
-    client: ChatCompletions, model: ScriptedModel, pauses: list[float]
+    client: ModelClient, model: ScriptedModel, pauses: list[float]
 ) -> None:
     model.then(
         Answer(429, headers={"retry-after": "7"}),
@@ -99,7 +103,7 @@ def test_retry_after_is_honoured_within_the_deadline(
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
 def test_what_cannot_pass_is_not_tried_again(
-    client: ChatCompletions, model: ScriptedModel, pauses: list[float], status: int
+    client: ModelClient, model: ScriptedModel, pauses: list[float], status: int
 ) -> None:
     model.then(json_answer({"error": {"message": "no sk-secret\nline"}}, status))
 
@@ -111,7 +115,7 @@ def test_what_cannot_pass_is_not_tried_again(
     assert not pauses
 
 
-def test_three_attempts_are_all(client: ChatCompletions, model: ScriptedModel) -> None:
+def test_three_attempts_are_all(client: ModelClient, model: ScriptedModel) -> None:
     model.then(Answer(500), Answer(500), Answer(500), say("too late"))
 
     assert client.chat(ModelRequest(ASK)).transient
@@ -129,7 +133,7 @@ def test_three_attempts_are_all(client: ChatCompletions, model: ScriptedModel) -
     ],
 )
 def test_a_refused_tool_choice_becomes_the_models_own(
-    client: ChatCompletions, model: ScriptedModel, marker: str
+    client: ModelClient, model: ScriptedModel, marker: str
 ) -> None:
     forced = {"type": "function", "function": {"name": "sigil_query"}}
     model.then(Answer(400, marker.encode()), call(("sigil_query", {"query": "x"})))
@@ -138,20 +142,23 @@ def test_a_refused_tool_choice_becomes_the_models_own(
     ] == ["sigil_query"]
     assert [body.get("tool_choice") for body in model.bodies] == [forced, "auto"]
 
+    again = ModelClient(model.url, "", "qwen-plus", 1000)
     model.then(
         Answer(400, marker.encode()),
         Answer(400, marker.encode()),
         call(("sigil_query", {"query": "x"})),
+        call(("sigil_query", {"query": "x"})),
     )
-    assert [
-        made.name for made in client.chat(ModelRequest(ASK, TOOLS, tool_choice=forced)).calls
-    ] == ["sigil_query"]
-    assert [body.get("tool_choice") for body in model.bodies[2:]] == [forced, "auto", None]
+    for _ in range(2):
+        reply = again.chat(ModelRequest(ASK, TOOLS, tool_choice=forced))
+        assert [made.name for made in reply.calls] == ["sigil_query"]
+    again.close()
+    assert [body.get("tool_choice") for body in model.bodies[2:]] == [forced, "auto", None, None]
 
 
 @pytest.mark.parametrize("status", [200, 403, 500, 501, 503])
 def test_a_gateway_may_tell_of_a_refused_choice_with_any_status(
-    client: ChatCompletions, model: ScriptedModel, status: int
+    client: ModelClient, model: ScriptedModel, status: int
 ) -> None:
     forced = {"type": "function", "function": {"name": "sigil_query"}}
     said = (
@@ -188,8 +195,8 @@ def test_a_model_that_takes_no_tools_while_it_reasons_is_asked_without_from_then
 
     def ask(tools: list[Any], name: str = "") -> str:
         """Ask as a new process does."""
-        client = ChatCompletions(
-            model.url, "", "gpt-5.6-terra", 1000, efforts=LearntEffort(model.url, store)
+        client = ModelClient(
+            model.url, "", "gpt-5.6-terra", 1000, lessons=Lessons(model.url, kv=store)
         )
         reply = client.chat(ModelRequest(ASK, tools, model=name))
         client.close()
@@ -202,20 +209,31 @@ def test_a_model_that_takes_no_tools_while_it_reasons_is_asked_without_from_then
     assert efforts == [None, "none", "none", None, None]
 
 
-def test_an_effort_that_does_not_help_is_not_kept(model: ScriptedModel) -> None:
-    """The newest of OpenAI's models know no `none`: they take tools elsewhere alone."""
-    client = ChatCompletions(model.url, "", "gpt-6.1-sol", 1000)
-    model.then(EFFORT_REFUSED, EFFORT_REFUSED, say("a"))
+def test_a_model_that_takes_tools_nowhere_else_is_asked_in_the_form_of_responses(
+    model: ScriptedModel,
+) -> None:
+    client = ModelClient(model.url, "", "gpt-6.1-sol", 1000)
+    said = {
+        "status": "completed",
+        "output": [
+            {"type": "message", "content": [{"type": "output_text", "text": "at last"}]},
+        ],
+        "usage": {"input_tokens": 9, "output_tokens": 3},
+    }
+    model.then(EFFORT_REFUSED, EFFORT_REFUSED, said, said)
 
-    replies = [client.chat(ModelRequest(ASK, TOOLS)) for _ in range(2)]
+    first, second = (client.chat(ModelRequest(ASK, TOOLS)) for _ in range(2))
     client.close()
 
-    assert [(reply.finish, reply.text) for reply in replies][1] == ("stop", "a")
-    assert replies[0].finish == "error"
-    assert [body.get("reasoning_effort") for body in model.bodies] == [None, "none", None]
+    assert first.failure
+    assert (first.text, first.failure.kind, first.reduced) == ("at last", "adapted", 2)
+    assert "the form of Responses" in first.failure.detail
+    assert (second.text, second.failure, second.usage.prompt) == ("at last", None, 9)
+    chat = "/chat/completions"
+    assert [each.path for each in model.requests] == [chat, chat, "/responses", "/responses"]
 
 
-def test_a_refused_image_is_left_out_once(client: ChatCompletions, model: ScriptedModel) -> None:
+def test_a_refused_image_is_left_out_once(client: ModelClient, model: ScriptedModel) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
     asked = [{"role": "user", "content": [{"type": "text", "text": "what is this?"}, picture]}]
     model.then(Answer(400, b"no images"), say("I cannot see it"))
@@ -239,20 +257,18 @@ def test_a_refused_image_is_left_out_once(client: ChatCompletions, model: Script
         b"{" * 3000,
     ],
 )
-def test_a_200_without_an_answer_is_tried_again_and_then_said(
-    client: ChatCompletions, model: ScriptedModel, body: bytes
+def test_a_200_without_an_answer_is_tried_once_more_and_then_said(
+    client: ModelClient, model: ScriptedModel, body: bytes
 ) -> None:
     model.then(*[Answer(200, body) for _ in range(3)])
 
     reply = client.chat(ModelRequest(ASK))
 
-    assert (reply.finish, len(model.bodies)) == ("error", 3)
+    assert (reply.finish, len(model.bodies)) == ("error", 2)
     assert "<html>" not in reply.text
 
 
-def test_a_drip_does_not_outlast_the_deadline(
-    client: ChatCompletions, model: ScriptedModel
-) -> None:
+def test_a_drip_does_not_outlast_the_deadline(client: ModelClient, model: ScriptedModel) -> None:
     def drip() -> Iterator[bytes]:
         for _ in range(200):
             if model.closing.wait(0.05):
@@ -284,7 +300,7 @@ def test_headers_that_drip_do_not_outlast_the_deadline() -> None:
 
         thread = threading.Thread(target=drip)
         thread.start()
-        client = ChatCompletions(f"http://127.0.0.1:{door.getsockname()[1]}", "", "m", 1000)
+        client = ModelClient(f"http://127.0.0.1:{door.getsockname()[1]}", "", "m", 1000)
         started = time.monotonic()
         reply = client.chat(ModelRequest(ASK, deadline=soon(0.5)))
         over.set()
@@ -309,7 +325,7 @@ def test_a_request_takes_no_longer_than_the_settings_say(
 def test_a_request_that_is_told_to_stop_lets_go_while_it_waits_and_while_it_pauses(
     model: ScriptedModel,
 ) -> None:
-    client = ChatCompletions(model.url, "", "m", 1000)
+    client = ModelClient(model.url, "", "m", 1000)
     model.then(Answer(hang=True), Answer(503, headers={"retry-after": "30"}))
     for _ in range(2):
         started = time.monotonic()
@@ -322,7 +338,7 @@ def test_a_request_that_is_told_to_stop_lets_go_while_it_waits_and_while_it_paus
 
 
 def test_an_answer_that_drips_does_not_keep_a_request_from_stopping(
-    client: ChatCompletions, model: ScriptedModel
+    client: ModelClient, model: ScriptedModel
 ) -> None:
     asked = threading.Event()
 
@@ -340,12 +356,12 @@ def test_an_answer_that_drips_does_not_keep_a_request_from_stopping(
 
 
 def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(
-    client: ChatCompletions, model: ScriptedModel
+    client: ModelClient, model: ScriptedModel
 ) -> None:
     model.then(Answer(cut=True), say("there"))
     assert client.chat(ModelRequest(ASK)).text == "there"
 
-    nowhere = ChatCompletions("http://127.0.0.1:9", "", "m", 1000, pause=lambda seconds: None)
+    nowhere = ModelClient("http://127.0.0.1:9", "", "m", 1000, pause=lambda seconds: None)
     reply = nowhere.chat(ModelRequest(ASK))
     nowhere.close()
     assert (reply.finish, reply.transient) == ("error", True)
@@ -357,7 +373,7 @@ def test_a_connection_that_is_cut_or_refused_is_a_transient_failure(
 
 
 def test_a_page_in_place_of_an_answer_says_that_the_address_is_wrong(
-    client: ChatCompletions, model: ScriptedModel
+    client: ModelClient, model: ScriptedModel
 ) -> None:
     model.then(*[Answer(200, b"<html>hello</html>")] * 3, Answer(404, b"<html>nothing</html>"))
     said = [client.chat(ModelRequest(ASK)).failure for _ in range(2)]
@@ -371,19 +387,17 @@ def test_a_page_in_place_of_an_answer_says_that_the_address_is_wrong(
     "url", ["", "ftp://127.0.0.1", "http://", "not a url", "http://127.0.0.1:99999"]
 )
 def test_a_url_that_cannot_be_is_said_and_not_raised(url: str) -> None:
-    made = ChatCompletions(url, "", "m", 1000, pause=lambda seconds: None)
+    made = ModelClient(url, "", "m", 1000, pause=lambda seconds: None)
     assert made.chat(ModelRequest(ASK)).finish == "error"
     made.close()
 
 
 def written_in(text: str) -> ModelReply:
-    return completion_reader.find_written_calls(reply_of({"content": text}), ASK, in_prose=True)
+    return written_calls.find_written_calls(reply_of({"content": text}), ASK, in_prose=True)
 
 
 def reply_of(message: dict[str, Any], finish: str = "stop", **more: Any) -> Any:
-    return completion_reader.parse_completion(
-        json.dumps(completion(message, finish, **more)).encode()
-    )
+    return read(json.dumps(completion(message, finish, **more)).encode())
 
 
 def test_thinking_is_never_shown_and_reasoning_is_kept_apart() -> None:
@@ -402,7 +416,7 @@ def test_thinking_is_never_shown_and_reasoning_is_kept_apart() -> None:
     ],
 )
 def test_a_call_written_as_text_counts_when_tools_were_offered_to_a_chat_that_may(
-    client: ChatCompletions, model: ScriptedModel, text: str
+    client: ModelClient, model: ScriptedModel, text: str
 ) -> None:
     model.then(*[say(text)] * 3)
     made = client.chat(ModelRequest(ASK, TOOLS, may_write=lambda: True))
@@ -410,9 +424,79 @@ def test_a_call_written_as_text_counts_when_tools_were_offered_to_a_chat_that_ma
         ("sigil_query", {"query": "x"})
     ]
     assert (made.text, made.finish) == ("", "tool_calls")
-    for request in (ModelRequest(ASK, (), may_write=lambda: True), ModelRequest(ASK, TOOLS)):
-        kept = client.chat(request)
-        assert (kept.calls, kept.text) == ((), text)
+    kept = client.chat(ModelRequest(ASK, (), may_write=lambda: True))
+    assert (kept.calls, kept.text) == ((), text), "without tools it is an answer"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "sigil_query", "parameters": {"query": "x"}}',
+        '<tool_call>{"name": "sigil_query", "arguments": {"query": "x"}}</tool_call>',
+        "<tool_call>\n<function=sigil_query>\n<parameter=query>\nx\n</parameter>\n</function>\n"
+        "</tool_call>",
+        '<function_calls><invoke name="sigil_query"><parameter name="query">x</parameter></invoke>'
+        "</function_calls>",
+    ],
+)
+def test_a_written_call_is_a_call_where_it_counts_and_elsewhere_no_answer(
+    client: ModelClient, model: ScriptedModel, text: str
+) -> None:
+    model.then(say(text), say(text), say(text), say("a\n" + text if "<" in text else text))
+    made = client.chat(ModelRequest(ASK, TOOLS, may_write=lambda: True))
+    assert [(one.name, json.loads(one.arguments)) for one in made.calls] == [
+        ("sigil_query", {"query": "x"})
+    ]
+
+    kept = client.chat(ModelRequest(ASK, TOOLS))
+    assert (kept.calls, kept.text, kept.tries) == ((), "", 1), "it is asked once more"
+    assert "sigil_query" not in client.chat(ModelRequest(ASK, TOOLS)).text
+
+    quote = [*ASK, {"role": "user", "content": f"repeat this: {text}"}]
+    model.then(say(text))
+    assert client.chat(ModelRequest(quote, TOOLS)).text == text
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("functions.cap_encode", "cap_encode"),
+        ("default_api.cap_encode", "cap_encode"),
+        ("functions.cap_encode:0", "cap_encode"),
+        ("cap-encode", "cap_encode"),
+        ("Cap_Encode", "cap_encode"),
+        ("encode", "cap_encode"),
+        ("tools/sigil-query", "sigil_query"),
+        ("cap_encode<|channel|>commentary", "cap_encode"),
+        ("cap_encode(text)", "cap_encode"),
+        ("unit", "unit"),
+        ("cap_unit_convert", "cap_unit_convert"),
+        ("functions.nothing", "functions_nothing"),
+        ("", "unnamed_tool"),
+    ],
+)
+def test_a_name_that_is_almost_right_means_the_one_tool_that_it_can(
+    written: str, meant: str
+) -> None:
+    offered = ("sigil_query", "sigil_deploy", "cap_encode", "cap_unit_convert", "cap_unit-convert")
+    assert call_names.resolve_name(written, offered) == meant
+
+
+def test_calls_that_run_together_are_taken_apart() -> None:
+    offered = ("cap_encode", "cap_hash")
+    one = ToolCall("1", "cap_encode", '{"text":"a"}{"text":"b"}')
+    two = ToolCall("1", "cap_encodecap_hash", '{"text":"a"}\n{"text":"b"}')
+    strange = ToolCall("1", "cap_encode", '{"text":"a"} and {"text":"b"}')
+
+    made = [(call.name, call.arguments) for call in call_names.resolve_calls((one, two), offered)]
+
+    assert made == [
+        ("cap_encode", '{"text":"a"}'),
+        ("cap_encode", '{"text":"b"}'),
+        ("cap_encode", '{"text":"a"}'),
+        ("cap_hash", '{"text":"b"}'),
+    ]
+    assert [*call_names.resolve_calls((strange,), offered)] == [strange]
 
 
 def test_a_native_call_cannot_pass_for_a_written_one() -> None:
@@ -423,7 +507,7 @@ def test_a_native_call_cannot_pass_for_a_written_one() -> None:
             ]
         }
     ).calls
-    assert [completion_reader.is_native_call(one.id) for one in made] == [True]
+    assert [written_calls.is_native_call(one.id) for one in made] == [True]
 
 
 def test_json_that_is_no_call_stays_text() -> None:
@@ -458,7 +542,9 @@ def test_length_content_parts_and_lone_surrogates() -> None:
         == "ab"
     )
     assert (
-        completion_reader.parse_completion(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}').text
+        completion_reader.read_completion(
+            event_stream.read_body(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}')
+        ).text
         == "x\ufffd"
     )
 
@@ -489,15 +575,13 @@ JSON = st.recursive(
 @given(JSON, JSON)
 def test_no_answer_raises(message: Any, usage: Any) -> None:
     body = json.dumps({"choices": [{"message": message}], "usage": usage}).encode()
-    reply = completion_reader.find_written_calls(
-        completion_reader.parse_completion(body), (), in_prose=True
-    )
+    reply = written_calls.find_written_calls(read(body), (), in_prose=True)
     assert len({one.id for one in reply.calls}) == len(reply.calls)
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_raise(body: bytes) -> None:
-    assert completion_reader.parse_completion(body).finish in {
+    assert read(body).finish in {
         "error",
         "stop",
         "length",
@@ -516,7 +600,7 @@ def test_what_is_nested_too_deep_or_long_is_read_without_trouble() -> None:
             {"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": nested}}]}, "stop"
         )
     ).encode()
-    assert completion_reader.parse_completion(body).calls[0].arguments == "{}"
+    assert read(body).calls[0].arguments == "{}"
     started = time.process_time()
     for text in (
         "```" + "\n" * 40_000 + "x",

@@ -1,0 +1,358 @@
+"""The client of a model behind an HTTP endpoint, in whichever dialect it wants.
+
+A request is tried at most three times within its deadline, with jittered backoff or the server's
+own Retry-After, and no more often than the request allows: a turn counts all failed tries of a
+message. A 4xx that trying again cannot help is not retried. A request that is refused for what is
+in it is sent again in another dialect, at most twice, and what the endpoint took is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+import httpcore
+import orjson
+
+from functions.agent.conversation.messages import Beside
+from functions.agent.model import (
+    chat_wire,
+    event_stream,
+    failures,
+    messages_wire,
+    rate_limits,
+    refusals,
+    responses_wire,
+    written_calls,
+)
+from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
+from functions.agent.model.billing import Billing
+from functions.agent.model.dialect import Dialect, Wire
+from functions.agent.model.lessons import Lessons
+from functions.agent.model.refusals import Adaptation, Refusal
+from functions.agent.model.window import estimate_tokens
+from functions.agent.safety.retry import backoff_seconds
+from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
+from sigil.protocol import Json
+
+ATTEMPTS = 3
+EMPTY_ATTEMPTS = 2
+"""An answer with nothing in it is asked for once more, and no more."""
+BODY_BYTES = 8 << 20
+REQUEST_SECONDS = 110.0
+"""How long a request may take, all its tries together, unless the settings say otherwise."""
+LARGE_TOKENS = 8_000.0
+"""A refusal as too large, without words, is about the window from so many tokens on."""
+
+
+class _NoAnswer(Exception):
+    """The endpoint could not be reached or did not answer in time."""
+
+    def __init__(self, kind: FailureKind, detail: str) -> None:
+        super().__init__(detail)
+        self.failure = Failure(kind, detail)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What came of a request: the reply, and the refusal where it was refused for what is in it."""
+
+    reply: ModelReply
+    refusal: Refusal | None = None
+
+
+class ModelClient:
+    """The client. `pause` waits a number of seconds between attempts.
+
+    A request and its tries take at most `seconds`. `calls_in_prose`: see
+    `written_calls.find_written_calls`. `billing` says what the tokens cost, and `lessons` how the
+    endpoint wants its requests.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        model: str,
+        window: int,
+        *,
+        seconds: float = REQUEST_SECONDS,
+        calls_in_prose: bool = False,
+        billing: Billing | None = None,
+        lessons: Lessons | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._url = url.rstrip("/")
+        self._connections: dict[Wire, HttpConnections | None] = {}
+        self._key = key
+        self._model = model
+        self._window = window
+        self._seconds = seconds
+        self._calls_in_prose = calls_in_prose
+        self._billing = billing or Billing()
+        self._lessons = lessons or Lessons(url)
+        self._pause = pause
+        self._host = urlsplit(url).netloc.rpartition("@")[2]
+
+    def close(self) -> None:
+        """Close the connections."""
+        for connections in self._connections.values():
+            if connections:
+                connections.close()
+
+    @property
+    def name(self) -> str:
+        return self._model
+
+    @property
+    def window(self) -> int:
+        return self._window
+
+    def find_dialect(self, model: str = "") -> Dialect:
+        """Return how the endpoint wants the requests to a model, by default its own."""
+        return self._lessons.find(model or self._model)
+
+    def forget(self, model: str = "") -> None:
+        """Forget what the endpoint has taught of a model."""
+        self._lessons.forget(model or self._model)
+
+    def chat(self, request: ModelRequest) -> ModelReply:
+        """Return the endpoint's reply; see `Model.chat`."""
+        deadline = min(request.deadline, time.monotonic() + self._seconds)
+        model = request.model or self._model
+        request = replace(request, deadline=deadline, model=model)
+        dialect = self._lessons.find(model)
+        try:
+            return self._adapt_request(request, dialect)
+        except Stopped:
+            return ModelReply(finish="stopped")
+
+    def _adapt_request(self, request: ModelRequest, dialect: Dialect) -> ModelReply:
+        """Return the reply to a request, which is sent in other dialects while it is refused."""
+        taught: list[str] = []
+        refused: Failure | None = None
+        failed = 0
+        sent = self._write_body(request, dialect)
+        while True:
+            allowed = max(request.tries - failed, 1)
+            attempt = self._try_request(replace(request, tries=allowed), dialect.wire, sent)
+            failed += attempt.reply.tries
+            reply = replace(attempt.reply, tries=failed, reduced=len(taught))
+            if attempt.refusal is None or len(taught) >= request.reduced:
+                break
+            refused = reply.failure or refused
+            adapted = self._find_adaptation(request, dialect, attempt.refusal, sent)
+            if adapted is None:
+                break
+            dialect = adapted.dialect
+            sent = self._write_body(request, dialect)
+            taught.append(adapted.lesson)
+        if not taught:
+            return reply
+        worked = reply.finish != "error"
+        if worked or attempt.refusal:
+            self._lessons.keep(request.model, dialect, worked=worked)
+        if worked and refused:
+            detail = f"{'; '.join(taught)}, because {refused.detail}"
+            reply = replace(reply, failure=Failure("adapted", failures.scrub_keys(detail)))
+        return reply
+
+    def _find_adaptation(
+        self, request: ModelRequest, dialect: Dialect, refusal: Refusal, sent: bytes
+    ) -> Adaptation | None:
+        """Return the next dialect in which a refused request differs from what was sent, None when
+        there is none.
+        """
+        while adaptation := refusals.adapt(dialect, refusal):
+            if self._write_body(request, adaptation.dialect) != sent:
+                return adaptation
+            dialect = adaptation.dialect
+        return None
+
+    def _write_body(self, request: ModelRequest, dialect: Dialect) -> bytes:
+        form = _WIRES[dialect.wire]
+        fields = form.write_request(request, request.model, dialect, self._is_ours(request.model))
+        return orjson.dumps(fields)
+
+    def _try_request(self, request: ModelRequest, wire: Wire, body: bytes) -> _Attempt:
+        """Return what came of one request, tried again while that may help."""
+        form = _WIRES[wire]
+        failed = 0
+        while True:
+            refusal = None
+            try:
+                answer = self._post_body(body, request, wire)
+            except _NoAnswer as problem:
+                reply = failures.make_error_reply(problem.failure)
+            else:
+                reply, refusal = self._read_answer(answer, request, form)
+                is_answer = reply.finish != "error"
+                is_empty = is_answer and not (reply.text or reply.calls) and reply.finish == "stop"
+                if is_answer and not (is_empty and failed + 1 < min(EMPTY_ATTEMPTS, request.tries)):
+                    return _Attempt(replace(reply, tries=failed))
+            failed += 1
+            reply = replace(reply, tries=failed)
+            if refusal or (reply.finish == "error" and not reply.transient):
+                return _Attempt(reply, refusal)
+            is_nothing = reply.failure is None or reply.failure.kind == "empty"
+            most = EMPTY_ATTEMPTS if is_nothing else ATTEMPTS
+            if failed >= min(most, request.tries):
+                return _Attempt(replace(reply, transient=reply.transient and not is_nothing))
+            seconds = reply.retry_after
+            if seconds is None:
+                seconds = backoff_seconds(failed - 1)
+            if not self._pause_before_retry(seconds, request):
+                return _Attempt(reply)
+
+    def _is_ours(self, model: str) -> Callable[[Beside], bool]:
+        """Return what says whether something kept beside a message came from this endpoint and
+        model.
+        """
+        return lambda beside: beside.endpoint == self._host and beside.model == model
+
+    def _pause_before_retry(self, seconds: float, request: ModelRequest) -> bool:
+        """Pause before the next attempt, and return False when the request leaves no time for it.
+
+        Raises `Stopped` when the request is told to stop.
+        """
+        if seconds > request.pause_most or time.monotonic() + seconds >= request.deadline:
+            return False
+        while seconds > 0:
+            self._pause(min(seconds, LOOK_SECONDS))
+            seconds -= LOOK_SECONDS
+            if request.stopped():
+                raise Stopped
+        return True
+
+    def _connect(self, wire: Wire) -> HttpConnections:
+        """Return the connections to the address of a form of requests."""
+        if wire not in self._connections:
+            try:
+                self._connections[wire] = HttpConnections(self._url + _WIRES[wire].PATH)
+            except ValueError:  # it cannot be an address: the first request says so
+                self._connections[wire] = None
+        connections = self._connections[wire]
+        if connections is None:
+            raise _NoAnswer(
+                "unreachable",
+                "the model cannot be reached (its address is not an http or https URL)",
+            )
+        return connections
+
+    def _list_headers(self, wire: Wire) -> Mapping[str, str]:
+        headers = {"content-type": "application/json", "accept-encoding": "identity"}
+        if wire == "messages":
+            headers["anthropic-version"] = messages_wire.VERSION
+            if self._key:
+                headers["x-api-key"] = self._key
+        elif self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        return headers
+
+    def _post_body(self, body: bytes, request: ModelRequest, wire: Wire) -> HttpAnswer:
+        connections = self._connect(wire)
+        try:
+            return connections.post(
+                body, self._list_headers(wire), BODY_BYTES, request.deadline, request.stopped
+            )
+        except (Late, httpcore.TimeoutException):
+            raise _NoAnswer("late", "the model did not answer in time") from None
+        except (
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            httpcore.ProxyError,
+            httpcore.UnsupportedProtocol,
+            OSError,
+        ) as problem:
+            reason = self._without_key(str(problem).encode()).decode() or type(problem).__name__
+            raise _NoAnswer(
+                "unreachable",
+                failures.scrub_keys(f"the model cannot be reached at {connections.host}: {reason}"),
+            ) from None
+
+    def _read_answer(
+        self, answer: HttpAnswer, request: ModelRequest, form: _WireForm
+    ) -> tuple[ModelReply, Refusal | None]:
+        """Return the reply in an answer, and the refusal that it is where it is one."""
+        status = answer.status
+        data = None
+        if status == 200:
+            data = event_stream.read_body(answer.body)
+            status = failures.find_status(data) or status
+        if status != 200 or data is None:
+            return self._read_failure(status, answer, request)
+        reply = form.read_reply(data, [tool["function"]["name"] for tool in request.tools])
+        billed = self._billing.bill(reply.usage, request.model)
+        if reply.failure:
+            clean = form.read_reply(event_stream.read_body(self._without_key(answer.body)), ())
+            refusal = Refusal(status, failures.read_words(answer.body), request)
+            is_refused = refusals.is_about_choice(refusal)
+            return replace(clean, usage=billed), refusal if is_refused else None
+        if reply.beside:
+            beside = replace(reply.beside, endpoint=self._host, model=request.model)
+            reply = replace(reply, beside=beside)
+        return self._read_text(replace(reply, usage=billed), request), None
+
+    def _read_text(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
+        """Return the reply with the calls in its text, or without them where they do not count."""
+        if reply.calls or not reply.text:
+            return reply
+        written = written_calls.find_written_calls(
+            reply,
+            request.messages,
+            in_prose=self._calls_in_prose,
+            offered=[tool["function"]["name"] for tool in request.tools],
+        )
+        if not request.tools:
+            return reply
+        if written is not reply and request.may_write():
+            return written
+        return written_calls.hide_written_calls(reply, request.messages)
+
+    def _read_failure(
+        self, status: int, answer: HttpAnswer, request: ModelRequest
+    ) -> tuple[ModelReply, Refusal | None]:
+        body = self._without_key(answer.body)
+        seconds = rate_limits.find_wait(status, answer.headers, body)
+        failure = failures.classify_failure(status, body, timed=bool(seconds))
+        if status == 413 and failure.kind == "other" and estimate_tokens(request) >= LARGE_TOKENS:
+            failure = replace(failure, kind="window")
+        refusal = Refusal(status, failures.read_words(body), request)
+        is_refused = failures.is_refusal(status, failure) or refusals.is_about_choice(refusal)
+        reply = replace(failures.make_error_reply(failure), retry_after=seconds)
+        return reply, refusal if is_refused else None
+
+    def _without_key(self, body: bytes) -> bytes:
+        """Return an error's bytes without our key.
+
+        It is taken out before anything cuts them: a part of the key would not be found any more.
+        """
+        return body.replace(self._key.encode(), b"***") if self._key else body
+
+
+class _WireForm(Protocol):
+    """A module for one form of requests and replies."""
+
+    PATH: str
+
+    def write_request(
+        self,
+        request: ModelRequest,
+        model: str,
+        dialect: Dialect,
+        is_kept: Callable[[Beside], bool],
+    ) -> dict[str, Json]:
+        """Return the body of a request."""
+
+    def read_reply(self, data: Json, offered: Sequence[str]) -> ModelReply:
+        """Return the reply in the body of an answer."""
+
+
+_WIRES: Final[Mapping[Wire, _WireForm]] = {
+    "chat": chat_wire,
+    "responses": responses_wire,
+    "messages": messages_wire,
+}
