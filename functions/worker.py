@@ -76,6 +76,8 @@ failure.
 """
 ROUTES_MOST = 3
 """A turn whose chat is bound anew just then is begun so often."""
+STOP_SECONDS = 5.0
+"""A turn that waits for the model looks so often whether somebody has stopped it."""
 MEMORY_WAIT_MOST = 120.0
 MEMORY_PATIENCE = 7_200.0
 """A consolidation that waits for the model waits as long again each time, at most so many seconds;
@@ -524,7 +526,7 @@ def _run_turn(
         _end_waiting(opened, channel, event)
     opened = _send_all(opened, runtime)
     if wait:
-        raise _ModelSilent(wait)
+        raise _ModelSilent(min(wait, STOP_SECONDS))
     if opened.document.owes_memory:
         # the document says so until it is done: after a crash here, this event's next delivery or
         # the next turn puts the same one

@@ -730,10 +730,7 @@ class German(Texts):
     task_stopped = (
         "Aufgabe {id} ({name}) wurde angehalten. Ob sie etwas bewirkt hat, ist nicht bekannt."
     )
-    stop_waits = (
-        "Ich warte auf ein Modell, das nicht antwortet. Ich höre auf, bevor ich es wieder frage,"
-        " spätestens in einer Stunde."
-    )
+    stop_waits = "Ich warte auf ein Modell, das nicht antwortet. Ich höre in wenigen Sekunden auf."
     stop_not_yours = (
         "In einer Gruppe kann nur mein Besitzer beenden, worum jemand anderes gebeten hat."
     )

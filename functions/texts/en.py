@@ -663,10 +663,7 @@ class Texts:
     nothing_runs = "Nothing is running."
     tasks_stopping = "I am stopping what runs as a task: {names}."
     task_stopped = "Task {id} ({name}) was stopped. Whether it took effect is not known."
-    stop_waits = (
-        "I am waiting for a model that does not answer. I will stop before I ask it again, within"
-        " an hour at most."
-    )
+    stop_waits = "I am waiting for a model that does not answer. I stop in a few seconds."
     stop_not_yours = "In a group only my owner can stop what somebody else asked for."
     halted = "Halted, in every chat. `/unlock` lets me go on."
     halted_agent = (

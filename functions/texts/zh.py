@@ -621,7 +621,7 @@ class Chinese(Texts):
     nothing_runs = "现在没有在做的事。"
     tasks_stopping = "正在停止作为任务运行的调用：{names}。"
     task_stopped = "任务 {id}（{name}）已停止，不知道它是否已经生效。"
-    stop_waits = "我在等一个没有回应的模型。再次请求它之前我就会停下，最多一小时。"
+    stop_waits = "我在等一个没有回应的模型，几秒钟内就会停下。"
     stop_not_yours = "在群里，别人让我做的事只有我的主人可以叫停。"
     halted = "已在所有聊天里停下。发送 `/unlock` 让我继续。"
     halted_agent = (

@@ -178,7 +178,7 @@ def test_failed_tries_are_counted_over_the_rounds_of_a_message(
 def asleep(answer: Answer, home: AgentRuntime, model: ScriptedModel) -> Event:
     """An event whose turn was tried once, with this answer of the model."""
     happened = event("hi", sender="telegram:42", session="telegram:42")
-    model.then(answer, say("here I am"))
+    model.then(answer)
     home.queue.put(happened)
     delivery = home.queue.take(0)
     assert delivery
@@ -187,44 +187,67 @@ def asleep(answer: Answer, home: AgentRuntime, model: ScriptedModel) -> Event:
 
 
 @pytest.mark.parametrize("date", [False, True])
-def test_a_retry_after_of_an_hour_is_kept_and_told_at_once(
+def test_a_retry_after_of_50_seconds_is_kept_and_told_at_once(
     runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, date: bool
 ) -> None:
     home = runtime(llm_url=model.url, **platform(bot))
-    says = formatdate(time.time() + 3600, usegmt=True) if date else "3600"
+    says = formatdate(time.time() + 50, usegmt=True) if date else "50"
     happened = asleep(
         Answer(429, b'{"error":{"message":"org-1 slow down"}}', {"retry-after": says}), home, model
     )
 
-    assert [message["text"] for message in bot.messages] == [
-        "The model takes no more requests for now. Your message is kept, and I try again in an"
-        " hour."
-    ]
+    (told,) = bot.messages
+    assert told["text"].startswith(
+        "The model takes no more requests for now. Your message is kept, and I try again in "
+    )
     assert home.queue.take(0) is None
     for _ in range(3):
         early = run_turn(happened, home.app, worker=WorkerBudget(patient=True))
-        assert early.wait > 3000
+        assert 30 < early.wait <= 50
         assert early.document.turn
         assert early.document.turn.attempts == 0
         assert early.document.outbox == ()
     assert len(model.requests) == 1
 
+    model.then(say("here I am"))
     now = home.app.clock.now()
-    later = replace(home.app, clock=replace(home.app.clock, now=lambda: now + 3601))
+    later = replace(home.app, clock=replace(home.app.clock, now=lambda: now + 51))
     closed = run_turn(happened, later, worker=WorkerBudget(patient=True))
     assert [reply.text for reply in closed.document.outbox] == ["here I am"]
     assert [message.role for message in closed.document.messages] == ["user", "assistant"]
 
 
-def test_a_retry_after_of_two_hours_is_not_waited_for_but_said(
-    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+@pytest.mark.parametrize("event_of", ["/remind me in 5 minutes to go", "/pair", "hello again"])
+def test_a_retry_after_of_an_hour_keeps_nobody_waiting(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel, event_of: str
 ) -> None:
     home = runtime(llm_url=model.url, **platform(bot))
-    asleep(Answer(503, b"", {"retry-after": "7200"}), home, model)
+    busy = Answer(429, b"", {"retry-after": "3600"})
+    asleep(busy, home, model)
+    why = ENGLISH.model_failures["rate"]
+    said = f"I could not get an answer: {why}. Please try again in an hour."
+    assert [message["text"] for message in bot.messages] == [said]
 
-    assert [message["text"] for message in bot.messages] == [
-        f"I could not get an answer: {ENGLISH.model_failures['down']}. Please try again in 2 hours."
-    ]
+    model.then(busy)
+    home.queue.put(event(event_of, sender="telegram:42", session="telegram:42"))
+    delivery = home.queue.take(0)
+    assert delivery, "nothing waits before it"
+    worker.process(delivery, home)
+
+    assert len(bot.messages) == 2
+    assert (bot.messages[1]["text"] == said) == (event_of == "hello again")
+
+
+def test_a_turn_that_waits_for_the_model_ends_within_seconds_of_a_stop(
+    live: Lives, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "STOP_SECONDS", 0.1)
+    model.then(Answer(429, b"", {"retry-after": "50"}), say("never asked"))
+    with live() as agent:
+        agent.write("hello", GUEST)
+        agent.replies(GUEST, 1)
+        agent.write("/stop", GUEST)
+        assert agent.replies(GUEST, 3)[1:] == [ENGLISH.stop_waits, ENGLISH.stopped]
     assert len(model.requests) == 1
 
 

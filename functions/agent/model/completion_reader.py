@@ -208,10 +208,11 @@ def read_usage(usage: Json) -> Usage:
     prompt = _read_count(usage.get("prompt_tokens"))
     completion = _read_count(usage.get("completion_tokens"))
     cached = _read_cached(usage)
-    if "prompt_tokens" not in usage:  # Anthropic's own form leaves out what the cache held
+    if "prompt_tokens" not in usage:
         prompt = _read_count(usage.get("input_tokens"))
         completion = _read_count(usage.get("output_tokens"))
-        prompt += cached + _read_count(usage.get("cache_creation_input_tokens"))
+        if "input_tokens_details" not in usage:  # Anthropic leaves out what the cache held
+            prompt += cached + _read_count(usage.get("cache_creation_input_tokens"))
     if not prompt or (not completion and not _is_count(usage.get("completion_tokens", 0))):
         return Usage(estimated=True)
     return Usage(prompt, completion, min(cached, prompt), cost=_read_cost(usage.get("cost")))
@@ -223,7 +224,7 @@ def _read_cached(usage: dict[str, Json]) -> int:
     OpenAI and most others tell it in `prompt_tokens_details`, DeepSeek in
     `prompt_cache_hit_tokens`, Anthropic and gateways to it in `cache_read_input_tokens`.
     """
-    details = usage.get("prompt_tokens_details")
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
     told = details.get("cached_tokens") if isinstance(details, dict) else None
     for value in (
         told,

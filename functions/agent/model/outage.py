@@ -24,6 +24,10 @@ TRIES_MOST: Final = 5
 """
 WAITED_MOST: Final = 3_600.0
 """Seconds that a turn waits in all; a longer wait ends the turn with an answer that says so."""
+ASKED_MOST: Final = 60.0
+"""An endpoint that asks to wait for more seconds is not waited for, since what else people send
+would wait as well: the turn ends with an answer that says how long it is.
+"""
 PAUSE_MOST: Final = 10.0
 """Seconds that a worker waits within a request, where the turn itself can wait instead and let
 other chats go on.
@@ -58,7 +62,7 @@ def count_waits(trace: Trace) -> int:
 
 def may_wait(trace: Trace) -> bool:
     """Return whether the turn may ask again later, its last request having failed."""
-    if count_failed_tries(trace) >= TRIES_MOST:
+    if count_failed_tries(trace) >= TRIES_MOST or _seconds_asked_for(trace) > ASKED_MOST:
         return False
     return _sum_waited(trace) + _seconds_asked_for(trace) <= WAITED_MOST
 

@@ -44,7 +44,7 @@ from functions.agent.conversation.messages import (
 )
 from functions.agent.conversation.prompt import PromptMessage
 from functions.agent.conversation.toolset import QUERY, STATIC, define_tools, in_scope
-from functions.agent.eviction import evict_before_turn, may_write_calls
+from functions.agent.eviction import evict_before_turn, may_write_calls, note_native_calls
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mailbox, format_mails
 from functions.agent.model import outage
@@ -91,6 +91,7 @@ WORKER: Final = "worker"
 """Whose time was up when the model had not answered: the turn's, that of the request alone, or the
 worker's, after which another one goes on.
 """
+WITHDRAWN: Final = "A message was left out here, since the model's provider refused it."
 SAVE_SECONDS = 5.0
 """A worker keeps so much of its time to save and to send."""
 
@@ -232,6 +233,8 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
                     continue
             if reply.transient and context.may_wait(_turn_of(opened)):
                 return opened, None
+            if _is_refused(reply):
+                opened = _withdraw_messages(opened, context.app)
             return _finish_answer(opened, reply, context.texts)
         message = Message(
             "assistant",
@@ -585,6 +588,26 @@ def _shorten_history(
     opened = opened.with_document(evolve(document, turn=turn))
     opened = _save_checkpoint(opened, context)
     return opened, evolve(context, preamble=preamble)
+
+
+def _is_refused(reply: ModelReply) -> bool:
+    """Return whether an endpoint refuses what the turn's messages say, and will do so again."""
+    kind = reply.failure.kind if reply.failure else ""
+    return kind == "refused" or (kind == "other" and reply.reduced > 0)
+
+
+def _withdraw_messages(opened: SessionHandle, app: App) -> SessionHandle:
+    """Return the session without the messages of its turn, which are archived.
+
+    In the history they would be refused with every later message, too.
+    """
+    document = opened.document
+    start = document.find_turn_start()
+    own = document.messages[start:]
+    app.sessions.archive(opened.key, own)
+    note_native_calls(opened.key, own, app)
+    note = Message("user", WITHDRAWN, at=app.clock.now(), origin=RUNTIME_ORIGIN)
+    return opened.with_document(evolve(document, messages=document.messages[:start]).add(note))
 
 
 def _finish_open_calls(opened: SessionHandle, context: RoundContext) -> SessionHandle:
