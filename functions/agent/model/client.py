@@ -41,6 +41,8 @@ from sigil.protocol import Json
 ATTEMPTS = 3
 EMPTY_ATTEMPTS = 2
 """An answer with nothing in it is asked for once more, and no more."""
+ADAPTATIONS_MOST = 32
+"""At most so many dialects are looked at for one in which a request differs."""
 BODY_BYTES = 8 << 20
 REQUEST_SECONDS = 110.0
 """How long a request may take, all its tries together, unless the settings say otherwise."""
@@ -166,7 +168,10 @@ class ModelClient:
         """Return the next dialect in which a refused request differs from what was sent, None when
         there is none.
         """
-        while adaptation := refusals.adapt(dialect, refusal):
+        for _ in range(ADAPTATIONS_MOST):
+            adaptation = refusals.adapt(dialect, refusal)
+            if adaptation is None:
+                break
             if self._write_body(request, adaptation.dialect) != sent:
                 return adaptation
             dialect = adaptation.dialect

@@ -105,12 +105,13 @@ def _has(refusal: Refusal, *markers: str) -> bool:
 
 def _give_thoughts_back(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     if _has(refusal, "thought_signature", "thought signature"):
-        if _has(refusal, "reasoning details", "reasoning_details"):
+        is_details = _has(refusal, "reasoning details", "reasoning_details")
+        if is_details and DETAILS not in dialect.needs:
             return Adaptation(
                 evolve(dialect, needs=(*dialect.needs, DETAILS)),
                 "calls of other models are told as text",
             )
-        if SIGNATURE not in dialect.needs:
+        if not is_details and SIGNATURE not in dialect.needs:
             changed = evolve(dialect, needs=(*dialect.needs, SIGNATURE))
             return Adaptation(changed, "calls of other models have a signature that stands for any")
         return Adaptation(evolve(dialect, is_plain=True), "calls of earlier turns are told as text")
@@ -188,7 +189,7 @@ def _order_roles(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
 def _change_tool(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     """One tool that an endpoint refuses costs nothing but itself."""
     name = _find_tool(refusal)
-    if not name:
+    if not name or name in dialect.without_tools:
         return None
     if name in dialect.bare_tools:
         changed = evolve(dialect, without_tools=(*dialect.without_tools, name))
