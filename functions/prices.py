@@ -41,6 +41,10 @@ class ModelPrices:
         """Return what a cached token costs, as a share of one that is not cached."""
         return min(self.cached / self.prompt, 1.0) if self.prompt else 1.0
 
+    def as_setting(self) -> str:
+        """Return the prices as `UNCAGED_LLM_PRICES` takes them, such as `2,0.2,10`."""
+        return f"{self.prompt:g},{self.cached:g},{self.completion:g}"
+
     def count_cost(self, prompt: int, cached: int, completion: int) -> float:
         """Return what so many tokens cost; `cached` are a part of those of the prompt."""
         fresh = prompt - cached

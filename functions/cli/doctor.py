@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 
 from functions.agent.conversation.compaction import load_strategy
-from functions.agent.model.base import ModelRequest
 from functions.agent.safety.guides import load_guide
 from functions.channels.about import ChannelSettings
 from functions.channels.listening.sockets import SocketChannel
@@ -28,12 +27,12 @@ from functions.cli.commands.inbox import CountsEvents
 from functions.cli.local_agent import open_agent
 from functions.queues.leases import is_leased
 from functions.settings import Settings
-from functions.wiring import Closable, open_ingress_queue, open_model
+from functions.wiring import Closable, open_ingress_queue
 from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remote_registry
 from sigil.cli.doctor.report import run_doctor
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_count
-from sigil.errors import BackendError, SigilError
+from sigil.errors import BackendError, SigilError, one_line
 from sigil.storage.kv import keys
 from sigil.storage.kv.restoration import require_restored
 from sigil.storage.setting_secrets import reveal
@@ -94,31 +93,36 @@ def check_queue(settings: Settings) -> str:
 
 
 def check_model(settings: Settings) -> str:
-    """Check that the model answers."""
-    model = open_model(settings)
-    began = time.monotonic()
-    request = ModelRequest(
-        [{"role": "user", "content": "[doctor]\nSay ok."}], deadline=began + MODEL_SECONDS
-    )
-    try:
-        reply = model.chat(request)
-    finally:
-        if isinstance(model, Closable):
-            model.close()
-    seconds = time.monotonic() - began
-    if reply.finish == "error":
-        raise BackendError(
-            "EUNAVAILABLE",
-            reply.failure.detail if reply.failure else reply.text,
-            suggestion="uncaged setup model, or check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and"
-            " UNCAGED_LLM_MODEL",
-        )
+    """Check that the model answers, calls tools, and does not end soon."""
+    from functions.cli.setup import model_check
+    from functions.cli.setup.providers import find_provider
+
     if not settings.endpoint:
         raise DoctorWarning(
             "the offline model answers: it knows a few phrases",
             suggestion="uncaged setup model, or set UNCAGED_LLM_KEY or UNCAGED_LLM_URL",
         )
-    return f"{model.name} answers in {seconds:.1f} s"
+    provider = find_provider(settings.endpoint)
+    try:
+        facts = model_check.check_model(settings, provider, MODEL_SECONDS)
+    except BackendError as problem:
+        raise BackendError(
+            problem.code,
+            problem.message,
+            suggestion="uncaged setup model, or check UNCAGED_LLM_URL, UNCAGED_LLM_KEY and"
+            f" UNCAGED_LLM_MODEL: {problem.suggestion}",
+        ) from None
+    found = facts.describe(one_line(settings.llm_model, 60))
+    if facts.end:
+        raise DoctorWarning(
+            f"{one_line(facts.end.describe(model_check.today()))}; {found}",
+            suggestion=f"uncaged setup model --model {facts.end.replacement or 'NAME'}",
+        )
+    if not facts.tools.calls_tools:
+        raise DoctorWarning(
+            found, suggestion="uncaged setup model: choose one that calls tools, as the agent does"
+        )
+    return found
 
 
 def check_backup(settings: Settings) -> str:

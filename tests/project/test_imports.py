@@ -53,6 +53,8 @@ COMMON = (
     "http_connection",
     "texts",
     "prices",
+    "known_models",
+    "model_list",
 )
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
@@ -64,6 +66,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "reply_sender",
             "status_alerts",
             "alerts",
+            "model_ends",
             "personal_data",
             "agent_data",
             "turns_in_progress",
@@ -83,6 +86,9 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "reply_sender": ("wiring", "status_alerts", "sent_parts", *PACKAGES, *COMMON),
     "status_alerts": ("wiring", "alerts", "agent"),
     "alerts": ("log", "http_connection"),
+    "model_ends": ("agent", "alerts", "known_models", "model_list", "settings"),
+    "model_list": ("http_connection", "settings"),
+    "known_models": ("prices",),
     "channels": COMMON,
     "queues": COMMON,
     "agent": (*COMMON, "queues", "channels"),
@@ -138,6 +144,8 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
     "status_alerts": ("storage", "errors"),
     "turns_in_progress": ("storage", "errors"),
     "alerts": ("errors", "storage"),
+    "model_ends": ("storage",),
+    "model_list": ("json_fields", "protocol", "storage"),
     "settings": ("settings", "errors"),
 }
 """What each of them may import of Sigil: None for all, nothing for those that are not named."""

@@ -1,19 +1,25 @@
-"""The question for a model: a provider, its key, its model, and a test call."""
+"""The question for a model: a provider, its key, its model, and a test of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from functions.cli.setup.flags import SetupFlags
-from functions.cli.setup.model_check import ModelFacts, check_model
+from functions.cli.setup.model_check import ModelFacts, check_model, today
 from functions.cli.setup.providers import OFFLINE, OTHER, PROVIDERS, Provider, find_provider
 from functions.cli.setup.questions import Questions, require_choice
 from functions.cli.setup.settings_file import SettingsFile
+from functions.known_models import find_model, find_near_end
+from functions.model_list import list_models, read_end
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.settings import read_variable
 
 SMALL_WINDOW = 16_000
 """Tokens; the prompt, a few tools and one long answer of a tool fill a smaller window."""
+SHOWN_MODELS: Final = 30
+"""So many names of an endpoint's models are shown."""
+PRICES: Final = "UNCAGED_LLM_PRICES"
 _NAMES = ("UNCAGED_LLM_URL", "UNCAGED_LLM_KEY", "UNCAGED_LLM_MODEL", "UNCAGED_LLM_WINDOW")
 
 
@@ -24,8 +30,10 @@ def choose_model(questions: Questions, flags: SetupFlags, file: SettingsFile) ->
         provider = _choose_provider(questions, flags, known)
         if provider.name == OFFLINE:
             questions.printer.note("no language model: a planner answers a few phrases")
-            return file.change(dict.fromkeys(_NAMES, ""))
-        changes = _ask_settings(questions, flags, known, provider)
+            changes = dict.fromkeys(_NAMES, "")
+            return file.change(changes | _find_prices(file, changes))
+        changes = _ask_settings(questions, flags, known, provider, file)
+        changes |= _find_prices(file, changes)
         is_asked = not questions.yes or bool(flags.url)  # the address was shown, or given
         is_its = changes["UNCAGED_LLM_URL"] == file.values.get("UNCAGED_LLM_URL")
         is_new = changes["UNCAGED_LLM_KEY"] not in ("", file.values.get("UNCAGED_LLM_KEY"))
@@ -61,23 +69,44 @@ def _is_accepted(questions: Questions, name: str, facts: ModelFacts) -> bool:
     no tools.
     """
     questions.printer.note(facts.describe(one_line(name, 60)))
+    if facts.end:
+        questions.printer.note(f"warning: {one_line(facts.end.describe(today()))}")
     if 0 < facts.window < SMALL_WINDOW:
         questions.printer.note(
             f"warning: a window of {facts.window:,} tokens is small for an agent: start the model's"
             " server with a larger one (Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: --ctx-size)"
         )
-    if facts.calls_tools:
+    if facts.tools.calls_tools:
         return True
-    reason = (
-        "this endpoint takes no tools"
-        if not facts.takes_tools
-        else "the model did not call the tool that it was asked to call"
-    )
+    reason = {
+        "second": "the request with a tool's result fails",
+        "written": "the model writes its calls as text, where only one that stands alone counts",
+        "refused": "this endpoint takes no tools",
+    }.get(facts.tools.outcome, "the model did not call the tool that it was asked to call")
     questions.printer.note(
         f"warning: {reason}, and the agent does its work with tools: choose another model, or"
         " expect little more than talk"
     )
     return questions.confirm("Keep it all the same?", default=questions.yes)
+
+
+def _find_prices(file: SettingsFile, changes: Mapping[str, str]) -> dict[str, str]:
+    """Return the change of the prices that comes with a change of the model: those of the table of
+    known models, and none in place of those that this table gave the model before.
+
+    What somebody wrote down by hand stays.
+    """
+    set_now = file.values.get(PRICES, "")
+    before = _list_prices(file.values)
+    if set_now and set_now != before:
+        return {}
+    return {PRICES: _list_prices(changes)}
+
+
+def _list_prices(values: Mapping[str, str]) -> str:
+    """Return the prices of the table for the model of these settings, as a setting has them."""
+    known = find_model(values.get("UNCAGED_LLM_URL", ""), values.get("UNCAGED_LLM_MODEL", ""))
+    return known.prices.as_setting() if known and known.prices else ""
 
 
 def _choose_provider(questions: Questions, flags: SetupFlags, known: Mapping[str, str]) -> Provider:
@@ -95,7 +124,11 @@ def _choose_provider(questions: Questions, flags: SetupFlags, known: Mapping[str
 
 
 def _ask_settings(
-    questions: Questions, flags: SetupFlags, known: Mapping[str, str], provider: Provider
+    questions: Questions,
+    flags: SetupFlags,
+    known: Mapping[str, str],
+    provider: Provider,
+    file: SettingsFile,
 ) -> dict[str, str]:
     """Return the settings of a provider's model."""
     url = flags.url or provider.url
@@ -107,14 +140,42 @@ def _ask_settings(
     key = _ask_key(questions, flags, provider, known.get("UNCAGED_LLM_KEY", "") if is_same else "")
     model = flags.model
     if not model:
-        default = known.get("UNCAGED_LLM_MODEL", "") if is_same else provider.model
-        model = questions.ask("Model", default or provider.model, "--model")
+        default = known.get("UNCAGED_LLM_MODEL", "") if is_same else ""
+        default = default or provider.model
+        if not questions.yes:
+            # the person saw the address to which the key goes
+            default = _show_models(questions, file, url, key, default)
+        model = questions.ask("Model", default, "--model")
     return {
         "UNCAGED_LLM_URL": url,
         "UNCAGED_LLM_KEY": key,
         "UNCAGED_LLM_MODEL": model,
         "UNCAGED_LLM_WINDOW": str(flags.window) if flags.window else "",
     }
+
+
+def _show_models(questions: Questions, file: SettingsFile, url: str, key: str, default: str) -> str:
+    """Print the endpoint's models, where it lists them; return the one that is offered first."""
+    settings = file.preview({"UNCAGED_LLM_URL": url, "UNCAGED_LLM_KEY": key})
+    with questions.printer.progress(f"asking {one_line(url, 60)} for its models"):
+        models = list_models(settings)
+    names = sorted(name for name in models if name)
+    if not names:
+        return default
+    ends = [find_near_end(url, name, today(), read_end(models, name)) for name in names]
+    lasting = [name for name, end in zip(names, ends, strict=True) if not end]
+    _print_names(questions, lasting)
+    for end in ends:
+        if end:
+            questions.printer.note(f"  not for long: {one_line(end.describe(today()))}")
+    return lasting[0] if len(lasting) == 1 and default not in names else default
+
+
+def _print_names(questions: Questions, names: Sequence[str]) -> None:
+    shown = ", ".join(one_line(name, 60) for name in names[:SHOWN_MODELS])
+    more = len(names) - SHOWN_MODELS
+    note = f"  its models: {shown or 'none that lasts'}"
+    questions.printer.note(f"{note} and {more} more" if more > 0 else note)
 
 
 def _ask_key(questions: Questions, flags: SetupFlags, provider: Provider, known: str) -> str:

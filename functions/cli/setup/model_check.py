@@ -1,44 +1,27 @@
-"""A test call to a model: whether it answers, calls tools, and what its endpoint tells of it."""
+"""A test of a model: whether it answers and calls tools, and what its endpoint tells of it."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import Final
 
-import httpx
-import orjson
-
-from functions.agent.conversation.prompt import ToolDefinition
-from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
+from functions.agent.model.base import Failure, FailureKind
+from functions.agent.tool_check import ToolFacts, check_tools
 from functions.cli.setup.providers import Provider
-from functions.http_connection import open_transport
+from functions.known_models import AS_OF, ModelEnd, find_model, find_near_end
+from functions.model_list import fetch_json, list_models, read_end
 from functions.settings import LEAST_WINDOW, Settings
 from functions.wiring import Closable, open_model
 from sigil.errors import BackendError, one_line
-from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
+from sigil.json_fields import as_integer, as_mapping, as_sequence
 from sigil.protocol import Json
-from sigil.storage.setting_secrets import reveal
 
 ANSWER_SECONDS: Final = 60.0
 """A model of this machine may have to be loaded first."""
-LIST_SECONDS: Final = 10.0
-LIST_BYTES: Final = 4 << 20
 SHOWN: Final = 5
-_TOOL: Final[ToolDefinition] = {
-    "type": "function",
-    "function": {
-        "name": "report_ready",
-        "description": "Report that you are ready.",
-        "parameters": {
-            "type": "object",
-            "properties": {"ready": {"type": "boolean"}},
-            "required": ["ready"],
-        },
-    },
-}
-_QUESTION: Final = "[setup]\nCall the tool report_ready with ready = true. Write nothing else."
 _WINDOW_FIELDS: Final = (
     "context_length",
     "max_model_len",
@@ -53,50 +36,62 @@ _WINDOW_FIELDS: Final = (
 class ModelFacts:
     """What was found out about a model that answers.
 
-    `window` in tokens, 0 when the endpoint does not tell it; `pictures` None likewise.
+    `window` in tokens, 0 when the endpoint does not tell it; `pictures` None likewise. `known` is
+    the window of the table of known models, 0 for others. `end` is there for a model that ended or
+    soon ends. `is_listed` is False where the endpoint has a list of its models without this one.
     """
 
     seconds: float
-    calls_tools: bool
-    takes_tools: bool
+    tools: ToolFacts
     window: int = 0
     pictures: bool | None = None
+    known: int = 0
+    end: ModelEnd | None = None
+    is_listed: bool = True
 
     def describe(self, name: str) -> str:
         """Return all of it in one line."""
-        tools = "calls tools" if self.calls_tools else "did not call the tool"
-        if not self.takes_tools:
-            tools = "refuses tools"
         window = f"{self.window:,} tokens" if self.window else "not told"
+        if self.known and not self.window:
+            window += f", {self.known:,} tokens as of {AS_OF}"
         pictures = {True: "yes", False: "no", None: "not told"}[self.pictures]
         told = f"window: {window}; pictures: {pictures}"
-        return f"{name} answers in {self.seconds:.1f} s, {tools}; {told}"
+        if not self.is_listed:
+            told += "; its endpoint's list does not name it"
+        return f"{name} answers in {self.seconds:.1f} s, {self.tools.describe()}; {told}"
 
 
-def check_model(settings: Settings, provider: Provider) -> ModelFacts:
-    """Ask the model of the settings once, and its endpoint what it tells of it.
+def check_model(
+    settings: Settings, provider: Provider, seconds: float = ANSWER_SECONDS
+) -> ModelFacts:
+    """Ask the model of the settings for a call and for an answer, both within so many seconds, and
+    its endpoint what it tells of the model.
 
     `BackendError` says in one sentence why there was no answer, and what to do.
     """
     began = time.monotonic()
-    reply = _ask(settings, (_TOOL,))
-    takes_tools = True
-    if reply.failure and reply.failure.kind in ("other", "refused"):
-        plain = _ask(settings, ())
-        if not plain.failure:
-            reply = plain
-            takes_tools = False
-    seconds = time.monotonic() - began
-    models = _list_models(settings)
-    if reply.failure:
-        raise _explain_failure(settings, provider, reply.failure, models)
-    entry = as_mapping(models.get(settings.llm_model))
+    model = open_model(settings)
+    try:
+        tools = check_tools(model, began + seconds)
+    finally:
+        if isinstance(model, Closable):
+            model.close()
+    took = time.monotonic() - began
+    models = list_models(settings)
+    name = settings.llm_model
+    end = find_near_end(settings.endpoint, name, today(), read_end(models, name))
+    if tools.reply.failure and tools.outcome == "failed":
+        raise _explain_failure(settings, provider, tools.reply.failure, models, end)
+    entry = as_mapping(models.get(name.removeprefix("models/")))
+    known = find_model(settings.endpoint, name)
     facts = ModelFacts(
-        seconds,
-        calls_tools=any(call.name == "report_ready" for call in reply.calls),
-        takes_tools=takes_tools,
+        took,
+        tools,
         window=_find_window(entry),
         pictures=_find_pictures(entry),
+        known=known.window if known else 0,
+        end=end,
+        is_listed=bool(entry) or not models,
     )
     if provider.name == "ollama" or entry.get("owned_by") == "library":
         return _ask_ollama(settings, facts)
@@ -105,16 +100,21 @@ def check_model(settings: Settings, provider: Provider) -> ModelFacts:
     return facts
 
 
+def today() -> date:
+    """Return the day in UTC, by which the ends of models count."""
+    return datetime.now(UTC).date()
+
+
 def _ask_ollama(settings: Settings, facts: ModelFacts) -> ModelFacts:
     """Return the facts with what Ollama tells in its own way: whether the model reads pictures, and
     the window with which it is loaded, by default much smaller than what the model could have.
     """
     root = _find_root(settings)
-    shown = as_mapping(_fetch_json(settings, f"{root}/api/show", {"model": settings.llm_model}))
+    shown = as_mapping(fetch_json(settings, f"{root}/api/show", {"model": settings.llm_model}))
     abilities = shown.get("capabilities")
     if isinstance(abilities, list):  # older ones do not tell
         facts = replace(facts, pictures="vision" in abilities)
-    for row in as_sequence(as_mapping(_fetch_json(settings, f"{root}/api/ps")).get("models")):
+    for row in as_sequence(as_mapping(fetch_json(settings, f"{root}/api/ps")).get("models")):
         model = as_mapping(row)
         if settings.llm_model in (model.get("name"), model.get("model")):
             return replace(facts, window=_find_window(model) or facts.window)
@@ -123,7 +123,7 @@ def _ask_ollama(settings: Settings, facts: ModelFacts) -> ModelFacts:
 
 def _ask_llamacpp(settings: Settings, facts: ModelFacts) -> ModelFacts:
     """Return the facts with the window with which llama.cpp was started."""
-    told = as_mapping(_fetch_json(settings, f"{_find_root(settings)}/props"))
+    told = as_mapping(fetch_json(settings, f"{_find_root(settings)}/props"))
     window = _find_window(told.get("default_generation_settings"))
     vision = as_mapping(told.get("modalities")).get("vision")
     return replace(
@@ -136,58 +136,6 @@ def _ask_llamacpp(settings: Settings, facts: ModelFacts) -> ModelFacts:
 def _find_root(settings: Settings) -> str:
     """Return the address of a model server of this machine itself, which has more than OpenAI's."""
     return settings.endpoint.rstrip("/").removesuffix("/v1")
-
-
-def _ask(settings: Settings, tools: tuple[ToolDefinition, ...]) -> ModelReply:
-    model = open_model(settings)
-    try:
-        return model.chat(
-            ModelRequest(
-                [{"role": "user", "content": _QUESTION}],
-                tools,
-                deadline=time.monotonic() + ANSWER_SECONDS,
-                tries=2,
-                pause_most=5.0,
-            )
-        )
-    finally:
-        if isinstance(model, Closable):
-            model.close()
-
-
-def _list_models(settings: Settings) -> dict[str, Json]:
-    """Return what the endpoint tells of each of its models; nothing when it tells nothing."""
-    found = _fetch_json(settings, settings.endpoint.rstrip("/") + "/models")
-    rows = as_sequence(as_mapping(found).get("data"))
-    return {as_string(as_mapping(row).get("id")).removeprefix("models/"): row for row in rows}
-
-
-def _fetch_json(settings: Settings, url: str, question: Json = None) -> Json:
-    """Return what the endpoint's server answers with the key of its model; None for nothing.
-
-    A `question` is sent as JSON.
-    """
-    key = reveal(settings.llm_key)
-    headers = {"authorization": f"Bearer {key}"} if key else {}
-    body = bytearray()
-    end = time.monotonic() + LIST_SECONDS
-    try:
-        with (
-            httpx.Client(
-                transport=open_transport(settings.endpoint), timeout=LIST_SECONDS / 2
-            ) as client,
-            client.stream(
-                "POST" if question else "GET", url, headers=headers, json=question
-            ) as answer,
-        ):
-            for chunk in answer.iter_bytes():
-                body += chunk
-                if len(body) > LIST_BYTES or time.monotonic() > end:
-                    return None
-        found: Json = orjson.loads(bytes(body)) if answer.status_code == 200 else None
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
-        return None
-    return found
 
 
 def _find_window(entry: Json) -> int:
@@ -212,13 +160,23 @@ def _find_pictures(entry: Json) -> bool | None:
 
 
 def _explain_failure(
-    settings: Settings, provider: Provider, failure: Failure, models: dict[str, Json]
+    settings: Settings,
+    provider: Provider,
+    failure: Failure,
+    models: dict[str, Json],
+    end: ModelEnd | None,
 ) -> BackendError:
     """Return why the model gave no answer, in a sentence, and what to do."""
     url = settings.endpoint
     name = one_line(settings.llm_model, 60)
     page = f"; see {provider.help}" if provider.help else ""
     is_missing = models and settings.llm_model not in models
+    if failure.kind == "other" and end and end.day <= today():
+        return BackendError(
+            "EUNAVAILABLE",
+            f"{end.describe(today())} ({failure.detail})",
+            suggestion=f"choose another one with --model{page}",
+        )
     if failure.kind == "other" and (is_missing or " 404" in failure.detail):
         near = get_close_matches(name, models, SHOWN, 0.4) or sorted(models)[:SHOWN]
         offered = ", ".join(one_line(one, 60) for one in near)
@@ -234,7 +192,7 @@ def _explain_failure(
         "money": (f"{url} has no credit left for this key", f"top it up{page}"),
         "rate": (f"{url} asks to slow down", "try again in a minute"),
         "unreachable": (f"nothing answers at {url}", start),
-        "late": (f"{name} did not answer within {ANSWER_SECONDS:.0f} s", "try again: it may load"),
+        "late": (f"{name} did not answer in time", "try again: it may load"),
         "empty": (f"{url} sent no answer that can be read", "most addresses end with /v1"),
         "down": (f"{url} is out of order", "try again later"),
     }

@@ -1,6 +1,6 @@
 """The providers of models that `uncaged setup` knows by name.
 
-The example models were alive on 2026-11-28 by the providers' pages about models and retirements.
+The example models of hosted providers are in the table of `functions.known_models`, without an end.
 """
 
 from __future__ import annotations

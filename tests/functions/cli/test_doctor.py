@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from functions.agent.tool_check import COUNT
 from functions.cli import doctor as doctor_command
 from functions.cli.app import run_words
-from functions.cli.doctor import check_queue, check_service
+from functions.cli.doctor import check_model, check_queue, check_service
+from functions.cli.setup.model_check import today
 from functions.cli.setup.service import MARK
 from functions.queues.leases import Leases
 from functions.settings import Settings
@@ -26,10 +30,11 @@ from sigil.storage.kv import keys
 from sigil.wiring import open_stores
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.discord import DiscordServer, open_discord
-from tests.fakes.model import ScriptedModel, say
+from tests.fakes.model import Reply, ScriptedModel, call, say
 from tests.functions.queues.invoked import make_queue
 from tests.servers.ministack import Ministack
 
+READY = (call((COUNT, {"items": ["pear", "plum"]})), say("2"))
 Examined = dict[str, dict[str, str]]
 Doctor = Callable[[], tuple[int, Examined]]
 
@@ -69,7 +74,7 @@ def states(found: Examined) -> dict[str, str]:
 def test_it_looks_at_what_sigil_does_and_at_the_agent(
     doctor: Doctor, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model.then(say("ok"))
+    model.then(*READY)
     monkeypatch.setenv("UNCAGED_LLM_URL", model.url)
     code, found = doctor()
     assert (code, set(states(found).values())) == (0, {"ok"})
@@ -111,6 +116,37 @@ def test_no_model_is_a_warning_and_one_that_is_away_a_failure(
     code, found = doctor()
     assert (code, found["model"]["state"]) == (1, "fail")
     assert found["model"]["mend"].startswith("uncaged setup model, or check UNCAGED_LLM_URL")
+
+
+@pytest.mark.parametrize(
+    ("days", "replies", "state", "told"),
+    [
+        (300, READY, "ok", "calls tools and answers after a result"),
+        (30, READY, "warn", "first ends on {day}; first answers in "),
+        (-9, READY, "warn", "first ended on {day}; first answers in "),
+        (300, [say("hello")], "warn", "did not call the tool"),
+    ],
+)
+def test_the_models_tools_and_its_end_are_examined(
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    days: int,
+    replies: Sequence[Reply],
+    state: str,
+    told: str,
+) -> None:
+    day = today() + timedelta(days=days)
+    model.models = [{"id": "first", "shutdown_date": day.isoformat()}]
+    model.then(*replies)
+    monkeypatch.setenv("UNCAGED_LLM_URL", model.url)
+    monkeypatch.setenv("UNCAGED_LLM_MODEL", "first")
+    settings = Settings.read()
+    if state == "ok":
+        assert told in check_model(settings)
+        return
+    with pytest.raises(DoctorWarning, match=re.escape(told.format(day=day))) as caught:
+        check_model(settings)
+    assert caught.value.suggestion.startswith("uncaged setup model")
 
 
 def test_a_variable_that_is_misspelt_is_a_warning_that_names_the_one_that_was_meant(

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from functions.agent.tool_check import COUNT, RESULT
+from functions.cli.setup.model_check import today
 from functions.cli.setup.providers import OFFLINE, OTHER, PROVIDERS, find_provider
+from functions.known_models import find_model, find_near_end
 from functions.settings import Settings
-from tests.fakes.model import Reply, ScriptedModel, call, say
+from tests.fakes.model import Reply, ScriptedModel, call, offered, results, say
 from tests.fakes.server import Answer, json_answer
 from tests.functions.cli.setup.conftest import Setup
 from tests.servers.programs import ProgramForker, command_of
 from tests.terminal import Terminal
 
-READY = call(("report_ready", {"ready": True}))
+CALLED = call((COUNT, {"items": ["pear", "plum"]}))
+READY = (CALLED, say("2"))
 
 
 def refuse(status: int, message: str) -> Answer:
@@ -33,12 +40,14 @@ def test_a_model_is_tried_and_its_window_is_taken_from_what_its_endpoint_tells(
             "architecture": {"input_modalities": ["text", "image"]},
         }
     ]
-    model.then(READY)
+    model.then(*READY)
     url = ("--url", model.url)
     done = setup("model", "--yes", *url, "--model", "big", "--key-from", "MY_KEY")
 
     assert done.returncode == 0, done.stderr
-    assert "calls tools; window: 262,144 tokens; pictures: yes" in done.stderr
+    assert (
+        "calls tools and answers after a result; window: 262,144 tokens; pictures: yes"
+    ) in done.stderr
     assert "sk-my-own-key" not in done.stderr
     read = Settings.read()
     assert (read.llm_url, read.llm_key, read.llm_model, read.llm_window) == (
@@ -47,12 +56,18 @@ def test_a_model_is_tried_and_its_window_is_taken_from_what_its_endpoint_tells(
         "big",
         262_144,
     )
-    # one request for an answer, with the key
-    assert len(model.bodies) == 1
+    # the second request has the call and its result, and each has the key
+    first, second = model.bodies
+    assert [message["role"] for message in second["messages"]] == ["user", "assistant", "tool"]
+    assert results(second) == [RESULT]
+    assert offered(first) == offered(second)
+    counting = first["tools"][0]["function"]["parameters"]
+    assert counting["properties"]["items"]["type"] == "array"
+    assert set(counting["properties"]) > set(counting["required"])
     assert model.requests[0].headers["authorization"] == "Bearer sk-my-own-key"
     # the next one keeps the key, and forgets the window of another model
     model.models = [{"id": "small"}]
-    model.then(READY)
+    model.then(*READY)
     assert setup("model", "--yes", *url, "--model", "small").returncode == 0
     assert (Settings.read().llm_key, Settings.read().llm_window) == ("sk-my-own-key", 128_000)
     # and without a model everything of it goes
@@ -143,7 +158,7 @@ def test_a_model_server_of_this_machine_tells_its_window_and_whether_it_reads_pi
 ) -> None:
     model.models = [{"id": "small", **row}]
     model.pages = pages
-    model.then(READY)
+    model.then(*READY)
     words = ("--provider", provider, "--url", model.url, "--model", "small")
     done = setup("model", "--yes", *words)
     assert (done.returncode, told in done.stderr) == (0, True), done.stderr
@@ -164,19 +179,138 @@ def test_nothing_that_answers_is_told_and_may_be_written_down_untested(
 
 
 @pytest.mark.parametrize(
-    ("replies", "told"),
+    ("replies", "learnt", "warning"),
     [
-        ([refuse(400, "tools are not supported"), say("ready")], "takes no tools"),
-        ([say("I am ready!")], "did not call the tool"),
+        (
+            [refuse(400, "tools are not supported"), say("ready")],
+            "refuses tools: the model answered 400: tools are not supported",
+            "this endpoint takes no tools",
+        ),
+        ([say("I am ready!")], "did not call the tool", "the model did not call the tool"),
+        (
+            [CALLED, refuse(400, "Function call is missing a thought_signature")],
+            "calls tools, but the request with the result fails: the model answered 400: Function"
+            " call is missing a thought_signature",
+            "the request with a tool's result fails",
+        ),
+        (
+            [say(json.dumps({"name": COUNT, "arguments": {"items": ["pear"]}})), say("2")],
+            "writes calls as text",
+            "the model writes its calls as text",
+        ),
+        (
+            [say(f"<function={COUNT}><parameter=items>[]</parameter></function>")],
+            "writes calls as text",
+            "the model writes its calls as text",
+        ),
+        ([CALLED, say("")], "calls tools and writes nothing after a result", ""),
+        (
+            [refuse(503, "busy"), *READY],
+            "calls tools and answers after a result (1 failed try)",
+            "",
+        ),
     ],
 )
-def test_a_model_without_tools_is_kept_with_a_warning(
-    setup: Setup, model: ScriptedModel, replies: list[Reply], told: str
+def test_what_a_model_does_with_tools_is_told_in_a_sentence(
+    setup: Setup,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    replies: list[Reply],
+    learnt: str,
+    warning: str,
 ) -> None:
+    monkeypatch.setattr("functions.agent.model.client.backoff_seconds", lambda _: 0.0)
     model.then(*replies)
     done = setup("model", "--yes", "--url", model.url, "--model", "small")
     assert (done.returncode, Settings.read().llm_model) == (0, "small")
-    assert f"warning: {'this endpoint ' if 'takes' in told else 'the model '}{told}" in done.stderr
+    assert f" s, {learnt}; window: not told" in done.stderr
+    assert (f"warning: {warning}" in done.stderr) is bool(warning)
+    assert ("warning: " in done.stderr) is bool(warning)
+
+
+@pytest.mark.parametrize(
+    ("days", "replies", "code", "told"),
+    [
+        (12, READY, 0, "warning: small ends on {day}"),
+        (31, READY, 0, ""),
+        (-1, READY, 0, "warning: small ended on {day}"),
+        (-1, [refuse(404, "gone")] * 2, 7, "small ended on {day} (the model answered 404: gone)"),
+    ],
+)
+def test_the_end_of_a_model_that_its_endpoint_tells_is_told(
+    setup: Setup,
+    model: ScriptedModel,
+    days: int,
+    replies: Sequence[Reply],
+    code: int,
+    told: str,
+) -> None:
+    day = today() + timedelta(days=days)
+    model.models = [{"id": "small", "shutdown_date": day.isoformat()}]
+    model.then(*replies)
+    done = setup("model", "--yes", "--url", model.url, "--model", "small")
+    assert done.returncode == code
+    assert told.format(day=day) in done.stderr
+    assert (" end" in done.stderr) is bool(told)
+
+
+def test_a_model_that_the_list_does_not_name_is_told(setup: Setup, model: ScriptedModel) -> None:
+    model.models = [{"id": "big"}]
+    model.then(*READY)
+    done = setup("model", "--yes", "--url", model.url, "--model", "small")
+    assert (done.returncode, "its endpoint's list does not name it" in done.stderr) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "today", "told"),
+    [
+        ("openai", "gpt-5-mini", "2026-11-10", ""),
+        ("openai", "gpt-5-mini", "2026-11-28", "ends on 2026-12-11; gpt-5.6-terra replaces it"),
+        (
+            "google",
+            "models/gemini-2.5-flash",
+            "2026-12-01",
+            "ended on 2026-12-01; gemini-3.8-flash replaces it",
+        ),
+        (
+            "deepseek",
+            "deepseek-chat",
+            "2026-11-28",
+            "ended on 2026-07-24; deepseek-v4-flash replaces it",
+        ),
+        ("moonshot", "kimi-latest", "2026-11-28", "ended on 2026-01-28; kimi-k2.6 replaces it"),
+        ("moonshot", "kimi-k2.5", "2026-11-28", "ended on 2026-08-31; kimi-k2.6 replaces it"),
+        ("openrouter", "deepseek-chat", "2026-11-28", ""),
+        ("ollama", "deepseek-chat", "2026-11-28", ""),
+    ],
+)
+def test_the_table_of_models_tells_what_ended_or_soon_ends(
+    url: str, name: str, today: str, told: str
+) -> None:
+    day = date.fromisoformat(today)
+    end = find_near_end(PROVIDERS[url].url, name, day)
+    assert (end.describe(day) if end else "") == (f"{name} {told}" if told else "")
+    assert not end or find_model(PROVIDERS[url].url, end.replacement)
+
+
+def test_the_prices_of_the_table_come_and_go_with_the_model_and_those_by_hand_stay(
+    setup: Setup, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-mine")
+
+    def choose(provider: str, *words: str) -> str:
+        key = ("--key-from", "MY_KEY")
+        done = setup("model", "--yes", "--untested", "--provider", provider, *key, *words)
+        assert done.returncode == 0, done.stderr
+        return Settings.read().llm_prices
+
+    assert choose("anthropic") == "2,0.2,10"
+    assert choose("anthropic", "--model", "claude-of-tomorrow") == ""
+    assert choose("anthropic") == ""  # the model that was set stays
+    assert choose("anthropic", "--model", "claude-sonnet-5") == "2,0.2,10"
+    assert choose("google") == ""
+    config.write_text(config.read_text() + 'UNCAGED_LLM_PRICES = "1,1,1"\n')
+    assert choose("anthropic") == "1,1,1"
 
 
 def test_a_key_that_people_already_have_decides_on_the_provider(
@@ -210,6 +344,8 @@ def test_every_preset_can_be_used() -> None:
         assert find_provider(provider.url + "/") is provider
         assert provider.url.startswith("https://") or provider.start
         assert provider.model
+        known = find_model(provider.url, provider.model)
+        assert provider.start or (known and known.ends is None)
         assert provider.help.startswith("https://")
         assert Settings.read({"UNCAGED_LLM_URL": provider.url}, Path("/nonexistent")).endpoint
 
@@ -217,8 +353,13 @@ def test_every_preset_can_be_used() -> None:
 def test_a_person_is_asked_and_may_correct_what_was_wrong(
     config: Path, model: ScriptedModel, forked: ProgramForker, tmp_path: Path
 ) -> None:
-    model.models = [{"id": "right", "max_model_len": 32_768}]
-    model.then(refuse(404, "no such model"), refuse(404, "no such model"), READY)
+    soon = today() + timedelta(days=3)
+    model.models = [
+        {"id": "right", "max_model_len": 32_768},
+        {"id": "right-too"},
+        {"id": "late", "shutdown_date": f"{soon}"},
+    ]
+    model.then(refuse(404, "no such model"), refuse(404, "no such model"), *READY)
     environment = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(tmp_path),
@@ -235,7 +376,7 @@ def test_a_person_is_asked_and_may_correct_what_was_wrong(
     terminal.type(f"{model.url}\n")
     terminal.wait_for("for none): ")
     terminal.type("sk-typed-in-secret\n")
-    terminal.wait_for("Model")
+    terminal.wait_for("its models: right, right-too", f"late ends on {soon}", "Model:")
     terminal.type("wrong\n")
     terminal.wait_for("it has right", "Change the answers?")
     terminal.type("\n")
@@ -246,7 +387,7 @@ def test_a_person_is_asked_and_may_correct_what_was_wrong(
     terminal.type("\n")
     terminal.wait_for("Keep the key")
     terminal.type("\n")
-    terminal.wait_for("Model")
+    terminal.wait_for("its models", "Model")
     terminal.type("right\n")
     terminal.wait_for("written to")
     terminal.wait_for_end()
