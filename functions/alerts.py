@@ -21,16 +21,17 @@ HEADERS = {
     "user-agent": "uncaged",
 }
 MODEL_FAILURE = "MODEL_FAILURE"
+MODEL_ENDS = "MODEL_ENDS"
 SUBJECT = "Uncaged: {event} in {session}"
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An agent stopped, or its model failed, or a platform takes no more from it: `event`
+    """An agent stopped, or its model failed or ends, or a platform takes no more from it: `event`
     (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …), `state`, `reason`, `at` in seconds since 1970.
 
-    `failure` is the cause in one line; for MODEL_FAILURE it is the endpoint's own line. It quotes
-    nothing that a user wrote.
+    `failure` is the cause in one line; for MODEL_FAILURE it is the endpoint's own line, for
+    MODEL_ENDS the day and what replaces the model. It quotes nothing that a user wrote.
     """
 
     event: str
@@ -57,6 +58,11 @@ def unanswered_alert(event: str, agent: str, session: str, channel: str, at: flo
 def model_failure_alert(agent: str, session: str, kind: str, detail: str, at: float) -> Alert:
     """Return the alert for a model that failed in one session, a fallback's turn included."""
     return Alert(MODEL_FAILURE, agent, session, "MODEL_FAILING", kind, at, detail)
+
+
+def model_end_alert(agent: str, model: str, sentence: str, at: float) -> Alert:
+    """Return the alert for a model that its provider ended, or ends soon."""
+    return Alert(MODEL_ENDS, agent, "*", "MODEL_ENDING", model, at, sentence)
 
 
 class Notifier(Protocol):
@@ -87,7 +93,7 @@ class WebhookNotifier:
         from functions.http_connection import TROUBLES, HttpConnections
 
         text = f"{alert.event}: {alert.agent} {alert.session} is {alert.state} ({alert.reason})"
-        if alert.event == MODEL_FAILURE:
+        if alert.event in (MODEL_FAILURE, MODEL_ENDS):
             text = f"{text}: {alert.failure}"
         body = orjson.dumps({"text": text, **asdict(alert)})
         try:

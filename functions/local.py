@@ -130,7 +130,10 @@ class QueueWorkers:
                 if time.monotonic() >= full:
                     full = time.monotonic() + scheduler.TICK_SECONDS
                     tick = partial(
-                        scheduler.tick, zone=settings.timezone, team_idle=settings.team_idle
+                        scheduler.tick,
+                        zone=settings.timezone,
+                        team_idle=settings.team_idle,
+                        look=partial(scheduler.look_at_models, settings, runtime.stores.kv),
                     )
                 ticked = tick(
                     runtime.stores,

@@ -20,6 +20,7 @@ from functions.time.clock import SYSTEM
 from functions.time.time_zone import DEFAULT
 from functions.wiring import open_ingress_queue
 from sigil.catalog.expiry import sweep
+from sigil.errors import SigilError
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
 from sigil.wiring import Stores, open_stores
@@ -58,13 +59,14 @@ def tick(
     zone: str = DEFAULT,
     hands: int = 1,
     team_idle: float = 60.0,
+    look: Callable[[float], object] | None = None,
 ) -> Tick:
     """Remove expired items, files and capabilities, and enqueue what is due of `agent`, a root, and
     its children, unless it was due more than `late_most` seconds ago.
 
     Roots may share a store, but not always a queue. `zone` is the time zone of what was spent in a
     day. So many `hands` enqueue at once. A teammate that was idle for `team_idle` seconds has shut
-    down.
+    down. `look` is called once a day with the time, after everything else.
     """
     woken = wake(stores, queue, agent, clock, late_most=late_most, hands=hands)
     gone = sweep(stores.kv, clock, stores.artifacts)
@@ -90,6 +92,8 @@ def tick(
         again += retried
         if retried:
             log.note("consolidations queued again", count=retried)
+        if look:
+            look(clock())
     swept = sum(gone.get(kind, 0) for kind in ("items", "files", "expired"))
     return Tick(swept, woken.queued + again, min(woken.due, clock() + TICK_SECONDS))
 
@@ -179,6 +183,22 @@ def end_agents(stores: Stores, agent: str, clock: Callable[[], float]) -> int:
     return len(archived) + len(purged)
 
 
+def look_at_models(settings: Settings, kv: KV, now: float) -> int:
+    """Send an alert for each of the agent's models that ended or ends soon, and return their count.
+
+    Nothing of it may end a tick.
+    """
+    # once a day, as above
+    from functions.model_ends import tell_model_ends
+    from functions.wiring import open_notifier
+
+    try:
+        return tell_model_ends(settings, kv, open_notifier(settings), now)
+    except SigilError as problem:
+        log.note("models not looked at", code=problem.code)
+        return 0
+
+
 def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:
     """Enqueue the consolidations again that were given up a day ago or earlier, and return their
     count.
@@ -236,5 +256,6 @@ def handler(event: object, context: object) -> dict[str, int]:
         zone=settings.timezone,
         hands=HANDS,
         team_idle=settings.team_idle,
+        look=partial(look_at_models, settings, stores.kv),
     )
     return {"swept": done.swept, "queued": done.queued}

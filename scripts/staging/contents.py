@@ -119,7 +119,8 @@ class Stage:
 STAGES = (
     Stage("webhook", (*_EVERY, *_RECEIVE), without=("functions/agent",)),
     Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK, *_TIMES), spare=("anyio",), runs=True),
-    Stage("scheduler", (*_EVERY, *_AWS, *_TIMES)),
+    # httpx delivers the alert of a model that ends
+    Stage("scheduler", (*_EVERY, *_AWS, *_TIMES, "httpx"), spare=("anyio",)),
     # httpx delivers the alert of a halt, and pystemmer reads the words of documents
     Stage("admin", (*_EVERY, *_AWS, *_RECEIVE, *_TIMES, "httpx", "pystemmer"), searches=True),
     Stage(

@@ -117,7 +117,7 @@ def test_a_stage_is_small(name: str, staged: Path) -> None:
                 "pydantic",
             },
         ),
-        ("scheduler", {"wasmtime", "httpx", "httpcore", "redis", "jsonschema", "fastapi"}),
+        ("scheduler", {"wasmtime", "anyio", "redis", "jsonschema", "fastapi"}),
         (
             "admin",
             {

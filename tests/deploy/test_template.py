@@ -226,7 +226,7 @@ def test_the_webhook_can_send_and_read_its_secret_and_hooks_and_nothing_else() -
     [
         ("Webhook", {"logs", "sqs", "dynamodb", "ssm", "secretsmanager", "kms"}),
         ("Worker", {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns"}),
-        ("Scheduler", {"logs", "dynamodb", "s3", "sqs"}),
+        ("Scheduler", {"logs", "dynamodb", "s3", "sns", "sqs"}),
         ("Admin", {"logs", "dynamodb", "s3", "sqs", "ssm", "secretsmanager", "kms", "sns"}),
         ("Registry", {"logs", "dynamodb", "s3", "ssm", "secretsmanager", "kms"}),
     ],
@@ -305,7 +305,7 @@ def test_the_guides_and_strategies_to_choose_from_are_the_ones_that_come_along()
 
 
 def test_alerts_may_be_published_to_the_topic_that_was_given_and_to_no_other() -> None:
-    alerting = ("Worker", "Admin")
+    alerting = ("Worker", "Scheduler", "Admin")
     for function in alerting:
         given = [part["Fn::If"] for part in _statements(function) if "sns:Publish" in str(part)]
         assert [(condition, about["Action"]) for condition, about, _ in given] == [
