@@ -362,6 +362,7 @@ class German(Texts):
     spent_line = "- {what}: {used}"
     spent_tokens = "{tokens} Token"
     spent_uncounted = " ({tokens} weitere zählen nicht)"
+    spent_cached = ", {share} der Eingaben aus dem Zwischenspeicher"
     spent_agents = "Nach Agenten:"
     spent_works = "Nach Art der Arbeit:"
     spent_chains = "Was ein einzelner Anlass am meisten auslöste, in allen Agenten:"
@@ -387,6 +388,7 @@ class German(Texts):
     model_back = "In diesem Chat antwortet wieder das Modell der Einstellungen, `{name}`."
     model_bad = "So heißt kein Modell: höchstens 100 Zeichen, ohne Leerzeichen."
     model_refused = "`{name}` antwortet nicht ({why}), darum bleibt alles, wie es war."
+    model_words = "Sein Anbieter sagt: {detail}"
 
     context_head = "Mein Fenster hat {window} Token; etwa {used} davon ({share}) sind belegt:"
     context_line = "- {part}: {count}"

@@ -294,6 +294,7 @@ class Texts:
     spent_line = "- {what}: {used}"
     spent_tokens = "{tokens:,} tokens"
     spent_uncounted = " ({tokens:,} more do not count)"
+    spent_cached = ", {share} of the prompts from the cache"
     spent_agents = "By agent:"
     spent_works = "By kind of work:"
     spent_chains = "The most that one cause set off, in all agents:"
@@ -320,6 +321,7 @@ class Texts:
     model_back = "The model of the settings, `{name}`, answers in this chat again."
     model_bad = "That is no name of a model: up to 100 characters without spaces."
     model_refused = "`{name}` does not answer ({why}), so nothing is changed."
+    model_words = "Its endpoint says: {detail}"
 
     # --- the conversation itself ---
     context_head = "My window has {window:,} tokens; about {used:,} of them ({share}) are in use:"

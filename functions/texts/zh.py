@@ -283,6 +283,7 @@ class Chinese(Texts):
     spent_line = "- {what}：{used}"
     spent_tokens = "{tokens:,} token"
     spent_uncounted = "（另有 {tokens:,} 不计入）"
+    spent_cached = "，输入的 {share} 来自缓存"
     spent_agents = "按智能体："
     spent_works = "按工作种类："
     spent_chains = "由同一件事引发的最大用量，所有智能体合计："
@@ -305,6 +306,7 @@ class Chinese(Texts):
     model_back = "这个聊天又由设置里的模型 `{name}` 回答了。"
     model_bad = "这不是模型的名称：最多 100 个字符，不含空格。"
     model_refused = "`{name}` 没有回答（{why}），所以什么都没有改。"
+    model_words = "端点说：{detail}"
 
     context_head = "我的窗口有 {window:,} token，大约用了 {used:,}（{share}）："
     context_line = "- {part}：{count:,}"

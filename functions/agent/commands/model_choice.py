@@ -12,7 +12,12 @@ from typing import Final
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.side_request import PROBE, PROBE_SYSTEM, SideRequests, explain_error
+from sigil.errors import one_line
 
+SECONDS: Final = 30.0
+"""The chosen model has so long for its answer."""
+WORDS_CHARACTERS: Final = 300
+"""The most characters of what its endpoint says about a failure."""
 AUTOMATIC: Final = "auto"
 _NAME = re.compile(r"[!-_a-~]{1,100}", re.ASCII)
 """A model's name: visible ASCII without a backquote."""
@@ -34,13 +39,22 @@ def run_model(call: CommandCall) -> CommandResult:
     if not _NAME.fullmatch(call.text):
         return call.reply(texts.model_bad)
     chosen = replace(call.document, model=call.text)
-    aside = SideRequests(call.session, app, chosen, tries=1, event=call.event)
-    reply = aside.ask(PROBE_SYSTEM, PROBE)
+    # no other command needs it
+    from functions.agent.tool_check import TOOLS
+
+    until = app.clock.monotonic() + SECONDS
+    aside = SideRequests(call.session, app, chosen, until=until, event=call.event)
+    # the tools show whether the model is one that takes some
+    reply = aside.ask(PROBE_SYSTEM, PROBE, TOOLS)
     # a second model may have answered in its place
     if reply.finish == "error" or reply.failure:
         why = explain_error(reply, texts)
         document = replace(aside.document, model=call.document.model)
         text = texts.model_refused.format(name=call.text, why=why)
+        # only an owner who is alone with the agent reads the endpoint's own words
+        if reply.failure and call.role == "owner" and call.event.private:
+            detail = app.redact(one_line(reply.failure.detail, WORDS_CHARACTERS))
+            text = f"{text}\n{texts.model_words.format(detail=detail)}"
         return CommandResult(text, document, trace=aside.trace)
     text = texts.model_set.format(name=call.text)
     return CommandResult(text, aside.document, trace=aside.trace)

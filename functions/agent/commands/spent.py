@@ -82,13 +82,16 @@ def _list_chains(call: CommandCall, since: float) -> list[str]:
 
 def _describe(rows: Sequence[Spent], call: CommandCall) -> str:
     """Return the tokens of these rows as they count for the limits in words, then those that do
-    not count, and what they cost where that is known.
+    not count, the share of the prompts that came from the provider's cache, and what they cost
+    where that is known.
     """
     texts = call.texts
     usage = total(rows)
     used = texts.spent_tokens.format(tokens=usage.counted)
     if usage.total > usage.counted:
         used += texts.spent_uncounted.format(tokens=usage.total - usage.counted)
+    if usage.cached:
+        used += texts.spent_cached.format(share=f"{usage.cached / usage.prompt:.0%}")
     if not usage.cost:
         return used
     return f"{used}{texts.usage_cost.format(cost=format_money(usage.cost, call.app.currency))}"

@@ -299,7 +299,7 @@ def _key(agent: str, name: str) -> Key:
 def format_run(run: Run) -> list[str]:
     """Return the run as lines: each round with its request, its calls and its saves."""
     usage = run.usage
-    cached = f" ({usage.cached:,} cached)" if usage.cached else ""
+    cached = _format_cached(usage.cached, usage.prompt)
     lines = [
         f"{run.event}  {run.session}",
         (
@@ -390,12 +390,18 @@ def _format_request(step: Step) -> str:
     model = f" by {step['model']}" if step.get("model") else ""
     if step["finish"] == "stopped":
         return f"{ms}{model}, cancelled"
-    spent = f"{step['prompt']:,} + {step['completion']:,} tokens"
+    cached = _format_cached(as_number(step.get("cached")), as_number(step["prompt"]))
+    spent = f"{step['prompt']:,}{cached} + {step['completion']:,} tokens"
     late = f", late for the {step['late']}" if step.get("late") else ""
     return (
         f"{ms}{model}, {spent}, {step['tools']} tools, {step['finish']}{late}"
         f"{_format_failure(step)}"
     )
+
+
+def _format_cached(cached: float, prompt: float) -> str:
+    """Return how much of a prompt came from the provider's cache; empty where nothing did."""
+    return f" ({cached:,} cached, {cached / prompt:.0%})" if cached and prompt else ""
 
 
 def format_at_work(step: Step) -> str:

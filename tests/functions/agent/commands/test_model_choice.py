@@ -42,13 +42,21 @@ def test_an_owner_chooses_a_model_that_answers_for_one_chat(
     assert model.bodies[-1]["model"] == "first"
 
 
-def test_a_model_that_does_not_answer_changes_nothing(
+def test_a_model_that_does_not_answer_changes_nothing_and_an_owner_alone_reads_why(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    model.then(Answer(404, b'{"error":{"message":"no such model: secret-account"}}'))
-    said = tell(home, "/model nothing")[0]
-
-    assert said == ENGLISH.model_refused.format(name="nothing", why=ENGLISH.model_failures["other"])
+    missing = Answer(404, b'{"error":{"message":"no such model: secret-account"}}')
+    refused = ENGLISH.model_refused.format(name="nothing", why=ENGLISH.model_failures["other"])
+    model.then(missing)
+    words = ENGLISH.model_words.format(
+        detail="the model answered 404: no such model: secret-account"
+    )
+    assert tell(home, "/model nothing") == [f"{refused}\n{words}"]
+    model.then(missing)
+    group = {"session": "telegram:-9", "sender": "telegram:1", "private": False}
+    assert tell(home, "/model nothing", **group) == [refused]
+    # it was asked with tools, as a turn asks
+    assert [len(body["tools"]) for body in model.bodies] == [2, 2]
     tell(home, "hello")
     assert model.bodies[-1]["model"] == "first"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from functions.agent.conversation.messages import Usage
-from functions.agent.runs.run import Run, save_run
+from functions.agent.runs.run import Run, format_run, save_run, scan_runs
 from functions.agent.runs.spending import FOLDED_MOST, Spending, sum_runs, total, total_by_work
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import Key, keys
@@ -91,6 +91,26 @@ def test_sums_tell_kinds_of_work_apart() -> None:
     assert sum(row.turns for row in rows) == 60
 
 
+def test_the_share_of_the_prompts_that_was_cached_is_told_of_days_and_runs(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, llm_prices="1,0.5,2")
+    for cached in (6_000, 2_000):
+        details = {"prompt_tokens": 8_000, "completion_tokens": 100}
+        usage = {**details, "prompt_tokens_details": {"cached_tokens": cached}}
+        model.then(say("warm") | {"usage": usage})
+        tell(home, "hello")
+    (told,) = tell(home, "/spent")
+    used = "12,200 tokens (4,000 more do not count), 50% of the prompts from the cache, $0.0124"
+    assert re.search(
+        rf"in all chats: {re.escape(used)}\n- \d{{4}}-\d\d-\d\d: {re.escape(used)}", told
+    )
+    older = list(scan_runs(home.stores.kv, "main"))[-1]
+    _, summed, request = format_run(older)[:3]
+    assert "8,000 (6,000 cached, 75%) + 100 tokens" in summed
+    assert "8,000 (6,000 cached, 75%) + 100 tokens" in request
+
+
 def test_an_owner_reads_what_all_chats_spent_and_others_what_their_own_did(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
@@ -110,6 +130,7 @@ def test_an_owner_reads_what_all_chats_spent_and_others_what_their_own_did(
     (told,) = tell(home, "/spent", session="telegram:8", sender="telegram:8")
     assert "in this chat" in told
     assert f"{sum(used[2:]):,} tokens" in told
+    assert "from the cache" not in told
     (told,) = tell(home, "/spent 91")
     assert "90 at most" in told
     tell(home, "/language de")
