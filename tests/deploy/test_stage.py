@@ -20,6 +20,7 @@ from scripts.staging.packages import Packages
 from sigil.compile.toolchain.c import BUILT
 from sigil.sandbox.engine import ENGINE
 from tests.deploy.template import handler_of
+from tests.functions.alerts import Pager
 from tests.servers.lambda_runtime import ROOT
 from tests.servers.ministack import Ministack, unique
 
@@ -83,6 +84,23 @@ def test_where_capabilities_run_they_reach_the_web(name: str, staged: Path) -> N
         alone(staged / name, f"{reaches}; print(Target.parse('https://bücher.example/').host)")
         == "xn--bcher-kva.example"
     )
+
+
+def test_the_scheduler_tells_of_a_model_that_ended(staged: Path) -> None:
+    program = (
+        "import time; from functions import scheduler; from functions.settings import Settings;"
+        " from sigil.storage.kv.memory import MemoryKV;"
+        " print(scheduler.look_at_models(Settings.read(), MemoryKV(time.time), 1_795_000_000.0))"
+    )
+    with Pager() as pager:
+        environment = {
+            "UNCAGED_LLM_URL": "https://api.deepseek.com/v1",
+            "UNCAGED_LLM_MODEL": "deepseek-chat",
+            "UNCAGED_ALERTS": pager.url,
+            "NO_PROXY": "127.0.0.1",
+        }
+        assert alone(staged / "scheduler", program, environment).splitlines()[-1] == "1"
+        assert [alert["event"] for alert in pager.alerts] == ["MODEL_ENDS"]
 
 
 def test_the_registry_describes_itself(staged: Path) -> None:

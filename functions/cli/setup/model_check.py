@@ -170,7 +170,9 @@ def _explain_failure(
     url = settings.endpoint
     name = one_line(settings.llm_model, 60)
     page = f"; see {provider.help}" if provider.help else ""
-    is_missing = models and settings.llm_model not in models
+    # a list may leave out a model that is there, which the endpoint refuses for another reason
+    is_named = "model" in failure.detail.partition(": ")[2].lower()
+    is_missing = is_named and models and settings.llm_model not in models
     if failure.kind == "other" and end and end.day <= today():
         return BackendError(
             "EUNAVAILABLE",

@@ -87,6 +87,7 @@ def test_a_model_is_tried_and_its_window_is_taken_from_what_its_endpoint_tells(
         ([refuse(404, "nothing here")] * 2, None, "most end with /v1"),
         ([refuse(400, "unknown model")] * 2, ["gpt-5-mini"], "there is no model gpt-5"),
         ([refuse(400, "no")] * 2, ["gpt-5"], "refuses the request"),
+        ([refuse(400, "only streams")] * 2, ["gpt-5-mini"], "refuses the request (the model"),
         ([Answer(200, b"<html>")] * 2, None, "no answer that can be read"),
         ([refuse(500, "oops")] * 2, None, "out of order"),
     ],
