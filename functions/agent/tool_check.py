@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from functions.agent.context import format_message
-from functions.agent.conversation.messages import Message, ToolCall
+from functions.agent.conversation.messages import Message
 from functions.agent.conversation.prompt import PromptMessage, ToolDefinition
 from functions.agent.model.base import Model, ModelReply, ModelRequest
 from functions.agent.model.written_calls import is_native_call
@@ -57,7 +57,7 @@ QUESTION: Final = (
     f'[setup]\nCall the tool {COUNT} with the items "pear" and "plum". Write nothing else.'
 )
 RESULT: Final = '{"count": 2}'
-REASON_CHARACTERS: Final = 200
+REASON_CHARACTERS: Final = 300
 TRIES: Final = 2
 PAUSE_SECONDS: Final = 5.0
 """So many tries of a request may fail, with a pause of at most so many seconds between them."""
@@ -75,13 +75,13 @@ class ToolFacts:
     ("calls"), or the request with the result failed ("second"); it wrote the call as text
     ("written") or made none ("none"); its endpoint took the question without tools only
     ("refused"), or not at all ("failed"). `reason` is the endpoint's own line about a refusal, and
-    `reply` the last one. `tries` counts failed tries.
+    `reply` the last one. `notes` say what the client had to do for the replies.
     """
 
     outcome: Outcome
     reply: ModelReply
     reason: str = ""
-    tries: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def calls_tools(self) -> bool:
@@ -99,15 +99,20 @@ class ToolFacts:
             "refused": f"refuses tools: {self.reason}",
             "failed": f"does not answer: {self.reason}",
         }[self.outcome]
-        notes = list_notes(self)
-        return f"{learnt} ({'; '.join(notes)})" if notes else learnt
+        return f"{learnt} ({'; '.join(self.notes)})" if self.notes else learnt
 
 
-def list_notes(facts: ToolFacts) -> list[str]:
-    """Return what the client had to do for these replies, each as a few words."""
-    if not facts.tries:
-        return []
-    return [f"{facts.tries} failed tries" if facts.tries > 1 else "1 failed try"]
+def list_notes(*replies: ModelReply) -> tuple[str, ...]:
+    """Return what the client had to do for these replies, each as a few words: what it left out
+    after a refusal, and that a try failed.
+    """
+    notes = []
+    for reply in replies:
+        if reply.failure and reply.failure.kind == "adapted":
+            notes.append(_explain(reply))
+        elif reply.tries and reply.finish != "error":
+            notes.append(f"{reply.tries} failed tries" if reply.tries > 1 else "1 failed try")
+    return tuple(dict.fromkeys(notes))
 
 
 def check_tools(model: Model, deadline: float) -> ToolFacts:
@@ -131,14 +136,14 @@ def check_tools(model: Model, deadline: float) -> ToolFacts:
     call = next((call for call in first.calls if call.name == COUNT), None)
     if call is None:
         outcome: Outcome = "written" if _WRITTEN.search(first.text) else "none"
-        return ToolFacts(outcome, first, tries=first.tries)
-    second = model.chat(replace(request, messages=[question, *_answer_call(first, call)]))
+        return ToolFacts(outcome, first, notes=list_notes(first))
+    second = model.chat(replace(request, messages=[question, *_answer_calls(first)]))
     if second.finish == "error":
-        return ToolFacts("second", first, _explain(second), first.tries)
-    failed = first.tries + second.tries
+        return ToolFacts("second", first, _explain(second), list_notes(first))
+    notes = list_notes(first, second)
     if not is_native_call(call.id):
-        return ToolFacts("written", second, tries=failed)
-    return ToolFacts("answers" if second.text.strip() else "calls", second, tries=failed)
+        return ToolFacts("written", second, notes=notes)
+    return ToolFacts("answers" if second.text.strip() else "calls", second, notes=notes)
 
 
 def _ask_without_tools(model: Model, request: ModelRequest, failed: ModelReply) -> ToolFacts:
@@ -146,17 +151,21 @@ def _ask_without_tools(model: Model, request: ModelRequest, failed: ModelReply) 
     if failed.failure and failed.failure.kind in ("other", "refused"):
         plain = model.chat(replace(request, tools=()))
         if plain.finish != "error":
-            return ToolFacts("refused", plain, _explain(failed), plain.tries)
+            return ToolFacts("refused", plain, _explain(failed), list_notes(plain))
     return ToolFacts("failed", failed, _explain(failed))
 
 
-def _answer_call(reply: ModelReply, call: ToolCall) -> list[PromptMessage]:
-    """Return the model's message with its call, and the result, as a turn would send them."""
-    said = Message("assistant", reply.text, calls=(call,), reasoning=reply.reasoning)
-    return [
-        format_message(said),
-        format_message(Message("tool", RESULT, call_id=call.id)),
-    ]
+def _answer_calls(reply: ModelReply) -> list[PromptMessage]:
+    """Return the model's message with its calls, and their results, as a turn would send them."""
+    said = Message(
+        "assistant",
+        reply.text,
+        calls=reply.calls,
+        reasoning=reply.reasoning,
+        beside=reply.beside,
+    )
+    results = [Message("tool", RESULT, call_id=call.id) for call in reply.calls]
+    return [format_message(message) for message in (said, *results)]
 
 
 def _explain(reply: ModelReply) -> str:

@@ -388,6 +388,7 @@ class German(Texts):
     model_back = "In diesem Chat antwortet wieder das Modell der Einstellungen, `{name}`."
     model_bad = "So heißt kein Modell: höchstens 100 Zeichen, ohne Leerzeichen."
     model_refused = "`{name}` antwortet nicht ({why}), darum bleibt alles, wie es war."
+    model_missing = "Ein Modell `{name}` hat der Anbieter nicht, darum bleibt alles, wie es war."
     model_words = "Sein Anbieter sagt: {detail}"
 
     context_head = "Mein Fenster hat {window} Token; etwa {used} davon ({share}) sind belegt:"

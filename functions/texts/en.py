@@ -321,6 +321,7 @@ class Texts:
     model_back = "The model of the settings, `{name}`, answers in this chat again."
     model_bad = "That is no name of a model: up to 100 characters without spaces."
     model_refused = "`{name}` does not answer ({why}), so nothing is changed."
+    model_missing = "There is no model `{name}` at its endpoint, so nothing is changed."
     model_words = "Its endpoint says: {detail}"
 
     # --- the conversation itself ---

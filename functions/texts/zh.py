@@ -306,6 +306,7 @@ class Chinese(Texts):
     model_back = "这个聊天又由设置里的模型 `{name}` 回答了。"
     model_bad = "这不是模型的名称：最多 100 个字符，不含空格。"
     model_refused = "`{name}` 没有回答（{why}），所以什么都没有改。"
+    model_missing = "端点没有模型 `{name}`，所以什么都没有改。"
     model_words = "端点说：{detail}"
 
     context_head = "我的窗口有 {window:,} token，大约用了 {used:,}（{share}）："
@@ -902,8 +903,7 @@ class Chinese(Texts):
         "empty": "模型没有给出回答",
         "down": "模型暂时出了故障",
         "other": (
-            "模型不接受这个请求。换个说法或发送 /new 也许可以，原样再试没有用；"
-            "我的主人可以看到原因"
+            "模型不接受这个请求。换个说法或发送 /new 也许可以，原样再试没有用；我的主人可以看到原因"
         ),
         "model": "我要用的模型已经不存在了。在我的主人选择另一个之前，再试也没有用",
     }

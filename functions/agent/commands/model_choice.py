@@ -47,10 +47,13 @@ def run_model(call: CommandCall) -> CommandResult:
     # the tools show whether the model is one that takes some
     reply = aside.ask(PROBE_SYSTEM, PROBE, TOOLS)
     # a second model may have answered in its place
-    if reply.finish == "error" or reply.failure:
-        why = explain_error(reply, texts)
+    is_adapted = reply.failure is not None and reply.failure.kind == "adapted"
+    if reply.finish == "error" or (reply.failure and not is_adapted):
         document = replace(aside.document, model=call.document.model)
-        text = texts.model_refused.format(name=call.text, why=why)
+        if reply.failure and reply.failure.kind == "model":
+            text = texts.model_missing.format(name=call.text)
+        else:
+            text = texts.model_refused.format(name=call.text, why=explain_error(reply, texts))
         # only an owner who is alone with the agent reads the endpoint's own words
         if reply.failure and call.role == "owner" and call.event.private:
             detail = app.redact(one_line(reply.failure.detail, WORDS_CHARACTERS))

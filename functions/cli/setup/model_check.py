@@ -170,16 +170,13 @@ def _explain_failure(
     url = settings.endpoint
     name = one_line(settings.llm_model, 60)
     page = f"; see {provider.help}" if provider.help else ""
-    # a list may leave out a model that is there, which the endpoint refuses for another reason
-    is_named = "model" in failure.detail.partition(": ")[2].lower()
-    is_missing = is_named and models and settings.llm_model not in models
-    if failure.kind == "other" and end and end.day <= today():
+    if failure.kind in ("model", "other") and end and end.day <= today():
         return BackendError(
             "EUNAVAILABLE",
             f"{end.describe(today())} ({failure.detail})",
             suggestion=f"choose another one with --model{page}",
         )
-    if failure.kind == "other" and (is_missing or " 404" in failure.detail):
+    if failure.kind == "model" or (failure.kind == "other" and " 404" in failure.detail):
         near = get_close_matches(name, models, SHOWN, 0.4) or sorted(models)[:SHOWN]
         offered = ", ".join(one_line(one, 60) for one in near)
         suggestion = f"it has {offered}" if offered else f"choose another one with --model{page}"

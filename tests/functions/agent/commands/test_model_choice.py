@@ -46,7 +46,7 @@ def test_a_model_that_does_not_answer_changes_nothing_and_an_owner_alone_reads_w
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     missing = Answer(404, b'{"error":{"message":"no such model: secret-account"}}')
-    refused = ENGLISH.model_refused.format(name="nothing", why=ENGLISH.model_failures["other"])
+    refused = ENGLISH.model_missing.format(name="nothing")
     model.then(missing)
     words = ENGLISH.model_words.format(
         detail="the model answered 404: no such model: secret-account"
