@@ -1,8 +1,9 @@
 """Checks the JSON Schema of a capability's input when it is deployed, and values against it.
 
 A schema comes from strangers and is evaluated in our own process, so it may not name other
-documents or itself, its regular expressions run under a time limit, one validation has a time
-budget, and no text in it may hide or turn around what people and models read.
+documents, nor itself without going deeper into the value, its regular expressions run under a time
+limit, one validation has a time budget, and no text in it may hide or turn around what people and
+models read.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import Any
 from urllib.parse import unquote
 
 import regex
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
 
 from sigil.errors import UsageError, one_line
 from sigil.json_fields import as_mapping
 from sigil.manifest.checked_schemas import is_checked
+from sigil.manifest.older_drafts import modernize
 from sigil.protocol import Json
 from sigil.strict_json import canonical
 
@@ -44,13 +46,17 @@ _PATTERN_PART = regex.compile(
 """The parts of a regular expression: an escape, a class, how often something is repeated, or one
 character.
 """
-_PROPERTY_NAME = regex.compile(r"[\p{L}\p{M}\p{N}_.-]{1,64}")
-"""A property's name may be of any script: `sigil.builtin_tools` gives models other names where
+_PROPERTY_NAME = regex.compile(r"[\p{L}\p{M}\p{N}_.$@/:[\]-]{1,64}")
+"""A property's name may be of any script: `sigil.tool_schemas` gives models other names where
 they have to be ASCII.
 """
-_REFUSED_AT_TOP = ("anyOf", "oneOf", "allOf", "not", "if", "enum", "const", "$ref")
-"""Keywords that models' endpoints refuse at the top of a tool's parameters: one such tool would
-make them refuse a whole chat.
+_REFUSED_AT_TOP = ("enum", "const", "$ref")
+"""Keywords that make no sense at the top of an input, which has properties."""
+_SAME_VALUE = frozenset(
+    ("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas", "$ref")
+)
+"""Keywords whose schemas are for the value itself: a schema that refers to itself by these alone
+has no end. By others it refers to itself for a part of the value, and ends with that.
 """
 _FOREIGN = (
     "$id",
@@ -98,6 +104,8 @@ Keyword = Callable[[Any, Any, object, Mapping[str, object]], Iterator[Validation
 
 # -- checks when a capability is deployed
 
+_NO_FORMATS = FormatChecker(())
+
 
 def check(value: Json) -> dict[str, Json]:
     """Return `value` as an object schema that is safe to evaluate.
@@ -106,7 +114,7 @@ def check(value: Json) -> dict[str, Json]:
     """
     if not isinstance(value, dict):
         raise _refusal("a schema is a JSON object")
-    schema: dict[str, Json] = {"type": "object", **value}
+    schema: dict[str, Json] = {"type": "object", **modernize(value)}
     # models' endpoints take the top of it as a tool's parameters
     if schema["type"] != "object":
         raise _refusal('the input is an object: "type" has to be "object"')
@@ -116,11 +124,11 @@ def check(value: Json) -> dict[str, Json]:
     for name in properties:
         if not _PROPERTY_NAME.fullmatch(name):
             raise _refusal(
-                f"property {one_line(name, 60)!r}: a name has letters, digits, dot, hyphen and"
-                " underscore, at most 64"
+                f"property {one_line(name, 60)!r}: a name has letters, digits and any of _.-$@/:[],"
+                " at most 64 characters"
             )
     if not properties:
-        for key, part in value.items():
+        for key, part in schema.items():
             is_property = isinstance(part, dict) or name_type(part) is not None
             if is_property and key not in _KEYWORDS and key not in _NO_EVALUATION:
                 raise _refusal(
@@ -128,15 +136,16 @@ def check(value: Json) -> dict[str, Json]:
                 )
     for key in _REFUSED_AT_TOP:
         if key in schema:
-            raise _refusal(f'"{key}" is not allowed at the top, only inside a property')
+            raise _refusal(f'"{key}" is not allowed at the top: put it into "properties"')
     body = canonical(schema)
     if len(body) > SCHEMA_BYTES:
         raise _refusal(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
-    _ExpandedSize(schema).add(schema, 0, ())
+    _ExpandedSize(schema).add(schema, 0, (), frozenset())
     schema = clean_texts(schema)
     try:
         if not is_checked(body):
-            Draft202012Validator.check_schema(schema)
+            # its format "regex" is Python's own; `_compile_patterns` knows more of them
+            Draft202012Validator.check_schema(schema, format_checker=_NO_FORMATS)
     except SchemaError as problem:
         raise _refusal(_describe_error(problem)) from None
     except RecursionError:
@@ -157,8 +166,8 @@ def name_type(value: Json) -> str | None:
 
 
 class _ExpandedSize:
-    """Counts the nodes that evaluating a schema can reach, with each `$ref` written out; it refuses
-    as soon as there are too many.
+    """Counts the nodes that evaluating a schema can reach, with each `$ref` written out, one that
+    leads back to where it stands once; it refuses as soon as there are too many.
     """
 
     def __init__(self, root: dict[str, Json]) -> None:
@@ -166,8 +175,12 @@ class _ExpandedSize:
         self._definitions = definitions if isinstance(definitions, dict) else {}
         self._nodes = 0
 
-    def add(self, node: Json, depth: int, path: tuple[str, ...]) -> None:
-        """Count `node` and what lies below it; `path`: the definitions that lead to it."""
+    def add(
+        self, node: Json, depth: int, path: tuple[str, ...], entered: frozenset[str]
+    ) -> None:
+        """Count `node` and what lies below it; `entered`: the definitions that lead to it, `path`:
+        those of them that are for the same value.
+        """
         self._nodes += 1
         if self._nodes > EXPANDED_NODES:
             raise _refusal(f"more than {EXPANDED_NODES} parts")
@@ -175,10 +188,11 @@ class _ExpandedSize:
             raise _refusal(f"nested deeper than {SCHEMA_DEPTH}")
         if isinstance(node, list):
             for child in node:
-                self.add(child, depth + 1, path)
+                self.add(child, depth + 1, path, entered)
         elif isinstance(node, dict):
-            for child in node.values():
-                self.add(child, depth + 1, path)
+            for key, child in node.items():
+                below = path if key in _SAME_VALUE else ()
+                self.add(child, depth + 1, below, entered)
             for key in (*_FOREIGN, *_QUADRATIC):
                 if key in node:
                     raise _refusal(f'"{key}" is not supported')
@@ -192,8 +206,11 @@ class _ExpandedSize:
                 if not is_own or name not in self._definitions:
                     raise _refusal(f'"$ref": {one_line(ref, 80)!r} does not lead to its own $defs')
                 if name in path:
-                    raise _refusal(f"$defs {name!r} refers to itself")
-                self.add(self._definitions[name], depth + 1, (*path, name))
+                    raise _refusal(f"$defs {name!r} refers to itself without going deeper")
+                if name not in entered:
+                    self.add(
+                        self._definitions[name], depth + 1, (*path, name), entered | {name}
+                    )
 
 
 def _compile_patterns(node: Json) -> None:

@@ -6,6 +6,8 @@ says for itself which revision it speaks, in `params._meta`, and there is none.
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Mapping
 
 from sigil.mcp.jsonrpc import PARAMS, REVISION, RpcError
@@ -33,6 +35,15 @@ VERSION_HEADER, METHOD_HEADER, NAME_HEADER, SESSION_HEADER = (
     "mcp-name",
     "mcp-session-id",
 )
+
+_PLAIN = re.compile(r"(?!=\?base64\?)[\x21-\x7e]+", re.ASCII)
+
+
+def encode_name(name: str) -> str:
+    """Return a tool's name as the value of the header `mcp-name`, which is of visible ASCII."""
+    if _PLAIN.fullmatch(name):
+        return name
+    return f"=?base64?{base64.b64encode(name.encode()).decode('ascii')}?="
 
 
 def server_info() -> dict[str, Json]:

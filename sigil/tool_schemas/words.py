@@ -97,7 +97,7 @@ def describe_keywords(node: Mapping[str, Json]) -> list[str]:
     sentences: list[str] = []
     pattern = node.get("pattern")
     if isinstance(pattern, str):
-        sentences.append(f"Pattern: {one_line(pattern, PATTERN_CHARACTERS)}")
+        sentences.append(f"Pattern: `{one_line(pattern, PATTERN_CHARACTERS)}`.")
     for key, what in _SAID_AS_IT_IS.items():
         if isinstance(node.get(key), str):
             sentences.append(f"{what}: {one_line(as_string(node[key]), VALUE_CHARACTERS)}.")
@@ -145,7 +145,7 @@ def _describe_fields(node: Mapping[str, Json]) -> list[str]:
     sentences = []
     for pattern, part in as_mapping(node.get("patternProperties")).items():
         name = one_line(pattern, PATTERN_CHARACTERS)
-        sentences.append(f"Fields whose names match {name}: {write_value(part)}.")
+        sentences.append(f"Fields whose names match `{name}`: {write_value(part)}.")
     free = node.get("additionalProperties")
     if isinstance(free, dict) and free:
         which = "Further fields" if node.get("properties") else "Fields of any name"

@@ -72,10 +72,8 @@ class SchemaReader:
         if depth <= 0:
             return result
         kind = result.get("type")
-        if "items" in source and (kind is None or "array" in _as_list(kind)):
-            result["items"] = self._convert(
-                source["items"], join_place(place, "items"), depth - 1, above
-            )
+        if kind is None or "array" in _as_list(kind):
+            self._add_items(result, source, place, depth, above)
         properties = as_mapping(source.get("properties"))
         if properties:
             self._add_properties(result, source, place, depth, above)
@@ -97,6 +95,26 @@ class SchemaReader:
             part = self._convert(branch, join_place(place, "allOf", number), depth, above)
             _merge_all(result, part)
         return result
+
+    def _add_items(
+        self,
+        result: dict[str, Json],
+        source: Mapping[str, Json],
+        place: str,
+        depth: int,
+        above: tuple[str, ...],
+    ) -> None:
+        """Add what the elements of a list are; `items` may be a list, one schema a position."""
+        items = source.get("items")
+        key = "items" if isinstance(items, list) else "prefixItems"
+        positions = as_sequence(source.get(key))[:20]
+        if positions:
+            result["prefixItems"] = [
+                self._convert(part, join_place(place, key, number), depth - 1, above)
+                for number, part in enumerate(positions)
+            ]
+        if isinstance(items, dict | bool):
+            result["items"] = self._convert(items, join_place(place, "items"), depth - 1, above)
 
     def _add_properties(
         self,

@@ -32,7 +32,8 @@ WORDS_MOST = 50
 WORD_CHARACTERS = 500
 COMMAND_CHARACTERS = 1_000
 PAIRS_MOST = 10
-_TOOL = re.compile(r"[A-Za-z0-9_./-]{1,128}", re.ASCII)
+_TOOL = re.compile(r"[\w./:-]{1,128}")
+"""A tool's name: letters of any script, digits, and what paths and namespaces have between them."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 _SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,62}", re.ASCII)
 _OURS = ("accept", "content-type", "last-event-id")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sigil.errors import UsageError, one_line
 from sigil.manifest import schema
+from sigil.manifest.older_drafts import modernize
 from sigil.mcp.hints import read_hints
 from sigil.protocol import NAME_LIMIT, Json, is_name
 from sigil.run.mcp_client import document
@@ -134,10 +135,12 @@ def clean_tools(
 def capability_of(tool: str, server: str) -> str:
     """Return the name of the capability that a tool becomes.
 
-    `readFile` and `read_file` of `files` are `files-read-file`; a long name ends in a hash.
+    `readFile` and `read_file` of `files` are `files-read-file`. A long name ends in a hash, and so
+    does one with letters of other scripts, such as 查询, which no capability's name has.
     """
     name = "-".join((server, *(word.lower() for word in _WORD.findall(tool))))
-    if len(name) <= NAME_LIMIT:
+    is_whole = tool.isascii() or not any(char.isalpha() for char in tool if not char.isascii())
+    if len(name) <= NAME_LIMIT and is_whole:
         return name
     return f"{name[: NAME_LIMIT - 7].rstrip('-')}-h{hashlib.sha256(tool.encode()).hexdigest()[:5]}"
 
@@ -154,7 +157,7 @@ def _parse_tool(value: Mapping[str, Json], name: str, line: str, server: str) ->
             input_schema = {"type": "object"}
         if not isinstance(input_schema, dict):
             raise UsageError("ESCHEMA", "its schema is not an object")
-        cleaned = schema.check(_clean_schema(input_schema, 0))
+        cleaned = schema.check(_clean_schema(modernize(input_schema), 0))
         description = _describe_tool(value, line, server)
         hints = read_hints(value.get("annotations"))
         return ImportedTool(line, capability, description, cleaned, hints=hints)

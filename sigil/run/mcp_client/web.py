@@ -27,6 +27,7 @@ from sigil.mcp.revisions import (
     SESSION_HEADER,
     STATELESS,
     VERSION_HEADER,
+    encode_name,
     request_envelope,
     server_info,
 )
@@ -206,7 +207,7 @@ class WebServer:
             headers.append([METHOD_HEADER, method])
             name = params.get("name")
             if isinstance(name, str):
-                headers.append([NAME_HEADER, name])
+                headers.append([NAME_HEADER, encode_name(name)])
             params = {**params, "_meta": request_envelope({})}
         number = next(self._numbers)
         if watch is None:

@@ -39,9 +39,9 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     seen: list[Any] = []
     check = schema.Draft202012Validator.check_schema
 
-    def note(value: Any) -> None:
+    def note(value: Any, **options: Any) -> None:
         seen.append(value)
-        check(value)
+        check(value, **options)
 
     monkeypatch.setattr(schema.Draft202012Validator, "check_schema", note)
     return seen

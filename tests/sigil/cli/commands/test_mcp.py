@@ -287,14 +287,14 @@ def test_what_was_not_shown_is_not_granted(importer: ToolImporter, fake: FakeMcp
 def test_a_tool_that_cannot_be_a_capability_is_told_and_the_others_come(
     sigil: Sigil, fake: FakeMcp
 ) -> None:
-    odd = {"name": "odd", "inputSchema": {"type": "object", "oneOf": [{}]}}
+    odd = {"name": "odd", "inputSchema": {"type": "object", "enum": [{}]}}
     fake.tools = [tool("greet"), odd, tool("a b"), tool("getIt"), tool("get_it")]
     ended = sigil("--json", "mcp", "add", fake.address, "--name", "tracker")
     problems = {item["tool"]: item["problem"] for item in ended.document["items"]}
 
     assert ended.code == 0
     assert problems["greet"] == ""
-    assert '"oneOf" is not allowed at the top' in problems["odd"]
+    assert '"enum" is not allowed at the top' in problems["odd"]
     assert "not a tool's name" in problems["a b"]
     assert (
         problems["getIt"]

@@ -28,6 +28,10 @@ def one(**tool: Any) -> ImportedTool:
         ("HTTPGet2", "tracker-http-get-2"),
         ("a.b/c", "tracker-a-b-c"),
         ("__x__", "tracker-x"),
+        ("查询", "tracker-hbcd67"),
+        ("get_天气", "tracker-get-h4436b"),
+        ("naïve", "tracker-na-ve-hf86fd"),
+        ("app:list", "tracker-app-list"),
     ],
 )
 def test_a_tools_name_becomes_a_capabilitys(tool: str, capability: str) -> None:
@@ -41,7 +45,7 @@ def test_a_long_name_ends_in_a_hash_and_stays_its_own() -> None:
     assert len({*names}) == 2
 
 
-@pytest.mark.parametrize("name", ["", "a b", "x" * 129, "naïve", "a\u202eb", "a\nb", 7, None])
+@pytest.mark.parametrize("name", ["", "a b", "x" * 129, "a\u202eb", "a\nb", 7, None])
 def test_a_tool_without_a_plain_name_is_left_out(name: Any) -> None:
     assert all(tool.problem for tool in clean_tools([{"name": name}], "tracker"))
 
@@ -164,7 +168,7 @@ def test_a_description_does_not_say_that_it_is_anothers(claim: str) -> None:
     [
         ("text", "not an object"),
         ({"type": "string"}, '"type" has to be "object"'),
-        ({"type": "object", "anyOf": [{}]}, '"anyOf" is not allowed at the top'),
+        ({"type": "object", "enum": [{}]}, '"enum" is not allowed at the top'),
         (
             {"type": "object", "properties": {"a": {"$ref": "http://evil.example/x"}}},
             "does not lead to its own",
@@ -185,7 +189,7 @@ def test_a_description_does_not_say_that_it_is_anothers(claim: str) -> None:
         ),
         ({"type": "object", "properties": {"a": {"default": {EVIL: 1}}}}, "control characters"),
         (
-            {"type": "object", "properties": {"a": {"items": [{"description": EVIL}]}}},
+            {"type": "object", "properties": {"a": {"items": [{"const": EVIL}]}}},
             "control characters",
         ),
         ({"type": "object", "properties": {"a": {"const": "a\U000e0101"}}}, "control characters"),
