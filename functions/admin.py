@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from functions import log, wiring
 from functions.agent import approvals
@@ -56,7 +57,6 @@ from functions.agent.workspace.path import parse_path
 from functions.agent.workspace.scope import FileScopes, find_scopes_of_agent, scan_scopes
 from functions.agent_data import AgentData
 from functions.alerts import Notifier, halt_alert, send_alert
-from functions.base_path import WithoutBasePath
 from functions.events import Event
 from functions.queues.base import Queue
 from functions.settings import Settings
@@ -850,4 +850,13 @@ def _open_deps() -> AdminDeps:
 
 app = Starlette(routes=build_routes(_open_deps))
 add_error_handling(app)
-handler = Mangum(WithoutBasePath(app), lifespan="off")
+
+
+async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve a request under the path of its route."""
+    from functions.base_path import without_base_path
+
+    await app(without_base_path(scope), receive, send)
+
+
+handler = Mangum(serve, lifespan="off")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Scope
 
 _PARAMETER = re.compile(r"\{([^{}+]+)\+?\}")
 
@@ -25,15 +25,10 @@ def find_base_path(event: Mapping[str, Any], path: str) -> str:
     return path.removesuffix(routed) if routed.startswith("/") else ""
 
 
-class WithoutBasePath:
-    """An ASGI app that gets each request under the path of its route."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope.get("path", "")
-        base = find_base_path(scope.get("aws.event", {}), path)
-        if base and base != path:
-            scope = {**scope, "path": path[len(base) :]}
-        await self._app(scope, receive, send)
+def without_base_path(scope: Scope) -> Scope:
+    """Return the scope of a request with the path of its route."""
+    path = scope.get("path", "")
+    base = find_base_path(scope.get("aws.event", {}), path)
+    if not base or base == path:
+        return scope
+    return {**scope, "path": path[len(base) :]}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from mangum import Mangum
 
 from functions import log
-from functions.base_path import WithoutBasePath
 from sigil.errors import BackendError, UsageError
 from sigil.wiring import LazyOpener
 
@@ -28,6 +27,9 @@ class LazyApp:
         self._built: tuple[FastAPI, LazyOpener] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        from functions.base_path import without_base_path
+
+        scope = without_base_path(scope)
         try:
             self._built = self._built or self._build()
         except BackendError as problem:
@@ -66,4 +68,4 @@ def build() -> tuple[FastAPI, LazyOpener]:
     return build_app(registry, gate), registry
 
 
-handler = Mangum(WithoutBasePath(LazyApp(build)), lifespan="off")
+handler = Mangum(LazyApp(build), lifespan="off")

@@ -41,6 +41,9 @@ _BOOLEANS = {
 }
 _LEFT_OUT = frozenset(("", "null", "none", "undefined"))
 """Texts that mean an argument that is not given, where a text is not asked for."""
+_THEN = ("then", "else")
+_BRANCHES = frozenset(("allOf", "anyOf", "oneOf", *_THEN))
+"""Keywords that hold further descriptions of the same object."""
 _WRAPPERS = frozenset(("input", "arguments", "args", "parameters", "params", "kwargs"))
 _BESIDE_WRAPPER = frozenset(("name", "tool", "function", "type"))
 _SCHEMA_WORDS = frozenset(("type", "title", "description", "value"))
@@ -67,17 +70,23 @@ def accept(
 
     `UsageError` EINVAL says what is wrong with them otherwise, and shows a call that is right.
     """
-    merged = fill(schema, arguments)
+    described = _join_branches(schema)
+    merged = fill(described, arguments)
     problem = find_problem(schema, merged)
     if not problem:
         return merged
     if problem == TOO_SLOW:
         # what a hostile schema makes slow is not checked again for every argument
         raise UsageError("EINVAL", problem, source=source)
-    repaired = fill(schema, _repair(schema, _unwrap(schema, arguments)))
+    repaired = fill(described, _repair(described, _unwrap(described, arguments)))
     if repaired != merged and not find_problem(schema, repaired):
         return repaired
-    raise UsageError("EINVAL", problem, source=source, suggestion=_suggest(schema, merged))
+    raise UsageError(
+        "EINVAL",
+        problem,
+        source=source,
+        suggestion=_suggest(_choose_branch(described, merged), merged),
+    )
 
 
 def fill(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
@@ -187,6 +196,50 @@ def _fill(
 def _properties_of(schema: Mapping[str, Json]) -> Mapping[str, Json]:
     properties = schema.get("properties")
     return properties if isinstance(properties, dict) else {}
+
+
+def _join_branches(schema: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return a schema that also describes the properties of the alternatives at its top, so that
+    their values are read as well.
+
+    Which alternative is meant is open, so none of their defaults is filled, and a property that
+    two of them describe in different ways has no description.
+    """
+    if _BRANCHES.isdisjoint(schema):
+        return schema
+    definitions = _definitions_of(schema)
+    listed = [part for key in ("allOf", "anyOf", "oneOf") for part in as_sequence(schema.get(key))]
+    branches = [_resolve(part, definitions) for part in (*listed, *map(schema.get, _THEN))]
+    found: dict[str, Json] = {}
+    for branch in branches:
+        for name, part in _properties_of(branch if isinstance(branch, dict) else {}).items():
+            described = dict(part) if isinstance(part, dict) else {}
+            described.pop("default", None)
+            found[name] = described if found.get(name, described) == described else {}
+    return {**schema, "properties": {**found, **_properties_of(schema)}}
+
+
+def _choose_branch(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return a schema that asks for what one of its alternatives asks for: of the first that the
+    fewest arguments contradict.
+    """
+    definitions = _definitions_of(schema)
+    listed = [part for key in ("anyOf", "oneOf") for part in as_sequence(schema.get(key))]
+    chosen = schema
+    least = READINGS_MOST
+    for branch in (_resolve(part, definitions) for part in listed[:READINGS_MOST]):
+        if not isinstance(branch, dict):
+            continue
+        parts = _properties_of(branch)
+        alone = {"$defs": definitions, "properties": parts}
+        given = {name: value for name, value in arguments.items() if name in parts}
+        wrong = sum(bool(find_problem(alone, {name: value})) for name, value in given.items())
+        if wrong < least:
+            least = wrong
+            required = [*as_sequence(schema.get("required")), *as_sequence(branch.get("required"))]
+            properties = {**_properties_of(schema), **parts}
+            chosen = {**schema, "properties": properties, "required": required}
+    return chosen
 
 
 def _definitions_of(schema: Mapping[str, Json]) -> Mapping[str, Json]:

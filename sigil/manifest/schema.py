@@ -12,6 +12,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
@@ -24,7 +25,6 @@ from jsonschema.validators import extend
 from sigil.errors import UsageError, one_line
 from sigil.json_fields import as_mapping
 from sigil.manifest.checked_schemas import is_checked
-from sigil.manifest.older_drafts import modernize
 from sigil.protocol import Json
 from sigil.strict_json import canonical
 
@@ -114,6 +114,8 @@ def check(value: Json) -> dict[str, Json]:
     """
     if not isinstance(value, dict):
         raise _refusal("a schema is a JSON object")
+    from sigil.manifest.older_drafts import modernize  # calls need it not
+
     schema: dict[str, Json] = {"type": "object", **modernize(value)}
     # models' endpoints take the top of it as a tool's parameters
     if schema["type"] != "object":
@@ -140,7 +142,7 @@ def check(value: Json) -> dict[str, Json]:
     body = canonical(schema)
     if len(body) > SCHEMA_BYTES:
         raise _refusal(f"a schema has at most {SCHEMA_BYTES // 1024} KiB")
-    _ExpandedSize(schema).add(schema, 0, (), frozenset())
+    _ExpandedSize(schema).add(schema, _Way())
     schema = clean_texts(schema)
     try:
         if not is_checked(body):
@@ -165,6 +167,22 @@ def name_type(value: Json) -> str | None:
     return _TYPES.get(value.strip().casefold()) if isinstance(value, str) else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The way to a part of a schema: its `keys`, the definitions that were `entered`, and those of
+    them that are for the `same` value.
+    """
+
+    keys: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    entered: frozenset[str] = frozenset()
+
+    @property
+    def place(self) -> str:
+        """Return the beginning of a message about the part."""
+        return f"{one_line('.'.join(self.keys), 120)}: " if self.keys else ""
+
+
 class _ExpandedSize:
     """Counts the nodes that evaluating a schema can reach, with each `$ref` written out, one that
     leads back to where it stands once; it refuses as soon as there are too many.
@@ -175,42 +193,45 @@ class _ExpandedSize:
         self._definitions = definitions if isinstance(definitions, dict) else {}
         self._nodes = 0
 
-    def add(
-        self, node: Json, depth: int, path: tuple[str, ...], entered: frozenset[str]
-    ) -> None:
-        """Count `node` and what lies below it; `entered`: the definitions that lead to it, `path`:
-        those of them that are for the same value.
-        """
+    def add(self, node: Json, way: _Way) -> None:
+        """Count `node`, to which `way` leads, and what lies below it."""
         self._nodes += 1
         if self._nodes > EXPANDED_NODES:
             raise _refusal(f"more than {EXPANDED_NODES} parts")
-        if depth > SCHEMA_DEPTH:
+        if len(way.keys) > SCHEMA_DEPTH:
             raise _refusal(f"nested deeper than {SCHEMA_DEPTH}")
         if isinstance(node, list):
-            for child in node:
-                self.add(child, depth + 1, path, entered)
+            for number, child in enumerate(node):
+                self.add(child, replace(way, keys=(*way.keys, str(number))))
         elif isinstance(node, dict):
             for key, child in node.items():
-                below = path if key in _SAME_VALUE else ()
-                self.add(child, depth + 1, below, entered)
+                same = way.same if key in _SAME_VALUE else ()
+                self.add(child, replace(way, keys=(*way.keys, key), same=same))
             for key in (*_FOREIGN, *_QUADRATIC):
                 if key in node:
-                    raise _refusal(f'"{key}" is not supported')
+                    raise _refusal(f'{way.place}"{key}" is not supported, leave it out')
             if isinstance(node.get("$ref"), str):
-                ref = node["$ref"]
-                # A JSON pointer in a fragment: validators read %20 as a space, ~1 as a slash, ~0
-                # as a tilde.
-                pointer = unquote(ref.removeprefix("#/$defs/"))
-                name = pointer.replace("~1", "/").replace("~0", "~")
-                is_own = ref.startswith("#/$defs/") and "/" not in pointer
-                if not is_own or name not in self._definitions:
-                    raise _refusal(f'"$ref": {one_line(ref, 80)!r} does not lead to its own $defs')
-                if name in path:
-                    raise _refusal(f"$defs {name!r} refers to itself without going deeper")
-                if name not in entered:
-                    self.add(
-                        self._definitions[name], depth + 1, (*path, name), entered | {name}
-                    )
+                self._follow(node["$ref"], way)
+
+    def _follow(self, reference: str, way: _Way) -> None:
+        """Count the definition that a reference leads to, unless it is being counted."""
+        # A JSON pointer in a fragment: validators read %20 as a space, ~1 as a slash, ~0 as a
+        # tilde.
+        pointer = unquote(reference.removeprefix("#/$defs/"))
+        name = pointer.replace("~1", "/").replace("~0", "~")
+        is_own = reference.startswith("#/$defs/") and "/" not in pointer
+        if not is_own or name not in self._definitions:
+            shown = one_line(reference, 80)
+            raise _refusal(
+                f'{way.place}"$ref": {shown!r} does not lead to its own $defs: put there what it'
+                " means"
+            )
+        if name in way.same:
+            raise _refusal(f"{way.place}$defs {name!r} refers to itself without going deeper")
+        if name not in way.entered:
+            entered = way.entered | {name}
+            keys = (*way.keys, "$ref")
+            self.add(self._definitions[name], _Way(keys, (*way.same, name), entered))
 
 
 def _compile_patterns(node: Json) -> None:
@@ -283,7 +304,7 @@ def _refusal(why: str) -> UsageError:
     return UsageError(
         "ESCHEMA",
         f"schema refused: {why}",
-        suggestion="a plain JSON Schema (2020-12) of an object, $ref only into its own $defs",
+        suggestion="a plain JSON Schema (2020-12) of an object, $ref only into the schema itself",
     )
 
 

@@ -25,7 +25,6 @@ from sigil.protocol import (
     capability_of,
 )
 from sigil.strict_json import dumps, loads
-from sigil.tool_schemas.clean import clean, original_arguments
 
 if TYPE_CHECKING:
     from sigil.rows import ChangedVersionRow, PermissionRequestRow
@@ -220,6 +219,8 @@ class Toolbox:
                     _DESTRUCTIVE,
                 )
             )
+        from sigil.tool_schemas.clean import clean
+
         for offer in self.resident.offers() if self.resident else ():
             words = offer.name.rpartition("/")[2].replace("-", " ")
             tools.append(
@@ -264,6 +265,8 @@ class Toolbox:
                 offer = self.resident.get(name) if self.resident else None
                 if offer is None:
                     raise self._explain_missing(name)
+                from sigil.tool_schemas.clean import original_arguments
+
                 input = original_arguments(offer.schema, arguments)
                 result = self._run_capability(f"{offer.name}@{offer.digest}", input)
         except SigilError as problem:

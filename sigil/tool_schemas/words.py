@@ -52,18 +52,16 @@ def describe_branch(branch: Mapping[str, Json]) -> str:
     asks for nothing.
     """
     properties = as_mapping(branch.get("properties"))
-    asked: dict[str, None] = {}
+    required = [name for name in as_sequence(branch.get("required")) if isinstance(name, str)]
+    asked: list[str] = []
     for name, part in properties.items():
         fixed = as_mapping(part)
         values = [fixed["const"]] if "const" in fixed else as_sequence(fixed.get("enum"))
         if len(values) == 1:
-            asked[f"{name} {write_value(values[0])}"] = None
-            continue
-        if name in as_sequence(branch.get("required")):
-            asked[name] = None
-    for name in as_sequence(branch.get("required")):
-        if isinstance(name, str) and name not in properties:
-            asked[name] = None
+            asked.append(f"{name} {write_value(values[0])}")
+        elif name in required:
+            asked.append(name)
+    asked += [name for name in dict.fromkeys(required) if name not in properties]
     return ", ".join(asked)
 
 

@@ -11,8 +11,9 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from functions.base_path import WithoutBasePath
+from functions.base_path import without_base_path
 
 REQUEST = Path(__file__).parents[1] / "events" / "lambda" / "webhook.json"
 
@@ -42,6 +43,9 @@ def test_a_request_reaches_its_route_behind_a_base_path(
     event |= {"routeKey": route, "rawPath": path, "pathParameters": parameters}
     event["requestContext"]["http"]["path"] = path
 
-    answer = Mangum(WithoutBasePath(app), lifespan="off")(event, None)  # type: ignore[arg-type]
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        await app(without_base_path(scope), receive, send)
+
+    answer = Mangum(serve, lifespan="off")(event, None)  # type: ignore[arg-type]
 
     assert (answer["statusCode"], answer["body"]) == (status, body)

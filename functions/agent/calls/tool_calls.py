@@ -40,7 +40,6 @@ from sigil.protocol import Caller, Found, Hit, Json, Offer, Registry, capability
 from sigil.running_call import CallProgress, RunningCall, run_as
 from sigil.storage.evolve import evolve
 from sigil.strict_json import dumps
-from sigil.tool_schemas.clean import original_arguments
 
 RECALL = "recall"
 REMEMBERED = "remembered"
@@ -503,6 +502,8 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
     offer = by_tool(offers).get(call.name)
     if offer is None:
         raise _explain_missing_tool(context, call.name)
+    from sigil.tool_schemas.clean import original_arguments
+
     arguments = original_arguments(offer.schema, read_arguments(call.arguments, offer.schema))
     _pass_gate(context, call, offer, arguments)
     if offer.kind == "host":

@@ -10,7 +10,6 @@ from functions.agent.conversation.prompt import ToolDefinition
 from functions.agent.sanitize import escape_delimiters
 from sigil import builtin_tools
 from sigil.protocol import TOOL_PREFIX, Json, Offer
-from sigil.tool_schemas.clean import clean
 
 QUERY, DEPLOY = builtin_tools.QUERY, builtin_tools.DEPLOY
 RESIDENT_MOST = 100
@@ -56,6 +55,8 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
 @lru_cache(maxsize=1024)
 def define_tool(offer: Offer) -> ToolDefinition:
     """Return an offer as the model reads it."""
+    from sigil.tool_schemas.clean import clean  # most messages need no capability
+
     return _format_tool(offer.tool, escape_delimiters(offer.description), clean(offer.schema))
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from sigil.errors import UsageError, one_line
 from sigil.manifest import schema
-from sigil.manifest.older_drafts import modernize
 from sigil.mcp.hints import read_hints
 from sigil.protocol import NAME_LIMIT, Json, is_name
 from sigil.run.mcp_client import document
@@ -147,6 +146,8 @@ def capability_of(tool: str, server: str) -> str:
 
 def _parse_tool(value: Mapping[str, Json], name: str, line: str, server: str) -> ImportedTool:
     """Return the tool that a server lists; `line` is its name as one line."""
+    from sigil.manifest.older_drafts import modernize
+
     try:
         document.read_tool_name(name)
         capability = capability_of(line, server)

@@ -313,3 +313,39 @@ def test_a_schema_by_which_no_call_could_pass_or_fail_is_refused(wrong: Json, sa
     with pytest.raises(UsageError, match="ESCHEMA") as caught:
         schema.check(wrong)
     assert said in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [({"a": "5"}, {"a": 5}), ({"bC": "yes"}, {"b_c": True}), ({"a": 1, "b_c": False}, None)],
+)
+def test_the_arguments_of_alternatives_at_the_top_are_read_as_well(
+    sent: dict[str, Json], read: Json
+) -> None:
+    accepted = schema.check(
+        {
+            "oneOf": [
+                {"properties": {"a": {"type": "integer", "default": 3}}, "required": ["a"]},
+                {"properties": {"b_c": {"type": "boolean"}}, "required": ["b_c"]},
+            ]
+        }
+    )
+
+    if read:
+        assert accept(accepted, sent) == read
+    else:
+        with pytest.raises(UsageError, match="EINVAL"):
+            accept(accepted, sent)
+
+
+def test_a_call_that_fits_no_alternative_is_answered_with_one_that_does() -> None:
+    kinds = [
+        {
+            "properties": {"kind": {"const": kind}, key: {"type": "string"}},
+            "required": ["kind", key],
+        }
+        for kind, key in (("file", "path"), ("web", "url"))
+    ]
+    with pytest.raises(UsageError) as caught:
+        accept(schema.check({"oneOf": kinds}), {"kind": "web"})
+    assert caught.value.suggestion == 'call it with {"kind":"web","url":"…"}'

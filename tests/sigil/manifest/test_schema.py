@@ -196,3 +196,34 @@ def test_patterns_that_people_write_are_taken() -> None:
         r"^[a-z]{64}(,[a-z]{64}){0,9}$",
     ):
         schema.check({"properties": {"x": {"type": "string", "pattern": pattern}}})
+
+
+def test_a_schema_may_contain_itself_and_ends_with_the_value() -> None:
+    accepted = schema.check(
+        {
+            "properties": {"name": {"type": "string"}, "parts": {"items": {"$ref": "#"}}},
+            "required": ["name"],
+        }
+    )
+    right: Json = {"name": "a", "parts": [{"name": "b", "parts": []}]}
+
+    assert accept(accepted, {"name": "all", "parts": [right]})
+    with pytest.raises(UsageError, match=r"parts\.0\.parts\.0: 'name' is a required property"):
+        accept(accepted, {"name": "a", "parts": [{"name": "b", "parts": [{}]}]})
+
+
+def test_a_schema_that_branches_into_itself_has_a_time_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(schema, "VALIDATION_SECONDS", 0.05)
+    again = {"type": "object", "properties": {"n": {"$ref": "#/$defs/node"}}}
+    node = {"anyOf": [again, {**again, "title": "the same"}, {"const": 1}]}
+    accepted = schema.check(
+        {"properties": {"x": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}}
+    )
+    value: Json = "neither"
+    for _ in range(40):
+        value = {"n": value}
+
+    with pytest.raises(UsageError, match="takes too long"):
+        accept(accepted, {"x": value})
