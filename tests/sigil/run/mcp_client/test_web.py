@@ -119,6 +119,29 @@ def test_a_server_may_say_with_400_that_it_forgot_the_session(
     assert fake.methods.count("tools/call") == 2
 
 
+def test_a_tool_with_names_of_another_script_and_a_schema_within_itself_is_called(
+    importer: ToolImporter, fake: FakeMcp
+) -> None:
+    fake.session = ""
+    fake.answers["server/discover"] = lambda request, message: rpc(
+        message, {"supportedVersions": ["2026-07-28"]}
+    )
+    area = {
+        "type": "object",
+        "properties": {"城市": {"type": "string"}, "内": {"type": "array", "items": {"$ref": "#"}}},
+        "anyOf": [{"required": ["城市"]}, {"required": ["内"]}],
+    }
+    fake.tools = [{"name": "查询天气", "inputSchema": area}]
+    (name,) = importer.import_tools(at(fake))
+    given = {"内": [{"城市": "北京"}]}
+    wrong: dict[str, Any] = {"内": [{}]}
+
+    assert json.loads(importer.run(name, **given).removeprefix("called with ")) == given
+    assert fake.requests[-1].headers["mcp-name"] == "=?base64?5p+l6K+i5aSp5rCU?="
+    with pytest.raises(UsageError, match="EINVAL"):
+        importer.run(name, **wrong)
+
+
 def test_an_answer_may_come_as_a_stream_of_events(importer: ToolImporter, fake: FakeMcp) -> None:
     note = {
         "jsonrpc": "2.0",
