@@ -51,7 +51,7 @@ crypto.subtle, atob …), no import, require, files, Intl or setTimeout.
 permissions: clock (Date.now), random, log, kv (await env.KV.get/put/list/delete), call (await env.call(name, input)) work at once; http
 (fetch) and secrets wait for an owner: tell the user. A test's http says what fetch answers: [{"url": "https://…", "body": {}}].
 For bad input throw Object.assign(new Error("why"), {code: "EINVAL"}). Unless all tests pass, nothing is created; round fractions.
-Example: name "reverse-text", description "Reverse a text.",
+A whole call: name "reverse-text", description "Reverse a text.",
 schema {"type":"object","required":["text"],"properties":{"text":{"type":"string"}}},
 execute "return [...input.text].reverse().join('')", tests [{"input":{"text":"abc"},"output":"cba"}]."""
 NO_DEPLOY_TEXT: Final = (

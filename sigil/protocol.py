@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from sigil.errors import UsageError
 from sigil.json_fields import Json as Json  # noqa: PLC0414  most take it from here
@@ -194,6 +194,40 @@ class Offer:
     @property
     def tool(self) -> str:
         return tool_of(self.name)
+
+
+DESCRIPTION_MOST: Final = 1_024
+"""Characters of a tool's description.
+
+Endpoints refuse longer ones, and with them the whole chat.
+"""
+EXAMPLES_MOST: Final = 3
+_EXAMPLE: Final = " Example: "
+_ROOM: Final = len(_EXAMPLE) + 2
+
+
+def add_examples(description: str, examples: Sequence[str]) -> str:
+    """Return the description of an offer: the capability's, with its first examples below it, each
+    as a sentence, as far as they fit.
+    """
+    for example in examples[:EXAMPLES_MOST]:
+        if len(description) + len(example) < DESCRIPTION_MOST - _ROOM:
+            description += f"{_EXAMPLE}{example}."
+    return description
+
+
+def remove_examples(description: str) -> str:
+    """Return the description of an offer without the examples that `add_examples` wrote below it.
+
+    They are for whoever searches: a small model takes their data for the person's. An example that
+    its author wrote stays where further lines follow it.
+    """
+    head, *sentences = description.split(_EXAMPLE)
+    own = len(sentences)
+    least = max(own - EXAMPLES_MOST, 0)
+    while own > least and sentences[own - 1].endswith(".") and "\n" not in sentences[own - 1]:
+        own -= 1
+    return _EXAMPLE.join((head, *sentences[:own]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,9 @@ from sigil.catalog import heads
 from sigil.catalog.heads import HeadState
 from sigil.manifest.languages import BUNDLE, HOST
 from sigil.manifest.model import STORED, Manifest
-from sigil.protocol import Offer
+from sigil.protocol import Offer, add_examples
 from sigil.storage.kv import ABSENT, Expect
 from sigil.storage.stored import Shape, Stored, damaged
-
-OFFERED_CHARACTERS = 1_024
-"""Characters of a tool's description.
-
-Endpoints refuse longer ones, and with them the whole chat.
-"""
-
 
 STORED_WEB = "GET,HEAD *"
 """How `permissions.web` is stored: as one of `http`, which no manifest can ask for.
@@ -58,20 +51,13 @@ class Record(Stored):
 
     @property
     def offer(self) -> Offer:
-        """The offer to a caller.
-
-        Its description carries the examples, since the model sees nothing else.
-        """
+        """The offer to a caller; its description carries the examples, for people who search."""
         manifest = self.manifest
-        description = manifest.description
-        for example in manifest.examples[:3]:
-            if len(description) + len(example) < OFFERED_CHARACTERS - 12:
-                description += f" Example: {example}."
         return Offer(
             self.name,
             self.version,
             self.digest,
-            description,
+            add_examples(manifest.description, manifest.examples),
             manifest.input,
             manifest.pure,
             manifest.kind,

@@ -23,6 +23,7 @@ from sigil.protocol import (
     Ref,
     Registry,
     capability_of,
+    remove_examples,
 )
 from sigil.strict_json import dumps, loads
 
@@ -227,7 +228,7 @@ class Toolbox:
                 ListedTool(
                     offer.tool,
                     words[:1].upper() + words[1:],
-                    offer.description,
+                    remove_examples(offer.description),
                     clean(offer.schema),
                     annotations=_REPEATABLE if offer.pure else {},
                 )
@@ -306,8 +307,7 @@ class Toolbox:
         evicted = self._load_offers(offer for hit in hits[:limit] for offer in hit.loads)
         rows = []
         for hit in hits[:limit]:
-            # a client that does not list the tools again has to know the schema and the examples
-            # from here
+            # a client that does not list the tools again has to know the schema from here
             details: dict[str, Json] = {}
             if hit.offers:
                 details["members"] = [
@@ -422,7 +422,7 @@ def _list_runnable(hits: Iterable[Hit]) -> Iterator[Hit]:
 
 
 def _describe_offer(offer: Offer) -> dict[str, Json]:
-    return {"description": offer.description, "schema": offer.schema}
+    return {"description": remove_examples(offer.description), "schema": offer.schema}
 
 
 def _make_result(structured: Mapping[str, Json], text: str | None = None) -> dict[str, Json]:

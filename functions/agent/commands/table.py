@@ -57,6 +57,7 @@ from functions.events import Event
 from functions.texts.en import Texts
 from functions.texts.languages import find_by_name, list_codes, load_texts
 from sigil.errors import SigilError, one_line
+from sigil.protocol import remove_examples
 from sigil.storage.kv import keys
 
 _COMMAND = re.compile(
@@ -304,7 +305,7 @@ def run_tools(call: CommandCall) -> CommandResult:
     texts = call.texts
     names = ", ".join(tool["function"]["name"] for tool in STATIC)
     found = [
-        f"- `{offer.tool}`: {offer.description.partition(' Example: ')[0]}"  # those are for a model
+        f"- `{offer.tool}`: {remove_examples(offer.description)}"
         for offer in in_scope(call.document.messages)
     ]
     title = texts.tools_here if found else texts.tools_none

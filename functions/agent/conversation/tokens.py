@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from functions.agent.conversation.messages import Message
-from sigil.protocol import Offer
+from sigil.protocol import Offer, remove_examples
 from sigil.strict_json import canonical
 
 CJK_TOKENS = 0.75
@@ -47,7 +47,7 @@ def of_messages(messages: Iterable[Message]) -> float:
 def of_offer(offer: Offer) -> float:
     """Return the tokens of an offer as a tool of a request."""
     schema = len(canonical(offer.schema)) / CHARACTERS_A_TOKEN
-    return of_text(offer.description) + schema + OFFER_OVERHEAD
+    return of_text(remove_examples(offer.description)) + schema + OFFER_OVERHEAD
 
 
 def of_offers(offers: Iterable[Offer]) -> float:

@@ -9,7 +9,7 @@ from functions.agent.conversation.messages import Message
 from functions.agent.conversation.prompt import ToolDefinition
 from functions.agent.sanitize import escape_delimiters
 from sigil import builtin_tools
-from sigil.protocol import TOOL_PREFIX, Json, Offer
+from sigil.protocol import TOOL_PREFIX, Json, Offer, remove_examples
 
 QUERY, DEPLOY = builtin_tools.QUERY, builtin_tools.DEPLOY
 RESIDENT_MOST = 100
@@ -54,10 +54,11 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
 
 @lru_cache(maxsize=1024)
 def define_tool(offer: Offer) -> ToolDefinition:
-    """Return an offer as the model reads it."""
+    """Return an offer as the model reads it: small models take examples for the person's data."""
     from sigil.tool_schemas.clean import clean  # most messages need no capability
 
-    return _format_tool(offer.tool, escape_delimiters(offer.description), clean(offer.schema))
+    description = remove_examples(offer.description)
+    return _format_tool(offer.tool, escape_delimiters(description), clean(offer.schema))
 
 
 def define_tools(offers: Sequence[Offer], *, deploys: bool = True) -> list[ToolDefinition]:

@@ -448,13 +448,13 @@ def test_what_was_offered_calls_what_it_was_offered_with_though_the_model_redepl
     assert answers[-2:] == ['{"ok":"another"}', '{"ok":"first"}']
 
 
-def test_an_example_stands_in_the_tool_and_not_in_the_querys_result_too(
+def test_an_example_finds_a_capability_and_the_model_never_reads_it(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     home.app.registry.deploy(
         {**ECHO, "name": "parrot", "examples": ["say cheese to the parrot"]}, OWNER
     )
-    model.then(call(("sigil_query", {"query": "parrot"})), say("found"))
+    model.then(call(("sigil_query", {"query": "cheese"})), say("found"))
 
     tell(home, "find a parrot")
 
@@ -466,7 +466,9 @@ def test_an_example_stands_in_the_tool_and_not_in_the_querys_result_too(
         for tool in model.bodies[1]["tools"]
         if tool["function"]["name"] == "cap_parrot"
     )
-    assert tool["description"] == "Give a text back. Example: say cheese to the parrot."
+    assert tool["description"] == "Give a text back."
+    (hit,) = home.app.registry.query("cheese", OWNER).hits
+    assert hit.offer.description == "Give a text back. Example: say cheese to the parrot."
 
 
 WEATHER = {
