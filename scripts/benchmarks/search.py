@@ -26,6 +26,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
+from functions.agent.conversation import tokens
 from scripts.benchmarks.measuring import time_call
 from scripts.benchmarks.rows import Row
 from sigil.catalog import heads
@@ -122,21 +123,30 @@ def _measure_requests(
         "paged in or weak": [],
     }
     empty: list[bool] = []
+    tools: list[int] = []
+    sizes: list[float] = []
     for row in rows:
-        found = registry.query(row["query"], MODEL_CALLER)
+        found = registry.query(row["query"], MODEL_CALLER).keep_near()
         gold = set(row["gold"])
         if not gold:
             empty.append(not found.hits)
             continue
         best = [hit.loads[0].name for hit in found.hits[:1]]
         rates["right first"].append(not gold.isdisjoint(best))
-        paged_in = [offer.name for hit in found.hits for offer in hit.loads]
+        offers = [offer for hit in found.hits for offer in hit.loads]
+        paged_in = [offer.name for offer in offers]
+        tools.append(len(offers))
+        sizes.append(tokens.of_offers(offers))
         rates["paged in"].append(not gold.isdisjoint(paged_in))
         weak = [each.name for each in found.weak]
         rates["paged in or weak"].append(not gold.isdisjoint(paged_in + weak))
     for name, right in rates.items():
         label = f"search library {language} {name}, n={len(right)}"
         yield Row(label, statistics.fmean(right), "", targets.get(name), at_least=True)
+    for name, counts in (("tools a query", tools), ("tokens of them", sizes)):
+        yield Row(
+            f"search library {language} {name}, n={len(counts)}", statistics.fmean(counts), ""
+        )
     label = f"search library {language} impossible, nothing, n={len(empty)}"
     yield Row(label, statistics.fmean(empty), "", NOTHING, at_least=True)
 

@@ -1,10 +1,18 @@
-"""What a registry and its callers exchange: descriptions with and without examples."""
+"""What a query finds: its descriptions with and without examples, and the hits near the best."""
 
 from __future__ import annotations
 
 import pytest
 
-from sigil.protocol import DESCRIPTION_MOST, add_examples, remove_examples
+from sigil.protocol import (
+    DESCRIPTION_MOST,
+    Found,
+    Hit,
+    Offer,
+    WeakHit,
+    add_examples,
+    remove_examples,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,3 +37,33 @@ def test_what_is_added_below_a_description_is_removed_again(
     assert offered.count(" Example: ") - description.count(" Example: ") == min(
         len(examples), 3 if len(description) < 500 else 1
     )
+
+
+def hit(name: str, score: float) -> Hit:
+    return Hit(
+        Offer(name, 1, f"sha256:{name}", f"Do {name}. Example: x.", {}), score, f"Do {name}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"),
+    [
+        ({}, ""),
+        ({"a": 0.2}, "a"),
+        ({"a": 0.49, "b": 0.4, "c": 0.3}, "a b c"),
+        ({"a": 0.5, "b": 0.4, "c": 0.39}, "a b"),
+        ({"a": 1.0, "b": 0.98, "c": 0.79}, "a b"),
+        ({"a": 0.6, "others-b": 0.9, "others-c": 0.7}, "a others-b"),
+    ],
+)
+def test_a_hit_far_below_the_best_before_it_is_only_named(
+    scores: dict[str, float], kept: str
+) -> None:
+    before = WeakHit("z", "Do z.")
+    found = Found(tuple(hit(*each) for each in scores.items()), 7, (before,)).keep_near()
+
+    left = [each.offer.name for each in found.hits]
+    assert left == kept.split()
+    named = [WeakHit(name, f"Do {name}.") for name in scores if name not in left]
+    assert found.weak == (*named, before)
+    assert found.total == 7

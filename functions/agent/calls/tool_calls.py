@@ -53,6 +53,8 @@ JUDGE_IT = (
     " was asked; else say that you were not told, or: "
 )
 LOOK_THROUGH = "if something in also_remembered says it, answer with that; else: "
+QUERY_OTHER = "; if one in weak fits better, query its name"
+"""Stands behind which tool to call where something that was found is only named."""
 ANSWER_IT = "answer with what is remembered where it says it; otherwise call what fits"
 FILES_NOTE = "the person gets these files below your answer"
 MOST = 16
@@ -568,9 +570,11 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
 
     With the latter comes `recall`, which finds more.
     """
-    found = _leave_out_denied(context.registry.query(text, context.caller, limit=limit), context)
+    allowed = _leave_out_denied(context.registry.query(text, context.caller, limit=limit), context)
+    skills = _find_skills(context, text, allowed.hits)
+    found = allowed.keep_near()
+    is_shortened = len(found.hits) < len(allowed.hits)
     hits = list(found.hits)
-    skills = _find_skills(context, text, hits)
     remembered = context.find_remembered(text)
     others = remembered.others if remembered.is_own or not hits else ""
     if (remembered.things or remembered.near or others) and RECALL not in [
@@ -580,9 +584,12 @@ def _answer_query(context: ToolCallContext, call: ToolCall, text: str, limit: in
             found_names = [offer.name for offer in hit.loads]
             if RECALL in found_names and context.gate.may_find(RECALL):
                 hits.append(hit)
-                found = evolve(found, hits=tuple(hits), total=found.total + 1)
+                weak = tuple(each for each in found.weak if each.name != RECALL)
+                found = evolve(found, hits=tuple(hits), total=found.total + 1, weak=weak)
     listed = builtin_tools.found_row(found, may_deploy=context.may_deploy)
-    offers, missing = _find_skill_tools(context, skills, hits)
+    if is_shortened:
+        listed["next"] = f"{listed['next']}{QUERY_OTHER}"
+    offers, missing = _find_skill_tools(context, skills, (*hits, *allowed.hits))
     is_resident = skills.reference in context.resident_skills
     listed = _list_skills(listed, skills, offers, missing, is_resident=is_resident)
     if others:

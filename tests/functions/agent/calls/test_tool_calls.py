@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from functions.agent.calls.tool_calls import QUERY_OTHER
 from functions.agent.context import FULL
 from functions.agent.conversation.messages import RUNTIME_MARK
 from functions.wiring import AgentRuntime
@@ -124,7 +125,7 @@ def test_large_results_and_failures_of_several_steps_fit_into_the_window(
 def test_what_is_found_again_stays_paged_in_though_the_window_is_full(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    follow(model, find(*SUBJECTS), find(*SUBJECTS))
+    follow(model, find(*SUBJECTS), find(*SUBJECTS, limit=9))
     tell(home, "go")
 
     resident = offered(model.bodies[1])[2:]
@@ -213,9 +214,30 @@ def test_a_large_window_pages_in_all_that_is_found(runtime: Open, model: Scripte
     assert all("tool" in item for row in rows for item in row["items"])
 
 
+def test_what_is_only_named_becomes_a_tool_when_its_name_is_searched_for(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, library="builtin")
+    asked = "what would I pay monthly for a 250000 mortgage over 30 years at 4.2%"
+    model.then(
+        call(("sigil_query", {"query": asked})),
+        call(("sigil_query", {"query": "invest-value"})),
+        say("ok"),
+    )
+    tell(home, asked)
+
+    first, second = (read_ok(result) for result in results(model.bodies[2]))
+    assert [row["capability"] for row in first["items"]] == ["loan-plan"]
+    assert first["weak"][0]["capability"] == "invest-value"
+    assert first["next"] == f"now call cap_loan_plan{QUERY_OTHER}"
+    assert [row["capability"] for row in second["items"]] == ["invest-value"]
+    tools = [offered(body)[2:] for body in model.bodies]
+    assert tools == [[], ["cap_loan_plan"], ["cap_loan_plan", "cap_invest_value"]]
+
+
 def test_a_query_says_which_tool_to_call_next(runtime: Open, model: ScriptedModel) -> None:
     home = runtime(llm_url=model.url, library="builtin")
-    follow(model, find("encode text in base64", limit=1), find("compare two texts"))
+    follow(model, find("encode text in base64", limit=1), find("compare two texts", limit=2))
     tell(home, "go")
 
     one, several = (read_ok(result) for result in results(model.bodies[-1]))
