@@ -17,6 +17,7 @@ import pytest
 from functions import log, worker
 from functions.agent.conversation.compaction import BUILTIN as STRATEGIES
 from functions.agent.conversation.messages import ToolCall
+from functions.agent.safety import round_reaction as repeated
 from functions.agent.safety.call_facts import make_fact
 from functions.agent.safety.failure_codes import CODES, OTHER, Code
 from functions.agent.safety.guides import ALERT, BUILTIN, REPEATS
@@ -104,6 +105,20 @@ def test_the_ladders_numbers_and_words_are_the_pages() -> None:
         REPEATS.format(count=REPEATED),
     ):
         assert f"{words}" in PAGE
+
+
+def test_what_is_told_of_repeated_calls_is_what_the_page_says() -> None:
+    names = {"names": "text, times"}
+    failed = {"before": "tests 2, 3", "now": "test 2"}
+
+    assert [says.strip("`") for _, says in table("| when | what stands below the result |")] == [
+        f"{repeated.SAME_FAILURE} {repeated.CHANGE_ARGUMENTS.format(**names)}",
+        f"{repeated.SAME_RESULT} {repeated.USE_OR_CHANGE.format(**names)}",
+        repeated.OTHER_RESULT,
+        f"{repeated.SAME_RESULT} {repeated.SEARCH_OTHERWISE}",
+        repeated.SAME_CODE_FAILED.format(**failed),
+        repeated.SAME_CODE_UNTESTED.format(before="test 2"),
+    ]
 
 
 @pytest.fixture(scope="module")

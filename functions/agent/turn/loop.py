@@ -687,7 +687,8 @@ def _record_results(
     """
     app = context.app
     safety = opened.document.safety
-    reaction = react(results, safety.counters, app.guide)
+    messages_of_turn = opened.document.messages[opened.document.find_turn_start() :]
+    reaction = react(results, safety.counters, app.guide, messages_of_turn)
     turn = _turn_of(opened)
     resident = {offer.tool for offer in in_scope(opened.document.messages)}
     now = app.clock.now()
