@@ -12,7 +12,7 @@ import orjson
 
 from sigil.errors import UsageError
 from sigil.json_fields import Json
-from sigil.storage.stored import NewerFormat, Shape, Stored, dumps, later
+from sigil.storage.stored import NewerFormat, Shape, Stored, WrittenOften, dumps, later
 
 Kind = Literal["message", "mail", "task", "wakeup", "say", "continue"]
 KINDS = get_args(Kind)
@@ -63,7 +63,7 @@ QUOTE_LIMIT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sender(Stored):
+class Sender(WrittenOften):
     """The person who wrote; `id` is the platform's user id with its platform (`telegram:42`)."""
 
     id: str
@@ -98,7 +98,7 @@ class Quote(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class Event(Stored):
+class Event(WrittenOften):
     """One thing that happened to a session.
 
     `id`: platform, bot and the platform's own update id. `order`: sorts a session's events by the

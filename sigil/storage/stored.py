@@ -71,7 +71,7 @@ class WrittenOften(Stored):
 
     __slots__ = ("_json",)
 
-    _json: bytes
+    _json: orjson.Fragment
     """Absent until the value is first written, and while it is larger than `KEPT_BYTES`."""
 
 
@@ -179,7 +179,7 @@ def plain(value: object) -> object:
     fields.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain_fields(_fields_of(type(value)), value)
+        return _writer_of(type(value))(value)
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
@@ -232,6 +232,7 @@ class _Items:
 
 
 _Form = Union[_Fields, _Items]  # noqa: UP007  a name that its own parts refer to
+_Writer = Callable[[Any], object]
 
 
 @lru_cache(maxsize=256)
@@ -308,46 +309,74 @@ def _keep_unknown_fields(
     return replace(value, **changed) if changed else value
 
 
-def _plain_fields(form: _Fields, value: DataclassInstance) -> object:
-    """Return a dataclass, or a dict of its fields if it keeps unknown ones or leaves some out; of a
-    value that is written often, its JSON.
+@lru_cache(maxsize=256)
+def _writer_of(kind: type[DataclassInstance]) -> _Writer:
+    """Return the function that makes what orjson writes for values of a class: a dict of their
+    fields, themselves where nothing is left out or added, or the JSON that stays with them.
     """
-    if not isinstance(value, WrittenOften):
-        return _pick_fields(form, value)
-    written = getattr(value, "_json", None)
-    if written is None:
-        written = orjson.dumps(_pick_fields(form, value))
-        if len(written) <= KEPT_BYTES:
-            object.__setattr__(value, "_json", written)
-    return orjson.Fragment(written)
+    pick = _make_picker(_fields_of(kind))
+    if not issubclass(kind, WrittenOften):
+        return pick
+
+    def write(value: Any) -> object:
+        kept: orjson.Fragment | None = getattr(value, "_json", None)
+        if kept is None:
+            written = orjson.dumps(pick(value))
+            kept = orjson.Fragment(written)
+            if len(written) <= KEPT_BYTES:
+                object.__setattr__(value, "_json", kept)
+        return kept
+
+    return write
 
 
-def _pick_fields(form: _Fields, value: DataclassInstance) -> object:
-    rest = getattr(value, REST) if form.keeps else None
-    inner: dict[str, object] = {}
-    for name, within in form.inner:
-        part = getattr(value, name)
-        if part:
-            plain_part = _plain_part(within, part)
-            if plain_part is not part:
-                inner[name] = plain_part
-    absent = [name for name, default in form.later if getattr(value, name) == default]
-    if not rest and not inner and not absent:
-        return value
-    known = {name: getattr(value, name) for name in form.ordered}
-    for name in absent:
-        del known[name]
-    return {**known, **inner, **(rest or {})}
+def _make_picker(form: _Fields) -> _Writer:
+    """Return the function that picks the fields of a class which are stored, made for it as
+    `evolve` is: no loop over fields, and no more looked at than may differ.
+    """
+    inner = dict(form.inner)
+    later_fields = dict(form.later)
+    scope: dict[str, Any] = {f"default_{name}": value for name, value in form.later}
+    scope |= {f"write_{name}": _make_part_writer(within) for name, within in form.inner}
+    known = [name for name in form.ordered if name not in later_fields]
+    if not (inner or later_fields):
+        known_alone = ", ".join(f"{name!r}: value.{name}" for name in form.ordered)
+        rest = f"{{{known_alone}, **value._rest}} if value._rest else value"
+        lines = ["def pick(value):", f"    return {rest if form.keeps else 'value'}"]
+    else:
+        lines = ["def pick(value):", "    fields = {}"]
+        for name in form.ordered:
+            lines.append(f"    part = value.{name}")
+            written = f"write_{name}(part) if part else part" if name in inner else "part"
+            if name in known:
+                lines.append(f"    fields[{name!r}] = {written}")
+            else:
+                lines.append(f"    if part is not default_{name} and part != default_{name}:")
+                lines.append(f"        fields[{name!r}] = {written}")
+        if form.keeps:
+            lines += ["    if value._rest:", "        fields.update(value._rest)"]
+        lines.append("    return fields")
+    exec("\n".join(lines), scope)
+    made: _Writer = scope["pick"]
+    return made
 
 
-def _plain_part(form: _Form, value: object) -> object:
+def _make_part_writer(form: _Form) -> _Writer:
+    """Return the function that makes what orjson writes for a field's value of this form."""
     if isinstance(form, _Fields):
-        return _plain_fields(form, value) if isinstance(value, form.kind) else value
-    if isinstance(value, Mapping):
-        row = {name: _plain_part(form.each, part) for name, part in value.items()}
-        return row if any(row[name] is not part for name, part in value.items()) else value
-    if isinstance(value, tuple | list):
-        parts = [_plain_part(form.each, part) for part in value]
-        if any(new is not old for new, old in zip(parts, value, strict=True)):
-            return parts
-    return value
+        kind = form.kind
+        write = _writer_of(kind)
+        return lambda part: write(part) if isinstance(part, kind) else part
+    write_each = _make_part_writer(form.each)
+    is_often = isinstance(form.each, _Fields) and issubclass(form.each.kind, WrittenOften)
+
+    def write_items(parts: object) -> object:
+        if isinstance(parts, tuple | list):
+            if is_often:  # a history is long, and most of it was written before
+                return [getattr(part, "_json", None) or write_each(part) for part in parts]
+            return [write_each(part) for part in parts]
+        if isinstance(parts, Mapping):
+            return {name: write_each(part) for name, part in parts.items()}
+        return parts
+
+    return write_items

@@ -121,7 +121,7 @@ class ToolCall(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage(Stored):
+class Usage(WrittenOften):
     """The tokens of one or more requests; `estimated` when the provider did not count them.
 
     `cached` of the prompt's tokens came from the provider's cache. `saved` tokens do not count for

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from functions.agent.safety.call_facts import Fact
 from sigil.storage.evolve import evolve
-from sigil.storage.stored import Stored, later
+from sigil.storage.stored import Stored, WrittenOften, later
 
 REPEATED: Final = 3
 """The model is told from so many failures with one fingerprint, or calls with one result, on."""
@@ -47,7 +47,7 @@ class Step(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class WindowOperation(Stored):
+class WindowOperation(WrittenOften):
     """One operation as the window keeps it: enough to see that it comes again."""
 
     fingerprint: str
