@@ -5,10 +5,12 @@ A session is saved at every checkpoint, and closed with its outbox in one write.
 
 from __future__ import annotations
 
+import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Final
 
 import orjson
 
@@ -44,6 +46,12 @@ MEMORIES_MOST = 10_000
 """So many sessions are known to share a memory before that is found out anew."""
 LAST = 10**12
 """A number greater than that of any message."""
+CACHED: Final = 4 << 20
+"""About so many bytes of JSON the documents in the cache have together."""
+CACHED_DOCUMENT: Final = 1 << 20
+"""About so many bytes of JSON a document in the cache has at most."""
+COMPRESSION: Final = 8
+"""A compressed document counts as so many times its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,53 @@ class SessionHandle:
         return evolve(self, document=document)
 
 
+class DocumentCache:
+    """The documents of the sessions that a process opened or saved last; its threads share it.
+
+    A version of the store belongs to one write. So a document that is known by its version is not
+    read from its bytes again, and is never the one that somebody else has saved since.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, int, Document]] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def find(self, key: str, version: str) -> Document | None:
+        """Return the document of a session at this version, None when it is not known."""
+        with self._lock:
+            known = self._known.pop(key, None)
+            if known is None:
+                return None
+            if known[0] != version:
+                self._bytes -= known[1]
+                return None
+            self._known[key] = known  # at the end: it was used last
+            return known[2]
+
+    def keep(self, key: str, version: str, stored: bytes, document: Document) -> None:
+        """Keep the document that is `stored` at this version."""
+        size = len(stored) if stored.startswith(b"{") else len(stored) * COMPRESSION
+        with self._lock:
+            before = self._known.pop(key, None)
+            if before:
+                self._bytes -= before[1]
+            if size > CACHED_DOCUMENT:
+                return
+            self._known[key] = version, size, document
+            self._bytes += size
+            while self._bytes > CACHED:
+                oldest = next(iter(self._known))
+                self._bytes -= self._known.pop(oldest)[1]
+
+    def forget(self, key: str) -> None:
+        """Keep nothing of a session, which is not in the store."""
+        with self._lock:
+            known = self._known.pop(key, None)
+            if known:
+                self._bytes -= known[1]
+
+
 class Sessions:
     """The sessions in a store.
 
@@ -92,6 +147,7 @@ class Sessions:
     def __init__(self, kv: KV, artifacts: Artifacts | None = None) -> None:
         self._kv = kv
         self._overflow = OverflowStore(artifacts)
+        self._cache = DocumentCache()
         # the shared memories that sessions had when they were last opened here
         self._memories: dict[str, str] = {}
 
@@ -112,10 +168,14 @@ class Sessions:
     def decode_head(self, key: str, item: Item | None) -> SessionHandle:
         """Open a session as `open` does, from the item that was just read at its head."""
         if item is None:
+            self._cache.forget(key)
             return SessionHandle(key, Document(), None)
         size = len(item.value)
         try:
-            document = decode_document(item.value, self._overflow)
+            document = self._cache.find(key, item.version)
+            if document is None:
+                document = decode_document(item.value, self._overflow)
+                self._cache.keep(key, item.version, item.value, document)
             if document.memory or key in self._memories:
                 self._note_memory(key, document.memory)
         except UnreadableDocument:
@@ -160,6 +220,7 @@ class Sessions:
         body = encode_document(document, self._overflow)
         expect = ABSENT if opened.version is None else opened.version
         version = self._kv.put(keys.session_head(opened.key), body, expect=expect)
+        self._cache.keep(opened.key, version, body, document)
         return SessionHandle(opened.key, document, version, len(body))
 
     def still_holds(self, opened: SessionHandle) -> bool:

@@ -26,6 +26,7 @@ from functions.wiring import AgentRuntime
 from sigil.errors import BackendError, Conflict
 from sigil.protocol import Caller
 from sigil.storage.kv import KV, Expect, Item, Key, keys
+from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.memory.memories import saves
 from tests.functions.agent.talk import event, run_event, tell
@@ -473,3 +474,33 @@ def test_after_damage_all_of_a_long_archive_is_counted(home: AgentRuntime) -> No
 
     fresh = home.app.sessions.open(KEY).document
     assert (fresh.next_seq, fresh.consolidated, len(fresh.unheard)) == (51, 0, 25)
+
+
+def test_a_process_reads_a_document_again_only_where_it_has_not_saved_it_itself() -> None:
+    kv = MemoryKV()
+    ours, theirs = Sessions(kv), Sessions(kv)
+    saved = ours.save(ours.open(KEY), Document(zone="Europe/Berlin"))
+    assert ours.open(KEY).document is saved.document
+    assert theirs.open(KEY).document == saved.document
+
+    theirs.save(theirs.open(KEY), Document(zone="Asia/Tokyo"))
+    assert ours.open(KEY).document.zone == "Asia/Tokyo"
+
+    kv.delete(keys.session_head(KEY))
+    assert ours.open(KEY).document == Document()
+
+
+def test_the_documents_that_a_process_keeps_are_bounded() -> None:
+    sessions = Sessions(MemoryKV())
+    names = [keys.session_of("main", f"telegram:{number}") for number in range(200)]
+    saved = []
+    for name in names:
+        text = secrets.token_hex(15_000)
+        saved.append(sessions.save(sessions.open(name), Document().add(Message("user", text))))
+    kept = [
+        sessions.open(name).document is each.document
+        for name, each in zip(reversed(names), reversed(saved), strict=True)
+    ]
+
+    assert all(kept[:100])
+    assert not any(kept[150:])
