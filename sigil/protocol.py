@@ -189,7 +189,7 @@ class Offer:
     """The fields that a newer version wrote into a history: see `sigil.storage.stored`."""
 
     def __hash__(self) -> int:
-        return hash((self.name, self.digest))
+        return hash(self.digest)
 
     @property
     def tool(self) -> str:

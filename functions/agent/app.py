@@ -73,6 +73,7 @@ from sigil.builtin_tools import DEPLOY
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import LIBRARY, Caller, Registry
 from sigil.storage.artifacts import Artifacts, MemoryArtifacts
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 
@@ -259,7 +260,7 @@ class App:
             bundle = frozenset(shorten_names(self.bundle))
         has_wallet = not (self.record and self.record.kind == "subagent")
         gate = Gate(policies, actor, self.load_policies)
-        return replace(gate, bundle=bundle, has_wallet=has_wallet)
+        return evolve(gate, bundle=bundle, has_wallet=has_wallet)
 
     @property
     def people(self) -> People:

@@ -6,7 +6,6 @@ Nothing of the chat is in them but what the caller puts there, and their answers
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import inf
 from typing import Final
 
@@ -27,6 +26,7 @@ from functions.texts.en import Texts
 from functions.texts.languages import load_texts
 from sigil.errors import UsageError
 from sigil.protocol import Json
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import keys
 
 MEMORY: Final = "memory"
@@ -78,7 +78,7 @@ class SideRequests:
         self._away: ModelReply | None = None
         self._chain_spent = chain_spent
         self._breakers = breakers or make_breakers(session, app.kv, app.name, app.limits, app.clock)
-        self.document = replace(
+        self.document = evolve(
             document, safety=self._breakers.reopen(document.safety, person=False)
         )
 
@@ -124,7 +124,7 @@ class SideRequests:
         begun = {"model": self.document.model or self.app.model.name, "aside": True}
         self.count += 1
         # the entry is hashed with a salt that the session's next write saves
-        self.document = replace(self.document, ledger=self.document.ledger.with_salt())
+        self.document = evolve(self.document, ledger=self.document.ledger.with_salt())
         self.journal.begin(begun, self.app.clock.now(), self.document.ledger)
         reply = self.app.model.chat(
             ModelRequest(
@@ -151,7 +151,7 @@ class SideRequests:
         entry = describe_request(self.app, self.document, reply, counted, ms=ms, aside=True)
         ledger = self.journal.end(entry, self.app.clock.now(), self.document.ledger)
         safety = self._breakers.record_request(self.document.safety, None, usage)
-        self.document = replace(
+        self.document = evolve(
             self.document, safety=safety, usage=self.document.usage + usage, ledger=ledger
         )
         return reply
@@ -238,10 +238,10 @@ def fill_usage(reply: ModelReply, estimate: float, ratio: float) -> Usage:
     usage = reply.usage
     if not usage.estimated:
         return usage
-    filled = replace(
+    filled = evolve(
         usage,
         prompt=round(estimate * ratio),
         completion=round(tokens.of_text(reply.text)),
     )
     # only of the offline model is something saved that nobody counted: all of it
-    return replace(filled, saved=filled.total) if usage.saved else filled
+    return evolve(filled, saved=filled.total) if usage.saved else filled

@@ -246,6 +246,8 @@ def page_in(
 
     The best load of each result comes first. A result names the loads that it had to leave out.
     """
+    if not any(result.loads for result in results):
+        return list(results), 0
     sizes = {tool: _count_characters(offer) for tool, offer in by_tool(offers).items()}
     kept: set[tuple[int, int]] = set()
     taken = 0

@@ -41,10 +41,34 @@ def in_scope(messages: Iterable[Message]) -> tuple[Offer, ...]:
 
     The latest load of a tool wins. At most 100 are in scope, those that were loaded last.
     """
+    return _merge_loads(_Loads([message.loads for message in messages if message.loads]))
+
+
+class _Loads:
+    """The loads of a history's messages, equal to those that are the very same values: a turn asks
+    for its tools many times, and comparing them by what they hold takes longer than merging them.
+    """
+
+    __slots__ = ("_ids", "each")
+
+    def __init__(self, each: list[tuple[Offer, ...]]) -> None:
+        self.each = each
+        # whoever keeps this keeps the loads, so that nothing else gets one of these ids
+        self._ids = tuple(map(id, each))
+
+    def __hash__(self) -> int:
+        return hash(self._ids)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Loads) and self._ids == other._ids
+
+
+@lru_cache(maxsize=64)
+def _merge_loads(loads: _Loads) -> tuple[Offer, ...]:
     scope: dict[str, Offer] = {}
     last_loaded: dict[str, None] = {}
-    for message in messages:
-        for offer in message.loads:
+    for offers in loads.each:
+        for offer in offers:
             scope[offer.tool] = offer
             last_loaded.pop(offer.tool, None)
             last_loaded[offer.tool] = None

@@ -7,13 +7,14 @@ What a turn added is one item: `ledger#AGENT / CHAIN#SEQ`, named by the number o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
 from functions.agent.ledger.chain import LedgerChain, Row, find_root, hash_row
 from sigil.errors import Conflict
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import ABSENT, KV, Key, keys
 from sigil.storage.kv.update import scan_all
 
@@ -59,7 +60,7 @@ class Ledger:
                     return chain.begin_anew(rows)
                 # one that is damaged stays, for the check to find
                 rows = rows[max(len(known), 1) :]
-        return replace(chain, pending=())
+        return evolve(chain, pending=())
 
     def scan(self, since: float = 0.0) -> Iterator[tuple[str, Row]]:
         """Yield the entries from a time on (seconds since 1970), each with the name of its chain:

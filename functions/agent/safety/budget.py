@@ -104,7 +104,7 @@ def name_period(now: float, limits: SafetyLimits) -> str:
     """
     days, rest = divmod(limits.seconds, DAY_SECONDS)
     if not rest:
-        return find_first_day(now, days, limits.zone).isoformat()
+        return _name_first_day(int(now // 1), days, limits.zone)
     return _format_beginning(int(now // limits.seconds) * limits.seconds)
 
 
@@ -115,6 +115,14 @@ def find_period_end(now: float, limits: SafetyLimits) -> float:
         first = find_first_day(now, days, limits.zone)
         return find_midnight(first + timedelta(days=days), limits.zone)
     return (now // limits.seconds + 1) * limits.seconds
+
+
+@lru_cache(maxsize=64)
+def _name_first_day(second: int, days: int, zone: str) -> str:
+    """Return the name of the period of so many days that a second since 1970 is in: no date begins
+    within a second.
+    """
+    return find_first_day(second, days, zone).isoformat()
 
 
 @lru_cache(maxsize=64)
@@ -267,8 +275,13 @@ class TokenBudget:
 
 def read_total(item: Item | None) -> RunningTotal | None:
     """Return the total in an item; None when there is none, or none that can be read."""
+    return _parse_total(item.value) if item else None
+
+
+@lru_cache(maxsize=64)
+def _parse_total(value: bytes) -> RunningTotal | None:
     try:
-        return _TOTAL.read(item.value) if item else None
+        return _TOTAL.read(value)
     except ValueError:
         return None
 

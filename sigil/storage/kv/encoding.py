@@ -18,7 +18,16 @@ They are DynamoDB's own limits, so that a key fits every back-end or none.
 
 def encode_key(key: Key) -> tuple[bytes, bytes]:
     """Return the key as UTF-8; `UsageError` EKEY when a part is empty, too long or not Unicode."""
-    return _encode_part(key.partition, PARTITION_LIMIT), _encode_part(key.sort, SORT_LIMIT)
+    try:
+        partition = key.partition.encode()
+        sort = key.sort.encode()
+    except UnicodeEncodeError:
+        raise _refuse_text() from None
+    if not 0 < len(partition) <= PARTITION_LIMIT:
+        raise _refuse_length(partition, PARTITION_LIMIT)
+    if not 0 < len(sort) <= SORT_LIMIT:
+        raise _refuse_length(sort, SORT_LIMIT)
+    return partition, sort
 
 
 def encode_text(text: str) -> bytes:
@@ -26,16 +35,17 @@ def encode_text(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise UsageError("EKEY", "a key holds a lone surrogate, which is no Unicode text") from None
+        raise _refuse_text() from None
 
 
-def _encode_part(text: str, limit: int) -> bytes:
-    data = encode_text(text)
-    if not 0 < len(data) <= limit:
-        raise UsageError(
-            "EKEY", f"a key's part has {len(data)} bytes, between 1 and {limit} are allowed"
-        )
-    return data
+def _refuse_text() -> UsageError:
+    return UsageError("EKEY", "a key holds a lone surrogate, which is no Unicode text")
+
+
+def _refuse_length(part: bytes, limit: int) -> UsageError:
+    return UsageError(
+        "EKEY", f"a key's part has {len(part)} bytes, between 1 and {limit} are allowed"
+    )
 
 
 def new_version() -> str:

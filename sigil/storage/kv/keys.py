@@ -19,12 +19,16 @@ SEEN_TTL = 8 * 86400.0
 
 TEAM = "?team"
 """How the scope of a team ends."""
+_IS_ESCAPED = re.compile(r"[A-Za-z0-9_.~:@+=-]*").fullmatch
+"""Matches a part in which nothing has to be escaped, as in most."""
 
 
 def escape(part: str) -> str:
     """Return `part` with everything but letters, digits and `-_.~:@+=` percent-encoded; a lone
     surrogate becomes `?`.
     """
+    if _IS_ESCAPED(part):
+        return part
     return quote(part, safe=":@+=", errors="replace")
 
 

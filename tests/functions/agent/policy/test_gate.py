@@ -11,13 +11,15 @@ import pytest
 
 from functions.agent.consolidation import consolidate_owed
 from functions.agent.conversation.messages import Message
-from functions.agent.policy.act import ACTS
+from functions.agent.policy.act import ACTS, make_actor
+from functions.agent.policy.gate import Gate
+from functions.agent.policy.rules import close_policy, parse_policy
 from functions.agent.schedules.schedule import Schedule, make_event
 from functions.agent.schedules.when import When
 from functions.agent.turn.turn import run_turn
 from functions.queues.dead_letters import scan_dead_letters
 from functions.wiring import AgentRuntime
-from sigil.protocol import Caller
+from sigil.protocol import Caller, Offer
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.talk import event, run_event, tell
@@ -284,3 +286,25 @@ def test_nobody_has_memory_take_note_where_the_policy_denies_it(agent: AgentRunt
     assert refused == 'My policy does not allow that: "deny guest ingest *" (line 4).'
     session = keys.session_of("main", GUEST)
     assert agent.app.sessions.open(session).document.noted == ()
+
+
+@pytest.mark.parametrize(
+    ("rules", "left"),
+    [
+        ("", "double halve square"),
+        ('"deny guest call double"', "halve square"),
+        ('"deny owner call double"', "double halve square"),
+        ('"deny everybody call *", "allow guest call h*"', "halve"),
+        ('"ask guest call *e"', "double halve square"),
+    ],
+)
+def test_the_tools_of_a_round_are_those_that_policy_does_not_deny(rules: str, left: str) -> None:
+    policy = parse_policy(f'format = 1\npreset = "standard"\nrules = [{rules}]')
+    offers = [Offer(name, 1, "", "", {}) for name in ("double", "halve", "square")]
+    gate = Gate((policy,), make_actor("guest"))
+
+    assert [each.name for each in gate.keep_callable(offers)] == left.split()
+    bound = replace(gate, bundle=frozenset({"square"}))
+    assert {each.name for each in bound.keep_callable(offers)} == {"square"} & {*left.split()}
+    closed = replace(gate, policies=(policy, close_policy("damaged")))
+    assert closed.keep_callable(offers) == ()
