@@ -453,9 +453,7 @@ def _make_redactor(settings: Settings) -> Callable[[str], str]:
     """Return a function that removes the settings' secrets from a text, in whatever form it has
     them.
     """
-    named = {
-        facts.name: value for facts, value in settings.list_values() if facts.secret and value
-    }
+    named = {facts.name: value for facts, value in settings.list_values() if facts.secret and value}
 
     def redact(text: str) -> str:
         from sigil.run.host_calls.scrubbing import scrub_text

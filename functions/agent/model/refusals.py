@@ -45,6 +45,7 @@ _CHOICE_WORDS: Final = (
     "incompatible with thinking",
 )
 """The words of providers that refuse a forced tool choice (seed 002)."""
+_ALL_PORTABLE: Final = "all tools are told in the strictest form"
 _NO_TOOLS: Final = (
     "does not support tools",
     "not support function calling",
@@ -194,6 +195,9 @@ def _change_tool(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     if name in dialect.bare_tools:
         changed = evolve(dialect, without_tools=(*dialect.without_tools, name))
         return Adaptation(changed, f"the tool {name} is left out")
+    if dialect.portable_tools and dialect.schemas != "portable":
+        # where two are refused, there are more
+        return Adaptation(evolve(dialect, schemas="portable"), _ALL_PORTABLE)
     if name in dialect.portable_tools or dialect.schemas == "portable":
         changed = evolve(dialect, bare_tools=(*dialect.bare_tools, name))
         return Adaptation(changed, f"the arguments of the tool {name} are told in words")
@@ -222,8 +226,7 @@ def _use_portable(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     words = ("schema", "grammar", "parser for this template", "function_declarations", "draft 2020")
     if dialect.schemas == "portable" or not refusal.request.tools or not _has(refusal, *words):
         return None
-    changed = evolve(dialect, schemas="portable")
-    return Adaptation(changed, "all tools are told in the strictest form")
+    return Adaptation(evolve(dialect, schemas="portable"), _ALL_PORTABLE)
 
 
 def _leave_out_field(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
