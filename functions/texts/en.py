@@ -319,6 +319,8 @@ class Texts:
     model_only = "No other one can be chosen: no language model is connected."
     model_set = "`{name}` answers in this chat from now on."
     model_back = "The model of the settings, `{name}`, answers in this chat again."
+    model_learnt = "Its endpoint has taught me this, which `/model reset` forgets:"
+    model_forgot = "I have forgotten what its endpoint taught me: the settings count again."
     model_bad = "That is no name of a model: up to 100 characters without spaces."
     model_refused = "`{name}` does not answer ({why}), so nothing is changed."
     model_missing = "There is no model `{name}` at its endpoint, so nothing is changed."

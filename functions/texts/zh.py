@@ -304,6 +304,8 @@ class Chinese(Texts):
     model_only = "不能换别的：还没有接上语言模型。"
     model_set = "从现在起，这个聊天由 `{name}` 回答。"
     model_back = "这个聊天又由设置里的模型 `{name}` 回答了。"
+    model_learnt = "我从它的端点学到了这些（`/model reset` 会忘掉）："
+    model_forgot = "从它的端点学到的已经忘掉：又按设置来。"
     model_bad = "这不是模型的名称：最多 100 个字符，不含空格。"
     model_refused = "`{name}` 没有回答（{why}），所以什么都没有改。"
     model_missing = "端点没有模型 `{name}`，所以什么都没有改。"

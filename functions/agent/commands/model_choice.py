@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.model.base import Learner
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.side_request import PROBE, PROBE_SYSTEM, SideRequests, explain_error
 from sigil.errors import one_line
@@ -19,6 +20,7 @@ SECONDS: Final = 30.0
 WORDS_CHARACTERS: Final = 300
 """The most characters of what its endpoint says about a failure."""
 AUTOMATIC: Final = "auto"
+RESET: Final = "reset"
 _NAME = re.compile(r"[!-_a-~]{1,100}", re.ASCII)
 """A model's name: visible ASCII without a backquote."""
 
@@ -30,12 +32,16 @@ def run_model(call: CommandCall) -> CommandResult:
     if not call.text:
         name = call.document.model or app.model.name
         how = texts.model_only if app.model.name == OFFLINE else texts.model_how
-        return call.reply(f"{texts.model_now.format(name=name)} {how}")
+        return call.reply(f"{texts.model_now.format(name=name)}{_tell_lessons(call)} {how}")
     if app.model.name == OFFLINE:
         return call.reply(texts.model_only)
     if call.text.lower() == AUTOMATIC:
         document = replace(call.document, model="")
         return CommandResult(texts.model_back.format(name=app.model.name), document)
+    if call.text.lower() == RESET:
+        if isinstance(app.model, Learner):
+            app.model.forget_lessons(call.document.model)
+        return call.reply(texts.model_forgot)
     if not _NAME.fullmatch(call.text):
         return call.reply(texts.model_bad)
     chosen = replace(call.document, model=call.text)
@@ -63,13 +69,23 @@ def run_model(call: CommandCall) -> CommandResult:
     return CommandResult(text, aside.document, trace=aside.trace)
 
 
+def _tell_lessons(call: CommandCall) -> str:
+    """Return what the model's endpoint has taught, with how to forget it; empty for nothing."""
+    model = call.app.model
+    said = model.list_lessons(call.document.model) if isinstance(model, Learner) else ()
+    if not said:
+        return ""
+    lines = "\n".join(f"- {each}" for each in said)
+    return f" {call.texts.model_learnt}\n{lines}\n"
+
+
 COMMANDS: Final[Commands] = {
     "model": Command(
         run_model,
-        arguments=f"[NAME | {AUTOMATIC}]",
+        arguments=f"[NAME | {AUTOMATIC} | {RESET}]",
         changes_agent=bool,
         asks_model=True,
-        needs_no_model=lambda words: words.lower() in ("", AUTOMATIC),
+        needs_no_model=lambda words: words.lower() in ("", AUTOMATIC, RESET),
         for_owners=True,
         works_for=lambda reader: reader.has_model,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from functions.agent.conversation.messages import Beside, ToolCall, Usage
 from functions.agent.conversation.prompt import PromptMessage, ToolDefinition
@@ -122,3 +122,17 @@ class Model(Protocol):
 
     def chat(self, request: ModelRequest) -> ModelReply:
         """Return the model's reply. Failures are replies, too; only cancellation raises."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A model of which more is known than its settings say: what its endpoint's refusals taught.
+
+    `model` names another one of the same endpoint, empty for its own.
+    """
+
+    def list_lessons(self, model: str = "") -> Sequence[str]:
+        """Return what was learnt, a short English phrase each, for owners."""
+
+    def forget_lessons(self, model: str = "") -> None:
+        """Forget it, so that the settings and what is generally known count again."""

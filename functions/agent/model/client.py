@@ -113,12 +113,12 @@ class ModelClient:
     def window(self) -> int:
         return self._window
 
-    def find_dialect(self, model: str = "") -> Dialect:
-        """Return how the endpoint wants the requests to a model, by default its own."""
-        return self._lessons.find(model or self._model)
+    def list_lessons(self, model: str = "") -> list[str]:
+        """See `Learner.list_lessons`."""
+        return self._lessons.list_learnt(model or self._model)
 
-    def forget(self, model: str = "") -> None:
-        """Forget what the endpoint has taught of a model."""
+    def forget_lessons(self, model: str = "") -> None:
+        """See `Learner.forget_lessons`."""
         self._lessons.forget(model or self._model)
 
     def chat(self, request: ModelRequest) -> ModelReply:

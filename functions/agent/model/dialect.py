@@ -68,6 +68,41 @@ class Dialect(Stored):
     is_toolless: bool = False
 
 
+_WORDS: Final = {
+    "wire": "requests have the form of {}",
+    "streams": "answers come as a stream",
+    "schemas": "all tools are told in the strictest form",
+    "choices": "a choice of tools is {}",
+    "effort": "beside tools the effort to reason is {}",
+    "needs": "beside each call stands {}",
+    "returns": "what came beside messages is not sent back",
+    "has_tags": "thoughts come back in tags",
+    "short_ids": "the ids of calls are short",
+    "bridges": "a message stands between a result and the next words",
+    "alternates": "messages of one role are joined",
+    "names_results": "results have their tool's name",
+    "marks_cache": "the prefix to keep is marked",
+    "without": "left out: {}",
+    "portable_tools": "told in the strictest form: {}",
+    "bare_tools": "arguments told in words: {}",
+    "without_tools": "not offered: {}",
+    "without_images": "images are left out",
+    "is_plain": "calls of earlier turns are told as text",
+    "is_toolless": "no tools are offered",
+}
+"""What a field says that differs from the table, for owners."""
+
+
+def list_differences(known: Dialect, learnt: Dialect) -> list[str]:
+    """Return in what a dialect that was learnt differs from the known one, a phrase each."""
+    said = []
+    for name, words in _WORDS.items():
+        value = getattr(learnt, name)
+        if value != getattr(known, name):
+            said.append(words.format(", ".join(value) if isinstance(value, tuple) else value))
+    return said
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """Endpoints and models with one dialect. The patterns are searched in the address's host (with

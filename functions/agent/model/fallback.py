@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from functions.agent.model.base import Failure, Model, ModelReply, ModelRequest
+from functions.agent.model.base import Failure, Learner, Model, ModelReply, ModelRequest
 from functions.agent.model.client import REQUEST_SECONDS
 from functions.agent.model.failures import make_error_reply
 from functions.agent.model.window import estimate_tokens
@@ -73,6 +73,20 @@ class FallbackModel:
             second, replace(request, tries=request.tries - reply.tries), last=True
         )
         return _combine_replies(reply, other)
+
+    def list_lessons(self, model: str = "") -> list[str]:
+        """See `Learner.list_lessons`; those of the second model are below its name."""
+        said = [*self._first.list_lessons(model)] if isinstance(self._first, Learner) else []
+        if isinstance(self._second, Learner):
+            said += [f"{self._second.name}: {each}" for each in self._second.list_lessons()]
+        return said
+
+    def forget_lessons(self, model: str = "") -> None:
+        """See `Learner.forget_lessons`; both models forget."""
+        if isinstance(self._first, Learner):
+            self._first.forget_lessons(model)
+        if isinstance(self._second, Learner):
+            self._second.forget_lessons()
 
     @property
     def _is_first_resting(self) -> bool:

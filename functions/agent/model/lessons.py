@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from functions.agent.model.dialect import Dialect, choose_dialect
+from functions.agent.model.dialect import Dialect, choose_dialect, list_differences
 from sigil.errors import BackendError
 from sigil.storage.kv import KV, keys
 from sigil.storage.stored import Shape, dumps
@@ -49,7 +49,7 @@ class Lessons:
         known = self._known.get(model)
         if known and self._monotonic() < known[1]:
             return known[0]
-        dialect = self._read(model) or choose_dialect(self._endpoint, model, self._name)
+        dialect = self._read(model) or self._choose(model)
         self._known[model] = (dialect, self._monotonic() + READ_AGAIN_SECONDS)
         return dialect
 
@@ -67,11 +67,18 @@ class Lessons:
         ):  # this process knows; another one pays for a refusal of its own
             self._kv.put(keys.dialect(self._endpoint, model), dumps(dialect), ttl=seconds)
 
+    def list_learnt(self, model: str) -> list[str]:
+        """Return what was learnt of a model beside what the table says, a phrase each."""
+        return list_differences(self._choose(model), self.find(model))
+
     def forget(self, model: str) -> None:
         """Forget what was learnt of a model."""
         self._known.pop(model, None)
         if self._kv is not None:
             self._kv.delete(keys.dialect(self._endpoint, model))
+
+    def _choose(self, model: str) -> Dialect:
+        return choose_dialect(self._endpoint, model, self._name)
 
     def _read(self, model: str) -> Dialect | None:
         if self._kv is None:

@@ -14,7 +14,7 @@ import orjson
 
 from functions.agent.conversation import tokens
 from functions.agent.model import failures
-from functions.agent.model.base import Model, ModelReply, ModelRequest
+from functions.agent.model.base import Learner, Model, ModelReply, ModelRequest
 from functions.agent.model.failures import LEAST_WINDOW
 from sigil.errors import BackendError
 from sigil.storage.kv import KV, Key
@@ -81,14 +81,17 @@ class LearntWindow:
             self._learn_window(reply.failure.limit, estimate_tokens(request))
         return reply
 
-    @property
-    def learnt(self) -> int:
-        """Return the tokens of the window that a refusal has taught, 0 when none has."""
-        window = self.window
-        return window if window < self._model.window else 0
+    def list_lessons(self, model: str = "") -> list[str]:
+        """See `Learner.list_lessons`."""
+        said = [*self._model.list_lessons(model)] if isinstance(self._model, Learner) else []
+        if not model and self.window < self._model.window:
+            said.append(f"its window is {self.window:,} tokens, and {self._model.window:,} are set")
+        return said
 
-    def forget(self) -> None:
-        """Forget what refusals have taught; the setting counts again."""
+    def forget_lessons(self, model: str = "") -> None:
+        """See `Learner.forget_lessons`."""
+        if isinstance(self._model, Learner):
+            self._model.forget_lessons(model)
         self._learnt = 0
         self._kv.delete(self._noted)
 

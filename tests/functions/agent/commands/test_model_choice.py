@@ -9,7 +9,7 @@ import pytest
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, say
-from tests.fakes.server import Answer
+from tests.fakes.server import Answer, json_answer
 from tests.functions.agent.talk import tell
 
 Open = Callable[..., AgentRuntime]
@@ -94,3 +94,26 @@ def test_the_second_model_stands_in_with_its_own_name_and_is_not_chosen(
         model.then(*[Answer(404, b"{}")] * 3)
         assert tell(home, "/model other")[0].startswith("`other` does not answer")
         assert all(body["model"] == "second" for body in second.bodies)
+
+
+def test_what_the_endpoint_taught_is_shown_and_forgotten(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, llm_window=128_000, access="open", owners=("telegram:1",))
+    model.then(
+        json_answer({"error": {"message": "only stream=true is supported"}}, 400),
+        say("hello"),
+        json_answer({"error": {"message": "maximum context length is 9000 tokens"}}, 400),
+        say("shorter"),
+    )
+    tell(home, "hi")
+    tell(home, "and more")
+
+    (shown,) = tell(home, "/model")
+    assert "- answers come as a stream\n- its window is 9,000 tokens, and 128,000 are set" in shown
+
+    assert tell(home, "/model reset") == [ENGLISH.model_forgot]
+    assert ENGLISH.model_learnt not in tell(home, "/model")[0]
+    model.then(say("as before"))
+    tell(home, "hi again")
+    assert "stream" not in model.bodies[-1]
