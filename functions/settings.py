@@ -100,10 +100,9 @@ class Settings(SigilSettings):
         "",
         "the family whose form of requests the endpoint takes, such as openai, gemini, anthropic or"
         " deepseek (default: by its address and the model's name)",
-        rules=True,
     )
     llm_fallback_dialect: str = setting(
-        "UNCAGED_LLM_FALLBACK_DIALECT", "", "the same for the second model's endpoint", rules=True
+        "UNCAGED_LLM_FALLBACK_DIALECT", "", "the same for the second model's endpoint"
     )
     llm_prices: str = setting(
         "UNCAGED_LLM_PRICES",
@@ -413,8 +412,6 @@ class Settings(SigilSettings):
                 f"UNCAGED_LLM_FALLBACK_WINDOW={self.llm_fallback_window} is too small",
                 suggestion=f"use at least {LEAST_WINDOW:,}, or 0",
             )
-        _require_dialect("UNCAGED_LLM_DIALECT", self.llm_dialect)
-        _require_dialect("UNCAGED_LLM_FALLBACK_DIALECT", self.llm_fallback_dialect)
         for name, address in (
             ("UNCAGED_LLM_URL", self.llm_url),
             ("UNCAGED_LLM_FALLBACK_URL", self.llm_fallback_url),
@@ -539,20 +536,6 @@ class Settings(SigilSettings):
             llm_fallback_key="",
             llm_fallback_model="",
             llm_fallback_dialect="",
-        )
-
-
-def _require_dialect(setting: str, name: str) -> None:
-    """Raise `UsageError` ESETTING unless a name is empty or that of a known dialect."""
-    if not name:
-        return
-    from functions.agent.model.dialect import NAMES
-
-    if name not in NAMES:
-        raise UsageError(
-            "ESETTING",
-            f"{setting}={name!r:.60} is no dialect that is known",
-            suggestion=f"use one of {', '.join(NAMES)}, or leave it out",
         )
 
 

@@ -215,8 +215,10 @@ def open_model(settings: Settings, prices: PriceList | None = None, kv: KV | Non
 
         return OfflineModel(limited=settings.session_tokens > 0)
     from functions.agent.model.client import ModelClient
+    from functions.agent.model.dialect import require_known
     from functions.agent.model.lessons import Lessons
 
+    require_known(settings.llm_dialect)
     return ModelClient(
         settings.endpoint,
         reveal(settings.llm_key),

@@ -387,7 +387,7 @@ class German(Texts):
     model_set = "In diesem Chat antwortet ab jetzt `{name}`."
     model_back = "In diesem Chat antwortet wieder das Modell der Einstellungen, `{name}`."
     model_learnt = "Von seinem Anbieter habe ich gelernt (`/model reset` vergisst es):"
-    model_forgot = "Was ich von seinem Anbieter gelernt habe, ist vergessen: Es gelten wieder die Einstellungen."
+    model_forgot = "Das Gelernte ist vergessen: Es gelten wieder die Einstellungen."
     model_bad = "So heißt kein Modell: höchstens 100 Zeichen, ohne Leerzeichen."
     model_refused = "`{name}` antwortet nicht ({why}), darum bleibt alles, wie es war."
     model_missing = "Ein Modell `{name}` hat der Anbieter nicht, darum bleibt alles, wie es war."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from functions.agent.conversation.messages import Beside
@@ -10,7 +10,7 @@ from functions.agent.conversation.prompt import PromptMessage
 from functions.agent.model import history, tool_forms
 from functions.agent.model.base import ModelRequest
 from functions.agent.model.completion_reader import read_completion
-from functions.agent.model.dialect import REASONING, SIGNATURE, Dialect
+from functions.agent.model.dialect import REASONING, SIGNATURE, STANDARD, Dialect
 from sigil.protocol import Json
 
 PATH: Final = "/chat/completions"
@@ -19,15 +19,23 @@ ANY_SIGNATURE: Final[Json] = {"google": {"thought_signature": "skip_thought_sign
 MARK: Final[Json] = {"type": "ephemeral"}
 
 
+def list_headers(key: str) -> Mapping[str, str]:
+    """Return the headers that a request has beside those of its body; `key` may be empty."""
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
 def write_request(
     request: ModelRequest, model: str, dialect: Dialect, is_kept: Callable[[Beside], bool]
 ) -> dict[str, Json]:
     """Return the body of a request. `is_kept`: see `history.fit_history`."""
-    messages = history.fit_history(request.messages, dialect, is_kept)
+    messages = request.messages
+    tools, choice = request.tools, request.tool_choice
+    if dialect != STANDARD:
+        messages = history.fit_history(messages, dialect, is_kept)
+        tools, choice = tool_forms.choose_tools(request, dialect)
     rows = [_write_message(message, dialect, is_kept) for message in messages]
     if dialect.marks_cache:
         _mark_prefix(rows)
-    tools, choice = tool_forms.choose_tools(request, dialect)
     if dialect.names_results:
         _name_results(rows, messages)
     fields: dict[str, Json] = {"model": model, "messages": rows}

@@ -11,36 +11,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
 import httpcore
 import orjson
 
 from functions.agent.conversation.messages import Beside
-from functions.agent.model import (
-    chat_wire,
-    event_stream,
-    failures,
-    messages_wire,
-    rate_limits,
-    refusals,
-    responses_wire,
-    written_calls,
-)
+from functions.agent.model import chat_wire, event_stream, failures
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
 from functions.agent.model.billing import Billing
 from functions.agent.model.dialect import Dialect, Wire
 from functions.agent.model.lessons import Lessons
-from functions.agent.model.refusals import Adaptation, Refusal
 from functions.agent.model.window import estimate_tokens
 from functions.agent.safety.retry import backoff_seconds
 from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
 from sigil.protocol import Json
 
+if TYPE_CHECKING:  # few requests are refused
+    from functions.agent.model.refusals import Adaptation, Refusal
+
 ATTEMPTS = 3
 EMPTY_ATTEMPTS = 2
 """An answer with nothing in it is asked for once more, and no more."""
+HEADERS: Final = {"content-type": "application/json", "accept-encoding": "identity"}
+_ERRORS: Final = frozenset({"error", "base_resp"})
+"""The fields by which the body of an answer with 200 says that it is none."""
 ADAPTATIONS_MOST = 32
 """At most so many dialects are looked at for one in which a request differs."""
 BODY_BYTES = 8 << 20
@@ -168,6 +164,8 @@ class ModelClient:
         """Return the next dialect in which a refused request differs from what was sent, None when
         there is none.
         """
+        from functions.agent.model import refusals
+
         for _ in range(ADAPTATIONS_MOST):
             adaptation = refusals.adapt(dialect, refusal)
             if adaptation is None:
@@ -178,13 +176,13 @@ class ModelClient:
         return None
 
     def _write_body(self, request: ModelRequest, dialect: Dialect) -> bytes:
-        form = _WIRES[dialect.wire]
+        form = _find_form(dialect.wire)
         fields = form.write_request(request, request.model, dialect, self._is_ours(request.model))
         return orjson.dumps(fields)
 
     def _try_request(self, request: ModelRequest, wire: Wire, body: bytes) -> _Attempt:
         """Return what came of one request, tried again while that may help."""
-        form = _WIRES[wire]
+        form = _find_form(wire)
         failed = 0
         while True:
             refusal = None
@@ -236,7 +234,7 @@ class ModelClient:
         """Return the connections to the address of a form of requests."""
         if wire not in self._connections:
             try:
-                self._connections[wire] = HttpConnections(self._url + _WIRES[wire].PATH)
+                self._connections[wire] = HttpConnections(self._url + _find_form(wire).PATH)
             except ValueError:  # it cannot be an address: the first request says so
                 self._connections[wire] = None
         connections = self._connections[wire]
@@ -247,21 +245,15 @@ class ModelClient:
             )
         return connections
 
-    def _list_headers(self, wire: Wire) -> Mapping[str, str]:
-        headers = {"content-type": "application/json", "accept-encoding": "identity"}
-        if wire == "messages":
-            headers["anthropic-version"] = messages_wire.VERSION
-            if self._key:
-                headers["x-api-key"] = self._key
-        elif self._key:
-            headers["authorization"] = f"Bearer {self._key}"
-        return headers
-
     def _post_body(self, body: bytes, request: ModelRequest, wire: Wire) -> HttpAnswer:
         connections = self._connect(wire)
         try:
             return connections.post(
-                body, self._list_headers(wire), BODY_BYTES, request.deadline, request.stopped
+                body,
+                {**HEADERS, **_find_form(wire).list_headers(self._key)},
+                BODY_BYTES,
+                request.deadline,
+                request.stopped,
             )
         except (Late, httpcore.TimeoutException):
             raise _NoAnswer("late", "the model did not answer in time") from None
@@ -286,14 +278,17 @@ class ModelClient:
         data = None
         if status == 200:
             data = event_stream.read_body(answer.body)
-            status = failures.find_status(data) or status
+            if isinstance(data, dict) and not _ERRORS.isdisjoint(data):
+                status = failures.find_status(data) or status
         if status != 200 or data is None:
             return self._read_failure(status, answer, request)
         reply = form.read_reply(data, [tool["function"]["name"] for tool in request.tools])
         billed = self._billing.bill(reply.usage, request.model)
         if reply.failure:
             clean = form.read_reply(event_stream.read_body(self._without_key(answer.body)), ())
-            refusal = Refusal(status, failures.read_words(answer.body), request)
+            from functions.agent.model import refusals
+
+            refusal = refusals.Refusal(status, failures.read_words(answer.body), request)
             is_refused = refusals.is_about_choice(refusal)
             return replace(clean, usage=billed), refusal if is_refused else None
         if reply.beside:
@@ -303,8 +298,10 @@ class ModelClient:
 
     def _read_text(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
         """Return the reply with the calls in its text, or without them where they do not count."""
-        if reply.calls or not reply.text:
+        if reply.calls or not ("{" in reply.text or "<" in reply.text):
             return reply
+        from functions.agent.model import written_calls  # few answers look as if they had calls
+
         written = written_calls.find_written_calls(
             reply,
             request.messages,
@@ -320,12 +317,14 @@ class ModelClient:
     def _read_failure(
         self, status: int, answer: HttpAnswer, request: ModelRequest
     ) -> tuple[ModelReply, Refusal | None]:
+        from functions.agent.model import rate_limits, refusals
+
         body = self._without_key(answer.body)
         seconds = rate_limits.find_wait(status, answer.headers, body)
         failure = failures.classify_failure(status, body, timed=bool(seconds))
         if status == 413 and failure.kind == "other" and estimate_tokens(request) >= LARGE_TOKENS:
             failure = replace(failure, kind="window")
-        refusal = Refusal(status, failures.read_words(body), request)
+        refusal = refusals.Refusal(status, failures.read_words(body), request)
         is_refused = failures.is_refusal(status, failure) or refusals.is_about_choice(refusal)
         reply = replace(failures.make_error_reply(failure), retry_after=seconds)
         return reply, refusal if is_refused else None
@@ -343,6 +342,9 @@ class _WireForm(Protocol):
 
     PATH: str
 
+    def list_headers(self, key: str) -> Mapping[str, str]:
+        """Return the headers that a request has beside those of its body; `key` may be empty."""
+
     def write_request(
         self,
         request: ModelRequest,
@@ -356,8 +358,14 @@ class _WireForm(Protocol):
         """Return the reply in the body of an answer."""
 
 
-_WIRES: Final[Mapping[Wire, _WireForm]] = {
-    "chat": chat_wire,
-    "responses": responses_wire,
-    "messages": messages_wire,
-}
+def _find_form(wire: Wire) -> _WireForm:
+    """Return the module for a form; most endpoints take one alone."""
+    if wire == "responses":
+        from functions.agent.model import responses_wire
+
+        return responses_wire
+    if wire == "messages":
+        from functions.agent.model import messages_wire
+
+        return messages_wire
+    return chat_wire

@@ -186,6 +186,8 @@ def list_calls(entries: Sequence[ToolCall], offered: Sequence[str] = ()) -> tupl
 
     A name that they refuse, or none, would make every later request of the chat fail.
     """
+    if not entries:
+        return ()
     calls = [*call_names.resolve_calls(entries[:CALLS_MOST], offered)][:CALLS_MOST]
     return tuple(call_names.make_ids_unique(calls))
 

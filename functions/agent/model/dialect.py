@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from sigil.errors import UsageError
 from sigil.storage.stored import Stored
 
 Wire = Literal["chat", "responses", "messages"]
@@ -164,6 +165,16 @@ FAMILIES: Final = (
 """The first one that fits counts."""
 NAMES: Final = tuple(dict.fromkeys(family.name for family in FAMILIES))
 """The names that `UNCAGED_LLM_DIALECT` takes."""
+
+
+def require_known(name: str) -> None:
+    """Raise `UsageError` ESETTING unless a name is empty or that of a family."""
+    if name and name not in NAMES:
+        raise UsageError(
+            "ESETTING",
+            f"UNCAGED_LLM_DIALECT={name!r:.60} is no family that is known",
+            suggestion=f"use one of {', '.join(NAMES)}, or leave it out",
+        )
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -32,6 +32,12 @@ ANSWER_MOST: Final = 8_192
 MARK: Final[Json] = {"type": "ephemeral"}
 _FINISHES: Final[dict[Json, Finish]] = {"max_tokens": "length", "refusal": "refused"}
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def list_headers(key: str) -> Mapping[str, str]:
+    """Return the headers that a request has beside those of its body; `key` may be empty."""
+    version = {"anthropic-version": VERSION}
+    return {**version, "x-api-key": key} if key else version
 
 
 def write_request(

@@ -14,7 +14,7 @@ import orjson
 
 from functions.agent.conversation.messages import Beside, ToolCall
 from functions.agent.conversation.prompt import ContentPart, PromptMessage
-from functions.agent.model import failures, history, tool_forms
+from functions.agent.model import chat_wire, failures, history, tool_forms
 from functions.agent.model.base import Finish, ModelReply, ModelRequest
 from functions.agent.model.completion_reader import (
     list_calls,
@@ -29,6 +29,7 @@ from sigil.protocol import Json
 PATH: Final = "/responses"
 CALL: Final = "function_call"
 ENCRYPTED: Final = "reasoning.encrypted_content"
+list_headers = chat_wire.list_headers
 _KEPT: Final = frozenset({"reasoning", CALL})
 """The parts of an answer that come back."""
 

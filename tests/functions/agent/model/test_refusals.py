@@ -120,7 +120,7 @@ def test_a_chat_goes_on_after_what_may_pass(runtime: Open, tmp_path: Path, statu
         b"call_id",
         b"encode a text",
         b"find both",
-        b"write it yourself",
+        b"nothing fits: write it",
         b"I look for them",
     ],
     ids=lambda word: word.decode().strip('"'),
