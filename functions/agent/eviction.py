@@ -19,7 +19,7 @@ from functions.agent.conversation.compaction import (
 )
 from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message
 from functions.agent.conversation.toolset import in_scope
-from functions.agent.model import written_calls
+from functions.agent.model.base import is_native_call
 from functions.agent.safety import guides
 from functions.agent.safety.call_facts import Fact
 from functions.agent.safety.guides import Guide
@@ -178,6 +178,4 @@ def may_write_calls(session: str, document: Document, app: App) -> bool:
 
 
 def _has_native_calls(messages: Sequence[Message]) -> bool:
-    return any(
-        written_calls.is_native_call(call.id) for message in messages for call in message.calls
-    )
+    return any(is_native_call(call.id) for message in messages for call in message.calls)

@@ -13,8 +13,7 @@ from typing import Final, Literal
 from functions.agent.context import format_message
 from functions.agent.conversation.messages import Message
 from functions.agent.conversation.prompt import PromptMessage, ToolDefinition
-from functions.agent.model.base import Model, ModelReply, ModelRequest
-from functions.agent.model.written_calls import is_native_call
+from functions.agent.model.base import Model, ModelReply, ModelRequest, is_native_call
 from sigil.errors import one_line
 
 COUNT: Final = "cap_count"

@@ -36,6 +36,9 @@ UNNAMED: Final = "unnamed_tool"
 No capability's tool has this name.
 """
 
+WRITTEN_ID: Final = "written_"
+"""The ids of calls written as text begin like this, so that a history tells them from native ones.
+"""
 SAVE_MEMORY: Final = "save_memory"
 """The tool by which a model writes a chat's memory; the offline model knows it by its name."""
 NO_MEMORY: Final = "(nothing yet)"
@@ -107,6 +110,11 @@ class ModelReply:
     model: str = ""
     beside: Beside | None = None
     reduced: int = 0
+
+
+def is_native_call(call_id: str) -> bool:
+    """Return whether a call of the history was made as a call, and not written as text."""
+    return not call_id.startswith(WRITTEN_ID)
 
 
 class Model(Protocol):

@@ -14,13 +14,10 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.conversation.messages import ToolCall
-from functions.agent.model.base import UNNAMED
+from functions.agent.model.base import UNNAMED, WRITTEN_ID
 from sigil.errors import one_line
 from sigil.protocol import TOOL_PREFIX
 
-WRITTEN_ID: Final = "written_"
-"""The ids of calls written as text begin like this, so that a history tells them from native ones.
-"""
 NAME_MOST: Final = 64
 TOGETHER_MOST: Final = 16
 """At most so many calls that run together are taken apart."""

@@ -18,7 +18,7 @@ import httpcore
 import orjson
 
 from functions.agent.conversation.messages import Beside
-from functions.agent.model import chat_wire, event_stream, failures
+from functions.agent.model import chat_wire, failures
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
 from functions.agent.model.billing import Billing
 from functions.agent.model.dialect import Dialect, Wire
@@ -277,7 +277,7 @@ class ModelClient:
         status = answer.status
         data = None
         if status == 200:
-            data = event_stream.read_body(answer.body)
+            data = _read_body(answer.body)
             if isinstance(data, dict) and not _ERRORS.isdisjoint(data):
                 status = failures.find_status(data) or status
         if status != 200 or data is None:
@@ -285,7 +285,7 @@ class ModelClient:
         reply = form.read_reply(data, [tool["function"]["name"] for tool in request.tools])
         billed = self._billing.bill(reply.usage, request.model)
         if reply.failure:
-            clean = form.read_reply(event_stream.read_body(self._without_key(answer.body)), ())
+            clean = form.read_reply(_read_body(self._without_key(answer.body)), ())
             from functions.agent.model import refusals
 
             refusal = refusals.Refusal(status, failures.read_words(answer.body), request)
@@ -356,6 +356,16 @@ class _WireForm(Protocol):
 
     def read_reply(self, data: Json, offered: Sequence[str]) -> ModelReply:
         """Return the reply in the body of an answer."""
+
+
+def _read_body(body: bytes) -> Json:
+    """Return the answer in a body, None when it is none."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        from functions.agent.model import event_stream  # few answers are in need of more
+
+        return event_stream.read_body(body)
 
 
 def _find_form(wire: Wire) -> _WireForm:

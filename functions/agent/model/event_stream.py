@@ -7,10 +7,7 @@ reads an answer reads it whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Final
-
-import orjson
 
 from functions.agent.model.lenient_json import parse_lenient
 from sigil.json_fields import as_integer, as_mapping, as_sequence
@@ -28,8 +25,6 @@ def read_body(body: bytes) -> Json:
     """Return the answer in a body, which may be a stream though nobody asked for one; None when it
     is neither JSON nor a stream.
     """
-    with suppress(orjson.JSONDecodeError):
-        return orjson.loads(body)
     body = cut_comments(body)
     return join_stream(body) if is_stream(body) else parse_lenient(body)
 

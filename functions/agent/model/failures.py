@@ -49,7 +49,6 @@ _WINDOW_WORDS: Final = (
     "contextwindowexceeded",
     "exceed_context_size",
     "tokens_limit_reached",
-    "string_above_max_length",
     "request_too_large",
     "maximum context length",
     "maximum context size",
@@ -166,6 +165,10 @@ _KEY_WORDS: Final = (
     "authentication_error",
     "invalidapikey",
 )
+_LONG_CONTENT: Final = re.compile(
+    r"content.{0,200}string_above_max_length|string_above_max_length.{0,200}content"
+)
+"""OpenAI says so of a message; of an id or a description it is no matter of the window."""
 _SLIP: Final = "tool_use_failed"
 """The model wrote a call that its endpoint could not read (Groq); another try may pass."""
 _KEYS = re.compile(
@@ -295,7 +298,7 @@ def find_limit(words: str) -> int:
 
 
 def _classify_words(status: int, words: str, timed: bool) -> FailureKind:
-    if _has_any(words, _WINDOW_WORDS):
+    if _has_any(words, _WINDOW_WORDS) or _LONG_CONTENT.search(words):
         return "window"
     if _SLIP in words:
         return "empty"

@@ -13,7 +13,7 @@ from functions.agent.conversation.messages import Beside, ToolCall
 from functions.agent.conversation.prompt import ContentPart, PromptMessage
 from functions.agent.model import failures, history, tool_forms
 from functions.agent.model.base import Finish, ModelReply, ModelRequest
-from functions.agent.model.completion_reader import (
+from functions.agent.model.chat_wire import (
     list_calls,
     make_beside,
     read_refusal,

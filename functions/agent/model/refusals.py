@@ -173,7 +173,8 @@ def _name_results(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
 
 
 def _shorten_ids(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
-    if _has(refusal, "length of 9", "tool call id was", "ids must match"):
+    is_long = _has(refusal, "string too long") and _has(refusal, ".id'", "tool_call_id")
+    if is_long or _has(refusal, "length of 9", "tool call id was", "ids must match"):
         return Adaptation(evolve(dialect, short_ids=True), "the ids of calls are short")
     return None
 

@@ -18,8 +18,8 @@ import orjson
 from functions.agent.conversation.messages import ToolCall
 from functions.agent.conversation.prompt import PromptMessage
 from functions.agent.conversation.toolset import QUERY, is_capability
-from functions.agent.model.base import ModelReply
-from functions.agent.model.call_names import WRITTEN_ID, resolve_name
+from functions.agent.model.base import WRITTEN_ID, ModelReply
+from functions.agent.model.call_names import resolve_name
 from functions.agent.model.history import read_text
 from functions.agent.model.lenient_json import parse_lenient
 from sigil.protocol import Json
@@ -105,11 +105,6 @@ def hide_written_calls(reply: ModelReply, messages: Iterable[PromptMessage]) -> 
 
 def _has_markup(text: str) -> bool:
     return "<tool_call>" in text or any(opening in text for opening, _ in _ELEMENTS)
-
-
-def is_native_call(call_id: str) -> bool:
-    """Return whether a call of the history was made as a call, and not written as text."""
-    return not call_id.startswith(WRITTEN_ID)
 
 
 def _find_whole(text: str, offered: Sequence[str]) -> list[_Written]:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.agent.conversation.messages import ToolCall
-from functions.agent.model import call_names, completion_reader, event_stream, written_calls
-from functions.agent.model.base import ModelReply, ModelRequest
+from functions.agent.model import call_names, chat_wire, event_stream, written_calls
+from functions.agent.model.base import ModelReply, ModelRequest, is_native_call
 from functions.agent.model.client import ModelClient
 from functions.agent.model.lessons import Lessons
 from functions.wiring import AgentRuntime
@@ -46,7 +46,7 @@ def client(model: ScriptedModel, pauses: list[float]) -> Iterator[ModelClient]:
 
 def read(body: bytes) -> ModelReply:
     """The reply in a body with 200."""
-    return completion_reader.read_completion(event_stream.read_body(body))
+    return chat_wire.read_reply(event_stream.read_body(body))
 
 
 def soon(seconds: float = 20.0) -> float:
@@ -507,7 +507,7 @@ def test_a_native_call_cannot_pass_for_a_written_one() -> None:
             ]
         }
     ).calls
-    assert [written_calls.is_native_call(one.id) for one in made] == [True]
+    assert [is_native_call(one.id) for one in made] == [True]
 
 
 def test_json_that_is_no_call_stays_text() -> None:
@@ -542,7 +542,7 @@ def test_length_content_parts_and_lone_surrogates() -> None:
         == "ab"
     )
     assert (
-        completion_reader.read_completion(
+        chat_wire.read_reply(
             event_stream.read_body(b'{"choices":[{"message":{"content":"x\\ud83d"}}]}')
         ).text
         == "x\ufffd"
@@ -617,4 +617,4 @@ def test_many_calls_are_bounded() -> None:
     calls: list[dict[str, Any]] = [
         {"id": str(number), "function": {"name": "f"}} for number in range(500)
     ]
-    assert len(reply_of({"tool_calls": calls}).calls) == completion_reader.CALLS_MOST
+    assert len(reply_of({"tool_calls": calls}).calls) == chat_wire.CALLS_MOST
