@@ -21,7 +21,21 @@ HEADERS = {
     "user-agent": "uncaged",
 }
 MODEL_FAILURE = "MODEL_FAILURE"
+MODEL_ADAPTED = "MODEL_ADAPTED"
 MODEL_ENDS = "MODEL_ENDS"
+ADAPTED = "adapted"
+"""The kind of a failure after which the endpoint took less."""
+ADVICE = {
+    "key": "Check UNCAGED_LLM_KEY: `uncaged setup model` asks for another one.",
+    "money": "Top up the account at the provider; the key stays the same.",
+    "rate": "Nothing is to be done, unless it comes often: then ask the provider for a higher limit.",
+    "window": "Set UNCAGED_LLM_WINDOW to what the model takes; `/model` shows what was learnt.",
+    "refused": "The provider's filter refused it, and the message was left out of the chat.",
+    "model": "Choose a model that is there: `uncaged setup model` lists them.",
+    "other": "`uncaged doctor` tests the model; `uncaged trace` shows the request.",
+    ADAPTED: "The chat goes on. `/model` shows what was learnt, and `/model reset` forgets it.",
+}
+"""What owners can do about a failure of the model, by its kind."""
 SUBJECT = "Uncaged: {event} in {session}"
 
 
@@ -31,7 +45,8 @@ class Alert:
     (EMERGENCY_HALT, SYSTEM_HALT, BUDGET …), `state`, `reason`, `at` in seconds since 1970.
 
     `failure` is the cause in one line; for MODEL_FAILURE it is the endpoint's own line, for
-    MODEL_ENDS the day and what replaces the model. It quotes nothing that a user wrote.
+    MODEL_ADAPTED what was left out and the endpoint's line, for MODEL_ENDS the day and what
+    replaces the model. It quotes nothing that a user wrote. `advice` says what to do.
     """
 
     event: str
@@ -41,6 +56,15 @@ class Alert:
     reason: str
     at: float
     failure: str = ""
+    advice: str = ""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return what is sent: all fields, `advice` where there is some."""
+        fields = asdict(self)
+        if not self.advice:
+            del fields["advice"]
+        return fields
 
 
 def halt_alert(agent: str, session: str, at: float) -> Alert:
@@ -56,8 +80,13 @@ def unanswered_alert(event: str, agent: str, session: str, channel: str, at: flo
 
 
 def model_failure_alert(agent: str, session: str, kind: str, detail: str, at: float) -> Alert:
-    """Return the alert for a model that failed in one session, a fallback's turn included."""
-    return Alert(MODEL_FAILURE, agent, session, "MODEL_FAILING", kind, at, detail)
+    """Return the alert for a model that failed in one session, a fallback's turn included, or that
+    answered after something was left out.
+    """
+    advice = ADVICE.get(kind, "")
+    if kind == ADAPTED:
+        return Alert(MODEL_ADAPTED, agent, session, "MODEL_WORKING", kind, at, detail, advice)
+    return Alert(MODEL_FAILURE, agent, session, "MODEL_FAILING", kind, at, detail, advice)
 
 
 def model_end_alert(agent: str, model: str, sentence: str, at: float) -> Alert:
@@ -93,9 +122,11 @@ class WebhookNotifier:
         from functions.http_connection import TROUBLES, HttpConnections
 
         text = f"{alert.event}: {alert.agent} {alert.session} is {alert.state} ({alert.reason})"
-        if alert.event in (MODEL_FAILURE, MODEL_ENDS):
+        if alert.event in (MODEL_FAILURE, MODEL_ADAPTED, MODEL_ENDS):
             text = f"{text}: {alert.failure}"
-        body = orjson.dumps({"text": text, **asdict(alert)})
+        if alert.advice:
+            text = f"{text}. {alert.advice}"
+        body = orjson.dumps({"text": text, **alert.fields})
         try:
             connections = HttpConnections(self.url)
             headers = dict(HEADERS)
@@ -130,7 +161,7 @@ class SnsNotifier:
         with aws.explain_errors("topic"):
             sns: Any = aws.client("sns", endpoint=self.endpoint)
             subject = SUBJECT.format(event=alert.event, session=alert.session)[:100]
-            sns.publish(TopicArn=self.arn, Subject=subject, Message=orjson.dumps(alert).decode())
+            sns.publish(TopicArn=self.arn, Subject=subject, Message=orjson.dumps(alert.fields).decode())
 
 
 def send_alert(alert: Alert, notifier: Notifier) -> bool:

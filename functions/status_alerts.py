@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 
 from functions.agent.safety.budget import name_period
 from functions.agent.safety.status import REASONS
 from functions.agent.session.store import SessionHandle
-from functions.alerts import Alert, model_failure_alert, send_alert, unanswered_alert
+from functions.alerts import ADAPTED, Alert, model_failure_alert, send_alert, unanswered_alert
 from functions.wiring import AgentRuntime
 from sigil.errors import Conflict
 from sigil.storage.kv import ABSENT, keys
@@ -24,6 +25,8 @@ UNANSWERED_SECONDS = 86_400.0
 """For so long after an alert about a channel that does not take a message, no other is sent."""
 MODEL_SECONDS = 3_600.0
 """For so long after an alert about one kind of a model's failures, no other is sent."""
+ADAPTED_SECONDS = 86_400.0
+"""For so long after an alert about what was left out for a model, no other says the same."""
 
 
 def alert_session_status(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:
@@ -95,7 +98,9 @@ def _alert_unanswered(event: str, session: str, runtime: AgentRuntime) -> None:
 
 
 def alert_model_failures(runtime: AgentRuntime) -> None:
-    """Send an alert for each new kind of failure of the agent's model, in its endpoint's words."""
+    """Send an alert for each new kind of failure of the agent's model, and for each thing that its
+    endpoint no longer gets, in the endpoint's words.
+    """
     app = runtime.app
     kv = runtime.stores.kv
     while app.failures:
@@ -103,9 +108,13 @@ def alert_model_failures(runtime: AgentRuntime) -> None:
             session, failure = app.failures.popleft()
         except IndexError:  # another thread alerts of it
             return
-        key = keys.model_alert(app.name, failure.kind)
+        kind = failure.kind
+        if kind == ADAPTED:  # each thing that was left out is told
+            kind = f"{kind}-{sha256(failure.detail.encode()).hexdigest()[:12]}"
+        key = keys.model_alert(app.name, kind)
+        seconds = ADAPTED_SECONDS if failure.kind == ADAPTED else MODEL_SECONDS
         try:
-            version = kv.put(key, b"", expect=ABSENT, ttl=MODEL_SECONDS)
+            version = kv.put(key, b"", expect=ABSENT, ttl=seconds)
         except Conflict:
             continue
         chat = session.partition("#")[2]
