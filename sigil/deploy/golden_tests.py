@@ -40,10 +40,7 @@ from sigil.storage.kv.memory import MemoryKV
 from sigil.strict_json import dumps
 
 FIX_AND_DEPLOY = "fix the code or the test and deploy again"
-UNRETURNED = (
-    "nothing was returned: end the code itself with return, since a function that it only defines"
-    " never runs"
-)
+UNRETURNED = "each call returned null: return the value that the test expects"
 NO_OUTPUT = " gave null, expected "
 NO_JSON = b"!"
 """An input that the engine refuses once the source is loaded, so that nothing of it has run."""

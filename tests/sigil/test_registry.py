@@ -491,7 +491,7 @@ HOSTILE = {
     ),
     "promise that never settles": ("await new Promise(() => {})", {"EPENDING"}),
     "giant output": ("return 'x'.repeat(1 << 20)", {"ELIMIT", "ENOMEM"}),
-    "no json": ("return () => 1", {"EOUTPUT"}),
+    "no json": ("return { f: () => 1 }", {"EOUTPUT"}),
     "cycle": ("const a = {}; a.a = a; return a", {"EOUTPUT"}),
     "file": ("return require('fs').readFileSync('/etc/passwd')", {"ETHROWN"}),
     "import": ("return await import('os')", {"ETHROWN", "ESYNTAX", "EPERM"}),

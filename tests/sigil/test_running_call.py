@@ -23,7 +23,7 @@ def test_a_runner_is_ended_with_the_call_that_is_cancelled(
     inner: dict[str, Json] = {
         "name": "spin",
         "description": "The ability to spin.",
-        "execute": "while (input.on);",
+        "execute": "while (input.on); return null",
     }
     outer: dict[str, Json] = {
         "name": "turn",

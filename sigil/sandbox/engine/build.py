@@ -47,12 +47,14 @@ PRELUDE = (
     "abort",
     "fetch",
     "env",
+    "result",
+    "locale",
     "serve",
     "main",
 )
 
 _HERE = Path(__file__).parent
-_OURS = ("shim.c", "heap.h", "chunks.h", "digest.h", "intrinsics.h", "forms.h")
+_OURS = ("shim.c", "heap.h", "chunks.h", "digest.h", "intrinsics.h", "forms.h", "result.h")
 _THEIRS = ("libregexp.c", "libunicode.c", "dtoa.c")  # quickjs.c is part of shim.c
 _FLAGS = (
     "-target",

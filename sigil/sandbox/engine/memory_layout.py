@@ -42,6 +42,9 @@ _ORDINARY = (
     """
     for (const [key, value] of Object.entries(input)) if (Array.isArray(value)) return `${key}: ${value.join()}`;
     """,
+    """
+    export default { async fetch(request) { return Response.json(await request.json()); } };
+    """,
 )
 _INPUT = json.dumps({"text": "the quick brown fox", "list": [3, 1, 2]}).encode()
 

@@ -44,7 +44,11 @@ static const JSMallocFunctions heap_functions = {heap_calloc, heap_malloc, heap_
 
 static JSRuntime *runtime;
 static JSContext *context;
-static JSValue describe, serve, environment, body, module, compiled; /* the last: what the body was made of */
+static JSValue describe, serve, finish_result, guard, environment;
+static JSValue body, module, compiled; /* the last: what the body was made of */
+static bool quiet;                     /* the source has no return of its own */
+static bool exporting;                 /* its result is what it exports, as CommonJS has it */
+static bool acted;                     /* the host was asked for more than the time, chance or a line of the log */
 static bool output_owned;
 
 /* The buffers of a call for a host that keeps images: space for an input (with a zero behind it), and the output. */
@@ -56,6 +60,7 @@ static struct {
     const char *end; /* of the memory that is needed */
 } buffers;
 
+#include "result.h"
 #include "intrinsics.h"
 
 static void forget_output(void) {
@@ -80,7 +85,7 @@ static int finish(JSValue text, int status) {
     return status;
 }
 
-enum { AT_LOAD, AT_RUN, AT_OUTPUT, AT_PENDING, AT_INPUT, AT_CLOSED };
+enum { AT_LOAD, AT_RUN, AT_OUTPUT, AT_PENDING, AT_INPUT, AT_CLOSED, AT_FORM, AT_NOTHING };
 
 /* Takes `error`, and at AT_LOAD `source` and what is wrong with it as a module; the prelude words it, `when` says in which
  * phase it was raised. QuickJS throws null when even an error does not fit into memory. */
@@ -109,28 +114,50 @@ static JSValue run_jobs(void) {
     return more < 0 ? JS_EXCEPTION : JS_UNDEFINED;
 }
 
-/* Takes `result`. What JSON leaves out at its top, a function or a symbol, is no result; undefined is null. */
+/* Takes `result`, which JSON can say; undefined is null. */
 static int answer(JSValue result) {
     bool nothing = JS_IsUndefined(result);
     JSValue text = nothing ? JS_NewString(context, "null") : JS_JSONStringify(context, result, JS_UNDEFINED, JS_UNDEFINED);
     JS_FreeValue(context, result);
-    if (JS_IsUndefined(text))
-        text = JS_ThrowTypeError(context, "a function or a symbol");
     return JS_IsException(text) ? fail(AT_OUTPUT) : finish(text, 0);
 }
 
-/* Takes `promise`, and answers with what becomes of it. */
-static int settle(JSValue promise) {
+/* Takes `promise`; answers with what it was fulfilled with, or with an exception after the failure is the output. */
+static JSValue awaited(JSValue promise) {
     if (JS_IsException(promise) || JS_IsException(run_jobs())) {
         JS_FreeValue(context, promise);
-        return fail(AT_RUN);
+        fail(AT_RUN);
+        return JS_EXCEPTION;
     }
     JSPromiseStateEnum state = JS_PromiseState(context, promise);
     JSValue result = JS_PromiseResult(context, promise);
     JS_FreeValue(context, promise);
     if (state == JS_PROMISE_FULFILLED)
-        return answer(result);
-    return fail_in(result, state == JS_PROMISE_PENDING ? AT_PENDING : AT_RUN);
+        return result;
+    fail_in(result, state == JS_PROMISE_PENDING ? AT_PENDING : AT_RUN);
+    return JS_EXCEPTION;
+}
+
+/* Takes `promise`, and answers with what becomes of it. What is no plain value goes through the prelude, which calls what is
+ * a function, waits for what is a promise, and refuses what JSON would change without a word. */
+static int settle(JSValue promise, JSValueConst input) {
+    JSValue result = awaited(promise);
+    bool called = false, more = true;
+    while (!JS_IsException(result) && more && !is_plain(result, 0)) {
+        JSValueConst arguments[] = {result, input, JS_NewBool(context, called), JS_NewBool(context, exporting)};
+        JSValue value = JS_Call(context, finish_result, JS_UNDEFINED, 4, arguments);
+        JS_FreeValue(context, result);
+        if (JS_IsException(value))
+            return fail(AT_OUTPUT);
+        more = JS_PromiseState(context, value) != JS_PROMISE_NOT_A_PROMISE && !called;
+        result = JS_PromiseState(context, value) != JS_PROMISE_NOT_A_PROMISE ? awaited(value) : value;
+        called = true;
+    }
+    if (JS_IsException(result))
+        return 1;
+    if (JS_IsUndefined(result) && (quiet || called) && !acted)
+        return fail_in(JS_UNDEFINED, AT_NOTHING);
+    return answer(result);
 }
 
 /* Allocates `size` bytes and the zero that the parsers need behind them; 0 when there is no memory. */
@@ -143,18 +170,18 @@ EXPORT(sigil_alloc) void *sigil_alloc(uint32_t size) {
 
 /* A source is a body, and where that cannot be, because it exports, a module: no text is both. */
 static int32_t load(const char *source, uint32_t length) {
-    bool closed = false;
+    bool closed = false, unclear = false;
     JS_UpdateStackTop(runtime);
     forget_output();
     JS_FreeValue(context, body);
     JS_FreeValue(context, module);
-    body = compile_body(source, length, &closed), module = JS_UNDEFINED;
+    body = compile_body(source, length, &closed, &unclear), module = JS_UNDEFINED;
     if (!JS_IsException(body))
         return 0;
     body = JS_UNDEFINED;
     JSValue error = JS_GetException(context);
-    if (closed)
-        return fail_at(error, AT_CLOSED, JS_UNDEFINED, JS_UNDEFINED);
+    if (closed || unclear)
+        return fail_in(error, closed ? AT_CLOSED : AT_FORM);
     module = compile_module(source, length);
     if (!JS_IsException(module)) {
         JS_FreeValue(context, error);
@@ -183,14 +210,16 @@ EXPORT(sigil_tidy) const void *sigil_tidy(void) {
     return &buffers;
 }
 
-/* What was loaded, as bytecode: `sigil_unpack` makes it anew, without the holes that a parser leaves. */
+/* What was loaded, as bytecode with a byte that says its form: `sigil_unpack` makes it anew, without the holes that a parser leaves. */
 EXPORT(sigil_pack) int32_t sigil_pack(void) {
     size_t size;
     uint8_t *code = JS_WriteObject(context, &size, JS_IsUndefined(module) ? compiled : module, JS_WRITE_OBJ_BYTECODE);
-    if (!code)
+    uint8_t *packed = code ? js_realloc(context, code, size + 1) : NULL;
+    if (!packed)
         return fail(AT_LOAD);
+    packed[size] = quiet | exporting << 1;
     forget_output();
-    buffers.output = (char *)code, buffers.output_length = size;
+    buffers.output = (char *)packed, buffers.output_length = size + 1;
     return 0;
 }
 
@@ -200,7 +229,8 @@ EXPORT(sigil_hold) void *sigil_hold(uint32_t size) { return heap_hold(size); }
 /* Takes `code`, which lies where sigil_hold allocated memory: as `sigil_load` with the source of it. */
 EXPORT(sigil_unpack) int32_t sigil_unpack(char *code, uint32_t length) {
     JS_UpdateStackTop(runtime);
-    JSValue value = JS_ReadObject(context, (const uint8_t *)code, length, JS_READ_OBJ_BYTECODE);
+    quiet = code[length - 1] & 1, exporting = code[length - 1] >> 1 & 1;
+    JSValue value = JS_ReadObject(context, (const uint8_t *)code, length - 1, JS_READ_OBJ_BYTECODE);
     heap_release(code, length);
     growth = PAGE;
     if (JS_VALUE_GET_TAG(value) == JS_TAG_MODULE)
@@ -219,10 +249,16 @@ EXPORT(sigil_run) int32_t sigil_run(char *input, uint32_t length) {
     heap_free(NULL, input);
     if (JS_IsException(value))
         return fail(AT_INPUT);
+    if (JS_IsObject(value) && JS_DefinePropertyValue(context, value, JS_ATOM_Symbol_toPrimitive, JS_DupValue(context, guard), 0) < 0) {
+        JS_FreeValue(context, value);
+        return fail(AT_RUN);
+    }
+    acted = false;
     JSValueConst arguments[] = {value, environment};
     JSValue promise = JS_IsUndefined(module) ? JS_Call(context, body, JS_UNDEFINED, 2, arguments) : run_module(value);
+    int status = settle(promise, value);
     JS_FreeValue(context, value);
-    return settle(promise);
+    return status;
 }
 
 EXPORT(sigil_out_ptr) const char *sigil_out_ptr(void) { return buffers.output; }
@@ -292,6 +328,8 @@ EXPORT(sigil_prepare) int32_t sigil_prepare(char *code, uint32_t length, const u
     environment = JS_GetPropertyStr(context, hooks, "env");
     describe = JS_GetPropertyStr(context, hooks, "describe");
     serve = JS_GetPropertyStr(context, hooks, "serve");
+    finish_result = JS_GetPropertyStr(context, hooks, "finish");
+    guard = JS_GetPropertyStr(context, hooks, "guard");
     JS_FreeValue(context, hooks);
     body = module = compiled = JS_UNDEFINED;
     heap_free(NULL, code);

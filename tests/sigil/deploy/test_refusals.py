@@ -39,20 +39,20 @@ def refusal(runtime: Callable[..., AgentRuntime]) -> Callable[..., SigilError]:
     return refused
 
 
-@pytest.mark.parametrize(
-    "code", ["async (input, env) => { return 'X' }", "function run(input) { return 'X' }", "'X'"]
-)
-def test_code_that_only_defines_a_function_is_told_to_return(
-    refusal: Callable[..., SigilError], code: str
-) -> None:
-    problem = refusal(execute=code)
-
-    assert problem.code == "ETESTS"
-    assert (
-        problem.suggestion
-        == "nothing was returned: end the code itself with return, since a function that it only"
-        " defines never runs"
+def test_code_that_returns_nothing_is_told_to_return(refusal: Callable[..., SigilError]) -> None:
+    never = refusal(execute="const roman = 'X'")
+    assert (never.code, never.message) == (
+        "EMODULE",
+        "it returns nothing: it is the body of a function of input, which ends with return and the"
+        " value",
     )
+
+    mine = refusal(execute="const roman = String(input.n);\nroman.at(0)")
+    assert mine.code == "ETESTS"
+    assert "nothing was returned: end the body with return and the value" in mine.message
+
+    null = refusal(execute="const roman = { 1: 'I' };\nreturn roman[input.n]")
+    assert null.suggestion == "each call returned null: return the value that the test expects"
 
 
 def test_a_test_that_wants_null_or_fails_otherwise_is_not_told_to_return(

@@ -2,7 +2,7 @@
 // All of the prelude is one function in strict mode: `intrinsics` and everything declared here end with it and are out
 // of an author's reach. The names that an author may later replace are taken now.
 
-const { call: callHost, digest: digestOf, hmac: hmacOf, encode: encodeText, decode: decodeText, seed } = intrinsics;
+const { call: callHost, digest: digestOf, hmac: hmacOf, encode: encodeText, decode: decodeText, seed, parameters: parametersOf, plain: isPlain } = intrinsics;
 const { stringify, parse } = JSON;
 const { defineProperty, entries, getOwnPropertyNames, getPrototypeOf } = Object;
 const { apply, construct, ownKeys } = Reflect;

@@ -1,9 +1,10 @@
 // Failures as the host reads them: {"code", "message"}, one line, at most 300 characters.
 
 const MESSAGE_LIMIT = 300;
-const AT_LOAD = 0, AT_OUTPUT = 2, AT_PENDING = 3, AT_INPUT = 4, AT_CLOSED = 5; // 1 is the run itself; shim.c counts the same
+const AT_LOAD = 0, AT_OUTPUT = 2, AT_PENDING = 3, AT_INPUT = 4, AT_CLOSED = 5, AT_FORM = 6, AT_NOTHING = 7; // 1 is the run itself; shim.c counts the same
 const WRAPPER = 23; // characters that stand before the author's first line
 const IMPORTS = "there is nothing to import here: one file holds all that it needs";
+const NOTHING = "nothing was returned: end the body with return and the value";
 const FORMS = "write the body of async (input, env) => { … }, or a module with export default { async fetch(request, env, ctx) { … } }";
 
 function isCode(code) {
@@ -65,6 +66,8 @@ function describeThrown(error) {
 function explain(error, when, source, asModule) {
   if (when === AT_PENDING) return ["EPENDING", "the promise never settles"];
   if (when === AT_CLOSED) return ["ESYNTAX", "the body closes more braces than it opens"];
+  if (when === AT_NOTHING) return ["EOUTPUT", NOTHING];
+  if (when === AT_FORM && error instanceof SyntaxError) return ["ESYNTAX", error.message];
   if (when === AT_LOAD && error instanceof SyntaxError) return describeSyntax(error, source, asModule);
   if (when === AT_INPUT && error instanceof SyntaxError) return ["EINPUT", "the input is no JSON"];
   if (when === AT_OUTPUT && error instanceof TypeError) return ["EOUTPUT", `the result is not JSON: ${error.message}`];

@@ -21,8 +21,9 @@ class Response extends Body {
   }
 
   static json(value, init) {
-    const text = stringify(value);
+    const said = isPlain(value) ? value : render(value), text = stringify(said);
     if (text === undefined) throw new TypeError("the value is not JSON");
+    if (typeof said?.then === "function") throw refused("result", "has a promise in the body of its response: await it");
     return new Response(new Typed(encodeText(unicode(text)), "application/json"), init);
   }
 

@@ -7,6 +7,6 @@ function hide() {
   delete globalThis.SharedArrayBuffer;
 }
 
-const hooks = { describe, env, serve };
+const hooks = { describe, env, finish, guard, serve };
 hide();
 return hooks;

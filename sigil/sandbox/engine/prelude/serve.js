@@ -1,6 +1,6 @@
 // A module as a capability: `export default { async fetch(request, env, ctx) { … } }`, or a function that is called as a body would be.
 
-const NO_HANDLER = "the module's default export is neither an object with a fetch method nor a function";
+const NO_HANDLER = "what is exported is neither a function nor an object with a fetch method";
 
 const EMPTY = new Request("https://capability/", { method: "POST", headers: { "content-type": "application/json" } });
 const LONGEST_PARAMETER = 1000; // a longer one is in the body alone
@@ -35,8 +35,9 @@ async function answered(handler, input) {
 // The hook of shim.c: `loaded` settles when the module has run, `exported` is its namespace.
 async function serve(loaded, exported, input) {
   await loaded;
-  const handler = exported.default;
-  if (typeof handler === "function") return handler(input, env);
-  if (typeof handler?.fetch !== "function") throw failure("EMODULE", NO_HANDLER);
-  return answered(handler, input);
+  const handler = exported.default ?? exported[keys(exported)[0]];
+  if (typeof handler === "object" && typeof handler?.fetch === "function") return answered(handler, input);
+  const entry = entryOf(handler, true);
+  if (!entry) throw failure("EMODULE", NO_HANDLER);
+  return enter(entry, input);
 }

@@ -62,13 +62,18 @@ def test_an_ordinary_depth_is_there() -> None:
     [
         "JSON.parse('['.repeat(1e5))",
         "eval('('.repeat(1e5))",
-        "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a",
+        "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return JSON.stringify(a)",
     ],
 )
 def test_what_recurses_inside_the_engine_ends_in_a_trap(source: str) -> None:
     with pytest.raises(Trap) as caught:
         run(source)
     assert caught.value.trap_code == TrapCode.STACK_OVERFLOW
+
+
+def test_a_result_that_is_nested_too_deep_is_an_error() -> None:
+    source = "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return a"
+    assert failure(source) == ("ETHROWN", "RangeError: Maximum call stack size exceeded")
 
 
 @pytest.fixture
@@ -171,7 +176,7 @@ def test_what_is_kept_stays_as_it_is_while_memory_is_used_and_freed() -> None:
 def test_a_call_leaves_no_trace_in_the_next() -> None:
     run(
         "globalThis.trace = 1; Array.prototype.map = null; Object.prototype.x = 1; JSON.parse ="
-        " null; env.KV = null; Date.now = () => 0"
+        " null; env.KV = null; Date.now = () => 0; return 1"
     )
     assert run(
         "return [typeof trace, [1].map(n => n + 1), ({}).x === undefined, typeof env.KV.get]"

@@ -102,7 +102,7 @@ def test_services_and_failures_are_those_of_a_body() -> None:
 def test_a_default_export_that_cannot_be_called_is_refused(value: str) -> None:
     assert failure(f"export default {value}", {}) == (
         "EMODULE",
-        "the module's default export is neither an object with a fetch method nor a function",
+        "what is exported is neither a function nor an object with a fetch method",
     )
 
 

@@ -225,7 +225,7 @@ class Point { #x = 1n << 70n; static at = new Point(); get x() { return `${this.
 const tag = (parts, ...rest) => parts.raw.join("|") + rest;
 async function* later() { for await (const each of [1, Promise.resolve(2)]) yield each ** 2; }
 label: for (const a of [1, 2]) { for (const b of [3]) { if (a === 2) break label; } }
-const [first, { deep = 5, ...others } = {}] = [input.a, { more: [1.5, -0, NaN, "é编👍"] }];
+const [first, { deep = 5, ...others } = {}] = [input.a, { more: [1.5, -0, `${NaN}`, "é编👍"] }];
 const all = []; for await (const each of later()) all.push(each);
 try { null.x } catch ({ message, stack }) { all.push(message, /:(\\d+):/.exec(stack)[1]) }
 const answer = [Point.at.x, [...Point.at.walk()].map(String), tag`a\\n${first}b`, all, deep, others, tag.toString(),
