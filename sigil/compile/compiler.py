@@ -54,9 +54,11 @@ def build(package: Package, sandbox: ModuleChecker) -> BuiltModule:
     """
     match package.manifest.lang:
         case "js":
+            from sigil.compile.javascript import drop_types
             from sigil.sandbox.javascript_module import make_module
 
-            return BuiltModule("js", make_module(_decode_source(package)))
+            source = drop_types(_decode_source(package), package.manifest.name, sandbox)
+            return BuiltModule("js", make_module(source))
         case "ts":
             from sigil.compile.typescript import strip_types
             from sigil.sandbox.javascript_module import make_module
