@@ -16,7 +16,7 @@ import orjson
 from sigil import lenient_json
 from sigil.errors import ToolError, one_line
 from sigil.json_fields import as_mapping, as_sequence
-from sigil.protocol import Deployed, Found, Hit, Json, WeakHit
+from sigil.protocol import Deployed, Found, Hit, Json, WeakHit, example_row
 
 QUERY: Final = "sigil_query"
 DEPLOY: Final = "sigil_deploy"
@@ -70,6 +70,7 @@ SUGGESTED_CALL: Final = "call it with "
 """How the advice begins that shows a call which is right."""
 GAP: Final = '"…"'
 """The text in a suggested call that its caller has to choose."""
+EXAMPLE_FAILED: Final = "if the example should work, correct execute and deploy again"
 EXAMPLE_CHARACTERS: Final = 240
 WORKING_CHARACTERS: Final = 160
 _QUERY_NAMES: Final = ("q", "text", "input", "search", "keywords", "name", "capability")
@@ -356,14 +357,21 @@ def next_call(items: Sequence[Json]) -> dict[str, Json]:
 
 def deployed_row(deployed: Deployed) -> dict[str, Json]:
     """Return what the model reads of a deploy that succeeded."""
+    next_step = f"now call {deployed.offer.tool}"
+    example: dict[str, Json] = {}
+    if deployed.example:
+        example = {"example": as_mapping(example_row(deployed.example))}
+    if deployed.example and deployed.example.problem:
+        next_step = f"{EXAMPLE_FAILED}; else {next_step.removeprefix('now ')}"
     return {
         "capability": deployed.offer.name,
         "tool": deployed.offer.tool,
         "version": deployed.offer.version,
         "digest": deployed.offer.digest,
         "tests": {"passed": deployed.passed, "failed": 0},
+        **example,
         "pending": list(deployed.pending),
-        "next": f"now call {deployed.offer.tool}",
+        "next": next_step,
     }
 
 

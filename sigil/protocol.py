@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sigil.rows import (
         DeployedRow,
         DetailRow,
+        ExampleRow,
         FileRow,
         GlimpseRow,
         GoldenTestCounts,
@@ -311,14 +312,31 @@ class Glimpse:
 
 
 @dataclass(frozen=True, slots=True)
+class ExampleRun:
+    """The run of a capability that was deployed without tests, on the example of its schema.
+
+    `output` is what it returned, or the beginning of its JSON text when that is long. `problem` is
+    a code and a message when it failed, empty otherwise.
+    """
+
+    input: Mapping[str, Json]
+    output: Json = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Deployed:
-    """The result of a deploy. `created` is False when this very digest was there already."""
+    """The result of a deploy. `created` is False when this very digest was there already.
+
+    `example` is None where none was run.
+    """
 
     offer: Offer
     created: bool
     passed: int = 0
     pending: tuple[str, ...] = ()
     expires_at: float | None = None
+    example: ExampleRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,6 +455,13 @@ def glimpse_row(glimpse: Glimpse) -> GlimpseRow:
     }
 
 
+def example_row(example: ExampleRun) -> ExampleRow:
+    """Return the row of an example that was run."""
+    if example.problem:
+        return {"input": dict(example.input), "problem": example.problem}
+    return {"input": dict(example.input), "output": example.output}
+
+
 def deployed_row(deployed: Deployed, url: str) -> DeployedRow:
     """Return the answer to a deploy; `url` is where the capability runs."""
     offer = offer_row(deployed.offer)
@@ -448,9 +473,12 @@ def deployed_row(deployed: Deployed, url: str) -> DeployedRow:
         "expires_at": deployed.expires_at or 0.0,
         "tests": tests,
         "pending": pending,
+        "example": example_row(deployed.example or ExampleRun({})),
     }
     if deployed.expires_at is None:
         del row["expires_at"]
+    if deployed.example is None:
+        del row["example"]
     return row
 
 

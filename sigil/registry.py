@@ -220,8 +220,9 @@ class LocalRegistry:
             return self._make_deployed(
                 renewed, caller, created=False, passed=len(renewed.manifest.tests)
             )
-        record, passed = self._deployer.deploy(linked, caller)
-        return self._make_deployed(record, caller, created=True, passed=passed)
+        record, passed, example = self._deployer.deploy(linked, caller)
+        deployed = self._make_deployed(record, caller, created=True, passed=passed)
+        return replace(deployed, example=example)
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its

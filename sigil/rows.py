@@ -68,14 +68,28 @@ class GoldenTestCounts(TypedDict):
     failed: Count
 
 
+@schema_name("Example")
+class ExampleRow(TypedDict):
+    """The one run of what was deployed without tests, on the example of its schema. `output`: what
+    it returned, or the beginning of its JSON text when that is long. `problem`: why it failed.
+    """
+
+    input: dict[str, object]
+    output: NotRequired[object]
+    problem: NotRequired[str]
+
+
 @schema_name("Deployed")
 class DeployedRow(OfferRow):
-    """The version that a deploy left active. `pending`: the permissions that wait for an owner."""
+    """The version that a deploy left active. `pending`: the permissions that wait for an owner.
+    `example`: where it has no tests and no permissions that reach outside.
+    """
 
     url: str
     expires_at: NotRequired[Timestamp]
     tests: GoldenTestCounts
     pending: list[str]
+    example: NotRequired[ExampleRow]
 
 
 @schema_name("Removed")

@@ -29,6 +29,7 @@ from sigil import rows
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import (
     Deployed,
+    ExampleRun,
     Found,
     Glimpse,
     Hit,
@@ -227,7 +228,7 @@ _WEAK = RowReader(rows.WeakHitRow, "capability", "description", "kind")
 _GLIMPSE = RowReader(rows.GlimpseRow, "capability", "description", "score")
 _TESTS = RowReader(rows.GoldenTestCounts, "passed")
 _DEPLOYED = RowReader(
-    rows.ImportedRow, *_OFFER, "pending", optional=("kind", "expires_at", "created")
+    rows.ImportedRow, *_OFFER, "pending", optional=("kind", "expires_at", "created", "example")
 )
 _REPORT = RowReader(
     rows.ReportRow, "version", "digest", "duration_ms", "cold", "logs", optional=("files",)
@@ -342,7 +343,12 @@ def _read_few(reader: RowReader[RowT], answer: dict[str, Json]) -> list[RowT]:
 def _read_deployed(row: rows.ImportedRow, *, created: bool) -> Deployed:
     passed = _TESTS.check(row.get("tests"))["passed"]
     pending = tuple(one_line(permission) for permission in row["pending"])
-    return Deployed(_read_offer(row), created, passed, pending, row.get("expires_at"))
+    example = _read_example(row["example"]) if "example" in row else None
+    return Deployed(_read_offer(row), created, passed, pending, row.get("expires_at"), example)
+
+
+def _read_example(row: rows.ExampleRow) -> ExampleRun:
+    return ExampleRun(row["input"], row.get("output"), one_line(row.get("problem", "")))
 
 
 def _read_offer(row: rows.OfferRow) -> Offer:

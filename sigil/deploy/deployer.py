@@ -29,7 +29,7 @@ from sigil.manifest.model import Manifest
 from sigil.manifest.package import Package
 from sigil.manifest.permission_rules import parse_call_rule
 from sigil.manifest.permissions import requested_permissions
-from sigil.protocol import LIBRARY, Caller, Ref
+from sigil.protocol import LIBRARY, Caller, ExampleRun, Ref
 from sigil.run import dependencies
 from sigil.run.host_calls.context import Runnable
 from sigil.run.live_services import LiveServices
@@ -129,8 +129,11 @@ class Deployer:
                 return record
         return None
 
-    def deploy(self, linked: LinkedPackage, caller: Caller) -> tuple[Record, int]:
-        """Check, test and activate a package; return its record and how many tests passed.
+    def deploy(
+        self, linked: LinkedPackage, caller: Caller
+    ) -> tuple[Record, int, ExampleRun | None]:
+        """Check, test and activate a package; return its record, how many tests passed and the
+        example that was run where there are none.
 
         Nothing is stored unless all of it holds.
         """
@@ -144,15 +147,20 @@ class Deployer:
         with self._take_turn(manifest.name, caller), _named_errors(manifest.name):
             checked, part, program = self._check(linked, caller, log, later=_is_library(caller))
             passed = 0
+            example: ExampleRun | None = None
             if not _is_library(caller) and manifest.lang != BUNDLE:
                 bench = golden_tests.GoldenTestBench(
                     self._sandbox, caller.target, linked.view, tenant_of(caller), part.pins
                 )
                 passed = golden_tests.require_passing_tests(bench, manifest, program)
+                if not manifest.tests:
+                    from sigil.deploy.example_run import run_example
+
+                    example = run_example(bench, manifest, program)
             record, before = self._activate(checked, caller, "deploy")
             if before and _is_owner(caller) and self._is_trusted(before, record, linked.view):
                 self._live_services.grant_store.carry_over(before, record, caller)
-            return record, passed
+            return record, passed, example
 
     def deploy_untested(self, linked: LinkedPackage, caller: Caller) -> Record:
         """Check and activate what somebody else made and tested.

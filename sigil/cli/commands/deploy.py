@@ -15,13 +15,13 @@ from sigil.cli.options import spread_options
 from sigil.cli.shell import Interrupted, OpenRegistry, Shell, get_shell, unsure_message
 from sigil.cli.source_folder import MANIFEST, deploy_package, locate_errors, read_package
 from sigil.cli.times import format_count, format_time
-from sigil.errors import Refused, SigilError, UsageError
+from sigil.errors import Refused, SigilError, UsageError, one_line
 
 if TYPE_CHECKING:
     from sigil.deploy.golden_tests import GoldenTestResult
     from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
-    from sigil.protocol import Deployed, Json
+    from sigil.protocol import Deployed, ExampleRun, Json
     from sigil.rows import DetailRow, FieldChangeRow, GoldenTestCounts
 
 EXAMPLES = """\
@@ -34,6 +34,7 @@ NO_SCHEMA = (
     """ "required": ["text"]}'"""
 )
 FOLDERS_MOST = 500
+EXAMPLE_CHARACTERS = 200
 UNSURE_DEPLOY = unsure_message("sigil list")
 _COMPARED_FIELDS = (
     "description",
@@ -253,6 +254,8 @@ def report_deploy(
         printer.note("this very digest was deployed already")
     elif tested:
         printer.note(_describe_passed(deployed.passed))
+    if deployed.example:
+        printer.note(_describe_example(deployed.example))
     if deployed.expires_at is not None:
         printer.note(f"ephemeral: this version ends at {format_time(deployed.expires_at)}")
     for permission in deployed.pending:
@@ -282,6 +285,18 @@ def deploy_row(deployed: Deployed) -> dict[str, object]:
 
 def _describe_passed(tests: int) -> str:
     return f"{format_count(tests, 'test')} passed" if tests else "there are no tests"
+
+
+def _describe_example(example: ExampleRun) -> str:
+    """Return the line about the run of an example, with its input and what came of it."""
+    from sigil.strict_json import dumps
+
+    given = one_line(dumps(dict(example.input)).decode(), EXAMPLE_CHARACTERS)
+    if example.problem:
+        return f"the example {given} failed: {example.problem}"
+    return (
+        f"the example {given} gave {one_line(dumps(example.output).decode(), EXAMPLE_CHARACTERS)}"
+    )
 
 
 def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> DeployPreviewRow:

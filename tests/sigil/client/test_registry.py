@@ -21,7 +21,7 @@ from sigil.client.registry import RemoteRegistry
 from sigil.errors import BackendError, Conflict, Halt, Refused, SigilError, ToolError, UsageError
 from sigil.http import app as sigil_http
 from sigil.http.status_codes import error_of, status_of
-from sigil.protocol import LIBRARY, Caller, Deployed, WeakHit
+from sigil.protocol import LIBRARY, Caller, Deployed, ExampleRun, WeakHit
 from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
@@ -143,6 +143,16 @@ class TestARegistryHereOrElsewhere:
         assert made.offer.description == "Shout a text. Example: shout hello."
         assert dict(made.offer.schema) == TEXT
         assert made.offer.pure is False
+
+    def test_a_deploy_without_tests_says_what_its_example_gave(
+        self, registry: AdminRegistry, person: Caller
+    ) -> None:
+        untested = {**SHOUT, "tests": [], "execute": "return input.text.toUpperCase();"}
+        made = registry.deploy(untested, person)
+        assert made.example == ExampleRun({"text": "example"}, "EXAMPLE")
+        failing = registry.deploy({**untested, "execute": "return input.n.toFixed()"}, person)
+        assert failing.example is not None
+        assert failing.example.problem.startswith("ETHROWN (TypeError: ")
 
     def test_the_same_digest_is_no_second_deploy(
         self, registry: AdminRegistry, person: Caller

@@ -197,12 +197,13 @@ def test_a_deploy_in_one_line_can_be_run(shout: Sigil) -> None:
 def test_a_deploy_prints_what_stands_now_and_says_when_it_stood_already(run_sigil: Sigil) -> None:
     first = run_sigil("deploy", "--name", "one", "--execute", "return 1;")
     assert first.out.startswith("one@1 sha256:")
+    assert "there are no tests\nthe example {} gave 1\n" in first.err
     again = run_sigil("deploy", "--name", "one", "--execute", "return 1;")
     assert again.out == first.out
     assert "was deployed already" in again.err
-    assert run_sigil("deploy", "--name", "one", "--execute", "return 2;").out.startswith(
-        "one@2 sha256:"
-    )
+    second = run_sigil("deploy", "--name", "one", "--execute", "return input.n + 2;")
+    assert second.out.startswith("one@2 sha256:")
+    assert "the example {} failed: EOUTPUT (result is NaN, " in second.err
 
 
 def test_every_option_of_a_deploy_arrives(run_sigil: Sigil, place: Path) -> None:
