@@ -28,7 +28,7 @@ ADAPTED = "adapted"
 ADVICE = {
     "key": "Check UNCAGED_LLM_KEY: `uncaged setup model` asks for another one.",
     "money": "Top up the account at the provider; the key stays the same.",
-    "rate": "Nothing is to be done, unless it comes often: then ask the provider for a higher limit.",
+    "rate": "Nothing is to be done; if it comes often, ask the provider for a higher limit.",
     "window": "Set UNCAGED_LLM_WINDOW to what the model takes; `/model` shows what was learnt.",
     "refused": "The provider's filter refused it, and the message was left out of the chat.",
     "model": "Choose a model that is there: `uncaged setup model` lists them.",
@@ -161,7 +161,8 @@ class SnsNotifier:
         with aws.explain_errors("topic"):
             sns: Any = aws.client("sns", endpoint=self.endpoint)
             subject = SUBJECT.format(event=alert.event, session=alert.session)[:100]
-            sns.publish(TopicArn=self.arn, Subject=subject, Message=orjson.dumps(alert.fields).decode())
+            message = orjson.dumps(alert.fields).decode()
+            sns.publish(TopicArn=self.arn, Subject=subject, Message=message)
 
 
 def send_alert(alert: Alert, notifier: Notifier) -> bool:
