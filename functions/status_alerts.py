@@ -108,7 +108,7 @@ def alert_model_failures(runtime: AgentRuntime) -> None:
             session, failure = app.failures.popleft()
         except IndexError:  # another thread alerts of it
             return
-        kind = failure.kind
+        kind: str = failure.kind
         if kind == ADAPTED:  # each thing that was left out is told
             kind = f"{kind}-{sha256(failure.detail.encode()).hexdigest()[:12]}"
         key = keys.model_alert(app.name, kind)
