@@ -215,7 +215,7 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         last = is_over or is_full
         if not last:
             opened = _remind_of_board(opened, context)
-        offers = context.list_offers(opened.document)
+        offers = context.list_offers(opened.document) if not is_full else ()
         final = make_final_request(full=not is_over) if last else None
         reply, opened = _ask_model(opened, context, offers, final)
         if reply.finish == "stopped":
