@@ -89,6 +89,7 @@ def react(
     """
     answered: list[CallResult] = []
     facts: list[Fact] = []
+    told: set[str] = set()
     highest = Step.NONE
     reason = ""
     for result in answers:
@@ -109,8 +110,9 @@ def react(
                 lines.append(words)
         if step is Step.REPEATS:
             lines.append(guides.REPEATS.format(count=counters.count_same(fact)))
-        elif repeat:
+        elif repeat and repeat not in told:
             lines.append(repeat)
+            told.add(repeat)  # once a round: a window that is nearly full has no room for more
         if fact.failed and counters.is_repeated(fact):
             lines.append(guides.ALERT)
         answered.append(evolve(result, content="\n".join(lines)))
