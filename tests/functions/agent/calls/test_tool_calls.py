@@ -44,13 +44,14 @@ def find(*subjects: str, limit: int = 10) -> dict[str, Any]:
 
 
 def follow(model: ScriptedModel, *steps: dict[str, Any]) -> None:
-    """The model takes these steps one after the other, as long as it has tools; then, or without
-    them, it answers.
+    """The model takes these steps one after the other, as long as it may call tools; then it
+    answers.
     """
     left = list(steps)
 
     def step(body: dict[str, Any]) -> dict[str, Any]:
-        return left.pop(0) if left and "sigil_query" in offered(body) else say("ok")
+        may_call = "sigil_query" in offered(body) and body.get("tool_choice") != "none"
+        return left.pop(0) if left and may_call else say("ok")
 
     model._script[:] = [step] * (len(steps) + 3)
 
@@ -104,7 +105,7 @@ def test_a_turn_that_fills_the_window_ends_with_an_answer_without_tools(
     assert tell(home, "go") == ["ok"]
     assert 2 < len(model.bodies) < 6
     assert max(sizes(model)) <= WINDOW
-    assert "tools" not in model.bodies[-1]
+    assert model.bodies[-1]["tool_choice"] == "none"
     assert model.bodies[-1]["messages"][-1]["content"] == f"{RUNTIME_MARK}\n{FULL}"
 
 
