@@ -98,7 +98,7 @@ class _Writer:
             sentences.append(f"Never: {write_value(form.pop('not'))}.")
         sentences += _merge_branches(form)
         root: Form = {**form, "type": "object"}
-        root["properties"] = as_mapping(form.get("properties"))
+        root["properties"] = form.get("properties", {})
         add_words(root, sentences)
         _cut_required(root)
         return root
@@ -131,9 +131,7 @@ class _Writer:
             elif key not in _DROPPED:
                 form[key] = value
         _settle_items(form)
-        _join_parts(form)
-        if _is_object_with_branches(form):
-            add_words(form, _merge_branches(form))
+        _settle_branches(form)
         return form
 
     def _write_reference(
@@ -142,14 +140,23 @@ class _Writer:
         """Return what a reference leads to, together with what stands beside it."""
         beside = {key: value for key, value in node.items() if key != "$ref"}
         target = self._find(reference)
-        if reference in above or depth > DEPTH_MOST or self._parts > PARTS_MOST:
+        is_whole = reference == "#" or self._is_whole_input(as_mapping(target))
+        if is_whole or reference in above or depth > DEPTH_MOST or self._parts > PARTS_MOST:
             form = _cut(target)
             name = unquote(reference.rpartition("/")[2])
-            whole = "the whole input" if reference == "#" else f"the {name} that contains it"
-            add_words(form, [f"It has the same form as {whole}."])
+            other = "the whole input" if is_whole else f"the {name} that contains it"
+            add_words(form, [f"It has the same form as {other}."])
         else:
             form = self._write(target, depth + 1, (*above, reference))
-        return _join(self._write(beside, depth + 1, above), form) if beside else form
+        if beside:
+            form = _join(self._write(beside, depth + 1, above), form)
+            _settle_branches(form)
+        return form
+
+    def _is_whole_input(self, target: Mapping[str, Json]) -> bool:
+        """Return whether a definition is that of the whole input, which stands at the top too."""
+        properties = target.get("properties")
+        return bool(properties) and properties == self._root.get("properties")
 
     def _find(self, reference: str) -> Json:
         """Return what a reference within the schema leads to; an empty schema for any other."""
@@ -215,6 +222,15 @@ def _describe_position(part: Mapping[str, Json]) -> str:
 # -- objects of several parts
 
 
+def _settle_branches(form: Form) -> None:
+    """Put into an object what its alternatives, parts and conditions add to it."""
+    if _COMBINING.isdisjoint(form) and "not" not in form:
+        return
+    _join_parts(form)
+    if _is_object_with_branches(form):
+        add_words(form, _merge_branches(form))
+
+
 def _join_parts(form: Form) -> None:
     """Put the parts of `allOf` into the schema itself when it is an object, or there is one."""
     parts = [as_mapping(part) for part in as_sequence(form.get("allOf"))]
@@ -235,7 +251,7 @@ def _is_object_with_branches(form: Mapping[str, Json]) -> bool:
     if "properties" in form:
         return True
     branches = [as_mapping(part) for key in _LISTS for part in as_sequence(form.get(key))]
-    return any("required" in branch and "properties" not in branch for branch in branches)
+    return any(branch.get("required") and "properties" not in branch for branch in branches)
 
 
 def _merge_branches(form: Form) -> list[str]:
@@ -303,6 +319,8 @@ def _join(first: Mapping[str, Json], second: Mapping[str, Json]) -> Form:
     counts.
     """
     joined: Form = {**second, **first}
+    if first.get("items") == {} and "items" in second:
+        joined["items"] = second["items"]
     for key in ("properties", "required"):
         ours, theirs = first.get(key), second.get(key)
         if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -335,23 +353,27 @@ def unite(parts: Iterable[Mapping[str, Json]]) -> Form:
     form: Form = {"enum": choices}
     if types and all(list_types(part) for part in different):
         form = {"type": types[0] if len(types) == 1 else types, "enum": choices}
+        if "array" in types:
+            form["items"] = {}
     description = next((part["description"] for part in different if part.get("description")), "")
     return {**form, "description": description} if description else form
 
 
-def _cut_required(node: Json) -> None:
+def _cut_required(node: Form) -> None:
     """Take out of `required`, in a schema and in all within it, what is no property; alternatives
     that ask for nothing else go.
     """
-    if isinstance(node, list):
-        for part in node:
-            _cut_required(part)
-        return
-    if not isinstance(node, dict):
-        return
-    for key in (*_MAPS, *_LISTS, *_SINGLE):
-        value = node.get(key)
-        _cut_required(list(value.values()) if key in _MAPS and isinstance(value, dict) else value)
+    for key, value in node.items():
+        parts: Iterable[Json] = ()
+        if key in _MAPS and isinstance(value, dict):
+            parts = value.values()
+        elif key in _LISTS and isinstance(value, list):
+            parts = value
+        elif key in _SINGLE:
+            parts = (value,)
+        for part in parts:
+            if isinstance(part, dict):
+                _cut_required(part)
     if "required" in node:
         properties = as_mapping(node.get("properties"))
         names = [name for name in as_sequence(node["required"]) if name in properties]

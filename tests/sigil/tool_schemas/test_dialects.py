@@ -223,6 +223,25 @@ def test_alternatives_at_the_top_become_one_object_that_says_what_belongs_togeth
     }
 
 
+@pytest.mark.parametrize(
+    ("reference", "definitions", "words"),
+    [
+        ("#", {}, "the whole input"),
+        ("#/$defs/Node", {"Node": {"properties": {"in": {"$ref": "#/$defs/Node"}}}}, "the Node"),
+    ],
+)
+def test_a_schema_within_itself_ends_with_words(
+    reference: str, definitions: dict[str, Any], words: str
+) -> None:
+    given = {"properties": {"tree": {"$ref": reference}}, "$defs": definitions}
+    told = clean(schema.check(given))
+    tree = told["properties"]["tree"]  # type: ignore[index]
+    inner = tree["properties"]["in"] if definitions else tree
+
+    assert inner["type"] == "object"
+    assert inner["description"].startswith(f"It has the same form as {words}")
+
+
 def test_a_tool_that_takes_no_object_says_why_it_cannot_be_told() -> None:
     assert portable({"type": "string"}) == Untellable(
         "its input is string, and a tool takes an object"
