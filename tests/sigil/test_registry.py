@@ -312,7 +312,6 @@ def test_patterns_of_property_names_cannot_hang_the_host_either(
 @pytest.mark.parametrize(
     "schema",
     [
-        {"anyOf": [{}]},
         {"properties": {"with space": {}}},
         {"properties": {"x" * 65: {}}},
         {"unevaluatedProperties": False},
@@ -429,7 +428,6 @@ def test_bad_names_are_refused(registry: LocalRegistry, name: str) -> None:
         {"$ref": "file:///etc/passwd"},
         {"properties": {"a": {"$ref": "#/properties/a"}}},
         {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
-        {"$id": "http://127.0.0.1/"},
         {"properties": {"a": {"description": "x" * 17_000}}},
         {"properties": []},
         {"type": "string"},

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from functions.agent.session.document import Document
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
@@ -97,7 +98,6 @@ def test_a_call_that_is_the_whole_reply_is_made(
     "text",
     [
         f"Sure:\n{fence(QUERY)}",
-        f"{tag(QUERY)} That is what I would call.",
         f"{fence(QUERY)}\n{fence(QUERY)}",
         json.dumps({**QUERY, "description": "Finds capabilities."}),
         json.dumps({"name": "sigil_query"}),
@@ -105,7 +105,6 @@ def test_a_call_that_is_the_whole_reply_is_made(
     ],
     ids=[
         "after prose",
-        "before prose",
         "two of them",
         "a definition",
         "no arguments",
@@ -120,6 +119,14 @@ def test_what_is_more_or_less_than_a_call_is_an_answer_and_shown_whole(
     assert tell(home, "how would you find echo?") == [text]
 
     assert len(model.bodies) == 1
+
+
+def test_markup_of_a_call_that_does_not_count_is_not_shown(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    model.then(say(f"{tag(QUERY)} That is what I would call."))
+
+    assert tell(home, "how would you find echo?") == ["That is what I would call."]
 
 
 def test_what_repeats_a_message_or_a_result_is_no_call(
@@ -138,12 +145,12 @@ def test_a_model_that_has_made_native_calls_in_a_chat_writes_none_there(
 ) -> None:
     model.then(
         call(("sigil_query", {"query": "a clock"})),
-        say(json.dumps(QUERY)),
+        *[say(json.dumps(QUERY))] * 2,  # it is asked once more
         say(json.dumps(QUERY)),
         say("elsewhere"),
     )
 
-    assert tell(home, "which clock is it?") == [json.dumps(QUERY)]
+    assert tell(home, "which clock is it?") == [ENGLISH.no_answer]
 
     assert tell(home, "which clock is it?", session="telegram:8") == ["elsewhere"]
 
@@ -159,8 +166,8 @@ def test_native_calls_that_compaction_took_out_of_the_history_are_remembered(
     document: Document = home.app.sessions.open("main#telegram:7").document
     assert not any(message.calls for message in document.messages)
 
-    model.then(say(json.dumps(QUERY)))
-    assert tell(home, "find echo") == [json.dumps(QUERY)]
+    model.then(*[say(json.dumps(QUERY))] * 2)
+    assert tell(home, "find echo") == [ENGLISH.no_answer]
 
 
 def test_written_calls_go_on_after_written_calls(home: AgentRuntime, model: ScriptedModel) -> None:
