@@ -182,6 +182,11 @@ class Beside(Stored):
     model: str
     fields: str
 
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Return the endpoint and the model that get it."""
+        return self.endpoint, self.model
+
 
 @dataclass(frozen=True, slots=True)
 class Message(WrittenOften):

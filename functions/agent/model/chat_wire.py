@@ -6,7 +6,7 @@ The readers turn whatever an endpoint sends into a `ModelReply`; thinking in tag
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -56,21 +56,29 @@ def list_headers(key: str) -> Mapping[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def write_request(
-    request: ModelRequest, model: str, dialect: Dialect, is_kept: Callable[[Beside], bool]
-) -> dict[str, Json]:
-    """Return the body of a request. `is_kept`: see `history.fit_history`."""
+def write_request(request: ModelRequest, dialect: Dialect, endpoint: str) -> dict[str, Json]:
+    """Return the body of a request. `endpoint`: see `history.fit_history`."""
     messages = request.messages
     tools, choice = request.tools, request.tool_choice
     if dialect != STANDARD:
-        messages = history.fit_history(messages, dialect, is_kept)
+        messages = history.fit_history(request, dialect, endpoint)
         tools, choice = tool_forms.choose_tools(request, dialect)
-    rows = [_write_message(message, dialect, is_kept) for message in messages]
+    owner = (endpoint, request.model)
+    is_standard = not dialect.needs
+    rows: list[Mapping[str, Json]] = [
+        message
+        if is_standard
+        and message["content"]
+        and "beside" not in message
+        and REASONING not in message
+        else _write_message(message, dialect, owner)
+        for message in messages
+    ]
     if dialect.marks_cache:
         _mark_prefix(rows)
     if dialect.names_results:
         _name_results(rows, messages)
-    fields: dict[str, Json] = {"model": model, "messages": rows}
+    fields: dict[str, Json] = {"model": request.model, "messages": rows}
     if tools:
         fields["tools"] = tools
         if choice is not None:
@@ -86,9 +94,12 @@ def write_request(
 
 
 def _write_message(
-    message: PromptMessage, dialect: Dialect, is_kept: Callable[[Beside], bool]
+    message: PromptMessage, dialect: Dialect, owner: tuple[str, str]
 ) -> dict[str, Json]:
-    """Return a message with the fields that its endpoint sent beside it, or wants beside it."""
+    """Return a message with the fields that its endpoint sent beside it, or wants beside it.
+
+    The `owner` is the endpoint that gets it, and the model.
+    """
     role = message["role"]
     row: dict[str, Json] = dict(message)
     beside = row.pop("beside", None)
@@ -103,7 +114,7 @@ def _write_message(
     if REASONING in dialect.needs:
         row[REASONING] = "" if beside else message.get(REASONING, "")
     extras: list[dict[str, Json]] = []
-    if beside and dialect.returns and is_kept(message["beside"]):
+    if beside and dialect.returns and message["beside"].owner == owner:
         fields, extras = history.find_fields(message)
         row.update({name: value for name, value in fields.items() if name not in dialect.without})
         whole = history.read_beside(message["beside"]).get("content")
@@ -125,29 +136,33 @@ def _leave_out(fields: dict[str, Json], dialect: Dialect) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if name not in dialect.without}
 
 
-def _name_results(rows: list[dict[str, Json]], messages: Sequence[PromptMessage]) -> None:
+def _name_results(rows: list[Mapping[str, Json]], messages: Sequence[PromptMessage]) -> None:
     """Add the tool's name to each result, which a few endpoints want."""
     names = {
         call["id"]: call["function"]["name"]
         for message in messages
         for call in message.get("tool_calls", ())
     }
-    for row, message in zip(rows, messages, strict=True):
+    for place, message in enumerate(messages):
         if message["role"] == "tool":
-            row["name"] = names.get(message.get("tool_call_id", ""), "")
+            rows[place] = {**rows[place], "name": names.get(message.get("tool_call_id", ""), "")}
 
 
-def _mark_prefix(rows: list[dict[str, Json]]) -> None:
+def _mark_prefix(rows: list[Mapping[str, Json]]) -> None:
     """Mark what is the same in the next request: the system message, and the history up to here.
 
     Claude keeps nothing that is not marked, and OpenRouter hands the marks on.
     """
-    for row in (rows[0], rows[-1]):
-        content = row["content"]
+    for place in {0, len(rows) - 1}:
+        content = rows[place]["content"]
         if isinstance(content, str):
-            row["content"] = [{"type": "text", "text": content, "cache_control": MARK}]
-        elif isinstance(content, list) and content and isinstance(content[-1], dict):
-            row["content"] = [*content[:-1], {**content[-1], "cache_control": MARK}]
+            parts: list[Json] = [{"type": "text", "text": content}]
+        else:
+            parts = [*as_sequence(content)]
+        last = as_mapping(parts[-1]) if parts else {}
+        if last:
+            marked = [*parts[:-1], {**last, "cache_control": MARK}]
+            rows[place] = {**rows[place], "content": marked}
 
 
 def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import httpcore
 import orjson
 
-from functions.agent.conversation.messages import Beside
 from functions.agent.model import chat_wire, failures
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
 from functions.agent.model.billing import Billing
@@ -177,8 +176,7 @@ class ModelClient:
 
     def _write_body(self, request: ModelRequest, dialect: Dialect) -> bytes:
         form = _find_form(dialect.wire)
-        fields = form.write_request(request, request.model, dialect, self._is_ours(request.model))
-        return orjson.dumps(fields)
+        return orjson.dumps(form.write_request(request, dialect, self._host))
 
     def _try_request(self, request: ModelRequest, wire: Wire, body: bytes) -> _Attempt:
         """Return what came of one request, tried again while that may help."""
@@ -209,12 +207,6 @@ class ModelClient:
                 seconds = backoff_seconds(failed - 1)
             if not self._pause_before_retry(seconds, request):
                 return _Attempt(reply)
-
-    def _is_ours(self, model: str) -> Callable[[Beside], bool]:
-        """Return what says whether something kept beside a message came from this endpoint and
-        model.
-        """
-        return lambda beside: beside.endpoint == self._host and beside.model == model
 
     def _pause_before_retry(self, seconds: float, request: ModelRequest) -> bool:
         """Pause before the next attempt, and return False when the request leaves no time for it.
@@ -294,12 +286,13 @@ class ModelClient:
         if reply.beside:
             beside = replace(reply.beside, endpoint=self._host, model=request.model)
             reply = replace(reply, beside=beside)
-        return self._read_text(replace(reply, usage=billed), request), None
+        reply = replace(reply, usage=billed)
+        if reply.calls or not ("{" in reply.text or "<" in reply.text):
+            return reply, None
+        return self._read_text(reply, request), None
 
     def _read_text(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
         """Return the reply with the calls in its text, or without them where they do not count."""
-        if reply.calls or not ("{" in reply.text or "<" in reply.text):
-            return reply
         from functions.agent.model import written_calls  # few answers look as if they had calls
 
         written = written_calls.find_written_calls(
@@ -346,11 +339,7 @@ class _WireForm(Protocol):
         """Return the headers that a request has beside those of its body; `key` may be empty."""
 
     def write_request(
-        self,
-        request: ModelRequest,
-        model: str,
-        dialect: Dialect,
-        is_kept: Callable[[Beside], bool],
+        self, request: ModelRequest, dialect: Dialect, endpoint: str
     ) -> dict[str, Json]:
         """Return the body of a request."""
 

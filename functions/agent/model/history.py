@@ -15,6 +15,7 @@ import orjson
 
 from functions.agent.conversation.messages import RUNTIME_MARK, Beside
 from functions.agent.conversation.prompt import ContentPart, PromptCall, PromptMessage
+from functions.agent.model.base import ModelRequest
 from functions.agent.model.dialect import DETAILS, Dialect
 from functions.agent.sanitize import delimit_text
 from sigil.json_fields import as_mapping, as_sequence
@@ -31,13 +32,12 @@ BETWEEN: Final = "(The results are above.)"
 _SHORT_ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 
 
-def fit_history(
-    messages: Sequence[PromptMessage], dialect: Dialect, is_kept: Callable[[Beside], bool]
-) -> list[PromptMessage]:
-    """Return the messages as a dialect wants them. `is_kept` says whether what stood beside a
-    message was sent by the endpoint and the model that get it now.
+def fit_history(request: ModelRequest, dialect: Dialect, endpoint: str) -> list[PromptMessage]:
+    """Return a request's messages as a dialect wants them. What stood beside one is kept where it
+    was sent by this `endpoint` (its host) and the request's model.
     """
-    fitted = list(messages)
+    owner = (endpoint, request.model)
+    fitted = list(request.messages)
     if dialect.is_toolless:
         fitted = list(tell_calls(fitted, lambda _, __: True))
     elif dialect.is_plain or DETAILS in dialect.needs or dialect.wire == "responses":
@@ -48,7 +48,7 @@ def fit_history(
             if place < turn:
                 return True
             needs = DETAILS in dialect.needs or dialect.wire == "responses"
-            return needs and not ("beside" in message and is_kept(message["beside"]))
+            return needs and not ("beside" in message and message["beside"].owner == owner)
 
         fitted = list(tell_calls(fitted, is_told))
     if dialect.without_images:

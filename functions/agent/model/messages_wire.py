@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
 import orjson
 
-from functions.agent.conversation.messages import Beside, ToolCall
+from functions.agent.conversation.messages import ToolCall
 from functions.agent.conversation.prompt import ContentPart, PromptMessage
 from functions.agent.model import failures, history, tool_forms
 from functions.agent.model.base import Finish, ModelReply, ModelRequest
@@ -40,18 +40,16 @@ def list_headers(key: str) -> Mapping[str, str]:
     return {**version, "x-api-key": key} if key else version
 
 
-def write_request(
-    request: ModelRequest, model: str, dialect: Dialect, is_kept: Callable[[Beside], bool]
-) -> dict[str, Json]:
-    """Return the body of a request. `is_kept`: see `history.fit_history`."""
-    messages = history.fit_history(request.messages, dialect, is_kept)
+def write_request(request: ModelRequest, dialect: Dialect, endpoint: str) -> dict[str, Json]:
+    """Return the body of a request. `endpoint`: see `history.fit_history`."""
+    messages = history.fit_history(request, dialect, endpoint)
     system = [history.read_text(each) for each in messages if each["role"] == "system"]
     rows: list[dict[str, Json]] = []
     for message in messages:
         if message["role"] == "system":
             continue
         role = "assistant" if message["role"] == "assistant" else "user"
-        blocks = [*_write_blocks(message, is_kept)]
+        blocks = [*_write_blocks(message, (endpoint, request.model))]
         if rows and rows[-1]["role"] == role:
             rows[-1]["content"] = [*as_sequence(rows[-1]["content"]), *blocks]
         else:
@@ -64,7 +62,7 @@ def write_request(
         rows[-1]["content"] = [*before, {**as_mapping(last), **mark}]
     tools, choice = tool_forms.choose_tools(request, dialect)
     fields: dict[str, Json] = {
-        "model": model,
+        "model": request.model,
         "max_tokens": ANSWER_MOST,
         "system": [{"type": "text", "text": "\n\n".join(system) or history.NOTHING, **mark}],
         "messages": rows,
@@ -93,9 +91,7 @@ def _write_choice(choice: Json) -> Json:
     return {"type": "any" if choice == "required" else choice}
 
 
-def _write_blocks(
-    message: PromptMessage, is_kept: Callable[[Beside], bool]
-) -> Iterator[dict[str, Json]]:
+def _write_blocks(message: PromptMessage, owner: tuple[str, str]) -> Iterator[dict[str, Json]]:
     """Yield the blocks of a message; with its own thoughts, they stand where they stood."""
     text = history.read_text(message)
     if message["role"] == "tool":
@@ -107,7 +103,7 @@ def _write_blocks(
         yield from map(_write_part, content)
         return
     calls = message.get("tool_calls", ())
-    is_own = "beside" in message and is_kept(message["beside"])
+    is_own = "beside" in message and message["beside"].owner == owner
     items = history.read_beside(message["beside"]).get("items") if is_own else None
     if not items and (text.strip() or not calls):
         yield {"type": "text", "text": text if text.strip() else history.NOTHING}

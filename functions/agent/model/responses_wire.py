@@ -6,13 +6,13 @@ calls that it led to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
 import orjson
 
-from functions.agent.conversation.messages import Beside, ToolCall
+from functions.agent.conversation.messages import ToolCall
 from functions.agent.conversation.prompt import ContentPart, PromptMessage
 from functions.agent.model import chat_wire, failures, history, tool_forms
 from functions.agent.model.base import Finish, ModelReply, ModelRequest
@@ -34,11 +34,9 @@ _KEPT: Final = frozenset({"reasoning", CALL})
 """The parts of an answer that come back."""
 
 
-def write_request(
-    request: ModelRequest, model: str, dialect: Dialect, is_kept: Callable[[Beside], bool]
-) -> dict[str, Json]:
-    """Return the body of a request. `is_kept`: see `history.fit_history`."""
-    messages = history.fit_history(request.messages, dialect, is_kept)
+def write_request(request: ModelRequest, dialect: Dialect, endpoint: str) -> dict[str, Json]:
+    """Return the body of a request. `endpoint`: see `history.fit_history`."""
+    messages = history.fit_history(request, dialect, endpoint)
     system = [history.read_text(each) for each in messages if each["role"] == "system"]
     items: list[Json] = []
     for message in messages:
@@ -46,7 +44,7 @@ def write_request(
             items += _write_items(message)
     tools, choice = tool_forms.choose_tools(request, dialect)
     fields: dict[str, Json] = {
-        "model": model,
+        "model": request.model,
         "instructions": "\n\n".join(system),
         "input": items,
         "store": False,
