@@ -2,7 +2,9 @@
 
 A request to a model ends at its deadline even when the response arrives byte by byte, and checks
 once a second whether it should stop. httpcore is what httpx itself is built on; its public network
-backend is where a read can be cut into slices.
+backend is where a read can be cut into slices. Its pool is for requests through a proxy: without
+one, a request takes a connection of ours, with the same backend and the same parser, at half the
+cost.
 """
 
 from __future__ import annotations
@@ -10,10 +12,13 @@ from __future__ import annotations
 import ssl
 import time
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+import h11
 import httpcore
 import httpx
 
@@ -24,6 +29,10 @@ CONNECTIONS = 1_000
 """The most connections to one address: no chat waits for one that background work has, and there
 are never more than threads that ask.
 """
+READ_BYTES = 64 * 1024
+HEAD_BYTES = 100 * 1024
+"""An answer's head has at most so many bytes."""
+PORTS = {"http": 80, "https": 443}
 
 
 class Late(Exception):
@@ -86,13 +95,23 @@ class HttpConnections:
         self._url = httpcore.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
+        self._port = url.port or PORTS[url.scheme]
         self._host = url.netloc
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=httpx.create_ssl_context() if url.scheme == "https" else None,
-            proxy=httpcore.Proxy(proxy) if proxy else None,
-            max_connections=CONNECTIONS,
-            network_backend=_WatchedBackend(),
-        )
+        self._ssl_context: ssl.SSLContext | None = None
+        if url.scheme == "https":
+            self._ssl_context = httpx.create_ssl_context()
+            self._ssl_context.set_alpn_protocols(["http/1.1"])
+        self._backend = _WatchedBackend()
+        self._pool: httpcore.ConnectionPool | None = None
+        if proxy:
+            self._pool = httpcore.ConnectionPool(
+                ssl_context=self._ssl_context,
+                proxy=httpcore.Proxy(proxy),
+                max_connections=CONNECTIONS,
+                network_backend=self._backend,
+            )
+        self._idle: deque[_Connection] = deque()
+        self._is_closed = False
 
     @property
     def host(self) -> str:
@@ -119,33 +138,153 @@ class HttpConnections:
             (b"content-length", b"%d" % len(body)),
             *((name.encode(), value.encode()) for name, value in headers.items()),
         ]
-        left = watch.seconds_left()
+        try:
+            if self._pool:
+                return self._post_through_proxy(self._pool, body, sent, most, watch.seconds_left())
+            connection = self._take_connection(watch)
+            try:
+                answer = connection.post(self._url.target, sent, body, most)
+            except BaseException:
+                connection.close()
+                raise
+            if connection.begin_anew():
+                self._idle.append(connection)
+            if self._is_closed:
+                self.close()
+            return answer
+        finally:
+            _watch.reset(token)
+
+    def close(self) -> None:
+        """Close every connection; one in use is closed when its request is over."""
+        self._is_closed = True
+        if self._pool:
+            self._pool.close()
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def _take_connection(self, watch: _Watch) -> _Connection:
+        """Return a connection that no other thread has: the one that was used last, or a new
+        one.
+        """
+        with suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                if connection.is_idle:
+                    return connection
+                connection.close()
+        seconds = min(CONNECT_SECONDS, watch.seconds_left())
+        host = self._url.host.decode("ascii")
+        stream = self._backend.connect_tcp(host, self._port, seconds)
+        if self._ssl_context:
+            seconds = min(CONNECT_SECONDS, watch.seconds_left())
+            stream = stream.start_tls(self._ssl_context, host, seconds)
+        return _Connection(stream)
+
+    def _post_through_proxy(
+        self,
+        pool: httpcore.ConnectionPool,
+        body: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        most: int,
+        left: float,
+    ) -> HttpAnswer:
+        """Return the answer to a request that has so many seconds left."""
         timeout = {
             "connect": min(CONNECT_SECONDS, left),
             "read": left,
             "write": left,
             "pool": left,
         }
+        with pool.stream(
+            "POST", self._url, headers=headers, content=body, extensions={"timeout": timeout}
+        ) as response:
+            content = bytearray()
+            for part in response.iter_stream():
+                content += part
+                _require_bounded(content, most)
+            return HttpAnswer(response.status, _decode_headers(response.headers), bytes(content))
+
+
+class _Connection:
+    """A connection to an address, and how far its protocol has come."""
+
+    def __init__(self, stream: httpcore.NetworkStream) -> None:
+        self._stream = stream
+        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether the server waits for a request: what can be read of it now is its end."""
+        return not self._stream.get_extra_info("is_readable")
+
+    def post(
+        self, target: bytes, headers: Sequence[tuple[bytes, bytes]], body: bytes, most: int
+    ) -> HttpAnswer:
+        """Post `body` and return the answer; httpcore's errors."""
         try:
-            with self._pool.stream(
-                "POST", self._url, headers=sent, content=body, extensions={"timeout": timeout}
-            ) as response:
-                received = {
-                    name.decode("latin-1").lower(): value.decode("latin-1")
-                    for name, value in response.headers
-                }
-                content = bytearray()
-                for part in response.iter_stream():
-                    content += part
-                    if len(content) > most:
-                        raise httpcore.ReadError("the answer is too large")
-                return HttpAnswer(response.status, received, bytes(content))
-        finally:
-            _watch.reset(token)
+            request = h11.Request(method="POST", target=target, headers=list(headers))
+            events = (request, h11.Data(data=body), h11.EndOfMessage())
+            sent = b"".join([self._protocol.send(event) or b"" for event in events])
+        except h11.LocalProtocolError as problem:
+            raise httpcore.LocalProtocolError(str(problem)) from None
+        # a server may refuse a request before it has read all of it, and its answer says why
+        with suppress(httpcore.WriteError):
+            self._stream.write(sent, _watch.get().seconds_left())
+        status = 0
+        received: dict[str, str] = {}
+        content = bytearray()
+        while True:
+            event = self._read_event()
+            if isinstance(event, h11.Response):
+                status = event.status_code
+                received = _decode_headers(event.headers)
+            elif isinstance(event, h11.Data):
+                content += event.data
+                _require_bounded(content, most)
+            elif isinstance(event, h11.EndOfMessage):
+                return HttpAnswer(status, received, bytes(content))
+
+    def _read_event(self) -> object:
+        """Return what comes next of the answer: its head, a part of its body, or its end."""
+        while True:
+            try:
+                event = self._protocol.next_event()
+            except h11.RemoteProtocolError as problem:
+                raise httpcore.RemoteProtocolError(str(problem)) from None
+            if event is not h11.NEED_DATA:
+                return event
+            data = self._stream.read(READ_BYTES)
+            if not data and self._protocol.their_state is h11.SEND_RESPONSE:
+                raise httpcore.RemoteProtocolError(
+                    "Server disconnected without sending a response."
+                )
+            self._protocol.receive_data(data)
+
+    def begin_anew(self) -> bool:
+        """Make it ready for another request, and return whether it is; else it is closed."""
+        protocol = self._protocol
+        surplus, _ = protocol.trailing_data
+        # what came behind the answer would be taken for that of the next request
+        is_over = protocol.our_state is h11.DONE and protocol.their_state is h11.DONE
+        if is_over and not surplus:
+            protocol.start_next_cycle()
+            return True
+        self.close()
+        return False
 
     def close(self) -> None:
-        """Close every connection."""
-        self._pool.close()
+        self._stream.close()
+
+
+def _decode_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+
+
+def _require_bounded(content: bytearray, most: int) -> None:
+    if len(content) > most:
+        raise httpcore.ReadError("the answer is too large")
 
 
 class _WatchedBackend(httpcore.NetworkBackend):

@@ -23,9 +23,9 @@ def encode_key(key: Key) -> tuple[bytes, bytes]:
         sort = key.sort.encode()
     except UnicodeEncodeError:
         raise _refuse_text() from None
-    if not 0 < len(partition) <= PARTITION_LIMIT:
+    if not partition or len(partition) > PARTITION_LIMIT:
         raise _refuse_length(partition, PARTITION_LIMIT)
-    if not 0 < len(sort) <= SORT_LIMIT:
+    if not sort or len(sort) > SORT_LIMIT:
         raise _refuse_length(sort, SORT_LIMIT)
     return partition, sort
 
