@@ -33,6 +33,7 @@ READ_BYTES = 64 * 1024
 HEAD_BYTES = 100 * 1024
 """An answer's head has at most so many bytes."""
 PORTS = {"http": 80, "https": 443}
+_END = h11.EndOfMessage()
 
 
 class Late(Exception):
@@ -225,7 +226,7 @@ class _Connection:
         """Post `body` and return the answer; httpcore's errors."""
         try:
             request = h11.Request(method="POST", target=target, headers=list(headers))
-            events = (request, h11.Data(data=body), h11.EndOfMessage())
+            events = (request, h11.Data(data=body), _END)
             sent = b"".join([self._protocol.send(event) or b"" for event in events])
         except h11.LocalProtocolError as problem:
             raise httpcore.LocalProtocolError(str(problem)) from None

@@ -464,6 +464,8 @@ def _make_redactor(settings: Settings) -> Callable[[str], str]:
         values = {
             name: value for name, value in known_values.items() if len(value) >= SECRET_CHARACTERS
         }
+        if not values:
+            return text
         scrubbed = scrub_text(text, values)
         # what a platform makes of the text may join what its marks keep apart: `sk\\-live`,
         # `sk-**live**`

@@ -64,6 +64,8 @@ def clean_text(text: str) -> str:
 
     Emoji that are joined stay joined, and words stay spelt.
     """
+    if text.isascii() and text.isprintable():  # as most words of people are: nothing to take out
+        return text
     text = _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     # U+E000 takes a joiner's place until it is known whether the characters around can be joined
     text = text.replace("\ue000", "").replace("\u200d", "\ue000")

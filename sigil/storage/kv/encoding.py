@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import secrets
+import os
 
 from sigil.errors import UsageError
 from sigil.storage.kv.base import Key
@@ -52,7 +52,7 @@ def new_version() -> str:
     """Return a token that no other write has; it is the kernel's, so that a forked process does not
     repeat its parent's.
     """
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()
 
 
 def expiry_time(ttl: float | None, now: float) -> float | None:
