@@ -174,7 +174,9 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
         return failures.make_error_reply(failures.classify_failure(200, _dump(data)))
     message = as_mapping(choice.get("message"))
     text = _read_text(message.get("content"))
-    calls = list_calls(_read_entries(message), offered)
+    calls: tuple[ToolCall, ...] = ()
+    if message.get("tool_calls") or message.get("function_call"):
+        calls = list_calls(_read_entries(message), offered)
     finish = _read_finish(choice, message)
     usage = read_usage(fields.get("usage") or choice.get("usage"))
     if finish == "error":
@@ -184,7 +186,7 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
         )
         return replace(failures.make_error_reply(failure), usage=usage)
     reply = ModelReply(
-        text=remove_thoughts(text),
+        text=remove_thoughts(text) if "<" in text else text.strip(),
         calls=calls,
         usage=usage,
         finish="tool_calls" if calls and finish == "stop" else finish,
@@ -305,8 +307,6 @@ def list_calls(entries: Sequence[ToolCall], offered: Sequence[str] = ()) -> tupl
 
     A name that they refuse, or none, would make every later request of the chat fail.
     """
-    if not entries:
-        return ()
     calls = [*call_names.resolve_calls(entries[:CALLS_MOST], offered)][:CALLS_MOST]
     return tuple(call_names.make_ids_unique(calls))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
@@ -61,6 +62,15 @@ class _Attempt:
     refusal: Refusal | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """The way of one form of requests; without connections its address is none."""
+
+    form: _WireForm
+    connections: HttpConnections | None
+    headers: Mapping[str, str]
+
+
 class ModelClient:
     """The client. `pause` waits a number of seconds between attempts.
 
@@ -83,7 +93,7 @@ class ModelClient:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._url = url.rstrip("/")
-        self._connections: dict[Wire, HttpConnections | None] = {}
+        self._routes: dict[Wire, _Route] = {}
         self._key = key
         self._model = model
         self._window = window
@@ -96,9 +106,9 @@ class ModelClient:
 
     def close(self) -> None:
         """Close the connections."""
-        for connections in self._connections.values():
-            if connections:
-                connections.close()
+        for route in self._routes.values():
+            if route.connections:
+                route.connections.close()
 
     @property
     def name(self) -> str:
@@ -175,21 +185,21 @@ class ModelClient:
         return None
 
     def _write_body(self, request: ModelRequest, dialect: Dialect) -> bytes:
-        form = _find_form(dialect.wire)
-        return orjson.dumps(form.write_request(request, dialect, self._host))
+        route = self._routes.get(dialect.wire) or self._open_route(dialect.wire)
+        return orjson.dumps(route.form.write_request(request, dialect, self._host))
 
     def _try_request(self, request: ModelRequest, wire: Wire, body: bytes) -> _Attempt:
         """Return what came of one request, tried again while that may help."""
-        form = _find_form(wire)
+        route = self._routes.get(wire) or self._open_route(wire)
         failed = 0
         while True:
             refusal = None
             try:
-                answer = self._post_body(body, request, wire)
+                answer = self._post_body(body, request, route)
             except _NoAnswer as problem:
                 reply = failures.make_error_reply(problem.failure)
             else:
-                reply, refusal = self._read_answer(answer, request, form)
+                reply, refusal = self._read_answer(answer, request, route.form)
                 is_answer = reply.finish != "error"
                 is_empty = is_answer and not (reply.text or reply.calls) and reply.finish == "stop"
                 if is_answer and not (is_empty and failed + 1 < min(EMPTY_ATTEMPTS, request.tries)):
@@ -222,30 +232,26 @@ class ModelClient:
                 raise Stopped
         return True
 
-    def _connect(self, wire: Wire) -> HttpConnections:
-        """Return the connections to the address of a form of requests."""
-        if wire not in self._connections:
-            try:
-                self._connections[wire] = HttpConnections(self._url + _find_form(wire).PATH)
-            except ValueError:  # it cannot be an address: the first request says so
-                self._connections[wire] = None
-        connections = self._connections[wire]
+    def _open_route(self, wire: Wire) -> _Route:
+        """Open the way to the address of a form of requests."""
+        form = _load_form(wire)
+        connections = None
+        with suppress(ValueError):  # it cannot be an address: the first request says so
+            connections = HttpConnections(self._url + form.PATH)
+        route = _Route(form, connections, {**HEADERS, **form.list_headers(self._key)})
+        self._routes[wire] = route
+        return route
+
+    def _post_body(self, body: bytes, request: ModelRequest, route: _Route) -> HttpAnswer:
+        connections = route.connections
         if connections is None:
             raise _NoAnswer(
                 "unreachable",
                 "the model cannot be reached (its address is not an http or https URL)",
             )
-        return connections
-
-    def _post_body(self, body: bytes, request: ModelRequest, wire: Wire) -> HttpAnswer:
-        connections = self._connect(wire)
         try:
             return connections.post(
-                body,
-                {**HEADERS, **_find_form(wire).list_headers(self._key)},
-                BODY_BYTES,
-                request.deadline,
-                request.stopped,
+                body, route.headers, BODY_BYTES, request.deadline, request.stopped
             )
         except (Late, httpcore.TimeoutException):
             raise _NoAnswer("late", "the model did not answer in time") from None
@@ -269,7 +275,10 @@ class ModelClient:
         status = answer.status
         data = None
         if status == 200:
-            data = _read_body(answer.body)
+            try:
+                data = orjson.loads(answer.body)
+            except orjson.JSONDecodeError:
+                data = _read_odd_body(answer.body)
             if isinstance(data, dict) and not _ERRORS.isdisjoint(data):
                 status = failures.find_status(data) or status
         if status != 200 or data is None:
@@ -277,7 +286,7 @@ class ModelClient:
         reply = form.read_reply(data, [tool["function"]["name"] for tool in request.tools])
         billed = self._billing.bill(reply.usage, request.model)
         if reply.failure:
-            clean = form.read_reply(_read_body(self._without_key(answer.body)), ())
+            clean = form.read_reply(_read_odd_body(self._without_key(answer.body)), ())
             from functions.agent.model import refusals
 
             refusal = refusals.Refusal(status, failures.read_words(answer.body), request)
@@ -347,18 +356,15 @@ class _WireForm(Protocol):
         """Return the reply in the body of an answer."""
 
 
-def _read_body(body: bytes) -> Json:
-    """Return the answer in a body, None when it is none."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        from functions.agent.model import event_stream  # few answers are in need of more
+def _read_odd_body(body: bytes) -> Json:
+    """Return the answer in a body that is no JSON as it stands, None when it is none."""
+    from functions.agent.model import event_stream
 
-        return event_stream.read_body(body)
+    return event_stream.read_body(body)
 
 
-def _find_form(wire: Wire) -> _WireForm:
-    """Return the module for a form; most endpoints take one alone."""
+def _load_form(wire: Wire) -> _WireForm:
+    """Return the module for a form; most endpoints take chat completions alone."""
     if wire == "responses":
         from functions.agent.model import responses_wire
 
