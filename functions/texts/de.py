@@ -151,7 +151,7 @@ class German(Texts):
         "heartbeat": "[30m | off]",
         "listen": "[on | off]",
         "history": "[N]",
-        "model": "[NAME | auto]",
+        "model": "[NAME | auto | reset]",
         "btw": "FRAGE",
         "link": "[CODE]",
         "pair": "[CODE [me] | ID member | remove ID]",

@@ -109,7 +109,7 @@ class Chinese(Texts):
         "heartbeat": "[30m | off]",
         "listen": "[on | off]",
         "history": "[N]",
-        "model": "[名称 | auto]",
+        "model": "[名称 | auto | reset]",
         "btw": "问题",
         "link": "[码]",
         "pair": "[码 [me] | 编号 member | remove 编号]",

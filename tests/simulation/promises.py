@@ -166,15 +166,17 @@ class Promises:
         """An actor asks the model."""
         view = self.acted("a request")
         messages = view.document["messages"]
-        if request.tools:
-            self._require(
-                list(request.tools) == [*STATIC, *histories.tools(messages)],
-                "the tools are not those of the history",
-            )
+        is_last = request.tool_choice == "none"
+        tools = [*STATIC, *histories.tools(messages)]
+        in_full_window = is_last and list(request.tools) == [*STATIC]
+        self._require(
+            list(request.tools) == tools or in_full_window,
+            "the tools are not those of the history",
+        )
         problem = histories.unpaired(request.messages)
         self._require(not problem, f"a request with {problem}")
         self._require(
-            len(request.messages) - 1 - (not request.tools) == len(messages),
+            len(request.messages) - 1 - is_last == len(messages),
             "a request with another history than the stored one",
         )
 

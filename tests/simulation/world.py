@@ -246,7 +246,8 @@ class PlanningModel:
         plan = json.loads(found[-1][1] if found[-1] else "")
         event = " ".join(each[2] if each else "" for each in found)
         said = sum(message["role"] == "assistant" for message in request.messages[newest + 1 :])
-        if said >= len(plan) or not request.tools or (self.awake and "fall silent" in plan[said]):
+        is_last = said >= len(plan) or request.tool_choice == "none"
+        if is_last or (self.awake and "fall silent" in plan[said]):
             return ModelReply(
                 f"re {event} {'long' if 'long' in str(plan) else 'short'}",
                 usage=Usage(estimated=True),

@@ -194,6 +194,12 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
     )
     if finish in ("filtered", "refused"):
         return read_refusal(reply, _read_text(message.get("refusal")))
+    if finish == "length" and not (reply.text or calls):
+        # an answer that had no room at all
+        words = str(choice.get("finish_reason")).encode()
+        failure = failures.classify_failure(400, words)
+        if failure.kind == "window":
+            return replace(failures.make_error_reply(failure), usage=usage)
     return make_beside(reply, _find_beside(message, text)) if calls else reply
 
 

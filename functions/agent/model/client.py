@@ -191,6 +191,7 @@ class ModelClient:
     def _try_request(self, request: ModelRequest, wire: Wire, body: bytes) -> _Attempt:
         """Return what came of one request, tried again while that may help."""
         route = self._routes.get(wire) or self._open_route(wire)
+        most_empty = min(EMPTY_ATTEMPTS, request.tries)
         failed = 0
         while True:
             refusal = None
@@ -201,8 +202,8 @@ class ModelClient:
             else:
                 reply, refusal = self._read_answer(answer, request, route.form)
                 is_answer = reply.finish != "error"
-                is_empty = is_answer and not (reply.text or reply.calls) and reply.finish == "stop"
-                if is_answer and not (is_empty and failed + 1 < min(EMPTY_ATTEMPTS, request.tries)):
+                is_over = failed + 1 >= most_empty
+                if is_answer and (reply.text or is_over or not _is_empty(reply, request)):
                     return _Attempt(replace(reply, tries=failed))
             failed += 1
             reply = replace(reply, tries=failed)
@@ -337,6 +338,13 @@ class ModelClient:
         It is taken out before anything cuts them: a part of the key would not be found any more.
         """
         return body.replace(self._key.encode(), b"***") if self._key else body
+
+
+def _is_empty(reply: ModelReply, request: ModelRequest) -> bool:
+    """Return whether a reply has nothing in it; whoever demands a call looks at that alone."""
+    if reply.text or reply.calls or reply.finish != "stop":
+        return False
+    return not isinstance(request.tool_choice, dict)
 
 
 class _WireForm(Protocol):

@@ -233,7 +233,7 @@ def test_a_run_has_at_most_three_hops_and_stays_where_the_next_is_unknown(
     model.then(hop("nowhere"), *hops, say("at the end"))
     run(chats, work(1))
     assert len(model.bodies) == 6
-    assert "tools" not in model.bodies[5]
+    assert model.bodies[5]["tool_choice"] == "none"
     assert "all steps" in model.bodies[5]["messages"][-1]["content"]
     unknown = orjson.loads(results(model.bodies[1])[-1].partition("\n")[0])["error"]
     assert (unknown["code"], unknown["source"]) == ("ENOENT", "next-behavior")
@@ -410,7 +410,7 @@ def test_a_run_that_always_wants_more_ends_at_its_limit_and_its_trace_says_why(
     model.then(*[searching] * (requests - 1), say("so far so good"))
     run(chats, work(1))
     assert len(model.bodies) == requests
-    assert "tools" not in model.bodies[-1]
+    assert model.bodies[-1]["tool_choice"] == "none"
     assert "all steps" in model.bodies[-1]["messages"][-1]["content"]
     assert {"kind": "limit", "limit": "requests", "end": "sleep"} in steps(chats)
     assert chats.list_texts() == ["so far so good"]
@@ -432,7 +432,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_says_so(
 def test_a_failure_is_not_tried_again_inside_a_behaviour(
     chats: Chats, model: ScriptedModel
 ) -> None:
-    model.then(Answer(400))
+    model.then(Answer(401))
     run(chats, work(1))
     assert len(model.bodies) == 1
     assert steps(chats)[-1]["finish"] == "error"
@@ -515,7 +515,7 @@ def test_a_run_tells_programs_its_result(chats: Chats, model: ScriptedModel) -> 
         return describe(found)["result"]
 
     model.then(call(("cap_tell", {"text": ""}), ("cap_next_behavior", {"name": "on_wakeup"})))
-    model.then(SLEEP, Answer(400))
+    model.then(SLEEP, Answer(401))
     run(chats, work(1))
     run(chats, work(2))
     first = result("wakeup:1")
@@ -528,7 +528,7 @@ def test_a_run_tells_programs_its_result(chats: Chats, model: ScriptedModel) -> 
     assert (first["track"]["model"], first["track"]["errors"]) == ("qwen-plus", ["EINVAL"])
     assert first["output"] == {"outcome": "silent", "files": 0}
     failed = result("wakeup:2")
-    assert failed["result"] == {"Error": "other"}
+    assert failed["result"] == {"Error": "key"}
     assert (failed["next_behavior"], failed["is_sleep"]) == (None, False)
 
 

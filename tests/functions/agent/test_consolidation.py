@@ -148,7 +148,7 @@ def test_a_turn_goes_on_when_memory_hears_of_nothing(
     filled(home)
     home.app.kv.put(keys.document(SESSION, "memory"), b"damaged")
     home.app.documents.write(SESSION, "memory", "mended", by="test")
-    script(model, say("hi"), Answer(400, b"no"), say("hi"))
+    script(model, say("hi"), Answer(401, b"no"), say("hi"))
 
     assert tell(home, "go on") == ["hi"]
     assert tell(home, "go on") == ["hi"]

@@ -102,7 +102,7 @@ def test_in_a_group_only_an_owner_chooses_the_language(home: AgentRuntime) -> No
 def test_a_turn_without_an_answer_ends_in_the_persons_language(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    model.then({"choices": [{"message": {"role": "assistant", "content": ""}}]})
+    model.then(*[{"choices": [{"message": {"role": "assistant", "content": ""}}]}] * 2)
 
     assert ask(home, "你好", "en") == CHINESE.no_answer
 

@@ -211,7 +211,7 @@ def test_the_last_request_of_a_subagent_asks_for_its_report(
     model.then(call(("sigil_query", {"query": "read a file"})), STEPS[0], say("I read one of nine"))
     settle(home, message("delegate it"))
     assert len(model.bodies) == 6
-    assert offered(model.bodies[-1]) == []
+    assert model.bodies[-1]["tool_choice"] == "none"
     assert list_texts(bot)[-1] == (
         "legal is stuck: it reached max_steps (3). What it said last:\nI read one of nine"
     )
@@ -226,7 +226,7 @@ def test_a_task_goes_on_for_more_than_one_turn_and_its_limits_hold_for_all_of_th
     model.then(*map(call, writes), say("seven of nine"))
     settle(home, message("delegate it"))
     assert len(model.bodies) == 12
-    assert offered(model.bodies[-1]) == []
+    assert model.bodies[-1]["tool_choice"] == "none"
     said = [text for text in list_texts(bot) if "legal" in text]
     assert said == ["legal is stuck: it reached max_steps (9). What it said last:\nseven of nine"]
     assert read_agent(home.stores.kv, "main", "legal").state == "archived"

@@ -305,7 +305,7 @@ USELESS: dict[str, Any] = {
     "a number": call(("save_memory", "5")),
     "a field is an object": call(("save_memory", {**ARGUMENTS, "memory_update": {"a": 1}})),
     "no JSON": call(("save_memory", '{"history_entry": "x')),
-    "an error": Answer(400, b'{"error":{"message":"no"}}'),
+    "an error": Answer(401, b'{"error":{"message":"no"}}'),
     "a page": Answer(404, b"<html>"),
     "cut": completion({"role": "assistant", "content": "x"}, "length"),
 }

@@ -618,3 +618,130 @@ def test_many_calls_are_bounded() -> None:
         {"id": str(number), "function": {"name": "f"}} for number in range(500)
     ]
     assert len(reply_of({"tool_calls": calls}).calls) == chat_wire.CALLS_MOST
+
+
+def _stream(*deltas: dict[str, Any]) -> bytes:
+    events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    return b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
+
+
+HELLO = json.dumps(say("hello")).encode()
+QUERY = {"name": "sigil_query", "arguments": '{"query":"x"}'}
+RETRY_INFO = [
+    {
+        "error": {
+            "code": 429,
+            "message": "You exceeded your current quota, please check your plan and billing details.",
+            "status": "RESOURCE_EXHAUSTED",
+            "details": [
+                {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "2.5s"}
+            ],
+        }
+    }
+]
+ODD_ANSWERS = {
+    "a rate of Gemini's": (json_answer(RETRY_INFO, 429), "hello", 2, 2.5),
+    "milliseconds": (Answer(429, b"{}", {"retry-after-ms": "1500"}), "hello", 2, 1.5),
+    "a reset of tokens": (
+        Answer(429, b"{}", {"x-ratelimit-reset-tokens": "1m2.5s"}),
+        "hello",
+        2,
+        62.5,
+    ),
+    "a stream": (Answer(200, _stream({"content": "hel"}, {"content": "lo"})), "hello", 1, 0),
+    "a stream of calls": (
+        Answer(
+            200,
+            b": keep-alive\n\n"
+            + _stream(
+                {"tool_calls": [{"index": 0, "id": "a", "function": {**QUERY, "arguments": ""}}]},
+                {"tool_calls": [{"index": 0, "id": "", "function": {"arguments": '{"query":'}}]},
+                {"tool_calls": [{"index": 0, "function": {"arguments": '"x"}'}}]},
+                {"tool_calls": [{"index": 0, "id": "b", "function": QUERY}]},
+            )
+            + b"data: [DONE]\n\n",
+        ),
+        [QUERY, QUERY],
+        1,
+        0,
+    ),
+    "comments before it": (Answer(200, b": OPENROUTER PROCESSING\n\n\n" + HELLO), "hello", 1, 0),
+    "a number that is none": (Answer(200, HELLO[:-1] + b',"timings":{"n":NaN}}'), "hello", 1, 0),
+    "a call of the older form": (
+        completion({"role": "assistant", "content": None, "function_call": QUERY}, "function_call"),
+        [QUERY],
+        1,
+        0,
+    ),
+    "a broken network": (completion({"content": None}, "network_error"), "hello", 2, 0),
+    "a call that is none": (
+        completion({"content": None}, "MALFORMED_FUNCTION_CALL"),
+        "hello",
+        2,
+        0,
+    ),
+    "a slip of the model": (
+        json_answer({"error": {"message": "no", "code": "tool_use_failed"}}, 400),
+        "hello",
+        2,
+        0,
+    ),
+    "thoughts alone": (say("", reasoning_content="I wonder"), "hello", 2, 0),
+    "money in a 200": (json_answer({"error": {"message": "no", "code": 402}}), "money", 1, 0),
+    "money beside an empty choice": (
+        {**say(""), "error": {"message": "no", "code": 402}},
+        "money",
+        1,
+        0,
+    ),
+    "a busy one in a choice": (
+        {"choices": [{"error": {"code": 502, "message": "bad gateway"}, "message": {}}]},
+        "hello",
+        2,
+        0,
+    ),
+    "MiniMax without money": (
+        json_answer({"base_resp": {"status_code": 1008, "status_msg": "no"}}),
+        "money",
+        1,
+        0,
+    ),
+    "a filter": (completion({"content": ""}, "sensitive"), "", 1, 0),
+    "no room at all": (
+        completion({"content": ""}, "model_context_window_exceeded"),
+        "window",
+        1,
+        0,
+    ),
+    "a retired model": (
+        json_answer({"error": {"message": "The model `m` has been deprecated", "code": "x"}}, 404),
+        "model",
+        1,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "requests", "waited"), ODD_ANSWERS.values(), ids=ODD_ANSWERS
+)
+def test_an_odd_answer_is_read_or_costs_no_more_than_it_must(
+    client: ModelClient,
+    model: ScriptedModel,
+    pauses: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Any,
+    wanted: str | list[dict[str, str]],
+    requests: int,
+    waited: float,
+) -> None:
+    monkeypatch.setattr("functions.agent.model.client.backoff_seconds", lambda _: 0.0)
+    model.then(answer, say("hello"))
+
+    reply = client.chat(ModelRequest(ASK, TOOLS))
+
+    came: object = [{"name": call.name, "arguments": call.arguments} for call in reply.calls]
+    if not came:
+        came = reply.failure.kind if reply.finish == "error" and reply.failure else reply.text
+    assert (came, len(model.bodies), sum(pauses)) == (wanted, requests, waited)
+    assert len({call.id for call in reply.calls}) == len(reply.calls)

@@ -214,7 +214,7 @@ class Worker:
         )
 
     def chat(self, request: ModelRequest) -> ModelReply:
-        if request.tool_choice is not None:
+        if request.tool_choice not in (None, "none"):
             return ModelReply("memory has to wait", finish="error")
         account, demand = self.account, self._world.demand
         account.said = None
@@ -224,7 +224,7 @@ class Worker:
             return ModelReply(finish="stopped")
         plan, rest = self._world.plans[account.turn], self._world.rests[account.turn]
         self._owing = plan.tokens
-        if not request.tools or not rest:
+        if request.tool_choice == "none" or not rest:
             account.said = plan.last
             return ModelReply(plan.last, usage=Usage(plan.tokens))
         return ModelReply(
