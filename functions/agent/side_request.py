@@ -135,6 +135,7 @@ class SideRequests:
                 self._breakers.is_halted,
                 tries=self._tries,
                 model=self.document.model,
+                chat=self.session,
             )
         )
         ms = (self.app.clock.monotonic() - started) * 1000

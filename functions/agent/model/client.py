@@ -131,7 +131,7 @@ class ModelClient:
         deadline = min(request.deadline, time.monotonic() + self._seconds)
         model = request.model or self._model
         request = replace(request, deadline=deadline, model=model)
-        dialect = self._lessons.find(model)
+        dialect = self._lessons.find(model, request.chat)
         try:
             return self._adapt_request(request, dialect)
         except Stopped:
@@ -140,6 +140,7 @@ class ModelClient:
     def _adapt_request(self, request: ModelRequest, dialect: Dialect) -> ModelReply:
         """Return the reply to a request, which is sent in other dialects while it is refused."""
         taught: list[str] = []
+        is_guess = False
         refused: Failure | None = None
         failed = 0
         sent = self._write_body(request, dialect)
@@ -157,11 +158,14 @@ class ModelClient:
             dialect = adapted.dialect
             sent = self._write_body(request, dialect)
             taught.append(adapted.lesson)
+            is_guess = is_guess or adapted.is_guess
         if not taught:
             return reply
         worked = reply.finish != "error"
-        if worked or attempt.refusal:
-            self._lessons.keep(request.model, dialect, worked=worked)
+        if worked and not is_guess:
+            self._lessons.keep(request.model, dialect)
+        elif worked or attempt.refusal:
+            self._lessons.guess(request.model, request.chat, dialect, worked=worked)
         if worked and refused:
             detail = f"{'; '.join(taught)}, because {refused.detail}"
             reply = replace(reply, failure=Failure("adapted", failures.scrub_keys(detail)))

@@ -17,10 +17,12 @@ from sigil.storage.stored import Shape, dumps
 
 KEPT_SECONDS: Final = 86_400.0
 """Then the endpoint is asked as the table says: it may have been mended."""
-TOOLLESS_SECONDS: Final = 3_600.0
-"""A dialect without tools is kept for so long only."""
-FAILED_SECONDS: Final = 600.0
-"""What was refused to the last is not tried again from the beginning for so long."""
+GUESSED_SECONDS: Final = 3_600.0
+"""A dialect that a chat was answered in, though nobody knows why, is used there for so long."""
+FAILED_SECONDS: Final = 120.0
+"""In a chat whose request was refused to the last, the next ones begin there for so long."""
+CHATS_MOST: Final = 1_000
+"""A process knows of so many chats what was guessed for them."""
 READ_AGAIN_SECONDS: Final = 600.0
 """A process reads the store again after so long."""
 _DIALECT: Final = Shape[Dialect](Dialect)
@@ -43,9 +45,16 @@ class Lessons:
         self._kv = kv
         self._monotonic = monotonic
         self._known: dict[str, tuple[Dialect, float]] = {}
+        self._guessed: dict[tuple[str, str], tuple[Dialect, float]] = {}
 
-    def find(self, model: str) -> Dialect:
-        """Return the dialect of a model: what was learnt, else what the table says."""
+    def find(self, model: str, chat: str = "") -> Dialect:
+        """Return the dialect of a model in a chat: what was guessed there, else what was learnt,
+        else what the table says.
+        """
+        if self._guessed:
+            guessed = self._guessed.get((model, chat))
+            if guessed and self._monotonic() < guessed[1]:
+                return guessed[0]
         known = self._known.get(model)
         if known and self._monotonic() < known[1]:
             return known[0]
@@ -53,19 +62,23 @@ class Lessons:
         self._known[model] = (dialect, self._monotonic() + READ_AGAIN_SECONDS)
         return dialect
 
-    def keep(self, model: str, dialect: Dialect, *, worked: bool) -> None:
-        """Keep the dialect that a model's endpoint took, or the last one that it refused."""
-        seconds = TOOLLESS_SECONDS if dialect.is_toolless else KEPT_SECONDS
-        if not worked:
-            seconds = FAILED_SECONDS
-        self._known[model] = (dialect, self._monotonic() + min(seconds, READ_AGAIN_SECONDS))
+    def keep(self, model: str, dialect: Dialect) -> None:
+        """Keep the dialect that a model's endpoint has asked for and then taken."""
+        seconds = KEPT_SECONDS if self._kv is None else READ_AGAIN_SECONDS
+        self._known[model] = (dialect, self._monotonic() + seconds)
         if self._kv is None:
-            self._known[model] = (dialect, self._monotonic() + seconds)
             return
-        with suppress(
-            BackendError
-        ):  # this process knows; another one pays for a refusal of its own
-            self._kv.put(keys.dialect(self._endpoint, model), dumps(dialect), ttl=seconds)
+        with suppress(BackendError):  # this process knows, and another one learns it by itself
+            self._kv.put(keys.dialect(self._endpoint, model), dumps(dialect), ttl=KEPT_SECONDS)
+
+    def guess(self, model: str, chat: str, dialect: Dialect, *, worked: bool) -> None:
+        """Use a dialect for what is said next in a chat, in this process alone: what was refused
+        may have been something in this chat.
+        """
+        if len(self._guessed) >= CHATS_MOST:
+            self._guessed.clear()
+        seconds = GUESSED_SECONDS if worked else FAILED_SECONDS
+        self._guessed[model, chat] = (dialect, self._monotonic() + seconds)
 
     def list_learnt(self, model: str) -> list[str]:
         """Return what was learnt of a model beside what the table says, a phrase each."""
@@ -74,6 +87,7 @@ class Lessons:
     def forget(self, model: str) -> None:
         """Forget what was learnt of a model."""
         self._known.pop(model, None)
+        self._guessed.clear()
         if self._kv is not None:
             self._kv.delete(keys.dialect(self._endpoint, model))
 

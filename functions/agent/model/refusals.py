@@ -28,10 +28,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Adaptation:
-    """The dialect to send the request in next, and for owners what is other in it."""
+    """The dialect to send the request in next, and for owners what is other in it.
+
+    It `is_guess` where the refusal's words do not say what it is about.
+    """
 
     dialect: Dialect
     lesson: str
+    is_guess: bool = False
 
 
 _Rule = Callable[[Dialect, Refusal], Adaptation | None]
@@ -250,7 +254,9 @@ def _leave_out_images(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
         return None
     if not history.has_images(refusal.request.messages):
         return None
-    return Adaptation(evolve(dialect, without_images=True), "images are left out")
+    changed = evolve(dialect, without_images=True)
+    is_said = _has(refusal, "image", "vision", "multimodal", "content type", "unknown variant")
+    return Adaptation(changed, "images are left out", is_guess=not is_said)
 
 
 def _do_without_tools(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
@@ -264,13 +270,15 @@ def _tell_plainly(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     if dialect.is_plain or refusal.status in _NOT_HERE:
         return None
     changed = evolve(dialect, is_plain=True, schemas="portable", returns=False, effort="")
-    return Adaptation(changed, "calls of earlier turns are told as text, and tools most simply")
+    lesson = "calls of earlier turns are told as text, and tools most simply"
+    return Adaptation(changed, lesson, is_guess=True)
 
 
 def _leave_out_tools(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     if not refusal.request.tools or refusal.status in _NOT_HERE:
         return None
-    return Adaptation(evolve(dialect, is_plain=True, is_toolless=True), "no tools are offered")
+    changed = evolve(dialect, is_plain=True, is_toolless=True)
+    return Adaptation(changed, "no tools are offered", is_guess=True)
 
 
 _RULES: Final[tuple[_Rule, ...]] = (
