@@ -31,10 +31,14 @@ def of_text(text: str) -> float:
 
 
 def of_message(message: Message) -> float:
-    """Return the tokens of a message with its calls; `loads` never reach the model as text."""
+    """Return the tokens of a message with its calls, and of what its endpoint wants back beside
+    them; `loads` never reach the model as text.
+    """
     calls = sum(
         of_text(call.name) + of_text(call.arguments) + MESSAGE_OVERHEAD for call in message.calls
     )
+    if message.beside:
+        calls += (len(message.beside.fields) + len(message.reasoning)) / CHARACTERS_A_TOKEN
     return of_text(message.content) + calls + MESSAGE_OVERHEAD
 
 
