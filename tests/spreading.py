@@ -48,6 +48,8 @@ def spread_slow(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     ordered: list[pytest.Item] = []
     for worker in range(workers):
         own = slow[worker::workers]
+        if worker % 2:
+            own.reverse()  # files of one kind, which wait alike, are neighbours
         count = max(least + (worker < more) - sum(map(len, own)), 0)
         between = int(count * EARLY) // max(len(own), 1)
         part: list[pytest.Item] = []
