@@ -74,7 +74,9 @@ class PassingModel(ScriptedModel):
 
     def plan(self, body: dict[str, Any]) -> dict[str, Any]:
         if "cap_pass_on" not in offered(body):
-            return call(("sigil_query", {"query": "pass it on"})) if "tools" in body else say("no")
+            if body.get("tool_choice") == "none":
+                return say("no")
+            return call(("sigil_query", {"query": "pass it on"}))
         if body["messages"][-1]["role"] == "tool" and "has it" in body["messages"][-1]["content"]:
             return say("I passed it on")
         last = body["messages"][-1]["content"]

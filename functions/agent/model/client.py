@@ -238,14 +238,13 @@ class ModelClient:
         return True
 
     def _open_route(self, wire: Wire) -> _Route:
-        """Open the way to the address of a form of requests."""
+        """Open the way to the address of a form of requests; of several threads, the first does."""
         form = _load_form(wire)
         connections = None
         with suppress(ValueError):  # it cannot be an address: the first request says so
             connections = HttpConnections(self._url + form.PATH)
         route = _Route(form, connections, {**HEADERS, **form.list_headers(self._key)})
-        self._routes[wire] = route
-        return route
+        return self._routes.setdefault(wire, route)
 
     def _post_body(self, body: bytes, request: ModelRequest, route: _Route) -> HttpAnswer:
         connections = route.connections

