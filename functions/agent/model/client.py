@@ -133,32 +133,37 @@ class ModelClient:
         request = replace(request, deadline=deadline, model=model)
         dialect = self._lessons.find(model, request.chat)
         try:
-            return self._adapt_request(request, dialect)
+            sent = self._write_body(request, dialect)
+            attempt = self._try_request(request, dialect.wire, sent)
+            if attempt.refusal is None:
+                return attempt.reply
+            return self._adapt_request(request, dialect, sent, attempt)
         except Stopped:
             return ModelReply(finish="stopped")
 
-    def _adapt_request(self, request: ModelRequest, dialect: Dialect) -> ModelReply:
-        """Return the reply to a request, which is sent in other dialects while it is refused."""
+    def _adapt_request(
+        self, request: ModelRequest, dialect: Dialect, sent: bytes, attempt: _Attempt
+    ) -> ModelReply:
+        """Return the reply to a refused request, which is sent in other dialects while it is
+        refused; `attempt` is what came of the body that was `sent`.
+        """
         taught: list[str] = []
         is_guess = False
         refused: Failure | None = None
-        failed = 0
-        sent = self._write_body(request, dialect)
-        while True:
-            allowed = max(request.tries - failed, 1)
-            attempt = self._try_request(replace(request, tries=allowed), dialect.wire, sent)
-            failed += attempt.reply.tries
-            reply = replace(attempt.reply, tries=failed, reduced=len(taught))
-            if attempt.refusal is None or len(taught) >= request.reduced:
-                break
-            refused = reply.failure or refused
+        failed = attempt.reply.tries
+        while attempt.refusal and len(taught) < request.reduced:
+            refused = attempt.reply.failure or refused
             adapted = self._find_adaptation(request, dialect, attempt.refusal, sent)
             if adapted is None:
                 break
             dialect = adapted.dialect
-            sent = self._write_body(request, dialect)
             taught.append(adapted.lesson)
             is_guess = is_guess or adapted.is_guess
+            sent = self._write_body(request, dialect)
+            allowed = max(request.tries - failed, 1)
+            attempt = self._try_request(replace(request, tries=allowed), dialect.wire, sent)
+            failed += attempt.reply.tries
+        reply = replace(attempt.reply, tries=failed, reduced=len(taught))
         if not taught:
             return reply
         worked = reply.finish != "error"
