@@ -200,10 +200,11 @@ def _change_tool(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     if name in dialect.bare_tools:
         changed = evolve(dialect, without_tools=(*dialect.without_tools, name))
         return Adaptation(changed, f"the tool {name} is left out")
-    if dialect.portable_tools and dialect.schemas != "portable":
+    is_portable = name in dialect.portable_tools or dialect.schemas == "portable"
+    if dialect.portable_tools and not is_portable:
         # where two are refused, there are more
         return Adaptation(evolve(dialect, schemas="portable"), _ALL_PORTABLE)
-    if name in dialect.portable_tools or dialect.schemas == "portable":
+    if is_portable:
         changed = evolve(dialect, bare_tools=(*dialect.bare_tools, name))
         return Adaptation(changed, f"the arguments of the tool {name} are told in words")
     changed = evolve(dialect, portable_tools=(*dialect.portable_tools, name))

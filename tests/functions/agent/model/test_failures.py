@@ -127,6 +127,25 @@ def test_soul_and_mem_say_nothing_of_the_endpoints_words(
     assert "org-Zq81xyz12345" not in stored(home)
 
 
+def test_the_owner_is_told_which_tool_was_told_otherwise_and_the_person_is_answered(
+    live: Lives, model: ScriptedModel, pager: Pager
+) -> None:
+    refused = refuse(400, "Invalid schema for function 'sigil_deploy': something is wrong.")
+    model.then(refused, say("hello"), say("hello again"))
+    with live(llm_key=KEY, alerts=pager.url) as agent:
+        assert agent.ask("hello", GUEST) == "hello"
+        pager.wait_for(1)
+        assert agent.ask("and again", GUEST) == "hello again"
+
+    (told,) = pager.alerts
+    assert (told["event"], told["state"]) == ("MODEL_ADAPTED", "MODEL_WORKING")
+    assert told["failure"].startswith(
+        "the arguments of the tool sigil_deploy are told in words, because"
+    )
+    assert "`/model reset` forgets it" in told["text"]
+    assert len(model.bodies) == 3, "what was learnt is not asked again"
+
+
 def test_the_owner_is_told_once_an_hour_in_the_endpoints_words_without_the_key(
     live: Lives, model: ScriptedModel, pager: Pager, caplog: pytest.LogCaptureFixture
 ) -> None:
