@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from tests.machine import within
 
@@ -68,11 +69,29 @@ class Terminal:
         for a key, Python's readline misses one.
         """
         deadline = time.monotonic() + within(SECONDS)
-        while not re.search(pattern, self.shown[self._waited_up_to :]):
+        while not self._has_shown(pattern):
             assert time.monotonic() < deadline, self.shown
             self.process.send_signal(signal.SIGINT)
             # a second one, sent while the first is on its way, would meet what comes after
-            self._read(time.monotonic() + within(2.0))
+            until = time.monotonic() + within(2.0)
+            while not self._has_shown(pattern) and self._read(until):
+                pass
+
+    def _has_shown(self, pattern: str) -> bool:
+        return re.search(pattern, self.shown[self._waited_up_to :]) is not None
+
+    def leave(self) -> str:
+        """Press Ctrl-D, and again until the program ends, and return all that was written: a Ctrl-C
+        that comes late takes what was typed before it.
+        """
+        deadline = time.monotonic() + within(SECONDS)
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.shown
+            with suppress(OSError):  # it has just ended
+                self.type("\x04")
+            while self._read(time.monotonic() + within(1.0)):
+                pass
+        return self.wait_for_end()
 
     def interrupt(self) -> int:
         """Send Ctrl-C, wait for the end, and return the exit code."""

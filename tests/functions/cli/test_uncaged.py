@@ -446,8 +446,7 @@ def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(
         screen.wait_for_match("› ")
         screen.interrupt_until("Ctrl-D leaves")
         screen.wait_for_match("› ")
-        screen.type("\x04")
-        screen.wait_for_end()
+        screen.leave()
         assert screen.process.returncode == 0
     roles = [message["role"] for message in model.bodies[1]["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
