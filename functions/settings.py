@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 from functions.channels.about import ChannelSettings, name_variable
 from functions.channels.platforms import parse_channel_names
@@ -416,7 +417,7 @@ class Settings(SigilSettings):
             ("UNCAGED_LLM_URL", self.llm_url),
             ("UNCAGED_LLM_FALLBACK_URL", self.llm_fallback_url),
         ):
-            if address and not address.startswith(("http://", "https://")):
+            if address and not _is_web_address(address):
                 raise UsageError(
                     "ESETTING",
                     f"{name}={address!r} is not a web address",
@@ -537,6 +538,14 @@ class Settings(SigilSettings):
             llm_fallback_model="",
             llm_fallback_dialect="",
         )
+
+
+def _is_web_address(address: str) -> bool:
+    try:
+        urlsplit(address)
+    except ValueError:  # brackets that close nothing
+        return False
+    return address.startswith(("http://", "https://"))
 
 
 def _require_language(code: str) -> None:

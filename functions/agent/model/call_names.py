@@ -19,6 +19,8 @@ from sigil.errors import one_line
 from sigil.protocol import TOOL_PREFIX
 
 NAME_MOST: Final = 64
+READ_CHARACTERS: Final = 256
+"""A name is looked for in so many characters of what a model wrote as one."""
 TOGETHER_MOST: Final = 16
 """At most so many calls that run together are taken apart."""
 _ODD: Final = re.compile(r"[^A-Za-z0-9_-]", re.ASCII)
@@ -49,6 +51,7 @@ def resolve_name(name: str, offered: Sequence[str]) -> str:
     """Return the offered tool that a name means, or the name with signs that endpoints accept."""
     if name in offered:
         return name
+    name = name[:READ_CHARACTERS]
     bare = _SPECIAL.sub("", name.strip())
     for spelling in (bare, _NAMESPACE.sub("", bare)):
         if spelling in offered:
@@ -82,13 +85,13 @@ def split_arguments(arguments: str) -> list[str]:
 def split_names(name: str, offered: Sequence[str]) -> list[str]:
     """Return the offered names that follow each other in a name, none when it is anything else."""
     found: list[str] = []
-    while name:
+    while name and len(found) < TOGETHER_MOST:
         longest = max((tool for tool in offered if name.startswith(tool)), key=len, default="")
         if not longest:
             return []
         found.append(longest)
         name = name[len(longest) :]
-    return found
+    return found if not name else []
 
 
 def make_ids_unique(calls: Sequence[ToolCall]) -> Iterator[ToolCall]:

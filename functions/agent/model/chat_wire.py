@@ -19,6 +19,7 @@ from functions.agent.model.base import Finish, ModelReply, ModelRequest
 from functions.agent.model.dialect import DETAILS, REASONING, SIGNATURE, STANDARD, Dialect
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Json
+from sigil.strict_json import is_within_depth
 
 PATH: Final = "/chat/completions"
 ANY_SIGNATURE: Final[Json] = {"google": {"thought_signature": "skip_thought_signature_validator"}}
@@ -31,6 +32,8 @@ COST_MOST: Final = 10_000.0
 """No request costs so much money."""
 BESIDE_MOST: Final = 64 * 1024
 """Bytes that are kept of what came beside a message."""
+DEPTH_MOST: Final = 64
+"""What is nested deeper is not sent again: a request may be nested 254 deep in all (orjson)."""
 _BESIDE_MESSAGE: Final = (
     REASONING,
     "reasoning",
@@ -171,7 +174,7 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
     choices = as_sequence(fields.get("choices"))
     choice = choices[0] if choices else None
     if not isinstance(choice, dict):
-        return failures.make_error_reply(failures.classify_failure(200, _dump(data)))
+        return failures.make_error_reply(failures.classify_failure(200, dump_json(data)))
     message = as_mapping(choice.get("message"))
     text = _read_text(message.get("content"))
     calls: tuple[ToolCall, ...] = ()
@@ -182,7 +185,7 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
     if finish == "error":
         said = choice.get("error") or f"it broke off its answer ({choice.get('finish_reason')})"
         failure = failures.classify_failure(
-            failures.find_status(choice) or 200, _dump({"error": said})
+            failures.find_status(choice) or 200, dump_json({"error": said})
         )
         return replace(failures.make_error_reply(failure), usage=usage)
     reply = ModelReply(
@@ -203,10 +206,11 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
     return make_beside(reply, _find_beside(message, text)) if calls else reply
 
 
-def _dump(data: Json) -> bytes:
+def dump_json(data: object) -> bytes:
+    """Return what an endpoint sent as JSON; empty where it is nested too deep to be written."""
     try:
         return orjson.dumps(data)
-    except TypeError:  # nested deeper than JSON is written
+    except TypeError:
         return b""
 
 
@@ -232,12 +236,12 @@ def _find_beside(message: Mapping[str, Json], text: str) -> dict[str, Json]:
 
 def make_beside(reply: ModelReply, kept: Mapping[str, Json]) -> ModelReply:
     """Return a reply with what its endpoint wants back, which the client says whose it is; without
-    it where there is nothing, or more than `BESIDE_MOST` bytes.
+    it where there is nothing, or where it is too large or nested too deep to be sent again.
     """
     if not kept:
         return reply
-    fields = orjson.dumps(kept)
-    if len(fields) > BESIDE_MOST:
+    fields = dump_json(kept)
+    if not fields or len(fields) > BESIDE_MOST or not is_within_depth(kept, DEPTH_MOST):
         return reply
     return replace(reply, beside=Beside("", "", fields.decode()))
 
@@ -270,11 +274,13 @@ def remove_thoughts(text: str) -> str:
     line, and all before it is a thought.
     """
     text = _REASONING.sub("", _THINKING.sub("", text))
+    fences = 0
+    place = 0
     for closing in _CLOSING.finditer(text):
-        before = text[: closing.start()]
-        if before.count("```") % 2 == 0:
-            text = text[closing.end() :]
-            break
+        fences += text.count("```", place, closing.start())
+        place = closing.start()
+        if fences % 2 == 0:
+            return text[closing.end() :].strip()
     return text.strip()
 
 

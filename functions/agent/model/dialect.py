@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
@@ -177,7 +177,7 @@ def require_known(name: str) -> None:
         )
 
 
-@cache
+@lru_cache(maxsize=256)
 def choose_dialect(endpoint: str, model: str, name: str = "") -> Dialect:
     """Return the dialect of a model at an address, or the one with this name for such a model."""
     host = urlsplit(endpoint).netloc.rpartition("@")[2].lower()

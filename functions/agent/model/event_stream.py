@@ -7,16 +7,19 @@ reads an answer reads it whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from functions.agent.model.lenient_json import parse_lenient
-from sigil.json_fields import as_integer, as_mapping, as_sequence
+from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
-DONE: Final = "[DONE]"
 _WHOLE: Final = ("response.completed", "response.incomplete", "response.failed")
 """The events of Responses that have the whole answer."""
-_THOUGHTS: Final = ("reasoning_content", "reasoning", "reasoning_details")
+_TEXTS: Final = ("content", "refusal", "reasoning_content", "reasoning", "reasoning_details")
+"""The fields of a message that come in pieces."""
+PIECES_MOST: Final = 1_000
+"""Arguments in more pieces than this are not looked at for their end."""
 CALLS_MOST: Final = 256
 """A stream with more calls than this has lost count."""
 
@@ -72,11 +75,63 @@ def _read_events(body: bytes) -> Iterator[dict[str, Json]]:
             yield data
 
 
+class _Pieces:
+    """Texts that come in pieces, by their names; a list of parts among them stays one."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._parts: dict[str, list[Json]] = {}
+
+    def add(self, name: str, value: Json) -> None:
+        """Add the next piece of a text, or the next parts."""
+        if isinstance(value, str):
+            self._texts.setdefault(name, []).append(value)
+        elif isinstance(value, list):
+            self._parts.setdefault(name, []).extend(value)
+
+    def join(self) -> dict[str, Json]:
+        """Return the whole texts; where parts came as well, the text is the first of them."""
+        joined: dict[str, Json] = {name: "".join(texts) for name, texts in self._texts.items()}
+        for name, parts in self._parts.items():
+            text = joined.get(name)
+            before: list[Json] = [{"type": "text", "text": text}] if text else []
+            joined[name] = [*before, *parts]
+        return joined
+
+
+@dataclass(slots=True)
+class _CallPieces:
+    """A call whose name and arguments come in pieces; whole arguments may come as an object."""
+
+    index: int | None
+    id: str
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    whole: Json = None
+    extras: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether all arguments have come, as far as short ones tell."""
+        if not (self.arguments and self.arguments[-1].rstrip().endswith("}")):
+            return False
+        text = "".join(self.arguments[:PIECES_MOST])
+        return isinstance(parse_lenient(text.encode()), dict)
+
+    def join(self) -> dict[str, Json]:
+        """Return the call as a whole answer has it."""
+        arguments = "".join(self.arguments) if self.whole is None else self.whole
+        function: Json = {"name": self.name, "arguments": arguments}
+        return {"id": self.id, "type": "function", "function": function, **self.extras}
+
+
 def _join_completion(events: list[dict[str, Json]]) -> Json:
     """Return a chat completion."""
-    message: dict[str, Json] = {"role": "assistant", "content": ""}
-    calls: list[dict[str, Json]] = []
+    message = _Pieces()
+    message.add("content", "")
+    calls: list[_CallPieces] = []
     whole: dict[str, Json] = {}
+    extra: dict[str, Json] = {}
     finish: Json = None
     for event in events:
         for name in ("id", "model", "usage", "base_resp"):
@@ -91,81 +146,67 @@ def _join_completion(events: list[dict[str, Json]]) -> Json:
                 whole["usage"] = fields["usage"]
             finish = fields.get("finish_reason") or finish
             delta = as_mapping(fields.get("delta")) or as_mapping(fields.get("message"))
-            _add_delta(message, calls, delta)
+            for name in _TEXTS:
+                message.add(name, delta.get(name))
+            if delta.get("extra_content"):
+                extra["extra_content"] = delta["extra_content"]
+            for piece in _list_pieces(delta):
+                _add_call(calls, piece)
+    made: dict[str, Json] = {"role": "assistant", **message.join(), **extra}
     if calls:
-        message["tool_calls"] = [*calls]
-    choice = {"index": 0, "message": message, "finish_reason": finish}
+        made["tool_calls"] = [call.join() for call in calls]
+    choice = {"index": 0, "message": made, "finish_reason": finish}
     return {**whole, "choices": [choice] if events else []}
 
 
-def _add_delta(
-    message: dict[str, Json], calls: list[dict[str, Json]], delta: Mapping[str, Json]
-) -> None:
-    for name in ("content", "refusal", *_THOUGHTS):
-        value = delta.get(name)
-        if isinstance(value, str):
-            before = message.get(name)
-            message[name] = (before if isinstance(before, str) else "") + value
-        elif isinstance(value, list):
-            before = message.get(name)
-            text: list[Json] = [{"type": "text", "text": before}] if before else []
-            message[name] = [*(before if isinstance(before, list) else text), *value]
-    if delta.get("extra_content"):
-        message["extra_content"] = delta["extra_content"]
+def _list_pieces(delta: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
+    """Yield the pieces of calls in a delta, that of the older form first."""
     if isinstance(delta.get("function_call"), dict):
-        _add_call(calls, {"index": 0, "function": delta["function_call"]})
+        yield {"index": 0, "function": delta["function_call"]}
     for piece in as_sequence(delta.get("tool_calls")):
-        if isinstance(piece, dict) and len(calls) < CALLS_MOST:
-            _add_call(calls, piece)
+        if isinstance(piece, dict):
+            yield piece
 
 
-def _add_call(calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
+def _add_call(calls: list[_CallPieces], piece: dict[str, Json]) -> None:
     """Add a piece to the call that it belongs to.
 
     Without an index, or with one that is always 0, a new id or a new name begins a new call.
     """
     function = as_mapping(piece.get("function"))
-    name = function.get("name") or ""
-    id = piece.get("id") or ""
+    name = as_string(function.get("name"))
+    id = as_string(piece.get("id"))
     index = as_integer(piece.get("index"), 0)
-    same = [each for each in calls if index is not None and each["index"] == index]
+    same = [each for each in calls if index is not None and each.index == index]
     call = same[-1] if same else None
-    if call and id and call["id"] and id != call["id"]:
-        call = None
-    if call and name and _is_complete(call):
+    if call and ((id and call.id and id != call.id) or (name and call.is_complete)):
         call = None
     if call is None and calls and not name and not id:
         call = calls[-1]
     if call is None:
-        call = {"index": index, "id": id, "type": "function", "function": {}}
+        if len(calls) >= CALLS_MOST:
+            return
+        call = _CallPieces(index, id)
         calls.append(call)
-    known = as_mapping(call["function"])
+    call.name = call.name or name
     arguments = function.get("arguments")
-    text = known.get("arguments") or ""
-    if isinstance(arguments, str) and isinstance(text, str):
-        arguments = text + arguments
-    call["function"] = {"name": known.get("name") or name, "arguments": arguments or text}
+    if isinstance(arguments, str):
+        call.arguments.append(arguments)
+    elif arguments is not None:
+        call.whole = arguments
     for extra in ("extra_content", "provider_specific_fields"):
         if piece.get(extra):
-            call[extra] = piece[extra]
-
-
-def _is_complete(call: Mapping[str, Json]) -> bool:
-    """Return whether all arguments of a call have come."""
-    arguments = as_mapping(call["function"]).get("arguments")
-    if not isinstance(arguments, str) or not arguments.rstrip().endswith("}"):
-        return False
-    return isinstance(parse_lenient(arguments.encode()), dict)
+            call.extras[extra] = piece[extra]
 
 
 def _join_message(events: list[dict[str, Json]]) -> Json:
     """Return a message of Anthropic's form."""
     whole: dict[str, Json] = {}
     usage: dict[str, Json] = {}
-    blocks: dict[Json, dict[str, Json]] = {}
-    pieces: dict[Json, str] = {}
+    blocks: dict[int, dict[str, Json]] = {}
+    pieces: dict[int, _Pieces] = {}
     for event in events:
-        index = event.get("index")
+        index = as_integer(event.get("index"), 0) or 0
         if event.get("type") == "message_start":
             whole = dict(as_mapping(event.get("message")))
             usage = dict(as_mapping(whole.get("usage")))
@@ -173,15 +214,18 @@ def _join_message(events: list[dict[str, Json]]) -> Json:
             blocks[index] = dict(as_mapping(event.get("content_block")))
         elif event.get("type") == "content_block_delta":
             delta = as_mapping(event.get("delta"))
-            block = blocks.setdefault(index, {})
-            for name in ("text", "thinking", "signature"):
-                if isinstance(delta.get(name), str):
-                    block[name] = f"{block.get(name) or ''}{delta[name]}"
-            if isinstance(delta.get("partial_json"), str):
-                pieces[index] = f"{pieces.get(index, '')}{delta['partial_json']}"
+            blocks.setdefault(index, {})
+            block = pieces.setdefault(index, _Pieces())
+            for name in ("text", "thinking", "signature", "partial_json"):
+                block.add(name, delta.get(name))
         elif event.get("type") == "message_delta":
             whole["stop_reason"] = as_mapping(event.get("delta")).get("stop_reason")
             usage |= as_mapping(event.get("usage"))
-    for index, text in pieces.items():
-        blocks[index]["input"] = parse_lenient(text.encode()) if text else {}
+    for index, block in pieces.items():
+        texts = block.join()
+        arguments = as_string(texts.pop("partial_json", ""))
+        if arguments:
+            blocks[index]["input"] = parse_lenient(arguments.encode())
+        for name, text in texts.items():
+            blocks[index][name] = f"{as_string(blocks[index].get(name))}{as_string(text)}"
     return {**whole, "content": [*blocks.values()], "usage": usage}

@@ -25,7 +25,7 @@ IMAGE_LEFT_OUT: Final = "[an image was left out: the model does not take images]
 NOTHING: Final = "…"
 """Stands for an empty text, which some endpoints refuse."""
 RESULT: Final = "RESULT"
-"""The name of the delimiters around the result of a call that is told as text."""
+"""The name of the delimiters around a call that is told as text, with its result."""
 TOLD: Final = f"{RUNTIME_MARK}\nWhat you called earlier, and what it returned:"
 BETWEEN: Final = "(The results are above.)"
 """What stands between a result and a user's message where a message of the assistant must."""
@@ -85,14 +85,14 @@ def tell_calls(
     """Yield the messages, the calls that are to be told and their results as text.
 
     Behind what the assistant said with them stands one message of the runtime, with the calls and
-    the results, which are data.
+    the results between delimiters: they are data.
     """
     lines: list[str] = []
     names: dict[str, str] = {}
     for place, message in enumerate(messages):
         if message["role"] == "tool" and message.get("tool_call_id", "") in names:
-            name = names.pop(message["tool_call_id"])
-            lines += [name, delimit_text(RESULT, read_text(message))]
+            call = names.pop(message["tool_call_id"])
+            lines.append(delimit_text(RESULT, f"{call}\n{read_text(message)}"))
             continue
         if lines:
             yield {"role": "user", "content": "\n".join((TOLD, *lines))}

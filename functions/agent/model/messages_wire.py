@@ -14,6 +14,8 @@ from functions.agent.conversation.prompt import ContentPart, PromptMessage
 from functions.agent.model import failures, history, tool_forms
 from functions.agent.model.base import Finish, ModelReply, ModelRequest
 from functions.agent.model.chat_wire import (
+    DEPTH_MOST,
+    dump_json,
     list_calls,
     make_beside,
     read_refusal,
@@ -22,6 +24,7 @@ from functions.agent.model.chat_wire import (
 from functions.agent.model.dialect import Dialect
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Json
+from sigil.strict_json import is_within_depth
 
 PATH: Final = "/messages"
 VERSION: Final = "2023-06-01"
@@ -30,7 +33,7 @@ CALL: Final = "tool_use"
 ANSWER_MOST: Final = 8_192
 """Tokens of an answer: this form wants a number, and every model since Claude 3.5 takes this."""
 MARK: Final[Json] = {"type": "ephemeral"}
-_FINISHES: Final[dict[Json, Finish]] = {"max_tokens": "length", "refusal": "refused"}
+_FINISHES: Final[dict[str, Finish]] = {"max_tokens": "length", "refusal": "refused"}
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -117,8 +120,14 @@ def _write_blocks(message: PromptMessage, owner: tuple[str, str]) -> Iterator[di
             "type": CALL,
             "id": _clean_id(calls[place]["id"]),
             "name": function["name"],
-            "input": orjson.loads(function["arguments"]),
+            "input": _read_input(function["arguments"]),
         }
+
+
+def _read_input(arguments: str) -> Json:
+    """Return the arguments of a call, without those that are nested too deep to be sent."""
+    value = orjson.loads(arguments)
+    return value if is_within_depth(value, DEPTH_MOST) else {}
 
 
 def _write_part(part: ContentPart) -> dict[str, Json]:
@@ -145,19 +154,19 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
     fields = as_mapping(data)
     blocks = [block for block in as_sequence(fields.get("content")) if isinstance(block, dict)]
     if not isinstance(fields.get("content"), list):
-        return failures.make_error_reply(failures.classify_failure(200, orjson.dumps(data)))
+        return failures.make_error_reply(failures.classify_failure(200, dump_json(data)))
     texts: list[str] = []
     entries: list[ToolCall] = []
     for block in blocks:
         if block.get("type") == "text":
             texts.append(str(block.get("text") or ""))
         if block.get("type") == CALL:
-            arguments = orjson.dumps(as_mapping(block.get("input"))).decode()
+            arguments = dump_json(as_mapping(block.get("input"))).decode() or "{}"
             name = str(block.get("name") or "")
             entries.append(ToolCall(str(block.get("id") or ""), name, arguments))
-    reason = fields.get("stop_reason")
+    reason = str(fields.get("stop_reason"))
     if reason == "model_context_window_exceeded" and not texts and not entries:
-        return failures.make_error_reply(failures.classify_failure(400, str(reason).encode()))
+        return failures.make_error_reply(failures.classify_failure(400, reason.encode()))
     reply = ModelReply(
         text="\n\n".join(texts).strip(),
         calls=list_calls(entries, offered),

@@ -14,6 +14,7 @@ from typing import Final
 from functions.agent.model import history
 from functions.agent.model.base import ModelRequest
 from functions.agent.model.dialect import DETAILS, REASONING, SIGNATURE, Dialect
+from functions.agent.model.tool_forms import fit_tools
 from sigil.storage.evolve import evolve
 
 
@@ -194,7 +195,7 @@ def _order_roles(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
 
 def _change_tool(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     """One tool that an endpoint refuses costs nothing but itself."""
-    name = _find_tool(refusal)
+    name = _find_tool(dialect, refusal)
     if not name or name in dialect.without_tools:
         return None
     if name in dialect.bare_tools:
@@ -211,14 +212,15 @@ def _change_tool(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     return Adaptation(changed, f"the tool {name} is told in the strictest form")
 
 
-def _find_tool(refusal: Refusal) -> str:
+def _find_tool(dialect: Dialect, refusal: Refusal) -> str:
     """Return the offered tool that a refusal names, by its name or its place; empty for none."""
-    tools = [tool["function"]["name"] for tool in refusal.request.tools]
+    tools = [tool["function"]["name"] for tool in fit_tools(refusal.request.tools, dialect)]
     for pattern in _PLACES:
         found = pattern.search(refusal.words)
         # a list of declarations stands within the first entry of `tools`
-        if found and int(found[1][:6]) < len(tools):
-            return tools[int(found[1])]
+        place = int(found[1][:6]) if found else len(tools)
+        if place < len(tools):
+            return tools[place]
     found = _FUNCTION.search(refusal.words)
     if found and found["name"] in map(str.lower, tools):
         return next(name for name in tools if name.lower() == found["name"])
@@ -244,6 +246,7 @@ def _leave_out_field(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
             changed = evolve(
                 dialect,
                 without=(*dialect.without, name),
+                marks_cache=dialect.marks_cache and name != "cache_control",
                 needs=tuple(each for each in dialect.needs if each != name),
             )
             return Adaptation(changed, f"the field {name} is left out")

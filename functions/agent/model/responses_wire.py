@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
 
-import orjson
-
 from functions.agent.conversation.messages import ToolCall
 from functions.agent.conversation.prompt import ContentPart, PromptMessage
 from functions.agent.model import chat_wire, failures, history, tool_forms
@@ -103,7 +101,7 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
     fields = as_mapping(data)
     output = [item for item in as_sequence(fields.get("output")) if isinstance(item, dict)]
     if fields.get("status") == "failed" or not output:
-        return failures.make_error_reply(failures.classify_failure(200, orjson.dumps(data)))
+        return failures.make_error_reply(failures.classify_failure(200, chat_wire.dump_json(data)))
     texts: list[str] = []
     refusals: list[str] = []
     entries: list[ToolCall] = []
@@ -126,7 +124,7 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
         return read_refusal(reply, "\n\n".join(refusals))
     if not reply.calls:
         return reply
-    kept: list[Json] = [item for item in output if item.get("type") in _KEPT]
+    kept: list[Json] = [item for item in output if str(item.get("type")) in _KEPT]
     return make_beside(reply, {"items": kept})
 
 

@@ -98,7 +98,7 @@ def hide_written_calls(reply: ModelReply, messages: Iterable[PromptMessage]) -> 
         tagged = [each for each in _find_in_prose(text, ()) if each.text.startswith("<")]
         marked = [*_find_markup(text, ()), *tagged]
         written = [each for each in marked if not _is_in_fence(text, each.text)]
-    if not written or _is_quoted(written, messages):
+    if not written or len(written) > WRITTEN_MOST or _is_quoted(written, messages):
         return reply
     return replace(reply, text=_remove_parts(text, written))
 

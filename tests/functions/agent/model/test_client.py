@@ -6,16 +6,28 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.agent.conversation.messages import ToolCall
-from functions.agent.model import call_names, chat_wire, event_stream, written_calls
+from functions.agent.context import format_message
+from functions.agent.conversation.messages import Message, ToolCall
+from functions.agent.model import (
+    call_names,
+    chat_wire,
+    event_stream,
+    messages_wire,
+    refusals,
+    responses_wire,
+    written_calls,
+)
 from functions.agent.model.base import ModelReply, ModelRequest, is_native_call
 from functions.agent.model.client import ModelClient
+from functions.agent.model.dialect import Dialect
 from functions.agent.model.lessons import Lessons
 from functions.wiring import AgentRuntime
 from sigil.storage.kv.memory import MemoryKV
@@ -577,6 +589,122 @@ def test_no_answer_raises(message: Any, usage: Any) -> None:
     body = json.dumps({"choices": [{"message": message}], "usage": usage}).encode()
     reply = written_calls.find_written_calls(read(body), (), in_prose=True)
     assert len({one.id for one in reply.calls}) == len(reply.calls)
+
+
+CALLED = {"id": "a", "type": "function", "function": {"name": "cap_a", "arguments": "{}"}}
+SIGNED = {"extra_content": {"google": {"thought_signature": "s"}}}
+FORMS: list[tuple[Any, Any]] = [
+    (
+        chat_wire,
+        {
+            "choices": [
+                {
+                    "finish_reason": "tool_calls",
+                    "message": {
+                        "content": [{"type": "text", "text": "I look."}],
+                        "reasoning_content": "look",
+                        "reasoning_details": [{"type": "x"}],
+                        "tool_calls": [{**CALLED, **SIGNED}, CALLED],
+                    },
+                }
+            ],
+            "usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 3}},
+        },
+    ),
+    (
+        responses_wire,
+        {
+            "status": "completed",
+            "incomplete_details": {"reason": "x"},
+            "output": [
+                {"type": "reasoning", "id": "r", "encrypted_content": "s"},
+                {"type": "function_call", "call_id": "a", "name": "cap_a", "arguments": "{}"},
+                {"type": "message", "content": [{"type": "output_text", "text": "hello"}]},
+            ],
+            "usage": {"input_tokens": 9, "output_tokens": 1, "input_tokens_details": {}},
+        },
+    ),
+    (
+        messages_wire,
+        {
+            "stop_reason": "tool_use",
+            "content": [
+                {"type": "thinking", "thinking": "look", "signature": "s"},
+                {"type": "tool_use", "id": "a", "name": "cap_a", "input": {"text": "x"}},
+                {"type": "text", "text": "hello"},
+            ],
+            "usage": {"input_tokens": 9, "output_tokens": 1},
+        },
+    ),
+    (
+        chat_wire,
+        [
+            {"choices": [{"index": 0, "delta": {"content": "a", "tool_calls": [CALLED]}}]},
+            {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": "b"}}]}}]},
+            {"choices": [], "usage": {"prompt_tokens": 9}},
+        ],
+    ),
+    (
+        messages_wire,
+        [
+            {"type": "message_start", "message": {"usage": {"input_tokens": 9}}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use"}},
+            {"type": "content_block_delta", "index": 0, "delta": {"partial_json": "{}"}},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        ],
+    ),
+]
+"""A whole answer of each form, and as the events of a stream."""
+DEEP: Any = json.loads("[" * 300 + "]" * 300)
+ODD_VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.text(max_size=9), st.sampled_from([[], {}, DEEP])
+)
+
+
+def replace_node(value: Any, place: list[int], odd: Any) -> Any:
+    """The value with one of its nodes replaced, that before which so many others stand."""
+    place[0] -= 1
+    if place[0] == -1:
+        return odd
+    if isinstance(value, dict):
+        return {name: replace_node(part, place, odd) for name, part in value.items()}
+    if isinstance(value, list):
+        return [replace_node(part, place, odd) for part in value]
+    return value
+
+
+@given(st.sampled_from(FORMS), st.integers(0, 45), ODD_VALUES)
+def test_whatever_stands_in_an_answer_is_read_and_can_be_sent_back(
+    form: tuple[Any, Any], place: int, odd: Any
+) -> None:
+    wire, answer = form
+    changed = replace_node(answer, [place], odd)
+    if isinstance(answer, list):
+        events = changed if isinstance(changed, list) else [changed]
+        body = b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
+    else:
+        body = json.dumps(changed).encode()
+    data = event_stream.read_body(body)
+    reply = wire.read_reply(data, ("cap_a",)) if data is not None else ModelReply()
+
+    assert len({one.id for one in reply.calls}) == len(reply.calls)
+    beside = replace(reply.beside, endpoint="e", model="m") if reply.beside else None
+    said = Message(
+        "assistant", reply.text, calls=reply.calls, reasoning=reply.reasoning, beside=beside
+    )
+    results = [Message("tool", "ok", call_id=call.id) for call in reply.calls]
+    messages = [format_message(each) for each in (said, *results)]
+    for dialect in (Dialect(wire=WIRES[wire]), Dialect(wire=WIRES[wire], is_toolless=True)):
+        assert orjson.dumps(wire.write_request(ModelRequest(messages, model="m"), dialect, "e"))
+
+
+WIRES: dict[Any, Any] = {chat_wire: "chat", responses_wire: "responses", messages_wire: "messages"}
+
+
+def test_a_place_that_is_none_in_a_refusal_names_no_tool() -> None:
+    request = ModelRequest(ASK, TOOLS)
+    refusal = refusals.Refusal(400, "tools[00000012345678]: something is wrong", request)
+    assert refusals.adapt(Dialect(), refusal)
 
 
 @given(st.binary(max_size=200))
