@@ -14,7 +14,7 @@ import orjson
 
 from functions.agent.conversation.messages import Beside, ToolCall, Usage
 from functions.agent.conversation.prompt import PromptMessage
-from functions.agent.model import call_names, failures, history, tool_forms
+from functions.agent.model import failures
 from functions.agent.model.base import Finish, ModelReply, ModelRequest
 from functions.agent.model.dialect import DETAILS, REASONING, SIGNATURE, STANDARD, Dialect
 from sigil.json_fields import as_mapping, as_sequence
@@ -64,6 +64,8 @@ def write_request(request: ModelRequest, dialect: Dialect, endpoint: str) -> dic
     messages = request.messages
     tools, choice = request.tools, request.tool_choice
     if dialect != STANDARD:
+        from functions.agent.model import history, tool_forms
+
         messages = history.fit_history(request, dialect, endpoint)
         tools, choice = tool_forms.choose_tools(request, dialect)
     owner = (endpoint, request.model)
@@ -103,6 +105,8 @@ def _write_message(
 
     The `owner` is the endpoint that gets it, and the model.
     """
+    from functions.agent.model import history
+
     role = message["role"]
     row: dict[str, Json] = dict(message)
     beside = row.pop("beside", None)
@@ -319,6 +323,8 @@ def list_calls(entries: Sequence[ToolCall], offered: Sequence[str] = ()) -> tupl
 
     A name that they refuse, or none, would make every later request of the chat fail.
     """
+    from functions.agent.model import call_names
+
     calls = [*call_names.resolve_calls(entries[:CALLS_MOST], offered)][:CALLS_MOST]
     return tuple(call_names.make_ids_unique(calls))
 
