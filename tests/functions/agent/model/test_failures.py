@@ -127,6 +127,21 @@ def test_soul_and_mem_say_nothing_of_the_endpoints_words(
     assert "org-Zq81xyz12345" not in stored(home)
 
 
+def test_what_a_filter_refuses_is_not_sent_with_the_next_message(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url)
+    model.then(say("hello"), refuse(400, "no", code="content_filter"), say("well again"))
+    tell(home, "first of all")
+    tell(home, "something forbidden")
+
+    assert tell(home, "and now?") == ["well again"]
+    said = json.dumps(model.bodies[-1]["messages"])
+    assert "first of all" in said
+    assert "something forbidden" not in said
+    assert "A message was left out here" in said
+
+
 def test_the_owner_is_told_which_tool_was_told_otherwise_and_the_person_is_answered(
     live: Lives, model: ScriptedModel, pager: Pager
 ) -> None:
