@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from sigil.errors import UsageError
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Json
+from sigil.tool_schemas.keywords import SUBSCHEMAS
 
 PARTS_MOST: Final = 20_000
 DEPTH_MOST: Final = 100
@@ -24,16 +25,6 @@ NAME_CHARACTERS: Final = 40
 _OWN: Final = "#/$defs/"
 _MAPS: Final = ("properties", "patternProperties", "$defs", "dependentSchemas")
 _LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
-_SINGLE: Final = (
-    "items",
-    "additionalProperties",
-    "propertyNames",
-    "contains",
-    "not",
-    "if",
-    "then",
-    "else",
-)
 _MAY_BE_NULL: Final = frozenset(("default", "const", "example"))
 """Keywords for which null is a value; with any other it says that the keyword is not used."""
 _TOP_ALONE: Final = ("$id", "id", "$schema", "$defs", "definitions")
@@ -103,7 +94,7 @@ class _Modernizer:
                 written[key] = parts
             elif key in _LISTS and isinstance(value, list):
                 written[key] = [self._write_any(part, depth + 1) for part in value]
-            elif key in _SINGLE and isinstance(value, dict):
+            elif key in SUBSCHEMAS and isinstance(value, dict):
                 written[key] = self._write(value, depth + 1)
             elif key not in ("additionalItems", "nullable"):
                 written[key] = value

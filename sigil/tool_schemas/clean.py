@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json
+from sigil.tool_schemas.keywords import SUBSCHEMAS
 from sigil.tool_schemas.parameter_names import find_new_names, rename_parameters
 from sigil.tool_schemas.words import (
     add_words,
@@ -36,16 +37,6 @@ _DROPPED: Final = frozenset(
 """Keywords that only a reader of references needs, and those that no stored schema has."""
 _MAPS: Final = ("properties", "patternProperties", "dependentSchemas")
 _LISTS: Final = ("anyOf", "oneOf", "allOf")
-_SINGLE: Final = (
-    "items",
-    "additionalProperties",
-    "propertyNames",
-    "contains",
-    "not",
-    "if",
-    "then",
-    "else",
-)
 _COMBINING: Final = frozenset(("$ref", *_LISTS, "if", "then", "else", "dependentSchemas"))
 """Keywords by which an object gets properties besides its own."""
 
@@ -126,7 +117,7 @@ class _Writer:
                 form[key] = [self._write(part, below, above) for part in value]
             elif key in ("items", "prefixItems") and isinstance(value, list):
                 form["prefixItems"] = [self._write(part, below, above) for part in value]
-            elif key in _SINGLE and isinstance(value, dict):
+            elif key in SUBSCHEMAS and isinstance(value, dict):
                 form[key] = self._write(value, below, above)
             elif key not in _DROPPED:
                 form[key] = value
@@ -369,7 +360,7 @@ def _cut_required(node: Form) -> None:
             parts = value.values()
         elif key in _LISTS and isinstance(value, list):
             parts = value
-        elif key in _SINGLE:
+        elif key in SUBSCHEMAS:
             parts = (value,)
         for part in parts:
             if isinstance(part, dict):

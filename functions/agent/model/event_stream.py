@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from functions.agent.model.lenient_json import parse_lenient
+from functions.agent.model.answer_json import parse_answer
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
@@ -29,7 +29,7 @@ def read_body(body: bytes) -> Json:
     is neither JSON nor a stream.
     """
     body = cut_comments(body)
-    return join_stream(body) if is_stream(body) else parse_lenient(body)
+    return join_stream(body) if is_stream(body) else parse_answer(body)
 
 
 def is_stream(body: bytes) -> bool:
@@ -65,10 +65,10 @@ def _read_events(body: bytes) -> Iterator[dict[str, Json]]:
     """Yield the data of the events that have an object."""
     for block in body.replace(b"\r\n", b"\n").split(b"\n\n"):
         lines = [line[5:].strip() for line in block.split(b"\n") if line.startswith(b"data:")]
-        data = parse_lenient(b"\n".join(lines)) if lines else None
+        data = parse_answer(b"\n".join(lines)) if lines else None
         if data is None and len(lines) > 1:  # the events of some proxies are lines alone
             for line in lines:
-                each = parse_lenient(line)
+                each = parse_answer(line)
                 if isinstance(each, dict):
                     yield each
         if isinstance(data, dict):
@@ -116,7 +116,7 @@ class _CallPieces:
         if not (self.arguments and self.arguments[-1].rstrip().endswith("}")):
             return False
         text = "".join(self.arguments[:PIECES_MOST])
-        return isinstance(parse_lenient(text.encode()), dict)
+        return isinstance(parse_answer(text.encode()), dict)
 
     def join(self) -> dict[str, Json]:
         """Return the call as a whole answer has it."""
@@ -225,7 +225,7 @@ def _join_message(events: list[dict[str, Json]]) -> Json:
         texts = block.join()
         arguments = as_string(texts.pop("partial_json", ""))
         if arguments:
-            blocks[index]["input"] = parse_lenient(arguments.encode())
+            blocks[index]["input"] = parse_answer(arguments.encode())
         for name, text in texts.items():
             blocks[index][name] = f"{as_string(blocks[index].get(name))}{as_string(text)}"
     return {**whole, "content": [*blocks.values()], "usage": usage}

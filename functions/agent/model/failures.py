@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from functions.agent.model.answer_json import parse_answer
 from functions.agent.model.base import Failure, FailureKind, ModelReply
-from functions.agent.model.lenient_json import parse_lenient
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import one_line
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
@@ -194,7 +194,7 @@ def classify_failure(status: int, body: bytes, *, timed: bool = False) -> Failur
     `timed` says that the answer tells when to try again, so what is used up comes back by itself.
     """
     detail = "the model sent no answer" if status == 200 else f"the model answered {status}"
-    line = one_line(find_words(parse_lenient(body)), DETAIL_CHARACTERS)
+    line = one_line(find_words(parse_answer(body)), DETAIL_CHARACTERS)
     detail = f"{detail}: {line}" if line else detail
     words = ""
     if body.lstrip()[:1] == b"<":  # a page may have any word
@@ -234,7 +234,7 @@ def find_words(data: Json) -> str:
     error = as_mapping(error)
     said = error.get("message", error.get("detail", error.get("status_msg")))
     if isinstance(said, str) and (raw := as_mapping(error.get("metadata")).get("raw")):
-        inner = find_words(parse_lenient(raw.encode())) if isinstance(raw, str) else ""
+        inner = find_words(parse_answer(raw.encode())) if isinstance(raw, str) else ""
         return f"{said}: {inner or raw}"
     if isinstance(said, str):
         return said

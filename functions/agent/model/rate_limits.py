@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Final
 
-from functions.agent.model.lenient_json import parse_lenient
+from functions.agent.model.answer_json import parse_answer
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Json
 
@@ -33,7 +33,7 @@ def find_wait(status: int, headers: Mapping[str, str], body: bytes) -> float | N
         return _parse_retry_after(header)
     if status not in (429, 503):
         return None
-    delay = _find_retry_delay(parse_lenient(body))
+    delay = _find_retry_delay(parse_answer(body))
     if delay is not None:
         return _bound(delay)
     resets = [_parse_span(headers.get(name, "")) for name in _RESETS]

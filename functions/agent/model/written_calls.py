@@ -18,10 +18,10 @@ import orjson
 from functions.agent.conversation.messages import ToolCall
 from functions.agent.conversation.prompt import PromptMessage
 from functions.agent.conversation.toolset import QUERY, is_capability
+from functions.agent.model.answer_json import parse_answer
 from functions.agent.model.base import WRITTEN_ID, ModelReply
 from functions.agent.model.call_names import resolve_name
 from functions.agent.model.history import read_text
-from functions.agent.model.lenient_json import parse_lenient
 from sigil.protocol import Json
 
 WRITTEN_CHARACTERS: Final = 50_000
@@ -159,7 +159,7 @@ def _read_parameters(body: str) -> dict[str, Json]:
             name, _, value = rest.partition(end)
             value = value.removeprefix(">") if end != ">" else value
             value = value.removeprefix("\n").removesuffix("\n")
-            structured = parse_lenient(value.encode("utf-8", "replace"))
+            structured = parse_answer(value.encode("utf-8", "replace"))
             is_text = not isinstance(structured, dict | list)
             arguments[name.strip()] = value if is_text else structured
     return arguments
@@ -223,7 +223,7 @@ def _parse_call(text: str, offered: Sequence[str]) -> ToolCall | None:
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
         return None
-    data = parse_lenient(text.encode("utf-8", "replace"))
+    data = parse_answer(text.encode("utf-8", "replace"))
     if not isinstance(data, dict) or not data.keys() <= _CALL_FIELDS:
         return None
     return _make_call(data.get("name"), data.get("arguments", data.get("parameters")), offered)

@@ -13,7 +13,7 @@ from sigil.protocol import Json
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
-def parse_lenient(body: bytes) -> Json:
+def parse_answer(body: bytes) -> Json:
     """Return the JSON in `body`, None when it is none.
 
     NaN and the infinities are null, and lone surrogates are replaced.
