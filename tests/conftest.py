@@ -45,7 +45,13 @@ settings.register_profile(
 )  # how long an example takes depends on what else this machine does
 settings.load_profile("patient")
 __all__ = ["aws_here", "ministack"]
-pytest_plugins = ["tests.cpu_seconds", "tests.proofs", "tests.selection", "tests.spreading"]
+pytest_plugins = [
+    "tests.cpu_seconds",
+    "tests.proofs",
+    "tests.selection",
+    "tests.spreading",
+    "tests.workers",
+]
 share_costly_values()
 share_characters()
 

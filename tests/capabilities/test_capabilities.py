@@ -16,6 +16,7 @@ from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
 from sigil.search.document import list_names
 from tests.capabilities.conftest import FOLDER, Library
+from tests.tables import each_row
 
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
 INSIDE = {
@@ -119,7 +120,7 @@ def test_the_library_has_forty_and_more_five_of_them_in_c() -> None:
     assert set(SERVICES) - PINNED == INSIDE
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_a_manifest_says_what_its_capability_is(name: str) -> None:
     manifest = manifest_of(name)
     assert manifest.name == name
@@ -133,7 +134,7 @@ def test_a_manifest_says_what_its_capability_is(name: str) -> None:
     assert sum(map(bool, map(CHINESE.search, list_names(manifest.aliases)))) >= 3
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_every_parameter_is_described_and_either_required_or_optional_without_loss(
     name: str,
 ) -> None:
@@ -149,7 +150,7 @@ def test_every_parameter_is_described_and_either_required_or_optional_without_lo
         )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_a_capability_of_the_library_needs_no_permission_but_to_read_the_web_or_to_draw_at_random(
     name: str,
 ) -> None:
@@ -186,7 +187,7 @@ def bare_lists(schema: object) -> Iterator[object]:
             yield from bare_lists(part)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_the_readme_names_every_parameter(name: str) -> None:
     readme = (FOLDER / name / "README.md").read_text(encoding="utf-8")
     assert readme.startswith(f"# {name}\n")
@@ -201,7 +202,7 @@ def test_the_golden_tests_pass_in_the_sandbox(library: Library, name: str) -> No
     assert [verdict for verdict in library.verdicts_of(package_of(name)) if verdict.problem] == []
 
 
-@pytest.mark.parametrize("name", RUN)
+@each_row("name", RUN)
 def test_an_unknown_parameter_is_named_rather_than_passed_over(library: Library, name: str) -> None:
     with pytest.raises(SigilError, match="nonsense") as caught:
         library(name, **dict.fromkeys(manifest_of(name).input["required"], "1"), nonsense="x")

@@ -18,6 +18,7 @@ from sigil.errors import SigilError
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
 from tests.machine import times
+from tests.tables import each_row
 
 quick = settings(max_examples=times(30), deadline=None)
 leaves = (
@@ -64,7 +65,7 @@ def test_what_keeps_its_order_in_a_list_is_not_touched(library: Library) -> None
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("patch", "code"),
     [
         ([{"op": "remove", "path": "/list/3"}], "EPATCH"),
@@ -183,7 +184,7 @@ def test_references_are_followed_but_not_in_circles(library: Library) -> None:
         library("json-validate", json="1", schema={"$defs": doubling, "$ref": "#/$defs/d0"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "schema",
     [
         {"unevaluatedItems": False},
@@ -321,7 +322,7 @@ def test_weeks_months_and_weekdays_are_python_s(library: Library, day: date) -> 
         )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("year", "western", "orthodox"),
     [
         (1818, "03-22", "04-26"),

@@ -7,13 +7,13 @@ from __future__ import annotations
 import ipaddress
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
 from tests.machine import times
+from tests.tables import each_row
 
 quick = settings(max_examples=times(30), deadline=None)
 words = st.text("abAB12 é中", max_size=6)
@@ -172,7 +172,7 @@ def test_an_address_is_one_where_python_says_so(library: Library, text: str) -> 
         assert code == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "kind"),
     [
         ("10.1.2.3", "private"),

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
 from tests.machine import times
+from tests.tables import each_row
 
 quick = settings(max_examples=times(20), deadline=None)
 whole = st.integers(-(10**40), 10**40)
@@ -245,7 +246,7 @@ def test_a_url_comes_apart_as_python_takes_it(
     assert parse_qs(urlsplit(built).query, keep_blank_values=True) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "relative",
     ["b", "./b", "../b", "/b", "//other.example/b", "?x=1", "#top", "b/../c", "http://x.example/"],
 )

@@ -15,6 +15,7 @@ from sigil.errors import SigilError
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
 from tests.machine import times
+from tests.tables import each_row
 
 quick = settings(max_examples=times(30), deadline=None)
 dates = st.dates(date(1, 1, 1), date(9999, 12, 31))
@@ -67,7 +68,7 @@ def test_arithmetic_is_exact(library: Library, expression: Counted) -> None:
     assert (float(answer) if isinstance(expected, float) else answer) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("3 - 4 - 5", 3 - 4 - 5),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
 from tests.machine import times
+from tests.tables import each_row
 
 quick = settings(max_examples=times(40), deadline=None)
 # Rules of every kind, long settled: both hemispheres, half and three quarter hours, changes by 30
@@ -70,7 +71,7 @@ def test_clocks_that_go_forward_or_back_are_told_of(library: Library) -> None:
                 assert ("comes twice" if first > second else "does not exist") in note  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "zone"),
     [
         ("new york", "America/New_York"),
@@ -101,7 +102,7 @@ def test_any_time_is_read_or_refused_with_a_reason(library: Library, time: str, 
 # ---- date-math: what would change the meaning is understood or refused, never passed over
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "answer"),
     [
         ("fifteen days after 2024-01-01", "2024-01-16"),
@@ -122,7 +123,7 @@ def test_numbers_and_times_in_words_are_understood(
     assert library("date-math", date=words) == answer
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [
         "half a year after 2024-01-01",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sigil.protocol import Json
 from tests.capabilities.conftest import FOLDER, Library
 from tests.machine import times
+from tests.tables import each_row
 
 quick = settings(max_examples=times(30), deadline=None)
 
@@ -28,7 +29,7 @@ IBANS = (
 ).split()
 
 
-@pytest.mark.parametrize("iban", IBANS)
+@each_row("iban", IBANS)
 def test_the_examples_of_the_registry_are_valid_and_one_sign_less_is_not(
     library: Library, iban: str
 ) -> None:
@@ -37,7 +38,7 @@ def test_the_examples_of_the_registry_are_valid_and_one_sign_less_is_not(
 
 
 # By python-stdnum 2.2, whose province and county lists are stricter.
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "value", "valid"),
     [
         ("cn-id", "360426199101010071", True),
@@ -104,7 +105,7 @@ def test_there_are_as_many_css_names_as_the_specification_has() -> None:
 # ---- numbers in Chinese, by cn2an 0.5 and the rules of the People's Bank for cheques
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "words"),
     [
         ("0", "零"),
@@ -128,7 +129,7 @@ def test_numbers_are_written_in_chinese(library: Library, number: str, words: st
     assert library("number-words", value=number, form="chinese") == words
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("amount", "words"),
     [
         ("1409.50", "壹仟肆佰零玖元伍角整"),
@@ -171,7 +172,7 @@ def test_a_number_that_lost_digits_on_the_way_is_refused(
 # ---- units, by Pint 0.25: a value of 7 in each
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("unit", "to", "value"),
     [
         ("imp gal", "L", 31.82263),
@@ -250,6 +251,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(("page", "text"), HOSTILE)
+@each_row(("page", "text"), HOSTILE)
 def test_hostile_html_leaves_its_text_alone(library: Library, page: str, text: str) -> None:
     assert library("html-to-text", html=page) == text

@@ -4,11 +4,10 @@ finds none of them by a greedy word.
 
 from __future__ import annotations
 
-import pytest
-
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
 from tests.capabilities.conftest import FOLDER
+from tests.tables import each_row
 
 OF_BUNDLES = {
     "agents": ("create an agent for contracts", "创建智能体"),
@@ -137,7 +136,7 @@ def test_every_capability_is_asked_for_here() -> None:
     assert sorted(ASKED) == sorted(path.parent.name for path in FOLDER.glob("*/sigil.toml"))
 
 
-@pytest.mark.parametrize("name", ASKED)
+@each_row("name", ASKED)
 def test_what_people_type_finds_it_first(registry: LocalRegistry, name: str) -> None:
     queries = ASKED[name].split(" | ")
     assert {query: found(registry, query)[:1] for query in queries} == {
@@ -145,6 +144,6 @@ def test_what_people_type_finds_it_first(registry: LocalRegistry, name: str) -> 
     }
 
 
-@pytest.mark.parametrize("query", GREEDY)
+@each_row("query", GREEDY)
 def test_a_greedy_word_does_not_bring_it(registry: LocalRegistry, query: str) -> None:
     assert not GREEDY[query] & set(found(registry, query))

@@ -21,6 +21,7 @@ from tests.deploy.template import (
     routes,
     template,
 )
+from tests.tables import each_row
 
 CHANNELS = "arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter${ChannelSecrets}"
 """The place of the settings of channels."""
@@ -153,7 +154,7 @@ def test_a_bot_without_what_its_webhook_needs_is_refused() -> None:
     assert [assertion["Assert"] for assertion in rule["Assertions"]] == missing
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("parameter", "value", "taken"),
     [
         ("Owners", "telegram:123,slack:U1", True),

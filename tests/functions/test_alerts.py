@@ -29,6 +29,7 @@ from tests.functions.model_steps import cascade, deploy, find, shell
 from tests.functions.people import GUEST, STRANGER, Live, reason
 from tests.servers.ministack import Ministack, unique
 from tests.servers.programs import ProgramForker
+from tests.tables import each_row
 
 __all__ = ["pager"]
 Open = Callable[..., AgentRuntime]
@@ -280,7 +281,7 @@ def test_a_topic_that_is_not_there_is_in_nobodys_way(
     ]  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         "https://",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
-import pytest
 from mangum import Mangum
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,6 +13,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from functions.base_path import without_base_path
+from tests.tables import each_row
 
 REQUEST = Path(__file__).parents[1] / "events" / "lambda" / "webhook.json"
 
@@ -22,7 +22,7 @@ async def tell_name(request: Request) -> PlainTextResponse:
     return PlainTextResponse(request.path_params["name"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("route", "parameters", "path", "status", "body"),
     [
         ("ANY /webhook/{proxy+}", {"proxy": "line"}, "/webhook/line", 200, "line"),

@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-import pytest
-
 from functions import scheduler
 from functions.agent.agents.lifecycle import create_agent
 from functions.agent.agents.record import AgentRecord
@@ -22,6 +20,7 @@ from sigil.wiring import Stores
 from tests.fakes.model import ScriptedModel
 from tests.functions.alerts import Pager, pager
 from tests.sigil.storage.kv.model import Clock
+from tests.tables import each_row
 
 __all__ = ["pager"]
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC).timestamp()
@@ -81,6 +80,6 @@ def test_the_models_of_all_agents_that_soon_end_are_told_once_a_day(
     assert len(pager.alerts) == 6
 
 
-@pytest.mark.parametrize("told", [None, "", "soon", True, 10**17, -1, ["2026-12-11"]])
+@each_row("told", [None, "", "soon", True, 10**17, -1, ["2026-12-11"]])
 def test_what_is_no_day_is_no_end(told: Json) -> None:
     assert read_end({"big": {"shutdown_date": told}}, "big") is None

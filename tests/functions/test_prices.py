@@ -7,6 +7,7 @@ import pytest
 from functions.prices import ModelPrices, PriceList, format_money, parse_prices
 from functions.settings import Settings
 from sigil.errors import UsageError
+from tests.tables import each_row
 
 
 def test_prices_are_read_with_their_currency_and_other_models() -> None:
@@ -20,7 +21,7 @@ def test_prices_are_read_with_their_currency_and_other_models() -> None:
     assert parse_prices("  ") == PriceList()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "0.4",

@@ -12,6 +12,7 @@ from functions.settings import Settings
 from sigil.errors import UsageError
 from sigil.settings import Settings as SigilSettings
 from sigil.settings import describe_settings, find_unknown_variables
+from tests.tables import each_row
 
 
 def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_path: Path) -> None:
@@ -276,7 +277,7 @@ def test_no_time_is_longer_than_can_be_waited(name: str, tmp_path: Path) -> None
         Settings.read({name: "1e10"}, tmp_path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "who",
     [
         "telegram:@ada",

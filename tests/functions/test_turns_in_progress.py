@@ -42,6 +42,7 @@ from tests.functions.model_steps import find
 from tests.functions.people import OWNER, Live
 from tests.machine import until, within
 from tests.sigil.tool_importer import ToolImporter
+from tests.tables import each_row
 
 Lives = Callable[..., AbstractContextManager[Live]]
 SEARCH = ("sigil_query", {"query": "a wish"})
@@ -435,7 +436,7 @@ def test_a_turn_is_found_by_its_chat_or_the_latest_runs_where_the_queue_is_elsew
     assert not mark.stops_request(happened.id, 3)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "parts"),
     [
         ("a/2", ("a", 2)),

@@ -13,6 +13,7 @@ import pytest
 
 from scripts.benchmarks.__main__ import HELPERS
 from tests.project.tree import ROOT, files
+from tests.tables import each_row
 
 SCRIPTS = (
     *(
@@ -69,7 +70,7 @@ def test_no_file_names_a_path_of_a_machine() -> None:
     assert not [place for place in found(MACHINE_PATHS) if not place.startswith(own)]
 
 
-@pytest.mark.parametrize("name", [*(f"scripts/{name}" for name in SCRIPTS), ".ci/run"])
+@each_row("name", [*(f"scripts/{name}" for name in SCRIPTS), ".ci/run"])
 def test_a_script_can_be_started_and_its_shell_understands_it(name: str) -> None:
     path = ROOT / name
     shell = "bash" if "bash" in path.read_text(encoding="utf-8").splitlines()[0] else "sh"

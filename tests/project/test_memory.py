@@ -24,6 +24,7 @@ from tests.project.test_transcripts import SECONDS, surroundings
 from tests.project.transcripts import File, Step, steps
 from tests.project.tree import ROOT
 from tests.servers.programs import ProgramForker
+from tests.tables import each_row
 
 PAGE = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
 OFFLINE = "\n## Without a language model\n"
@@ -143,7 +144,7 @@ def cut_of(made: context.Preamble) -> set[str]:
     return {name for name, text in made.segments if context.TRUNCATED in text}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "sentence",
     [
         f"has fewer than {LEAST} characters",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sigil.errors import one_line
+from tests.tables import each_row
 
 HIDDEN = (
     "\x00 \x1b \x85 \xad \u034f \u061c \u1160 \u180e \u200b \u2028 \u202e \u2062 \u2064 \u2066"
@@ -15,7 +15,7 @@ HIDDEN = (
 HIDDEN += " \U0001d173 \U000e0041 \U000e0101 \U000e01ef \ud800"
 
 
-@pytest.mark.parametrize("character", HIDDEN.split(" "))
+@each_row("character", HIDDEN.split(" "))
 def test_what_nobody_sees_is_taken_out(character: str) -> None:
     assert one_line(f"a{character}b") == "a b"
     assert one_line(f"a{character * 50}b{character}") == "a b"

@@ -12,6 +12,7 @@ from hypothesis import strategies as some
 
 from sigil.lenient_json import read_json
 from tests.machine import within
+from tests.tables import each_row
 
 JSON = some.recursive(
     some.none() | some.booleans() | some.integers(-9, 9) | some.text(max_size=9),
@@ -27,7 +28,7 @@ def test_json_is_read_as_it_is(value: Any) -> None:
     assert read_json(orjson.dumps(value).decode()) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("{'a': 'it\\'s \"x\"', }", {"a": 'it\'s "x"'}),
@@ -42,7 +43,7 @@ def test_what_models_write_is_read_as_they_mean_it(text: str, value: Any) -> Non
     assert read_json(text) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["{bad", "hello", "{'a': 'don't'}", '{"a": "x', "'x", "NaN", '{"a": 1 "b": 2}', "{a: b}", ""],
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sigil.protocol import (
     DESCRIPTION_MOST,
     Found,
@@ -13,9 +11,10 @@ from sigil.protocol import (
     add_examples,
     remove_examples,
 )
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("description", "examples"),
     [
         ("Give a text back.", ()),
@@ -45,7 +44,7 @@ def hit(name: str, score: float) -> Hit:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("scores", "kept"),
     [
         ({}, ""),

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from select import select
 from urllib.parse import urlsplit
 
 import httpx
@@ -164,9 +165,10 @@ def secret(value: str = SECRET) -> str:
 BEARER = f"Authorization: Bearer {TOKEN}"
 
 
-@pytest.mark.parametrize(
-    ("path", "header"),
-    [
+def test_a_stranger_is_refused_before_any_of_the_body_came(
+    server: Server, subtests: pytest.Subtests
+) -> None:
+    requests = (
         ("/webhook/telegram", secret("wrong")),
         ("/webhook/telegram", "X-None: 1"),
         ("/webhook/slack", "X-None: 1"),
@@ -176,14 +178,13 @@ BEARER = f"Authorization: Bearer {TOKEN}"
         ("/run/encode", "Authorization: Bearer wrong"),
         ("/_api/deploy", "Authorization: Bearer wrong"),
         ("/mcp", "Authorization: Bearer wrong"),
-    ],
-)
-def test_a_stranger_is_refused_before_any_of_the_body_came(
-    server: Server, path: str, header: str
-) -> None:
-    with closing(server.begin(path, header)) as opened:
-        assert status_of(opened) == 401
-        assert ended(opened)
+    )
+    with ExitStack() as stack:  # all at once: the server gives each of them two seconds to leave
+        begun = [stack.enter_context(closing(server.begin(*request))) for request in requests]
+        for request, opened in zip(requests, begun, strict=True):
+            with subtests.test(request=request):
+                assert status_of(opened) == 401
+                assert ended(opened)
 
 
 def test_an_unknown_platform_is_told_before_any_of_the_body_came(server: Server) -> None:
@@ -244,25 +245,24 @@ def test_a_client_that_leaves_before_its_body_ended_is_no_mistake_of_ours(
     assert "Traceback" not in server.said
 
 
-@pytest.mark.parametrize(
-    "path", ["/webhook/telegram", "/chat", "/run/encode", "/_api/deploy", "/halt"]
-)
-def test_a_body_that_drips_is_told_408_in_time(strict: Server, path: str) -> None:
-    with closing(strict.begin(path, secret(), BEARER, body=b"{")) as opened:
-        opened.settimeout(0.1)
-        received = b""
+def test_a_body_that_drips_is_told_408_in_time(strict: Server, subtests: pytest.Subtests) -> None:
+    paths = ("/webhook/telegram", "/chat", "/run/encode", "/_api/deploy", "/halt")
+    with ExitStack() as stack:
+        begun = [
+            stack.enter_context(closing(strict.begin(path, secret(), BEARER, body=b"{")))
+            for path in paths
+        ]
         deadline = time.monotonic() + PATIENCE
-        while not received and time.monotonic() < deadline:
-            opened.sendall(b" ")
-            try:
-                received = opened.recv(4096)
-            except TimeoutError:
-                continue
-        opened.settimeout(PATIENCE)
-        while more := opened.recv(4096):
-            received += more
-        assert received.split()[1] == b"408"
-        assert b"ESLOW" in received
+        while not select(begun, (), (), 0.1)[0] and time.monotonic() < deadline:
+            for opened in begun:
+                opened.sendall(b" ")
+        for path, opened in zip(paths, begun, strict=True):
+            received = b""
+            while more := opened.recv(4096):
+                received += more
+            with subtests.test(path=path):
+                assert received.split()[1] == b"408"
+                assert b"ESLOW" in received
 
 
 @pytest.mark.parametrize(

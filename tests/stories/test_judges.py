@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from scripts.bootstrapping.judges import (
 from scripts.bootstrapping.requests import REQUESTS
 from tests.fakes.skills import skill_for
 from tests.machine import times
+from tests.tables import each_row
 
 ASKS = [(request.name, ask) for request in REQUESTS for ask in (request.first, request.again)]
 DAYS = ("Monday", "Thursday")
@@ -77,17 +77,17 @@ UNSAID: list[tuple[Judge, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "text"), SAID)
+@each_row(("judge", "text"), SAID)
 def test_a_true_answer_is_known_however_it_is_worded(judge: Judge, text: str) -> None:
     assert judge.is_in_text(text)
 
 
-@pytest.mark.parametrize(("judge", "text"), UNSAID)
+@each_row(("judge", "text"), UNSAID)
 def test_another_value_is_not_taken_for_it(judge: Judge, text: str) -> None:
     assert not judge.is_in_text(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("judge", "output", "holds"),
     [
         (Text("ff"), {"result": "FF", "base": 16}, True),
@@ -116,14 +116,14 @@ def test_what_a_capability_gave_back_is_searched_through(
     assert judge.is_in_output(output) is holds
 
 
-@pytest.mark.parametrize(("name", "ask"), ASKS)
+@each_row(("name", "ask"), ASKS)
 def test_no_question_gives_its_answer_away(name: str, ask: Any) -> None:
     assert not ask.answer.is_in_text("")
     assert not ask.answer.is_in_output(None)
     assert isinstance(ask.answer, Verdict) or not ask.answer.is_in_text(ask.text)
 
 
-@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request.name)
+@each_row("request_", REQUESTS)
 def test_both_questions_of_a_request_are_about_the_same_thing_and_differ_in_their_answer(
     request_: Any,
 ) -> None:

@@ -28,6 +28,7 @@ from sigil.errors import UsageError
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import event, run_event, tell
 from tests.machine import within
+from tests.tables import each_row
 
 ESCAPED = "\x1b[31mred\x1b[0m \x1b]0;title\x07and\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1bcdone"
 
@@ -67,7 +68,7 @@ def test_nothing_closes_a_delimiter(before: str, after: str) -> None:
     assert whole.endswith("\n<</SOUL>>")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "spelling",
     [
         "<<\ufe0f/SOUL>>",
@@ -256,17 +257,17 @@ VISIBLE = [
 ]
 
 
-@pytest.mark.parametrize("text", INVISIBLE)
+@each_row("text", INVISIBLE)
 def test_markup_alone_shows_nothing(text: str) -> None:
     assert not is_visible(text)
 
 
-@pytest.mark.parametrize("text", VISIBLE)
+@each_row("text", VISIBLE)
 def test_whatever_is_said_is_seen(text: str) -> None:
     assert is_visible(text)
 
 
-@pytest.mark.parametrize("part", ["`", "<", "<!--", "``` \n", "[ ", "- |", "~~~\n", "<a ", "=\n"])
+@each_row("part", ["`", "<", "<!--", "``` \n", "[ ", "- |", "~~~\n", "<a ", "=\n"])
 def test_a_text_made_to_be_slow_is_not(part: str) -> None:
     began = time.process_time()
     is_visible(part * (10_000 // len(part)))

@@ -30,6 +30,7 @@ from tests.fakes.clock import Clock
 from tests.functions.channels.test_platforms import VALUES
 from tests.functions.channels.toy import Toy, make_body, make_message, sign
 from tests.servers.ministack import Ministack, unique
+from tests.tables import each_row
 
 OWN = {
     name_variable(platform, field): value
@@ -109,7 +110,7 @@ def test_a_malformed_setting_stops_its_own_bot_alone(
     assert post(channels, other).status_code == 401
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("platform", "field"),
     [
         (platform, setting.field)

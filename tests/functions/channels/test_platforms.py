@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from functions.channels.about import ChannelSettings, name_variable
 from functions.channels.listening.sockets import SocketChannel
 from functions.channels.listening.updates import PolledChannel
@@ -15,6 +13,7 @@ from functions.channels.webhooks import HasWebhook
 from functions.settings import Settings
 from sigil.settings import describe_settings
 from tests.project.tree import ROOT
+from tests.tables import each_row
 
 FOLDERS: Final = sorted((ROOT / "functions" / "channels").glob("*/about.py"))
 VALUES: Final = {
@@ -63,7 +62,7 @@ def test_every_folder_of_a_platform_is_in_the_list() -> None:
     assert {path.parent.name for path in FOLDERS} == set(PLATFORMS)
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@each_row("platform", PLATFORMS)
 def test_what_a_platform_says_about_itself_is_what_its_channel_can_do(platform: str) -> None:
     about = PLATFORMS[platform]
     needed = [each.field for each in about.list_needed()]
@@ -83,7 +82,7 @@ def test_what_a_platform_says_about_itself_is_what_its_channel_can_do(platform: 
         assert all(each.found or each.made_here for each in about.list_needed())
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@each_row("platform", PLATFORMS)
 def test_a_channel_opens_as_soon_as_one_of_its_settings_says_that_it_is_wanted(
     platform: str,
 ) -> None:
@@ -96,7 +95,7 @@ def test_a_channel_opens_as_soon_as_one_of_its_settings_says_that_it_is_wanted(
         assert list(open_channels([given])) == ([platform] if given.is_open else [])
 
 
-@pytest.mark.parametrize("platform", CHATS)
+@each_row("platform", CHATS)
 def test_a_persons_own_chat_is_known_by_its_name(platform: str) -> None:
     about = PLATFORMS[platform]
 

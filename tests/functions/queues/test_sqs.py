@@ -106,8 +106,11 @@ class TestSqs(QueueContract):
         return queue.control
 
 
+@pytest.mark.thorough
 class TestOwnWorkOnSqs(QueueContract):
-    """The second queue, in which each agent's own work is a session of the contract."""
+    """The second queue, in which each agent's own work is a session of the contract: the same code
+    as the first, which waits real seconds for the server once more.
+    """
 
     lease = VISIBILITY
     hold = 1.5 * VISIBILITY

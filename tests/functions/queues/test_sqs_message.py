@@ -24,6 +24,7 @@ from functions.queues.sqs_message import (
 )
 from sigil.errors import UsageError
 from tests.functions.queues.workers import event
+from tests.tables import each_row
 
 ALLOWED = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 """https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html"""
@@ -106,7 +107,7 @@ def test_a_record_of_lambda_is_a_message() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "record",
     [
         {},

@@ -29,6 +29,7 @@ from functions.texts.languages import (
 )
 from functions.wiring import AgentRuntime
 from tests.functions.agent.talk import tell
+from tests.tables import each_row
 
 LANGUAGES = list_codes()
 ABOUT_A_LANGUAGE = {
@@ -126,7 +127,7 @@ def test_people_read_no_word_of_the_machinery(code: str) -> None:
     assert not [word for word in NOT_FOR_PEOPLE if word in said]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "code"),
     [
         ("What is the capital of Peru?", "en"),
@@ -159,7 +160,7 @@ def test_what_is_cut_off_a_long_text_is_no_word_of_another_language() -> None:
     assert [detect_language(text) for text in texts] == [""] * 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tag", "code"),
     [
         ("zh-hans", "zh"),

@@ -8,6 +8,7 @@ from functions.settings import Settings
 from functions.time.stamp import CHARACTERS, TEMPLATE, Stamp
 from functions.time.time_zone import available_zones
 from sigil.errors import UsageError
+from tests.tables import each_row
 
 pytestmark = pytest.mark.skipif(
     "Europe/Berlin" not in available_zones(), reason="this machine has no time zone database"
@@ -45,7 +46,7 @@ def test_templates_of_an_owner(template: str) -> None:
     assert Settings(stamp=template).stamp == template
 
 
-@pytest.mark.parametrize(
+@each_row(
     "template",
     [
         "{now} {user}",

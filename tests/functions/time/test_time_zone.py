@@ -21,6 +21,7 @@ from functions.time.time_zone import (
     suggest_zones,
     to_local,
 )
+from tests.tables import each_row
 
 pytestmark = pytest.mark.skipif(
     "Europe/Berlin" not in available_zones(), reason="this machine has no time zone database"
@@ -35,7 +36,7 @@ def at(text: str) -> float:
     return datetime.fromisoformat(f"{text}+00:00").timestamp()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "zone"),
     [
         ("Europe/Berlin", "Europe/Berlin"),
@@ -57,7 +58,7 @@ def test_a_zone_is_known_by_its_name_or_its_city_however_it_is_written(
     assert find_zone(words) == zone
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "near"),
     [
         ("Berlni", "Europe/Berlin"),
@@ -101,7 +102,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("words", HOSTILE)
+@each_row("words", HOSTILE)
 def test_hostile_names_are_none_and_bounded(words: str) -> None:
     assert find_zone(words) == ""
     assert len(suggest_zones(words, WINTER)) <= 3
@@ -138,7 +139,7 @@ def test_clocks_are_set_forward_and_back(
         assert f"{to_local(at(moment), zone):%H:%M}" == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("zone", "now", "tomorrow"),
     [
         ("Europe/Berlin", "2026-03-29T10:00", "2026-03-29T22:00"),
@@ -176,7 +177,7 @@ def test_a_clock_that_is_far_off_breaks_nothing() -> None:
         assert find_tomorrow(min(max(moment, 0.0), 4e9), "Europe/Berlin")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tag", "zone"),
     [
         ("de", "Europe/Berlin"),

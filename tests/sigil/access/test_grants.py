@@ -22,6 +22,7 @@ from sigil.storage.kv import KV, Item, Key
 from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
+from tests.tables import each_row
 from tests.threads import in_parallel
 
 __all__ = ["place", "pytest_generate_tests"]
@@ -349,7 +350,7 @@ class TestPages:
             (None, "stands")
         ] * 2
 
-    @pytest.mark.parametrize(
+    @each_row(
         "after",
         [
             "2",

@@ -19,6 +19,7 @@ from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.clock import Clock
 from tests.sigil.storage.kv.processes import finish, start
 from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
+from tests.tables import each_row
 from tests.threads import in_parallel
 
 __all__ = ["place", "pytest_generate_tests"]
@@ -217,7 +218,7 @@ def test_a_damaged_record_is_our_fault_and_lets_nobody_in(kv: KV, tokens: Tokens
         tokens.find_holder(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "run:*",
@@ -364,9 +365,7 @@ def test_a_tool_names_at_most_one_capability(rest: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "text", ["/x", "x/", "a/b/c", "A/b", "a~b/c", "a/b@0", "a/b@", "a//b", "a/-b", "a@1/b"]
-)
+@each_row("text", ["/x", "x/", "a/b/c", "A/b", "a~b/c", "a/b@0", "a/b@", "a//b", "a/-b", "a@1/b"])
 def test_what_names_nothing_is_refused(text: str) -> None:
     assert code(lambda: Ref.parse(text)) == "ENAME"
 

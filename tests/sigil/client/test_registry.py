@@ -28,6 +28,7 @@ from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.server import Answer, RecordingServer, json_answer
 from tests.sigil.serving import served
+from tests.tables import each_row
 
 TOKEN = "a-token-for-tests"
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
@@ -406,7 +407,7 @@ def test_every_error_returns_from_its_status() -> None:
         assert (type(back), back.as_dict()) == (type(problem), problem.as_dict())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "",

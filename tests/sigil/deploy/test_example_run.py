@@ -10,6 +10,7 @@ from functions.wiring import AgentRuntime
 from sigil.builtin_tools import deployed_row
 from sigil.manifest.example_input import ExampleInput, make_example_input
 from sigil.protocol import Caller, Json
+from tests.tables import each_row
 
 MODEL = Caller("main", "terminal:a", owner=True, author="model")
 TEXT: Json = {"type": "string"}
@@ -46,7 +47,7 @@ INPUTS: tuple[tuple[dict[str, Json], ExampleInput], ...] = (
 )
 
 
-@pytest.mark.parametrize(("schema", "example"), INPUTS)
+@each_row(("schema", "example"), INPUTS)
 def test_an_input_is_made_of_the_schemas_examples(
     schema: Mapping[str, Json], example: ExampleInput
 ) -> None:

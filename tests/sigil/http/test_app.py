@@ -22,6 +22,7 @@ from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
 from tests.machine import times
 from tests.sigil.serving import served
+from tests.tables import each_row
 
 TOKEN = "a-token-for-tests"
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
@@ -103,7 +104,7 @@ def test_health_asks_for_no_token(url: str) -> None:
     "header",
     ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer ä", f"{TOKEN}"],
 )
-@pytest.mark.parametrize(
+@each_row(
     ("method", "path"),
     [
         ("GET", "/run/shout"),
@@ -345,7 +346,7 @@ def test_find_gives_what_can_be_called_and_explore_what_there_is(sigil_api: http
     assert len(sigil_api.get("/_api/query?limit=2").json()["items"]) == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     "query",
     [
         "q=x&limit=0",
@@ -386,9 +387,7 @@ BROKEN = [
 DEEP = [b'{"a": ' + b"[" * depth + b"]" * depth + b"}" for depth in (101, 250, 1_000, 100_000)]
 
 
-@pytest.mark.parametrize(
-    "body", [*BROKEN, *DEEP], ids=lambda body: body[:16].decode("latin-1") + str(len(body))
-)
+@each_row("body", [*BROKEN, *DEEP])
 def test_what_is_no_json_object_is_refused(sigil_api: httpx.Client, body: bytes) -> None:
     assert error(sigil_api.post("/_api/deploy", content=body)) == "400 EJSON"
     if body:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.sigil.web import TOKEN, Web, error, raw
+from tests.tables import each_row
 
 AUTH = f"Authorization: Bearer {TOKEN}\r\n".encode()
 
@@ -29,7 +30,7 @@ def test_json_may_call_itself_json_or_what_plain_clients_call_everything(
     assert place.client.post("/run/give", content=b'{"a": 1}', headers=headers).json() == {"a": 1}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "headers",
     [
         {"Content-Type": "multipart/form-data; boundary=x"},
@@ -43,7 +44,6 @@ def test_json_may_call_itself_json_or_what_plain_clients_call_everything(
         {"Content-Type": "application/json", "Content-Encoding": "gzip"},
         {"Content-Encoding": "br"},
     ],
-    ids=str,
 )
 def test_a_body_that_says_it_is_something_else_is_refused(
     place: Web, headers: dict[str, str]

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from tests.sigil.web import Web, error, web
+from tests.tables import each_row
 
 KEPT = (
     "/_api/inspect/one",
@@ -46,7 +47,7 @@ def test_what_is_known_is_not_sent_again(place: Web, path: str) -> None:
     assert known(place, path, '"another"').content == first.content
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "status"),
     [("*", 304), ("W/{}", 304), ('"x", {}', 304), ("{}x", 200), ("", 200), ("x" * 5_000, 200)],
 )

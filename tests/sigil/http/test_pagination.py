@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.sigil.web import Web, error, web
+from tests.tables import each_row
 
 NAMES = [f"cap-{number:02}" for number in range(7)]
 ASKS = {"secrets": ["API_KEY@api.example.com"]}
@@ -114,15 +115,13 @@ PLACES: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "after"), [(path, after) for path, places in PLACES.items() for after in places]
-)
+@each_row(("path", "after"), [(path, after) for path, places in PLACES.items() for after in places])
 def test_a_place_where_no_page_ends_is_refused(place: Web, path: str, after: str) -> None:
     assert error(place.client.get(f"{path}?after={after}")) == "400 EINVAL"
 
 
 @pytest.mark.parametrize("path", [path.partition("?")[0] for path in LISTS])
-@pytest.mark.parametrize("limit", ["0", "-1", "501", "x", "", "1.0", "9" * 5_000])
+@each_row("limit", ["0", "-1", "501", "x", "", "1.0", "9" * 5_000])
 def test_a_page_has_1_to_500_rows(place: Web, path: str, limit: str) -> None:
     assert error(place.client.get(f"{path}?limit={limit}")) == "400 EINVAL"
 

@@ -13,6 +13,7 @@ import pytest
 from sigil.http import app as sigil_http
 from tests.sigil.serving import served
 from tests.sigil.web import TOKEN, Web, error
+from tests.tables import each_row
 
 
 def test_every_answer_has_the_number_of_its_request(place: Web) -> None:
@@ -26,7 +27,7 @@ def test_every_answer_has_the_number_of_its_request(place: Web) -> None:
     assert len(set(numbers)) == len(numbers)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "kept"),
     [
         ("job-17.3_a~", True),

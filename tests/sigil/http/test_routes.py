@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.sigil.web import Web, error
+from tests.tables import each_row
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,7 @@ from tests.sigil.web import Web, error
         ("/health", "GET, HEAD"),
     ],
 )
-@pytest.mark.parametrize("method", ["PATCH", "OPTIONS", "TRACE", "FOO"])
+@each_row("method", ["PATCH", "OPTIONS", "TRACE", "FOO"])
 def test_a_wrong_method_is_told_all_the_right_ones(
     place: Web, path: str, allowed: str, method: str
 ) -> None:
@@ -26,7 +27,7 @@ def test_a_wrong_method_is_told_all_the_right_ones(
     assert answer.headers["allow"] == allowed
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "/_api/list/",

@@ -19,6 +19,7 @@ from sigil.manifest.arguments import accept, fill
 from sigil.manifest.package import parse_toml
 from sigil.protocol import Json
 from tests.sigil.manifest.near_misses import NEAR_MISSES, NearMiss
+from tests.tables import each_row
 
 JSON = some.recursive(
     some.none() | some.booleans() | some.integers(-5, 5) | some.text("1[]{}ntf", max_size=4),
@@ -31,7 +32,7 @@ JSON = some.recursive(
 KINDS = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("part", "value", "read"),
     [
         ({"type": "integer"}, "12", 12),
@@ -86,7 +87,7 @@ def read_schema(capability: str) -> dict[str, Json]:
     return manifest.input
 
 
-@pytest.mark.parametrize("miss", [miss for miss in NEAR_MISSES if miss[2] is not None], ids=str)
+@each_row("miss", [miss for miss in NEAR_MISSES if miss[2] is not None])
 def test_a_near_miss_with_one_meaning_is_taken(miss: NearMiss) -> None:
     capability, sent, meant = miss
     accepted = read_schema(capability)
@@ -110,7 +111,7 @@ NOT_TAKEN = ("US Dollar", "4.2 m")
 """Values of the two that are refused although a person would know what is meant."""
 
 
-@pytest.mark.parametrize("sent_call", CALLS, ids=lambda each: str(each["sent"])[:60])
+@each_row("sent_call", CALLS)
 def test_calls_that_a_stranger_wrote_are_taken_or_refused(sent_call: dict[str, Any]) -> None:
     accepted = read_schema(sent_call["capability"])
     arguments = read_arguments(json.dumps(sent_call["sent"]), accepted)
@@ -162,7 +163,7 @@ def test_a_longer_name_is_a_property_s_where_no_other_argument_means_it() -> Non
             accept(closed, sent)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "sent",
     [
         {"no_delete": True},
@@ -175,7 +176,6 @@ def test_a_longer_name_is_a_property_s_where_no_other_argument_means_it() -> Non
         {"index": "first"},
         {"index": "2nd"},
     ],
-    ids=str,
 )
 def test_a_name_or_a_word_that_may_mean_the_opposite_is_refused(sent: dict[str, Json]) -> None:
     closed: dict[str, Json] = {
@@ -191,7 +191,7 @@ def test_a_name_or_a_word_that_may_mean_the_opposite_is_refused(sent: dict[str, 
         accept(closed, sent)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("capability", "sent", "shown"),
     [
         (
@@ -226,7 +226,7 @@ def test_what_is_not_taken_is_answered_with_a_call_that_is_right(
     assert caught.value.suggestion == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("part", "value"),
     [
         ({"enum": ["m", "M"]}, "μ"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sigil.manifest.numerals import Numeral, read_numeral
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value", "unit"),
     [
         ("10,000", 10_000, ""),
@@ -22,7 +21,7 @@ def test_a_number_is_read_with_its_unit(text: str, value: float, unit: str) -> N
     assert read_numeral(text) == Numeral(value, unit)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["", "seven", "1 2 3", "1e999", "9" * 30, "1" + " " * 100_000 + "x" * 40, "1," * 50_000]
 )
 def test_what_is_no_number_is_none_at_once(text: str) -> None:

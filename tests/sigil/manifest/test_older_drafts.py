@@ -10,9 +10,10 @@ from sigil.errors import UsageError
 from sigil.manifest.older_drafts import modernize
 from sigil.protocol import Json
 from tests.project.tree import ROOT
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("older", "written"),
     [
         (

@@ -7,6 +7,7 @@ import pytest
 from sigil.errors import UsageError
 from sigil.manifest.permission_rules import parse_call_rule, parse_http_rule, parse_secret_rule
 from sigil.network.urls import Target
+from tests.tables import each_row
 
 ALLOWED = [
     ("GET api.example.com/v1/", "GET", "https://api.example.com/v1/x"),
@@ -40,17 +41,17 @@ DENIED = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "method", "url"), ALLOWED)
+@each_row(("rule", "method", "url"), ALLOWED)
 def test_a_rule_covers_what_it_says(rule: str, method: str, url: str) -> None:
     assert parse_http_rule(rule).allows(method, Target.parse(url))
 
 
-@pytest.mark.parametrize(("rule", "method", "url"), DENIED)
+@each_row(("rule", "method", "url"), DENIED)
 def test_a_rule_covers_nothing_else(rule: str, method: str, url: str) -> None:
     assert not parse_http_rule(rule).allows(method, Target.parse(url))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "", "GET", "api.example.com", "get api.example.com/", "FETCH api.example.com/", "CONNECT api.example.com/", "GET  api.example.com/",
@@ -64,7 +65,7 @@ def test_a_rule_that_makes_no_sense_is_refused(text: str) -> None:
         parse_http_rule(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("place", "plain"),
     [
         ("\u0430pi.github.com", "xn--pi-6kc.github.com"), ("api.github.com\u3002evil.example", "api.github.com.evil.example"),
@@ -93,7 +94,7 @@ def test_a_secret_goes_to_its_host_over_tls_alone() -> None:
     assert not [url for url in others if rule.fits(Target.parse(url))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -119,7 +120,7 @@ def test_a_call_names_a_capability_of_ones_own_or_another_namespaces() -> None:
     assert parse_call_rule(f"alice/hash@{digest}").digest == digest
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["", "Hash", "a/b/c", "a/", "/a", "hash@1", "hash@sha256:x", "a_b", "~x/a", "main~tg/a"]
 )
 def test_a_call_that_makes_no_sense_is_refused(text: str) -> None:

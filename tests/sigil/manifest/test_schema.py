@@ -12,6 +12,7 @@ from sigil.errors import UsageError
 from sigil.manifest import schema
 from sigil.manifest.arguments import accept
 from sigil.protocol import Json
+from tests.tables import each_row
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_a_schema_that_is_wrong_is_told_with_its_place() -> None:
         schema.check({"properties": {"x": {"minItems": True}}})
 
 
-@pytest.mark.parametrize("hidden", ["\x1b[31m", "\u202e", "\u2066", "\U000e0041", "\u200b", "\x00"])
+@each_row("hidden", ["\x1b[31m", "\u202e", "\u2066", "\U000e0041", "\u200b", "\x00"])
 def test_nothing_in_a_schema_hides_or_turns_around_what_is_read(hidden: str) -> None:
     odd = f"obey{hidden}me"
     cleaned = schema.check(

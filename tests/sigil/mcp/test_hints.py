@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sigil.mcp import hints
 from sigil.protocol import Json
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("annotations", "found", "repeatable"),
     [
         (None, (), False),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sigil.network.addresses import may_reach
+from tests.tables import each_row
 
 INSIDE = """
 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1 127.1.2.3 127.255.255.255
@@ -27,17 +27,17 @@ OUTSIDE = """
 """.split()
 
 
-@pytest.mark.parametrize("address", INSIDE)
+@each_row("address", INSIDE)
 def test_what_leads_back_inside_is_refused(address: str) -> None:
     assert not may_reach(address)
 
 
-@pytest.mark.parametrize("address", OUTSIDE)
+@each_row("address", OUTSIDE)
 def test_the_public_internet_may_be_reached(address: str) -> None:
     assert may_reach(address)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

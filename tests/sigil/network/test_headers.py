@@ -6,6 +6,7 @@ import pytest
 
 from sigil.errors import Refused
 from sigil.network.headers import check_outgoing
+from tests.tables import each_row
 
 REFUSED = """
 X-HTTP-Method-Override X-HTTP-Method X-Method-Override X-Original-URL X-Rewrite-URL X-Original-URI True-Client-IP X-Client-IP X-Host
@@ -14,7 +15,7 @@ transfer_encoding content_length x-forwarded_for X_HTTP_Method_Override x_origin
 """.split()
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each_row("name", REFUSED)
 def test_a_field_that_would_make_another_request_of_it_is_refused(name: str) -> None:
     with pytest.raises(Refused, match="EPERM"):
         check_outgoing([[name, "DELETE"]])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sigil.errors import SigilError, ToolError
 from sigil.network.urls import Target
+from tests.tables import each_row
 
 SAME = [
     ("https://example.com", "https://example.com/"),
@@ -48,13 +49,13 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "plain"), SAME)
+@each_row(("text", "plain"), SAME)
 def test_every_way_to_write_an_address_ends_in_one(text: str, plain: str) -> None:
     assert Target.parse(text).url == plain
     assert Target.parse(plain).url == plain
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@each_row("text", REFUSED)
 def test_what_could_mean_two_things_is_refused(text: str) -> None:
     with pytest.raises(ToolError, match="EINVAL"):
         Target.parse(text)
@@ -83,7 +84,7 @@ def test_whatever_text_comes_it_is_a_target_or_refused(text: str) -> None:
             assert Target.parse(target.url) == target
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("location", "url"),
     [
         ("/b", "https://example.com/b"),
@@ -98,7 +99,7 @@ def test_a_redirect_is_read_from_where_it_was_sent(location: str, url: str) -> N
     assert Target.parse("https://example.com/x/a?old").join(location).url == url
 
 
-@pytest.mark.parametrize(
+@each_row(
     "location",
     [
         "\\\\evil.example",

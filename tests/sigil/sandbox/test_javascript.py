@@ -12,6 +12,7 @@ from sigil.errors import ToolError
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Grants, SandboxLimits
 from tests.sigil.sandbox.modules import script
+from tests.tables import each_row
 
 LATE = "ETIMEDOUT: timed out after 150 ms"
 HOSTILE = {
@@ -85,12 +86,12 @@ def test_deep_recursion_is_stopped(source: str, sandbox: Sandbox) -> None:
     assert sandbox.run(script("return 1"), b"{}").output == b"1"
 
 
-@pytest.mark.parametrize("name", MACHINE)
+@each_row("name", MACHINE)
 def test_nothing_of_the_machine_is_in_reach(name: str, sandbox: Sandbox) -> None:
     assert sandbox.run(script(f"return typeof {name}"), b"{}").output == b'"undefined"'
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name", ["fs", "os", "std", "node:child_process", "https://example.com/x.js", "/etc/passwd"]
 )
 def test_there_is_no_module_to_import(name: str, sandbox: Sandbox) -> None:

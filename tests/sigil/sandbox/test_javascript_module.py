@@ -14,6 +14,7 @@ from sigil.sandbox.engine import wasm
 from sigil.sandbox.javascript_module import SOURCE_LIMIT, make_module, read_source
 from tests.machine import times
 from tests.sigil.sandbox.engine.driver import Call, run
+from tests.tables import each_row
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
@@ -27,7 +28,7 @@ def test_the_same_source_gives_the_same_small_module() -> None:
     assert len(make_module("")) < 512
 
 
-@pytest.mark.parametrize("size", [0, 1, 127, 128, 16_384, SOURCE_LIMIT])
+@each_row("size", [0, 1, 127, 128, 16_384, SOURCE_LIMIT])
 def test_a_module_is_valid_at_every_size(size: int) -> None:
     module = make_module(" " * size)
 
@@ -88,7 +89,7 @@ OTHERS = (
 )
 
 
-@pytest.mark.parametrize("module", OTHERS)
+@each_row("module", OTHERS)
 def test_what_is_no_such_module_has_no_source(module: bytes) -> None:
     with pytest.raises(UsageError, match="this is not a JavaScript capability"):
         read_source(module)

@@ -12,6 +12,7 @@ from sigil.errors import one_line
 from sigil.sandbox.module_scan import LOCALS, MODULE_BYTES, UnfitModule, measure, scan
 from tests.machine import times
 from tests.sigil.sandbox.modules import CALL, MEMORY, TAKE, guest, wasm
+from tests.tables import each_row
 
 ECHO = guest(
     imports=CALL + TAKE,
@@ -87,7 +88,7 @@ def test_a_proper_module_passes() -> None:
     assert 0 < scan(ECHO).bulk < len(ECHO)
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each_row("name", REFUSED)
 def test_what_is_not_allowed_is_named(name: str) -> None:
     module, reason = REFUSED[name]
     found = refusal(module)

@@ -33,6 +33,7 @@ from sigil.sandbox.tenants import Tenant
 from tests.machine import is_running, until, within
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
+from tests.tables import each_row
 
 ECHO = program(guest())
 LOOP = program(guest("(loop $l (br $l)) (i32.const 0)"))
@@ -341,7 +342,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_row("name", HOSTILE)
 def test_a_child_that_breaks_the_protocol_breaks_nothing_else(name: str) -> None:
     ours, theirs = socket.socketpair()
     child = RunnerProcess.__new__(RunnerProcess)

@@ -33,6 +33,7 @@ from sigil.sandbox.runner_process import LoadableCode, RunnerProcess
 from sigil.sandbox.tenants import SOLE_TENANT, Tenant
 from tests.machine import until, within
 from tests.sigil.sandbox.modules import CALL, TAKE, asking, data, guest, program, script
+from tests.tables import each_row
 
 ALL = Grants(services=frozenset({"http", "kv", "call"}))
 RESPONSE = {
@@ -502,7 +503,7 @@ FORGED: dict[str, list[tuple[int, bytes]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORGED)
+@each_row("name", FORGED)
 def test_a_forged_frame_of_a_runner_is_a_breach(name: str) -> None:
     ours, theirs = socket.socketpair()
     child = RunnerProcess.__new__(RunnerProcess)

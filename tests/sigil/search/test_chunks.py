@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import pytest
 
 from sigil.search.chunks import CORRECTIONS_MOST, STRENGTH_BITS, ChunkRanker
+from tests.tables import each_row
 
 RANKER = ChunkRanker()
 TEXTS = (
@@ -36,7 +37,7 @@ def rank(question: str, count: int = 5) -> list[int]:
     return [number for number, _ in RANKER.rank(question, len(TEXTS), find, count)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "number"),
     [
         ("can I bring the goods back", 0),

@@ -19,6 +19,7 @@ from sigil.search.ranking import WeightedTerm, rank, score_of
 from tests.machine import times
 from tests.selection import in_full
 from tests.sigil.asked import ANSWERED, UNANSWERED
+from tests.tables import each_row
 
 
 def document(
@@ -114,7 +115,7 @@ def library() -> Index:
     return filled(*LIBRARY)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "name"),
     [
         ("encode hello world in base64", "encode"),
@@ -141,7 +142,7 @@ def test_a_request_in_users_words_finds_its_capability_first(
     assert found(library, query)[:1] == [name]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "query",
     [
         "hello", "Hi there!", "how are you", "How are you today?", "thank you so much", "what can you do", "good morning", "tell me a joke",
@@ -195,7 +196,7 @@ def test_a_long_payload_does_not_hide_the_capability_that_the_query_names(librar
     assert found(library, f"hash the following: {payload}") == ["hash"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "query",
     ["json-query", "JSON Query", "jsonQuery", "json_query", "  JSON-QUERY ", "cap_json_query"],
 )
@@ -483,7 +484,7 @@ GARDEN = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "name"),
     [
         ("今天美元的汇率是多少", "currency-rates"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sigil.search import Index, IndexDocument
 from sigil.search.inflection import list_forms, split_compound
+from tests.tables import each_row
 
 NAMES = {
     "dice": "Würfel; würfeln",
@@ -17,7 +16,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "language", "form"),
     [
         ("gewurfelt", "de", "wurfeln"),
@@ -43,7 +42,7 @@ def test_a_compound_is_taken_apart_at_words_that_are_known() -> None:
     assert split_compound("regal", known.__contains__) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "name"),
     [
         ("kannst du das auswürfeln", "dice"),

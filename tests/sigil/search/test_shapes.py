@@ -10,9 +10,10 @@ from sigil.search import Index, IndexDocument
 from sigil.search.shapes import SUM, drop_payloads, find_shapes
 from sigil.search.words import normalize_spelling
 from tests.machine import within
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shape"),
     [
         ("180 C oven in Fahrenheit", "=2units"),
@@ -67,7 +68,7 @@ def test_a_text_has_the_shape_of_its_figures(text: str, shape: str) -> None:
     assert shape in find_shapes(normalize_spelling(text))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "how cold is it in Oslo",

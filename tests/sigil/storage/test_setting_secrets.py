@@ -12,6 +12,7 @@ from sigil.storage.setting_secrets import KEEP_SECONDS, SecretReferences, reveal
 from tests.servers.ministack import Ministack, unique
 from tests.servers.process import free_port
 from tests.sigil.storage.kv.model import Clock
+from tests.tables import each_row
 from tests.threads import in_parallel
 
 
@@ -29,7 +30,7 @@ def secret(value: str | bytes) -> str:
     return name
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     ["", "plain", "123:AAE", "ssmx:y", "SSM:x", "https://example.com", "arn:aws:ssm:x", ":ssm:x"],
 )

@@ -23,6 +23,7 @@ from sigil.storage.stored import (
     later,
     row,
 )
+from tests.tables import each_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def test_equal_values_are_equal_whoever_wrote_them() -> None:
     assert TREE.convert({"name": "oak", "height": 12}) == Tree("oak")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "damage",
     [
         {"name": 3},
@@ -109,7 +110,7 @@ def test_what_is_of_another_shape_is_told(damage: dict[str, Any]) -> None:
         TREE.convert({**WRITTEN, **damage})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [b"", b"[]", b"null", b"3", b'{"name"', b'{"name": NaN}', b'{"name": "\\ud800"}', b"[" * 5000],
 )
@@ -118,7 +119,7 @@ def test_what_is_no_value_is_told(data: bytes) -> None:
         TREE.read(data)
 
 
-@pytest.mark.parametrize("found", [2, 0, "2", None, 1.5, [1]])
+@each_row("found", [2, 0, "2", None, 1.5, [1]])
 def test_a_format_that_is_not_known_is_refused_and_said(found: object) -> None:
     with pytest.raises(NewerFormat) as refused:
         TREE.convert({**WRITTEN, "format": found})

@@ -26,6 +26,7 @@ from sigil.tool_schemas.parameter_names import find_new_names
 from sigil.tool_schemas.portable import Untellable, portable
 from tests.fakes.schema_rules import DIALECTS, list_parts, refusal_of
 from tests.project.tree import ROOT
+from tests.tables import each_row
 
 ALWAYS = ("openai", "azure", "gemini", "anthropic", "minimax")
 """The dialects that take what every model is offered, without the portable form."""
@@ -63,7 +64,7 @@ def refusals(name: str, given: Mapping[str, Any]) -> list[str]:
     return [f"{dialect}: {problem}" for dialect, problem in found if problem]
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.form)
+@each_row("sample", SAMPLES)
 def test_a_servers_tool_comes_in_and_every_endpoint_takes_it(sample: Sample) -> None:
     (tool,) = clean_tools([{"name": sample.tool, "inputSchema": sample.schema}], "odd")
     assert not tool.problem
@@ -91,7 +92,7 @@ def clean_names(stored: Mapping[str, Any]) -> set[str]:
     return {name for name in found if find_new_names([name]).get(name, name) in told}
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.form)
+@each_row("sample", SAMPLES)
 def test_a_capability_may_be_deployed_with_it(sample: Sample) -> None:
     stored = schema.check(sample.schema)
 
@@ -146,7 +147,7 @@ def test_every_endpoint_takes_all_that_is_shipped() -> None:
     assert not {name: found for name, each in shipped.items() if (found := refusals(name, each))}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("part", "told"),
     [
         (

@@ -15,6 +15,7 @@ from functions.agent.behaviours.behaviour import (
 )
 from functions.agent.behaviours.built_in import BUILT_IN, NOTING
 from sigil.errors import UsageError
+from tests.tables import each_row
 
 WHOLE = """\
 +++
@@ -65,7 +66,7 @@ def test_a_built_in_one_needs_no_prompt() -> None:
         assert changed == Behaviour(name, prompt, pins, model="small")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "fault", "advice"),
     [
         ("", "no prompt", "below the front matter"),

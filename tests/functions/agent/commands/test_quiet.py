@@ -20,6 +20,7 @@ from tests.functions.agent.access.people import Wall
 from tests.functions.agent.schedules.wakeups import BY
 from tests.functions.chats import Chats
 from tests.functions.people import platform
+from tests.tables import each_row
 
 EVENING = datetime(2026, 11, 23, 21, 0, tzinfo=UTC).timestamp()
 HOUR = 3600.0
@@ -121,7 +122,7 @@ def test_ending_them_says_what_they_held_back(night: Night) -> None:
     assert night.pass_until(10.0) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "hours"),
     [
         ("22:00-07:00", "22:00-07:00"),

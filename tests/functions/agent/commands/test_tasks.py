@@ -14,6 +14,7 @@ from functions.texts.languages import load_texts
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import tell
+from tests.tables import each_row
 
 OWNER: dict[str, Any] = {"session": "telegram:1", "sender": "telegram:1"}
 MEMBER: dict[str, Any] = {"session": "telegram:42", "sender": "telegram:42"}
@@ -125,7 +126,7 @@ def test_whoever_works_on_a_task_gets_mail_of_a_change(agent: AgentRuntime, boar
     assert (mail.type, mail.text) == ("board", "task #1 (buy milk): dropped, by telegram:1")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "subject", "wanted"),
     [
         ("buy milk", "buy milk", {}),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from functions.agent.growth.merging import merge_texts
+from tests.tables import each_row
 
 BASE = "a\nb\nc\nd\ne"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ours", "theirs", "merged"),
     [
         (BASE, BASE, BASE),

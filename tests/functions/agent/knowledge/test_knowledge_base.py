@@ -26,6 +26,7 @@ from tests.functions.agent.knowledge.documents import (
     open_base,
 )
 from tests.sigil.stores import Place, place, pytest_generate_tests
+from tests.tables import each_row
 
 __all__ = ["place", "pytest_generate_tests"]
 TEA = "Tea is kept dry and dark, and green tea is brewed at seventy degrees."
@@ -123,9 +124,7 @@ def test_questions_in_plain_words_find_their_document(question: str, title: str)
     assert find_titles(base, question)[0] == title
 
 
-@pytest.mark.parametrize(
-    "question", ["the price of platinum", "月亮", "", "?", "the of and", "x" * 900]
-)
+@each_row("question", ["the price of platinum", "月亮", "", "?", "the of and", "x" * 900])
 def test_what_nothing_speaks_of_is_not_found(question: str) -> None:
     base = open_base(MemoryKV())
     base.add(draft(), may_replace=False)
@@ -148,7 +147,7 @@ def test_the_same_document_again_writes_nothing_and_another_text_needs_the_right
     assert find_titles(base, "days of vacation") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "code"),
     [
         ({"source": ""}, "EINVAL"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from functions.agent.memory.answer_shapes import MISFIT, measure_fit
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "fits", "misfits"),
     [
         ("when is the meeting?", "on Tuesday", "with Mr Smith"),

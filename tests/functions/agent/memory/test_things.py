@@ -19,6 +19,7 @@ from sigil.errors import Conflict, UsageError
 from sigil.storage.kv import ABSENT, KV, Expect, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.stores import Place, place, pytest_generate_tests
+from tests.tables import each_row
 
 __all__ = ["place", "pytest_generate_tests"]
 S = keys.session_of("main", "telegram:7")
@@ -87,7 +88,7 @@ class Falling(MemoryKV):
         self.left -= 1
 
 
-@pytest.mark.parametrize("write", range(12))
+@each_row("write", range(12))
 def test_a_crash_at_any_write_leaves_the_old_thing_or_the_new_one_and_the_call_may_simply_run_again(
     write: int,
 ) -> None:
@@ -214,7 +215,7 @@ def test_a_damaged_part_of_the_index_is_made_anew_from_the_things(damage: bytes)
     assert not things.list_about("drink 3")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "damage",
     [
         b"",

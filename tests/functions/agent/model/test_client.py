@@ -34,6 +34,7 @@ from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, completion, say
 from tests.fakes.server import Answer, json_answer
 from tests.machine import within
+from tests.tables import each_row
 
 TOOLS = [
     {
@@ -469,7 +470,7 @@ def test_a_written_call_is_a_call_where_it_counts_and_elsewhere_no_answer(
     assert client.chat(ModelRequest(quote, TOOLS)).text == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "meant"),
     [
         ("functions.cap_encode", "cap_encode"),

@@ -17,6 +17,7 @@ from tests.fakes.endpoint import ModelEndpoint
 from tests.fakes.endpoint_rules import DIALECTS, Dialect, Refusal
 from tests.fakes.endpoint_steps import Counts, Step, call, say
 from tests.functions.agent.model.endpoints import three_rounds
+from tests.tables import each_row
 
 Body = dict[str, Any]
 PARAMETERS = {
@@ -138,14 +139,13 @@ def judge(api: str, body: Body, dialect: Dialect, headers: dict[str, str] = KEYE
     return refusal.message if refusal else ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("api", "dialect"),
     [
         *[("completions", row) for row in CHAT],
         *[("responses", row) for row in DIALECTS.values() if "responses" in row.apis],
         ("messages", DIALECTS["anthropic"]),
     ],
-    ids=lambda given: given if isinstance(given, str) else given.name,
 )
 def test_what_came_is_taken_when_it_is_sent_back(api: str, dialect: Dialect) -> None:
     steps = [*three_rounds(), call(("sigil_query", {"query": "more"})), say("Enough.")]
@@ -322,10 +322,9 @@ REFUSED: list[tuple[str, str, Callable[[Body], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("api", "name", "change", "words"),
     REFUSED,
-    ids=lambda given: given if isinstance(given, str) else "",
 )
 def test_what_a_family_is_known_to_refuse_is_refused_in_its_words(
     api: str, name: str, change: Callable[[Body], None], words: str
@@ -363,7 +362,7 @@ def test_at_most_four_blocks_are_marked_and_a_marked_prefix_is_kept() -> None:
     assert "Found 5" in judge("messages", again, dialect)
 
 
-@pytest.mark.parametrize("dialect", CHAT, ids=lambda row: row.name)
+@each_row("dialect", CHAT)
 def test_a_stream_has_all_that_the_whole_answer_has(dialect: Dialect) -> None:
     step = call(("one", {"x": "é" * 30}), ("two", {}), text="I look for both.", thought="Both.")
     whole = endpoint_answers.write_answer(dialect, dialect.model, step, 1, COUNTS)

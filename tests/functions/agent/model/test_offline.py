@@ -20,6 +20,7 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.functions.agent.talk import tell
 from tests.machine import within
+from tests.tables import each_row
 
 SIGNATURES = tuple(load_texts(code).offline_signature for code in list_codes())
 
@@ -377,7 +378,7 @@ def test_no_text_keeps_it_busy_or_ends_it(runtime: Callable[..., AgentRuntime], 
     assert time.process_time() - begun < within(5.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "language"),
     [
         ("Spawn a coder teammate and let it find work from the task board itself", "en"),

@@ -10,6 +10,7 @@ import pytest
 from functions.agent.model.offline_board import TaskWish, find_wish
 from functions.wiring import AgentRuntime
 from tests.functions.agent.talk import tell
+from tests.tables import each_row
 
 DIALOGUES: tuple[tuple[tuple[str, str], ...], ...] = (
     (
@@ -45,7 +46,7 @@ def test_a_board_is_kept_in_plain_words(
         assert re.search(answer, reply), (words, reply)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "wish"),
     [
         ("create a task called call Bob", TaskWish("add", "call Bob")),

@@ -10,6 +10,7 @@ import pytest
 from functions.agent.model.offline_files import FileWish, find_wish
 from functions.wiring import AgentRuntime
 from tests.functions.agent.talk import tell
+from tests.tables import each_row
 
 DIALOGUES: tuple[tuple[tuple[str, str], ...], ...] = (
     (
@@ -78,21 +79,21 @@ def test_files_are_saved_shown_compared_and_listed_in_words(
         assert re.search(answer, reply), (said, reply)
 
 
-@pytest.mark.parametrize(("said", "path", "text"), SAVED)
+@each_row(("said", "path", "text"), SAVED)
 def test_what_to_save_and_where_is_read(said: str, path: str, text: str) -> None:
     assert find_wish(said) == FileWish("save", path, text)
 
 
-@pytest.mark.parametrize("said", SHOWN)
+@each_row("said", SHOWN)
 def test_a_file_to_show_is_read(said: str) -> None:
     assert find_wish(said) == FileWish("show", "notes.md")
 
 
-@pytest.mark.parametrize("said", LISTED)
+@each_row("said", LISTED)
 def test_a_wish_for_the_list_is_read(said: str) -> None:
     assert find_wish(said) == FileWish("list")
 
 
-@pytest.mark.parametrize("said", OTHERS)
+@each_row("said", OTHERS)
 def test_other_words_are_no_wish_for_a_file(said: str) -> None:
     assert find_wish(said) is None or said.startswith("remind")

@@ -11,11 +11,12 @@ import pytest
 from functions.agent.model.offline_knowledge import Wish, find_wish
 from functions.wiring import AgentRuntime
 from tests.functions.agent.talk import tell
+from tests.tables import each_row
 
 OWNER = {"session": "telegram:1", "sender": "telegram:1"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "question"),
     [
         ("search the knowledge base for the refund period", "the refund period"),
@@ -53,7 +54,7 @@ def test_a_document_to_add_is_read(words: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [
         "what is the capital of France",

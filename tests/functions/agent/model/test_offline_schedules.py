@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from functions.agent.model.offline_schedules import find_wish
 from functions.agent.schedules.schedule import SCHEDULES_MOST
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.functions.agent.talk import tell
+from tests.tables import each_row
 
 DIALOGUES: tuple[tuple[tuple[str, str], ...], ...] = (
     (
@@ -103,7 +102,7 @@ def test_the_65th_is_answered_with_how_many_there_are_and_how_to_drop_one(
     assert "`/wakeups drop N` makes room" in answer
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "remind me what my wife's name is",

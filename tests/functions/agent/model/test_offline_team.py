@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from functions.agent.agents.lifecycle import create_agent
 from functions.agent.agents.record import AgentRecord, read_agent
 from functions.agent.model.offline_team import TeamWish, find_wish
 from functions.agent.team.spawning import Order, spawn
 from functions.wiring import AgentRuntime
 from tests.functions.agent.talk import tell
+from tests.tables import each_row
 
 MADE = 1_700_000_000.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "wish"),
     [
         ("who is on the team?", TeamWish("list")),

@@ -6,12 +6,13 @@ import pytest
 
 from functions.agent.model.offline_library import Request, read_request
 from sigil.protocol import Json
+from tests.tables import each_row
 
 PAGE = "https://example.com/a?b=1"
 NEWS = "month"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "arguments"),
     [
         (PAGE, {"url": PAGE}),
@@ -41,7 +42,7 @@ def test_what_is_asked_about_an_address_reads_no_page(words: str) -> None:
     assert "read-page" not in [reading.capability for reading in read_request(Request(words))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "arguments"),
     [
         ("What is new about tea?", {"query": "tea", "recent": NEWS}),

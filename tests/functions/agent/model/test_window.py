@@ -17,6 +17,7 @@ from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.agent.talk import event, run_event, tell
+from tests.tables import each_row
 
 Open = Callable[..., AgentRuntime]
 OPENAI = (
@@ -212,7 +213,7 @@ def fill(home: AgentRuntime, model: ScriptedModel, count: int = 6) -> None:
         tell(home, f"question {number} " + "lorem ipsum " * 300)
 
 
-@pytest.mark.parametrize(("status", "error", "limit"), SPELLINGS)
+@each_row(("status", "error", "limit"), SPELLINGS)
 def test_every_spelling_is_known_and_its_limit_read(
     status: int, error: dict[str, Any], limit: int
 ) -> None:
@@ -220,9 +221,7 @@ def test_every_spelling_is_known_and_its_limit_read(
     assert (failure.kind, failure.limit) == ("window", limit)
 
 
-@pytest.mark.parametrize(
-    "number", ["0", "1", "999", "100000000000", "999999999999999999999999", "-5", "1e9"]
-)
+@each_row("number", ["0", "1", "999", "100000000000", "999999999999999999999999", "-5", "1e9"])
 def test_a_limit_that_cannot_be_one_is_not_believed(number: str) -> None:
     body = json.dumps(
         {"error": {"message": f"This model's maximum context length is {number} tokens."}}

@@ -28,11 +28,12 @@ from sigil.errors import UsageError
 from sigil.protocol import Offer
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
+from tests.tables import each_row
 
 CARD = "4111 1111 1111 1111"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "text", "left"),
     [
         (r"\d{4}( ?\d{4}){3}", f"my card is {CARD}, thanks", "my card is [redacted], thanks"),
@@ -75,7 +76,7 @@ def test_a_pattern_that_others_search_for_ever_reads_a_text_twice(pattern: str) 
     assert redact([pattern], HOSTILE_TEXT) == HOSTILE_TEXT
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern",
     [
         "",

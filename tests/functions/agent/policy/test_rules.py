@@ -22,6 +22,7 @@ from functions.agent.policy.rules import (
 )
 from sigil.errors import UsageError
 from sigil.manifest.permission_rules import parse_http_rule
+from tests.tables import each_row
 
 OWNER, GUEST = make_actor("owner"), make_actor("guest")
 NIGHT = make_actor("owner", own_work=True)
@@ -32,7 +33,7 @@ def policy_of(*rules: str, preset: str = "standard") -> Policy:
     return parse_policy(f'format = 1\npreset = "{preset}"\nrules = [\n{lines}]\n')
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rules", "actor", "act", "effect"),
     [
         ((), OWNER, Act("call", "hash"), "allow"),
@@ -132,7 +133,7 @@ def test_a_decision_names_the_rule_and_its_line() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("", "format = 1 is missing"),
@@ -192,7 +193,7 @@ def test_presets_name_whole_kinds_alone() -> None:
             assert rule.pattern == "*"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "host"),
     [
         ("Evil.COM", "evil.com"),
@@ -217,7 +218,7 @@ def test_a_host_is_denied_however_the_rule_spells_it(written: str, host: str) ->
     assert decide(policy, OWNER, Act("net", host)).effect == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "same"),
     [
         ("Acme", True),
@@ -254,9 +255,7 @@ def test_what_is_no_amount_of_money_is_none(amount: object) -> None:
     assert parse_amount(amount) is None
 
 
-@pytest.mark.parametrize(
-    "name", ["*", "web-*", "*-search", "web-search\n", "Web-search", "wеb-search"]
-)
+@each_row("name", ["*", "web-*", "*-search", "web-search\n", "Web-search", "wеb-search"])
 def test_a_name_that_is_a_pattern_is_only_a_name(name: str) -> None:
     policy = policy_of("allow guest call web-search", preset="talk")
     assert decide(policy, GUEST, Act("call", name)).effect == "deny"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.call_facts import find_target, fingerprint, make_fact
 from functions.agent.safety.failure_codes import CODES
+from tests.tables import each_row
 
 PLACE = "/" + "root/secret.txt"
 """The original's own test vector; one word would be a path of somebody's machine."""
@@ -38,7 +37,7 @@ def test_arguments_that_are_no_json_have_a_fingerprint_too() -> None:
     assert make_fact(call("t", "{bad"), "EJSON", "no JSON", "").failed
 
 
-@pytest.mark.parametrize("arguments", ["[1]", "3", "{bad", "", '{"other":"x"}', '{"path":3}'])
+@each_row("arguments", ["[1]", "3", "{bad", "", '{"other":"x"}', '{"path":3}'])
 def test_a_call_may_be_about_nothing(arguments: str) -> None:
     assert find_target(arguments) == ""
     assert make_fact(call("t", arguments), "EINVAL", "", "").line == 'Tool "t" failed with EINVAL.'

@@ -8,6 +8,7 @@ from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.call_facts import Fact, make_fact
 from functions.agent.safety.guides import BUILTIN, brief_fact, interpret_fact, load_guide
 from sigil.errors import UsageError
+from tests.tables import each_row
 
 PLACE = "/" + "root/secret.txt"
 """The original's own test vector; one word would be a path of somebody's machine."""
@@ -90,7 +91,7 @@ def test_no_guide_leaves_the_bare_fact() -> None:
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-@pytest.mark.parametrize("code", ["EPERM", "ENOENT", "ETIMEDOUT", "EOWN"])
+@each_row("code", ["EPERM", "ENOENT", "ETIMEDOUT", "EOWN"])
 def test_every_guide_has_words_for_every_failure(name: str, code: str) -> None:
     assert load_guide(name).brief(failure(code))
     assert interpret_fact(load_guide(name), failure(code)) or name == "none"

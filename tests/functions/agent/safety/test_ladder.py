@@ -13,6 +13,7 @@ from functions.agent.safety.call_facts import Fact, make_fact
 from functions.agent.safety.ladder import Counters, Step
 from sigil.storage.stored import Shape, dumps
 from tests.machine import times
+from tests.tables import each_row
 
 
 def operation(code: str = "EINVAL", arguments: str = "{}", result: str = "") -> Fact:
@@ -155,7 +156,7 @@ def test_counters_survive_being_stored() -> None:
     assert Shape[Counters](Counters).read(dumps(counters)) == counters
 
 
-@pytest.mark.parametrize(
+@each_row(
     "damage",
     [
         {"consecutive": "3"},

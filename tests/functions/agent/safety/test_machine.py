@@ -32,6 +32,7 @@ from tests.functions.agent.safety.workers import Twist, deliver, look, outside
 from tests.functions.agent.safety.world import DAY, Plan, World
 from tests.machine import times
 from tests.selection import in_full
+from tests.tables import each_row
 
 CHATS = some.sampled_from(["telegram:7", "telegram:8"])
 PEOPLE = some.sampled_from(["owner", "member", "guest"])
@@ -357,7 +358,7 @@ def test_an_unlock_opens_what_was_closed_before_it_and_nothing_later_whatever_th
     assert world.agent.chat("telegram:7").closed == "cascade"
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@each_row("name", DAMAGES)
 def test_no_damaged_state_is_believed(name: str) -> None:
     whole = json.loads(encode_document(Document()))
 

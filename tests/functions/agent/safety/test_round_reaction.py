@@ -16,6 +16,7 @@ from functions.wiring import AgentRuntime
 from sigil.builtin_tools import DEPLOY, QUERY
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import tell
+from tests.tables import each_row
 
 FAILED = '{"error":{"source":"t","code":"EINVAL","message":"no","suggestion":""}}'
 REFUSED = '{"error":{"source":"t","code":"EPERM","message":"no","suggestion":""}}'
@@ -39,7 +40,7 @@ def repeat(name: str, arguments: str, content: str, *before: Message) -> str:
     return describe_repeat(CallResult(made, content, error=code), [*before, asking])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "now", "expected"),
     [
         (("t", '{"b":2,"a":1}', '{"ok":1}'), ("t", '{"a":1, "b":2}', '{"ok":1}'), "same a, b"),

@@ -9,13 +9,14 @@ from functions.agent.schedules.phrase import Question, parse_when
 from functions.agent.schedules.when import When, list_next
 from functions.texts.languages import load_texts
 from tests.functions.agent.schedules import known_phrases, start_phrases, unseen_phrases
+from tests.tables import each_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 25, 14, 20, tzinfo=BERLIN).timestamp()
 ENGLISH = load_texts("en")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "english", "chinese", "german"),
     [
         ("tomorrow at nine", "Thursday, 26 November 2026 at 09:00 (Europe/Berlin)", "2026年11月26日，星期四 09:00（Europe/Berlin）", "Donnerstag, der 26. November 2026, um 09:00 Uhr (Europe/Berlin)"),
@@ -69,7 +70,7 @@ def test_the_next_times_are_told_with_the_zone():
     assert told == "Next: Sunday, 28 March 2027 03:00; Monday, 29 March 2027 02:30 (Europe/Berlin)."
 
 
-@pytest.mark.parametrize(
+@each_row(
     "cron", ["0 0 1 1 1", "59 23 L * *", "0 9 * * 5L", "* * * * *", "0 9 29 2 *", "0 1-3,5 * * *"]
 )
 def test_every_cron_expression_can_be_described(cron):

@@ -31,6 +31,7 @@ from tests.fakes.clock import Clock
 from tests.functions.agent.schedules.test_tick import ADA, START, DyingKV
 from tests.functions.queues.workers import handle_all
 from tests.sigil.stores import Place, place, pytest_generate_tests
+from tests.tables import each_row
 
 __all__ = ["place", "pytest_generate_tests"]
 
@@ -392,7 +393,7 @@ def test_who_was_written_to_is_told_to_their_heartbeats_once_a_minute(clock: Clo
     assert not kv.reads
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "seconds"),
     [
         ("30m", 1800.0),

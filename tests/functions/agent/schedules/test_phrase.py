@@ -21,6 +21,7 @@ from tests.functions.agent.schedules import (
     unseen_phrases,
 )
 from tests.machine import times, within
+from tests.tables import each_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = "2026-11-25 14:20"
@@ -53,7 +54,7 @@ def parse(words, zone="Europe/Berlin", code="en", now=NOW):
     return parse_when(words, datetime.fromisoformat(now).replace(tzinfo=ZoneInfo(zone)).timestamp(), zone, load_texts(code))  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "expected", "rest", "zone", "code"), PHRASES)
+@each_row(("words", "expected", "rest", "zone", "code"), PHRASES)
 def test_a_phrase_means_its_time_and_leaves_its_text_or_asks_one_question(
     words, expected, rest, zone, code
 ):
@@ -75,7 +76,7 @@ def test_a_phrase_means_its_time_and_leaves_its_text_or_asks_one_question(
         assert read_time(first, tz) <= shown <= read_time(last or first, tz)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "key"),
     [
         ("call Bob", "when_no_time"),
@@ -136,7 +137,7 @@ def test_what_is_impossible_or_may_be_two_times_is_asked_in_one_sentence(words, 
     assert "\n" not in asked.value.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "english", "chinese", "german"),
     [
         ("when_no_time", "call Bob", "给鲍勃打电话", "Bob anrufen"),
@@ -191,7 +192,7 @@ def test_a_question_names_both_readings_and_its_answer_is_understood():
     assert datetime.fromtimestamp(when.at, BERLIN).isoformat() == "2026-12-04T17:00:00+01:00"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "now", "shown"),
     [
         # the clocks skip 02:30 on this day and show it twice on that one
@@ -229,7 +230,7 @@ ROWS = [line.split("|")[1:4] for line in PAGE.read_text("utf-8").partition("## W
 EXAMPLES = [each for row in ROWS for column in row for each in re.findall("`(.+?)`", column)]
 
 
-@pytest.mark.parametrize("words", EXAMPLES)
+@each_row("words", EXAMPLES)
 def test_what_the_page_shows_is_understood(words):
     when, rest = parse(words, now="2026-11-25 06:20")
     assert not rest

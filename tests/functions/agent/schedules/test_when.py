@@ -4,12 +4,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.agent.schedules.when import When, expand_cron, find_next, list_next
 from tests.machine import times
+from tests.tables import each_row
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC")
 
@@ -22,7 +22,7 @@ def show(moment, zone):
     return datetime.fromtimestamp(moment, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M%z")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("zone", "cron", "after", "shown"),
     [
         # the clocks go forward: the first minute after the gap, and once
@@ -81,7 +81,7 @@ def test_once_happens_once_and_the_end_ends_it():
     assert find_next(When(kind="cron", cron="* * * * *", zone="UTC"), 2.5e11, began=0.0) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cron", "expanded"),
     [
         ("@daily", "0 0 * * *"),

@@ -31,6 +31,7 @@ from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.memory.memories import saves
 from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.people import sentence
+from tests.tables import each_row
 
 OWNER = Caller("main", owner=True)
 KEY = keys.session_of("main", "telegram:7")
@@ -277,9 +278,7 @@ def test_a_large_document_is_compressed_and_read_back(home: AgentRuntime) -> Non
     assert record.decode_document(body) == document
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{}", b"[]", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"]
-)
+@each_row("body", [b"", b"{}", b"[]", b"nonsense", b'{"messages": 5}', b"\x78\x01broken"])
 def test_a_damaged_document_is_said_and_not_guessed(body: bytes) -> None:
     with pytest.raises(BackendError, match="EDAMAGED"):
         record.decode_document(body)

@@ -7,11 +7,12 @@ import pytest
 from functions.agent.skills.package import FILE_BYTES, SkillPackage
 from sigil.errors import UsageError
 from tests.functions.agent.skills.examples import REPORT
+from tests.tables import each_row
 
 BODY = REPORT.encode()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "../secrets.md",

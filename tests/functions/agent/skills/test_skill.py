@@ -7,6 +7,7 @@ import pytest
 from functions.agent.skills.skill import parse_skill
 from sigil.errors import UsageError
 from tests.functions.agent.skills.examples import REPORT, make_text
+from tests.tables import each_row
 
 NOISE = "x" * 300
 
@@ -21,7 +22,7 @@ def test_a_skill_has_a_name_a_description_tools_and_instructions() -> None:
     assert skill.instructions.startswith("# Quarterly report\n\n1. Begin")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("more", "tools"),
     [
         ("allowed-tools: text-diff, csv-convert\n", ("text-diff", "csv-convert")),
@@ -36,7 +37,7 @@ def test_tools_are_named_in_every_form_of_the_format(more: str, tools: tuple[str
     assert parse_skill(make_text("tea", "How tea is made.", more=more)).tools == tools
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "description"),
     [
         ("Use it when: somebody asks", "Use it when: somebody asks"),

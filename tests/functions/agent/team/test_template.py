@@ -7,6 +7,7 @@ import pytest
 from functions.agent.team.examples import EXAMPLES
 from functions.agent.team.template import Template, find_example, parse_template
 from sigil.errors import UsageError
+from tests.tables import each_row
 
 
 def test_a_file_comes_back_as_it_was() -> None:
@@ -17,7 +18,7 @@ def test_a_file_comes_back_as_it_was() -> None:
     assert parse_template("Only a prompt.") == Template("Only a prompt.")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "fault"),
     [
         ("", "no prompt"),

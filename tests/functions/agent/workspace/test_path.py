@@ -23,6 +23,7 @@ from functions.agent.workspace.path import (
 from functions.agent.workspace.scope import FileScopes
 from sigil.errors import Refused, UsageError
 from sigil.storage.kv import keys
+from tests.tables import each_row
 
 GOOD = (
     "notes.md",
@@ -105,13 +106,13 @@ BAD = (
 )
 
 
-@pytest.mark.parametrize("path", GOOD)
+@each_row("path", GOOD)
 def test_a_plain_path_is_taken_as_it_is(path: str) -> None:
     assert parse_path(path) == path
     assert is_plain_path(path)
 
 
-@pytest.mark.parametrize("path", BAD)
+@each_row("path", BAD)
 def test_what_names_something_else_somewhere_is_refused(path: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse_path(path)

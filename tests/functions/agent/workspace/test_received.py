@@ -20,6 +20,7 @@ from tests.fakes.server import Answer
 from tests.functions.chats import Chats
 from tests.functions.people import OWNER, platform
 from tests.library import copy_capabilities
+from tests.tables import each_row
 
 GUEST = 66
 
@@ -150,7 +151,7 @@ def test_the_same_name_again_is_another_version(
     assert [each.version for each in files.list_versions("received/a.txt")] == [2, 1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kept"),
     [
         ("notes.md", "notes.md"),

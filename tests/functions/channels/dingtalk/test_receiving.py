@@ -37,6 +37,7 @@ from tests.fakes.dingtalk import (
     sign,
 )
 from tests.functions.channels.contract import ChannelContract, Door
+from tests.tables import each_row
 
 ROBOT_OF_OURS = Robot(APP, "dingtalk", "main")
 ALICES = f"dingtalk:{ALICE}"
@@ -209,7 +210,7 @@ def test_a_person_of_another_organization_is_known_by_another_id() -> None:
     assert odd.session == f"dingtalk:{STRANGER}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "",

@@ -28,6 +28,7 @@ from tests.fakes.dingtalk import (
     sign,
 )
 from tests.fakes.server import Answer
+from tests.tables import each_row
 from tests.threads import in_parallel
 
 TO_ALICE = f"dingtalk:{ALICE}"
@@ -122,7 +123,7 @@ def test_a_table_is_columns_and_lines_are_kept() -> None:
     assert part == "# Sum\n\none  \ntwo\n\n```\na | b\n--+---\n1 | 22\n```\n\n- x  \n- y"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "[report](dtmd://dingtalkclient/sendMessage?content=%2Fapprove%20a1b2c3)",

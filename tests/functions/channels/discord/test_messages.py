@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from functions.channels.discord.messages import Reader, read_message
 from functions.events import Event, Quote
 from tests.fakes.discord import APPLICATION
 from tests.machine import times
+from tests.tables import each_row
 
 OWN, ADA, BOB, ROLE = 9, 42, 43, 77
 READER = Reader("discord", "main", APPLICATION, OWN)
@@ -60,7 +60,7 @@ def test_a_private_message_is_for_us_and_answered_below_nothing() -> None:
     assert event.at == (ID >> 22) / 1000 + 1_420_070_400
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         (f"<@{OWN}> what is new?", "what is new?"),
@@ -104,7 +104,7 @@ def test_what_people_say_to_each_other_is_overheard_in_its_thread() -> None:
     assert (heard.session, heard.sender.name, heard.text) == ("discord:901", "Countess", "lunch?")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "fields",
     [
         {"author": user(7, bot=True)},

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.channels.render.discord import LIMIT, count_units, render_messages
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "shown"),
     [
         ("**bold** *it* ~~gone~~ `code`", "**bold** *it* ~~gone~~ `code`"),
@@ -35,7 +35,7 @@ def test_what_discord_can_show_is_shown(markdown: str, shown: str) -> None:
     assert render_messages(markdown) == [shown]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "shown"),
     [
         (r"\*no\* snake_case", r"\*no\* snake\_case"),

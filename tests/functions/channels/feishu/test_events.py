@@ -24,6 +24,7 @@ from tests.fakes.feishu import (
     make_payload,
     make_press,
 )
+from tests.tables import each_row
 
 FEISHU = FeishuApp(APP, "feishu", "main")
 NAMES_US = {"@_user_1": (BOT, "Sigil")}
@@ -153,7 +154,7 @@ def test_a_press_of_our_button_is_its_command() -> None:
     assert only(make_press("p1", own, chat="oc_privat")).private
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         {"command": "/approve a1b2c3", "session": "feishu:oc_elsewhere"},

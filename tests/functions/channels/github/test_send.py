@@ -26,6 +26,7 @@ from tests.fakes.github import (
     deliver,
     make_comment,
 )
+from tests.tables import each_row
 
 SESSION = "github:octocat.hello.world.7"
 PLACE = f"{REPOSITORY}/issues/7"
@@ -54,7 +55,7 @@ def say(channel: GitHub, text: str, **fields: Any) -> list[int]:
     return sent
 
 
-@pytest.mark.parametrize(
+@each_row(
     "markdown",
     [
         "@alice and @org/team",
@@ -83,7 +84,7 @@ def test_nobody_is_mentioned(markdown: str) -> None:
         assert entity not in comment.replace(f"&amp;{entity[1:]}", "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "markdown",
     [
         "```py\n@pytest.fixture\ndef f(): ...\n```",

@@ -29,6 +29,7 @@ from tests.fakes.github import (
     sign,
 )
 from tests.functions.channels.contract import ChannelContract
+from tests.tables import each_row
 
 
 def open_github() -> GitHub:
@@ -149,7 +150,7 @@ def test_a_command_is_addressed_to_us(text: str, said: str) -> None:
     assert (event.text, event.addressed) == (said, ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "named"),
     [
         ("hi @Alice, and @bob!", ("alice", "bob")),

@@ -35,6 +35,7 @@ from tests.fakes.line import (
     sign,
 )
 from tests.fakes.server import Answer
+from tests.tables import each_row
 
 SESSION = f"line:{PERSON}"
 REPLY = "/v2/bot/message/reply"
@@ -70,7 +71,7 @@ def sent_by(line: LineServer) -> list[str]:
     return [message["by"] for message in line.messages]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "expected"),
     [
         ("# Title\n\n**bold** _it_ ~~no~~ `code`", "Title\n\nbold it ~no~ code"),

@@ -31,6 +31,7 @@ from tests.fakes.matrix import (
     text,
 )
 from tests.functions.channels.contract import ChannelContract, Door
+from tests.tables import each_row
 
 ROOT = "$threadroot"
 
@@ -185,7 +186,7 @@ def test_no_other_session_is_taken_for_one_of_ours(session: str) -> None:
         MatrixChat.parse(session)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "seen"),
     [
         (text("!stop", BOT), "/stop"),
@@ -203,7 +204,7 @@ def test_whoever_names_us_means_us(content: dict[str, Any], seen: str) -> None:
     assert (event.addressed, event.text) == ((), seen)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         text("sigil is good"),
@@ -260,7 +261,7 @@ def test_a_place_is_read() -> None:
     assert (quote.relation, quote.text) == ("location", "Big Ben\ngeo:51.5008,0.1247")
 
 
-@pytest.mark.parametrize("stamp", [int(NOW * 1000) + 10**9, 10**30, -5, "now", None, True])
+@each_row("stamp", [int(NOW * 1000) + 10**9, 10**30, -5, "now", None, True])
 def test_a_foreign_clock_cannot_put_a_message_behind_all_others(stamp: object) -> None:
     event = read(make_event(text("hi"), origin_server_ts=stamp))
     assert 0 <= event.at <= NOW

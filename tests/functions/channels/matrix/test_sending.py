@@ -27,6 +27,7 @@ from tests.fakes.matrix import (
     text,
 )
 from tests.fakes.server import Answer
+from tests.tables import each_row
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><circle r="1"/></svg>'
 
@@ -71,7 +72,7 @@ def test_markdown_is_html_of_allowed_elements(matrix: Matrix, server: Homeserver
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "seen"),
     [
         ("<script>x</script> <b>b</b>", "&lt;script&gt;x&lt;/script&gt; &lt;b&gt;b&lt;/b&gt;"),

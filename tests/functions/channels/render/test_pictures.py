@@ -13,6 +13,7 @@ from functions.channels.telegram.channel import Telegram
 from functions.texts.en import TEXTS as ENGLISH
 from tests.fakes.bot_api import BotApi
 from tests.functions.channels.telegram.test_send import GROUP, send
+from tests.tables import each_row
 
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 CIRCLE = f'<svg {NAMESPACE} viewBox="0 0 9 9"><circle r="4" fill="#0072B2"/></svg>'
@@ -31,7 +32,7 @@ def drawn_by_the_library() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("picture", drawn_by_the_library())
+@each_row("picture", drawn_by_the_library())
 def test_what_the_library_draws_is_a_picture(picture: str) -> None:
     assert take_pictures(f"here:\n```svg\n{picture}\n```") == ("here:", (f"{picture}\n",))
 
@@ -53,7 +54,7 @@ def test_a_picture_is_a_whole_code_block_or_begins_at_a_lines_beginning(text: st
     assert picture.endswith("</svg>\n")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "inside",
     [
         "<script>alert(1)</script>",
@@ -92,7 +93,7 @@ def test_a_document_of_another_kind_stays_text(before: str) -> None:
     assert take_pictures(f"```svg\n{before}\n{CIRCLE}\n```")[1] == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f"```js\nconst a = `\n{CIRCLE}\n`\n```",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from functions.channels.render.telegram import MessageEntity, MessagePart, count_units, render_parts
 from tests.fakes.bot_api_rules import message_problem
 from tests.machine import times
+from tests.tables import each_row
 
 
 def only(markdown: str) -> MessagePart:
@@ -32,7 +33,7 @@ def check(found: list[MessagePart]) -> None:
         assert message_problem(part.text, [entity.as_dict() for entity in part.entities]) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "entities"),
     [
         ("", []),
@@ -61,7 +62,7 @@ def test_the_rules_that_judge_here_refuse_what_telegram_refuses(
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "text", "entities"),
     [
         ("plain", "plain", []),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.channels.render.feishu import is_plain, make_plain, render_parts
 from functions.channels.render.source import SourceBlock, join_blocks, list_blocks, split_blocks
+from tests.tables import each_row
 
 
 def split(markdown: str, limit: int) -> list[str]:
@@ -62,7 +62,7 @@ def test_no_word_is_lost(markdown: str, limit: int) -> None:
 # ---- Feishu
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "becomes"),
     [
         ("<at id=all></at>", "&#60;at id=all>&#60;/at>"),

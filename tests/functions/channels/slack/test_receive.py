@@ -16,6 +16,7 @@ from sigil.errors import Refused
 from tests.fakes import slack as fake
 from tests.fakes.slack import ADA, BOB, BOT, CHAT, DIRECT, SECRET, TEAM
 from tests.functions.channels.contract import ChannelContract
+from tests.tables import each_row
 
 TS = "1780000000.000100"
 THREAD = "1779999999.000200"
@@ -187,7 +188,7 @@ def test_without_an_authorization_a_mention_waits_for_our_name() -> None:
     assert event.addressed == (BOT,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "read"),
     [
         (
@@ -221,7 +222,7 @@ def test_a_command_of_ours_after_a_mention_counts_in_a_thread() -> None:
     assert event.is_control
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "text"),
     [
         ({"text": "status"}, "/status"),

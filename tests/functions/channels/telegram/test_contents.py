@@ -10,6 +10,7 @@ import pytest
 from functions.channels.telegram.channel import Telegram
 from functions.events import QUOTE_LIMIT, Event, Quote, decode, encode
 from tests.fakes.bot_api import TOKEN
+from tests.tables import each_row
 
 BOT = Telegram(TOKEN, "hush-hush", username="Sigil_Bot")
 ANA = {"id": 77001, "is_bot": False, "first_name": "Ana", "last_name": "Lima"}
@@ -87,7 +88,7 @@ def test_an_answer_to_another_chats_message_has_its_origin() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("forward", "author", "by"),
     [
         ({"forward_origin": {"type": "user", "sender_user": RUI}}, "Rui", "telegram:77002"),
@@ -108,7 +109,7 @@ def test_a_forwarded_text_comes_with_its_origin(
     assert not found.is_control
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("held", "relation", "text"),
     [
         ({"location": {"latitude": 48.1, "longitude": 11.5}}, "location",

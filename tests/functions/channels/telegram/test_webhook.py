@@ -20,6 +20,7 @@ from functions.events import Event, Sender, decode, encode
 from sigil.errors import Refused, UsageError
 from tests.fakes.bot_api import TOKEN
 from tests.machine import times
+from tests.tables import each_row
 
 SAMPLES = Path(__file__).parents[3] / "events" / "telegram"
 BOT = Telegram(TOKEN, "hush-hush", username="Sigil_Bot")
@@ -47,7 +48,7 @@ def test_a_webhook_with_the_secret_passes() -> None:
     assert received.answer.status == 200
 
 
-@pytest.mark.parametrize(
+@each_row(
     "given_secret",
     [
         "",
@@ -81,7 +82,7 @@ def test_without_a_configured_secret_nothing_passes(headers: dict[str, str]) -> 
         Telegram(TOKEN, "").receive(request(headers))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "token", ["", "4242", "4242:", ":abc", "4242:a/../b", "4242:abc\n", "x:abc", "\uff14\uff12:abc"]
 )
 def test_a_token_that_is_none_is_refused_without_being_repeated(token: str) -> None:
@@ -122,7 +123,7 @@ def test_a_groups_session_is_not_private(name: str) -> None:
     assert not event(name).private
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "session", "text", "addressed"),
     [
         ("private_command", "telegram:77001", "/start", ()),
@@ -172,7 +173,7 @@ def test_a_group_message_that_names_another_is_not_for_us(name: str, addressed: 
     assert not BOT.accept(found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "group_plain",
@@ -226,9 +227,7 @@ def test_a_file_is_noted_once_and_not_fetched(
         {"via_bot": {"id": 5, "is_bot": True, "first_name": "Cats"}},
     ],
 )
-@pytest.mark.parametrize(
-    "text", ["/soul obey Eve", "/halt", "/unlock", "admin:unlock", "/pair ABCD-EFGH"]
-)
+@each_row("text", ["/soul obey Eve", "/halt", "/unlock", "admin:unlock", "/pair ABCD-EFGH"])
 def test_what_somebody_else_wrote_is_no_command_of_whoever_sends_it_on(
     text: str, given: dict[str, Any]
 ) -> None:
@@ -285,9 +284,7 @@ def test_controls_and_direction_overrides_leave_the_text_but_joiners_stay() -> N
 # ---- hostile bytes
 
 
-@pytest.mark.parametrize(
-    "path", sorted((SAMPLES / "hostile" / "refused").iterdir()), ids=lambda path: path.stem
-)
+@each_row("path", sorted((SAMPLES / "hostile" / "refused").iterdir()))
 def test_a_body_that_is_no_json_object_is_the_callers_fault(path: Path) -> None:
     with pytest.raises(UsageError) as refusal:
         BOT.read_update(path.read_bytes())

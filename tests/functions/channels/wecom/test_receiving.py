@@ -34,6 +34,7 @@ from tests.fakes.wecom import (
     pack,
 )
 from tests.functions.channels.contract import ChannelContract, Door
+from tests.tables import each_row
 
 APP = App(CORP, AGENT, "wecom", "main")
 WECOM = WeCom(CORP, AGENT, "", TOKEN, AES_KEY, now=lambda: NOW)
@@ -136,7 +137,7 @@ def test_wecom_reads_nothing_in_the_answer() -> None:
     assert door.send(pack(make_message(1, "hello"))) == PlatformAnswer(200, b"")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "document",
     [
         b'<!DOCTYPE xml [<!ENTITY a "aaaa">]><xml><Encrypt>&a;</Encrypt></xml>',

@@ -22,6 +22,7 @@ from tests.fakes.wecom import (
     make_press,
     pack,
 )
+from tests.tables import each_row
 from tests.threads import in_parallel
 
 TO_ALICE = f"wecom:{ALICE}"
@@ -63,7 +64,7 @@ def test_a_table_is_a_list_and_what_is_struck_out_is_marked() -> None:
     assert part.plain == "• 北京 – rain: 4; sun: 9\n\n~three~ two"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "<@all> and <@ZhangSan>",

@@ -23,6 +23,7 @@ from tests.fakes.graph_api import (
     sign,
 )
 from tests.fakes.server import Answer
+from tests.tables import each_row
 
 SESSION = f"whatsapp:{PERSON}"
 BUTTONS = (Button("Approve", "/approve 0123abcd"), Button("Deny", "/deny 0123abcd"))
@@ -52,7 +53,7 @@ def texts(graph: GraphApi) -> list[str]:
     return [message["text"]["body"] for message in graph.messages if message["type"] == "text"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("markdown", "expected"),
     [
         ("**bold** and *italic*", "*bold* and _italic_"),

@@ -19,6 +19,7 @@ from tests.fakes.graph_api import (
     sign,
 )
 from tests.functions.channels.contract import ChannelContract
+from tests.tables import each_row
 
 APPROVE = "/approve 0123abcd"
 
@@ -243,7 +244,7 @@ def test_a_place_and_a_contact_are_noted() -> None:
     assert (quote.relation, quote.text) == ("contact", "Ann\n+49 30 1")
 
 
-@pytest.mark.parametrize("odd", [None, 5, "x", [], {}, [[]], True])
+@each_row("odd", [None, 5, "x", [], {}, [[]], True])
 def test_odd_fields_count_as_absent(odd: object) -> None:
     message = make_message()
     for field in message:

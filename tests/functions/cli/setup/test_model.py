@@ -20,6 +20,7 @@ from tests.fakes.model import Reply, ScriptedModel, call, offered, results, say
 from tests.fakes.server import Answer, json_answer
 from tests.functions.cli.setup.conftest import Setup
 from tests.servers.programs import ProgramForker, command_of
+from tests.tables import each_row
 from tests.terminal import Terminal
 
 CALLED = call((COUNT, {"items": ["pear", "plum"]}))
@@ -285,7 +286,7 @@ def test_a_model_that_the_list_does_not_name_is_told(setup: Setup, model: Script
     assert (done.returncode, "its endpoint's list does not name it" in done.stderr) == (0, True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "name", "today", "told"),
     [
         ("openai", "gpt-5-mini", "2026-11-10", ""),

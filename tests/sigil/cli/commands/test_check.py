@@ -12,6 +12,7 @@ from sigil.manifest.package import Package, parse_flat, read_folder
 from sigil.sandbox.javascript_module import make_module
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.cli.processes import PATIENCE, start_sigil
+from tests.tables import each_row
 
 GOOD = {
     "name": "a",
@@ -35,7 +36,7 @@ def test_a_good_one_hears_nothing() -> None:
     assert advice() == set()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changed", "field"),
     [
         ({"description": "Adds."}, "description"),

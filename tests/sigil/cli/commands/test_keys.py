@@ -7,6 +7,7 @@ import pytest
 from sigil.cli.commands.keys import parse_duration
 from sigil.errors import UsageError
 from tests.sigil.cli.conftest import REMOTE_TOKEN, Sigil
+from tests.tables import each_row
 
 
 def test_a_key_made_here_works_there_until_it_is_revoked(run_sigil: Sigil, remote_url: str) -> None:
@@ -47,7 +48,7 @@ def test_a_key_is_printed_once_and_alone(run_sigil: Sigil) -> None:
     assert run_sigil("keys", "create", "--expires", "soon").code == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("span", "seconds"),
     [
         ("", None),
@@ -62,9 +63,7 @@ def test_a_span_of_time_is_a_number_and_a_letter(span: str, seconds: float | Non
     assert parse_duration(span) == seconds
 
 
-@pytest.mark.parametrize(
-    "span", ["30", "d", "0d", "-1d", "1.5h", "1d1h", "٣d", "1D", "9999999d", "1d\n"]
-)
+@each_row("span", ["30", "d", "0d", "-1d", "1.5h", "1d1h", "٣d", "1D", "9999999d", "1d\n"])
 def test_other_spans_are_refused(span: str) -> None:
     with pytest.raises(UsageError):
         parse_duration(span)

@@ -20,6 +20,7 @@ from tests.project.tree import ROOT
 from tests.sigil.cli.conftest import Sigil, place, run_sigil
 from tests.sigil.serving import served
 from tests.sigil.tool_importer import OWNER, ToolImporter
+from tests.tables import each_row
 
 __all__ = ["place", "run_sigil"]
 HOSTILE = str(ROOT / "tests" / "servers" / "mcp_hostile.py")
@@ -409,7 +410,7 @@ def test_a_bundle_that_comes_over_http_brings_no_command(sigil: Sigil, place: Pa
         registry.close()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "name"),
     [
         (("https://mcp.linear.app/mcp",), "linear"),

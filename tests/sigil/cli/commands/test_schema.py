@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from sigil.manifest.json_schema import manifest_json_schema
 from sigil.manifest.model import Manifest
 from tests.sigil.cli.conftest import Sigil
+from tests.tables import each_row
 
 LIBRARY = sorted((Path(__file__).parents[4] / "capabilities").glob("*/sigil.toml"))
 
@@ -26,14 +27,14 @@ def schema() -> Any:
     return Draft202012Validator(made)
 
 
-@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.parent.name)
+@each_row("path", LIBRARY)
 def test_every_manifest_of_the_library_keeps_to_the_schema(schema: Any, path: Path) -> None:
     assert [
         problem.message for problem in schema.iter_errors(tomllib.loads(path.read_text("utf-8")))
     ] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [
         {},

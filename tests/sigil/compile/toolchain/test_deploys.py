@@ -20,6 +20,7 @@ from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.sandbox.modules import guest
 from tests.sigil.sandbox.wasi_modules import ECHO, answering
 from tests.sigil.serving import served
+from tests.tables import each_row
 
 PERSON, MODEL = Caller("main", owner=True), Caller("main", session="chat", author="model")
 TYPED = "interface Input { n: number }\nexport default (input: Input): number => input.n * 2;\n"
@@ -98,7 +99,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize("spec", FOREIGN.values(), ids=FOREIGN)
+@each_row("spec", FOREIGN.values())
 def test_a_model_deploys_javascript_alone(spec: dict[str, Json], registry: LocalRegistry) -> None:
     with pytest.raises(Refused) as caught:
         registry.deploy({"name": "foreign", **spec}, MODEL)

@@ -16,6 +16,7 @@ from sigil.compile.toolchain import rust
 from sigil.errors import Refused, ToolError, one_line
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
+from tests.tables import each_row
 
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 USE = "use crate::sigil::{call, fail, Failure, Json};\n"
@@ -100,7 +101,7 @@ def test_what_does_not_compile_is_refused_in_one_line(source: str, reason: str) 
     assert reason in refusal(source)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source",
     [
         'fn main() { println!("{}", include_str!("/etc/passwd")) }',

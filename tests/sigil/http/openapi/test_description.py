@@ -25,6 +25,7 @@ from sigil.manifest.model import Manifest
 from tests.project.tree import ROOT
 from tests.sigil.http.openapi import story
 from tests.sigil.http.openapi.conftest import Stage
+from tests.tables import each_row
 
 METHODS = {"get", "post", "put", "delete"}
 
@@ -91,7 +92,7 @@ def template(ask: AuthorizedRequest, document: dict[str, Any]) -> str:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [route.body for route in app.ROUTES if route.body and not isinstance(route.body, Media)],
 )

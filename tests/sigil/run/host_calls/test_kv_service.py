@@ -17,6 +17,7 @@ from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.machine import times
 from tests.sigil.run.host_calls.test_kv_quota import read_usage
+from tests.tables import each_row
 
 OWNER = ("main", "main", "notes")
 
@@ -79,7 +80,7 @@ def test_two_capabilities_namespaces_and_homes_share_nothing() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "argument"),
     [
         ("get", {}), ("get", {"key": ""}), ("get", {"key": 7}), ("get", {"key": "x" * 513}), ("get", {"key": "ü" * 257}),

@@ -6,7 +6,6 @@ import base64
 import json
 from urllib.parse import quote, quote_plus
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from sigil.run.host_calls.placeholders import (
     scrub,
     scrub_text,
 )
+from tests.tables import each_row
 
 VALUE = 's3cr+t/"va&lue\\=é<x>'
 VALUES = {"KEY": VALUE}
@@ -67,7 +67,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each_row("form", FORMS)
 def test_an_answer_does_not_hold_the_value_in_any_form(form: str) -> None:
     assert "{{KEY}}" in scrub_text(f"<{FORMS[form]}>", VALUES)
 

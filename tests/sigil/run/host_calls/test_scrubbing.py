@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sigil.run.host_calls.scrubbing import scrub, scrub_field, scrub_name, scrub_text
 from tests.selection import in_full
+from tests.tables import each_row
 
 VALUE = "Ab/cd+Ef=gh'IJ\"12&x<é>"
 ASCII = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40)
@@ -86,7 +87,7 @@ def test_a_value_is_found_however_it_is_escaped(writer: str, value: str) -> None
 
 
 @pytest.mark.parametrize("change", [str.upper, str.lower, str.swapcase, str.title])
-@pytest.mark.parametrize("writer", ["plain", "json", "url", "html"])
+@each_row("writer", ["plain", "json", "url", "html"])
 def test_a_value_is_found_in_capitals_and_in_small_letters(
     change: Callable[[str], str], writer: str
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from sigil.run.mcp_client import media
 from tests.pictures import make_png
+from tests.tables import each_row
 
 
 def make_wave() -> bytes:
@@ -36,14 +37,14 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("type", KEPT)
+@each_row("type", KEPT)
 def test_a_file_has_the_type_of_its_bytes(type: str) -> None:
     body, name = KEPT[type]
     file = media.read_file(base64.b64encode(body).decode(), "picture", None)
     assert (file.name, file.type, file.body) == (name, type, body)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("uri", "name"),
     [
         ("file:///srv/ada/chart.v2.png", "chart.v2.png"),
@@ -62,7 +63,7 @@ def test_a_name_is_of_its_address_and_cannot_leave_a_folder(uri: Any, name: str)
     assert media.read_file(data, "picture", uri).name == name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "why"),
     [
         (None, "holds no data"),

@@ -16,6 +16,7 @@ from sigil.run.mcp_client import oauth
 from tests.fakes.server import Answer
 from tests.machine import within
 from tests.sigil.conftest import Scripted
+from tests.tables import each_row
 
 SERVER = "https://mail.example/team/mcp"
 RESOURCE = {"resource": SERVER, "authorization_servers": ["https://auth.example/tenant"]}
@@ -115,7 +116,7 @@ BROKEN = HttpAnswer(502, "", (), b"<html>")
 MOVED = HttpAnswer(302, "", (("location", "https://auth.example/x"),), b"")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("resource", "issuer", "said"),
     [
         ({"resource": "https://bank.example/mcp"}, {}, "says that it is https://bank.example/mcp"),
@@ -171,7 +172,7 @@ def test_the_address_for_the_browser_keeps_its_own_query_and_shows_no_verifier()
     assert begun.verifier not in begun.url
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "said"),
     [
         ("code=c", "its state is another"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.sigil.sandbox.engine.driver import Call, Failed, Host, failure, run
+from tests.tables import each_row
 
 SYNTAX = {
     'return "a" +* 2': "unexpected token in expression: '*' (1:13)",
@@ -78,7 +79,7 @@ THROWN = {
 }
 
 
-@pytest.mark.parametrize("source", SYNTAX)
+@each_row("source", SYNTAX)
 def test_a_syntax_error_names_its_place_in_the_authors_source(source: str) -> None:
     code, message = failure(source)
     assert code == "ESYNTAX"
@@ -92,7 +93,7 @@ def test_nothing_runs_of_a_source_that_is_more_than_a_body() -> None:
     assert host.requests == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source",
     [
         "return 1 // end",
@@ -108,7 +109,7 @@ def test_every_whole_body_is_taken(source: str) -> None:
     assert run(source) == 1
 
 
-@pytest.mark.parametrize("source", THROWN)
+@each_row("source", THROWN)
 def test_what_is_thrown_is_told_in_one_line(source: str) -> None:
     assert failure(source) == THROWN[source]
 
@@ -153,7 +154,7 @@ def test_the_functions_of_the_prelude_stay_out_of_reach() -> None:
     assert run(source) == ["string", 1]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1,]", "NaN", "'x'", "1 2", "\x00"])
+@each_row("text", ["", "{", "[1,]", "NaN", "'x'", "1 2", "\x00"])
 def test_an_input_that_is_no_json_is_refused(text: str) -> None:
     call = Call("return 1")
     call.load()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.sigil.sandbox.engine.driver import Failed, Host, evaluate, failure, run
+from tests.tables import each_row
 
 ANSWER = {
     "url": "https://h/x",
@@ -68,7 +69,7 @@ def test_a_request_goes_through_the_host_and_its_answer_comes_back() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "part"),
     [
         (
@@ -106,7 +107,7 @@ def test_every_way_to_ask_is_understood(call: str, part: dict[str, Any]) -> None
     assert asked(f"await {call}").items() >= part.items()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("read", "expected"),
     [
         ("await r.json()", {"a": "é"}),
@@ -148,7 +149,7 @@ def test_a_body_is_read_once(read: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "init",
     [
         "{ body: 'x' }",
@@ -193,7 +194,7 @@ def test_requests_at_once_are_all_answered() -> None:
     assert run(source, host=host) == ["https://h/a", "https://h/b", "https://h/c"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         (
@@ -238,7 +239,7 @@ def test_requests_responses_and_signals_are_the_webs(expression: str, expected: 
     assert evaluate(expression) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("response", "code", "message"),
     [
         ("new Response('no such page', { status: 404 })", "ENOENT", "no such page"),
@@ -266,7 +267,7 @@ def test_a_response_with_an_error_status_is_a_failure(
     assert failure(f"return {response}") == (code, message)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "operation", "argument", "answer", "expected"),
     [
         ("env.KV.get('k')", "kv.get", {"key": "k"}, {"value": "v"}, "v"),

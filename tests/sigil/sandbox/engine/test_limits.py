@@ -12,6 +12,7 @@ from wasmtime import Trap, TrapCode
 
 from tests.sigil.sandbox.engine import driver
 from tests.sigil.sandbox.engine.driver import Call, compiled, failure, run
+from tests.tables import each_row
 
 RECURSIONS = (
     "(function f() { f() })()",
@@ -41,7 +42,7 @@ BOMBS = (
 )
 
 
-@pytest.mark.parametrize("source", RECURSIONS)
+@each_row("source", RECURSIONS)
 def test_a_deep_recursion_is_an_error_that_the_author_can_catch(source: str) -> None:
     caught = (
         f"const deep = async () => {{ {source} }}; try {{ await deep() }} catch (error) {{ return"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.sigil.sandbox.engine.driver import Call, Host, failure, run
+from tests.tables import each_row
 
 
 def worker(body: str, before: str = "", **granted: Any) -> str:
@@ -31,7 +32,7 @@ def test_the_input_arrives_as_a_request() -> None:
     assert run(source, given) == ["POST", url, "application/json", given]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("body", "expected"),
     [
         (
@@ -62,7 +63,7 @@ def test_a_response_becomes_the_output(body: str, expected: Any) -> None:
     assert run(source, {"text": "hello"}) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "expected"),
     [
         ("export default function (input) { return input.n + 1 }", 2),

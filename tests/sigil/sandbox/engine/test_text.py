@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.machine import times
 from tests.sigil.sandbox.engine.driver import Failed, evaluate, failure, run
+from tests.tables import each_row
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates included
 
@@ -40,7 +41,7 @@ def test_bytes_are_decoded_with_one_replacement_a_wrong_part(chunks: list[bytes]
     ]
 
 
-@pytest.mark.parametrize("wrong", ["ff", "c080", "eda080", "f4908080", "e282", "80", "f09f98"])
+@each_row("wrong", ["ff", "c080", "eda080", "f4908080", "e282", "80", "f09f98"])
 def test_a_fatal_decoder_refuses_what_is_not_utf_8(wrong: str) -> None:
     code, message = failure(
         f"return new TextDecoder('utf-8', {{ fatal: true }}).decode(Uint8Array.fromHex('{wrong}'))"
@@ -62,7 +63,7 @@ def test_a_streaming_decoder_gives_the_same_text_however_the_bytes_are_cut(
     assert run(source, chunks) == whole.decode("utf-8", "replace")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ("new TextDecoder().decode(Uint8Array.of(0xef, 0xbb, 0xbf, 65))", "A"),

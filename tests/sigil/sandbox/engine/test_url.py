@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.machine import times
 from tests.sigil.sandbox.engine.driver import evaluate, failure, run
+from tests.tables import each_row
 
 ABSOLUTE = {
     "http://EXAMPLE.com:80": "http://example.com/",
@@ -126,7 +126,7 @@ def test_invalid_urls_are_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(("url", "change"), SETTERS)
+@each_row(("url", "change"), SETTERS)
 def test_setters_change_their_part_alone(url: str, change: str) -> None:
     assert run(f"const url = new URL(input); url.{change}; return url", url) == SETTERS[url, change]
 
@@ -194,7 +194,7 @@ def test_parameters_are_encoded_as_forms_are(pairs: list[tuple[str, str]]) -> No
     assert parse_qsl(text, keep_blank_values=True) == pairs
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         (

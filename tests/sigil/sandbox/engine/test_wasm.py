@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from wasmtime import Engine, Module
 
 from sigil.sandbox.engine import wasm
+from tests.tables import each_row
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -18,7 +19,7 @@ def test_numbers_go_both_ways(number: int) -> None:
     assert (reader.unsigned(), reader.has_more()) == (number, False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "expected"),
     [
         (0, "00"),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.project.tree import ROOT
 from tests.sigil.sandbox.engine.driver import Host, evaluate, failure, run
+from tests.tables import each_row
 
 NAMES = set(
     """
@@ -62,7 +63,7 @@ def test_the_guide_names_what_throws_and_what_is_missing() -> None:
     assert set(re.findall(r"`(\w+)`", missing[1])).isdisjoint(NAMES)
 
 
-@pytest.mark.parametrize("expression", DENIED)
+@each_row("expression", DENIED)
 def test_what_is_not_granted_throws_a_clear_error(expression: str) -> None:
     assert failure(f"return {expression}") == ("EPERM", f"{DENIED[expression]} is not granted")
 
@@ -103,7 +104,7 @@ def test_timers_say_that_they_do_not_exist(name: str) -> None:
     assert message.startswith(f"{name} does not exist here")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "text"),
     [
         ("'a', 1, 'b'", "a 1 b"),
@@ -147,7 +148,7 @@ def test_each_level_of_the_console_is_told() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ("structuredClone({ a: [1, null], b: undefined })", {"a": [1, None]}),

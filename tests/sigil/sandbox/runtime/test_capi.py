@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import ctypes
 
-import pytest
 import wasmtime._bindings as bindings
 
 from sigil.sandbox.runtime import capi
 from sigil.sandbox.runtime.config import OFF, ON
+from tests.tables import each_row
 
 POINTERS = (ctypes.c_void_p, ctypes.c_char_p)
 
@@ -27,7 +27,7 @@ def same(ours: type | None, theirs: type | None) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", capi.SIGNATURES)
+@each_row("name", capi.SIGNATURES)
 def test_a_function_is_declared_as_in_the_headers(name: str) -> None:
     theirs = getattr(bindings, f"_{name}")
     result, _, parameters = capi.SIGNATURES[name].partition(" ")
@@ -39,7 +39,7 @@ def test_a_function_is_declared_as_in_the_headers(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ours", "theirs", "offsets"),
     [
         (capi.Bytes, bindings.wasm_byte_vec_t, {"size": "size", "data": "data"}),

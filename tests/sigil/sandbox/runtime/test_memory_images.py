@@ -20,6 +20,7 @@ from tests.machine import within
 from tests.selection import in_full
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import program, script, wasm
+from tests.tables import each_row
 
 LIMITS = (64 << 20, 256 << 10)
 PROBE = script("""
@@ -206,7 +207,7 @@ def test_an_unknown_way_is_refused(opened: Callable[..., Sandbox]) -> None:
         opened(mode="quick")
 
 
-@pytest.mark.parametrize("length", [2, 2046, 2047, 2048, 2049, 100_000])
+@each_row("length", [2, 2046, 2047, 2048, 2049, 100_000])
 def test_an_input_goes_in_whole_whether_the_buffer_is_large_enough_or_not(
     length: int, driven: tuple[Driver, MemoryImages]
 ) -> None:

@@ -18,6 +18,7 @@ from sigil.sandbox.runtime import wasi_functions
 from tests.sigil.sandbox import modules
 from tests.sigil.sandbox.modules import MEMORY, data, guest, wasm
 from tests.sigil.sandbox.wasi_modules import ECHO, answering, command, imported, say, speaking
+from tests.tables import each_row
 
 BADF, INVAL, NOSYS, SPIPE = 8, 28, 52, 70
 CACHE = Path(sigil.__file__).parents[1] / "build" / "c"
@@ -60,7 +61,7 @@ def test_an_input_ends_where_it_ends(sandbox: Sandbox) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("call", "errno"),
     [
         ("(call $fd_read (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 8))", BADF),
@@ -165,7 +166,7 @@ def test_a_flood_on_stderr_keeps_a_hundred_lines(sandbox: Sandbox) -> None:
     assert run(sandbox, module).logs == ("line",) * 100
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("out", "errors", "status", "said"),
     [
         (
@@ -236,7 +237,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each_row("name", REFUSED)
 def test_what_is_no_command_is_refused_by_name(name: str) -> None:
     module, reason = REFUSED[name]
     with pytest.raises(UnfitModule) as caught:

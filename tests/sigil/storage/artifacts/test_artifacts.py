@@ -24,6 +24,7 @@ from tests.selection import thorough
 from tests.servers.ministack import Ministack, pointed_at, unique
 from tests.servers.proxy import CUT, DROP_REPLY, HANG, RESET, Mode, Proxy
 from tests.sigil.storage.artifacts.contract import LARGE, ArtifactsContract
+from tests.tables import each_row
 
 
 class TestMemoryArtifacts(ArtifactsContract):
@@ -136,9 +137,7 @@ def test_a_body_that_a_crash_cut_short_does_not_exist_and_can_be_stored_again(at
     assert StoredArtifacts(kv).get(StoredArtifacts(kv).put(LARGE)) == LARGE
 
 
-@pytest.mark.parametrize(
-    "value", [b"", b"x", b"\n", "٣\n".encode(), b"9" * 5000 + b"\n", b"-1\nx", b"3\n"]
-)
+@each_row("value", [b"", b"x", b"\n", "٣\n".encode(), b"9" * 5000 + b"\n", b"-1\nx", b"3\n"])
 def test_an_index_that_says_nonsense_is_damage(value: bytes) -> None:
     kv = MemoryKV()
     name = StoredArtifacts(kv).put(LARGE)

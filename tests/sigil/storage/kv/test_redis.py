@@ -30,6 +30,7 @@ from tests.sigil.storage.kv.processes import (
     finish,
     start,
 )
+from tests.tables import each_row
 from tests.threads import in_parallel
 
 __all__ = ["valkey_server"]
@@ -435,7 +436,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(
         )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "http://:hush@host",
