@@ -100,6 +100,7 @@ KINDS: Final[Mapping[str, str]] = {
     "memory-link": "links",
     "link-tries": "links",
     "link-code": "links",
+    "link-request": "access",
     "person": "access",
     "private-chat": "access",
     "profile": "names",
@@ -644,6 +645,9 @@ class PersonalData:
         # the further ids that have the rights of one of these
         for record in self._scan(keys.person(name, "").partition, ""):
             if _load(record.item.value).get("same") in person.ids:
+                yield record
+        for record in self._scan(keys.link_request(name, "", "").partition, ""):
+            if not escaped.isdisjoint(record.key.sort.split("#")):
                 yield record
         for record in self._scan(keys.link_code(name, "").partition, ""):
             if _load(record.item.value).get("who") in person.ids:

@@ -83,13 +83,7 @@ def _read_base(app: App, change: Change) -> str:
 
 def _list_owners(app: App) -> list[str]:
     """Return the private chats of the first owners of whom one is known."""
-    members = [each for each in app.people.list_members() if each.role == "owner"]
-    firsts = {each.id: each.same for each in members if each.same}
-    owners = dict.fromkeys((*app.rules.owners, *(each.id for each in members)))
-    chats = app.private_chats.find_all({*owners, *firsts.values()})
-    # whoever is asked by their first id is not asked again by a further one
-    asked = [who for who in owners if who in chats and firsts.get(who) not in chats]
-    return [chats[who] for who in asked][:TOLD_MOST]
+    return app.people.list_owner_chats(app.private_chats)[:TOLD_MOST]
 
 
 def find_approval(app: App, event: Event) -> Proposal | None:

@@ -55,6 +55,8 @@ class About:
     empty where private chats are named like people alone. `joined_by_others`: a private chat may
     become a group. `id_form` is what a person's id looks like, for people, and `whoami` the command
     that tells a person theirs. People type commands there behind the `command_sign`.
+    `id_scope` says within what an account has one id: on the whole `platform`, in a `workspace`
+    whose name begins the id, or for a single `bot`, whose organization's or its own it is.
     """
 
     platform: str
@@ -71,6 +73,7 @@ class About:
     id_form: str = ""
     whoami: str = "/whoami"
     command_sign: str = "/"
+    id_scope: Literal["platform", "workspace", "bot"] = "platform"
 
     def list_needed(self, *, by_worker: bool = False) -> list[ChannelSetting]:
         """Return the settings that a channel needs, or only those `by_worker` to send with."""

@@ -67,6 +67,19 @@ def find_about(channel: str) -> About | None:
     return PLATFORMS.get(channel.partition("-")[0])
 
 
+def find_id_scope(who: str) -> str:
+    """Return where the account of an id has no other id: a platform, or a workspace or a bot there.
+
+    Two accounts of one scope are two people, as far as anybody here can know.
+    """
+    channel, _, account = who.partition(":")
+    about = find_about(channel)
+    if about is None or about.id_scope == "bot":
+        return channel
+    workspace = account.partition(".")[0] if about.id_scope == "workspace" else ""
+    return f"{about.platform}:{workspace}"
+
+
 def find_room(chat: str) -> str:
     """Return the room of a chat, without its thread; empty where the chat's name tells whether it
     is private, and whose it is.

@@ -1162,6 +1162,30 @@ class German(Texts):
         "Für mich bist du jetzt dieselbe Person wie `{who}`. Schreib, was du brauchst; /help zeigt,"
         " was ich kann."
     )
+    link_waits = (
+        "{person} wartet auf meinen Besitzer: Er entscheidet, ob du das bist. Ich sage dir hier"
+        " Bescheid. Sagt er binnen {hours} Stunden nichts, bleibt es jemand Fremdes."
+    )
+    link_asked = (
+        "{who} sagt, dass {person} die eigene ID auf einer anderen Plattform ist. Verbunden darf"
+        " sie, was ein Mitglied darf: mit mir reden, im gemeinsamen Rahmen eines Tages. Frag nach,"
+        " ob das stimmt. Dann schick mir `/pair accept {id} as {first}` oder `/pair refuse {id} as"
+        " {first}`. Es wartet {hours} Stunden."
+    )
+    link_asked_head = "Warten auf eine Verbindung:"
+    link_asked_line = (
+        "- {person} mit `{first}`, einem Mitglied: `/pair accept {id} as {first}` oder `refuse`"
+    )
+    link_accepted = (
+        "{person} ist für mich jetzt dieselbe Person wie `{first}` und darf, was ein Mitglied darf."
+    )
+    link_refused = "Mein Besitzer verbindet {person} nicht mit `{first}`; es bleibt jemand Fremdes."
+    link_confirm = (
+        "{person} wäre du, und damit **mein Besitzer**: Die ID dürfte alles, was du darfst, etwa"
+        " Leute hereinlassen, mich ändern und genehmigen, was ich tue. Gehört das Konto dir, und"
+        " habe ich ihm den Code vor deinen Augen gegeben? Dann schick mir binnen {minutes} Minuten"
+        " `/pair confirm {code}`. Hat dich jemand anders darum gebeten, dann tu nichts."
+    )
     now_owner = (
         "Jetzt gehöre ich dir. /help zeigt, was ich kann, und /pair, wer sonst mit mir reden darf."
     )

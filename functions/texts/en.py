@@ -1014,6 +1014,28 @@ class Texts:
         "You are the same person as `{who}` to me now. Write what you need; /help shows what I can"
         " do."
     )
+    link_waits = (
+        "{person} waits for my owner, who decides whether it is you. I tell you here. Without a"
+        " word from them within {hours} hours it stays a stranger."
+    )
+    link_asked = (
+        "{who} says that {person} is their own id on another platform. Linked to them, it may do"
+        " what a member may: talk to me, within the one daily allowance of both. Ask them"
+        " whether it is theirs. Then send me `/pair accept {id} as {first}`, or `/pair refuse {id}"
+        " as {first}`. It waits for {hours} hours."
+    )
+    link_asked_head = "Waiting to be linked:"
+    link_asked_line = (
+        "- {person} to `{first}`, a member: `/pair accept {id} as {first}`, or `refuse`"
+    )
+    link_accepted = "{person} is the same as `{first}` to me now, and may do what a member may."
+    link_refused = "My owner does not link {person} to `{first}`; it stays a stranger."
+    link_confirm = (
+        "{person} would be you, and so **my owner**: it could do all that you can, such as let in"
+        " people, change me, and approve what I may do. Is that account yours, and did I give it"
+        " that code in front of you? Then send me `/pair confirm {code}` within {minutes} minutes."
+        " If somebody else asked you for this, do nothing."
+    )
     now_owner = (
         "You are my owner now. /help shows what I can do, and /pair who else may talk to me."
     )

@@ -943,6 +943,25 @@ class Chinese(Texts):
     owners_talk = "我只和我的主人说话。你在这里的编号是 `{id}`。"
     let_in = "我的主人已允许你和我说话。想做什么直接说；/help 会告诉你我能做什么。"
     linked_in = "对我来说，你现在和 `{who}` 是同一个人。想做什么直接说；/help 会告诉你我能做什么。"
+    link_waits = (
+        "{person} 在等我的主人决定那是不是你，结果我会在这里告诉你。"
+        "{hours} 小时内没有答复，就仍然是陌生人。"
+    )
+    link_asked = (
+        "{who} 说 {person} 是自己在另一个平台上的编号。关联之后，它可以做成员能做的事：和我说话，"
+        "两个编号共用每天的额度。请先向本人确认，再发 `/pair accept {id} as {first}` 或"
+        " `/pair refuse {id} as {first}`。{hours} 小时内有效。"
+    )
+    link_asked_head = "等待关联："
+    link_asked_line = "- {person} 关联到成员 `{first}`：`/pair accept {id} as {first}` 或 `refuse`"
+    link_accepted = "对我来说，{person} 现在和 `{first}` 是同一个人，可以做成员能做的事。"
+    link_refused = "我的主人没有把 {person} 关联到 `{first}`；它仍然是陌生人。"
+    link_confirm = (
+        "{person} 会成为你，也就是**我的主人**：它可以做你能做的一切，"
+        "例如让人进来、修改我、批准我要做的事。"
+        "那个账号是你的吗？这个码是我当着你的面给它的吗？是的话，请在 {minutes} 分钟内发"
+        " `/pair confirm {code}`。如果是别人让你这么做，就什么都不要发。"
+    )
     now_owner = "你现在是我的主人了。/help 看看我能做什么，/pair 看看还有谁可以和我说话。"
     wrong_code = "码不对。你还有 {tries}机会。"
     last_wrong_code = "码不对，而且这是最后一次机会。`uncaged serve` 重新启动时会显示新的码。"

@@ -509,7 +509,7 @@ def test_it_says_where_the_id_of_an_owner_stays_who_decided_for_others(
 def test_the_further_ids_of_a_person_do_not_name_them_any_more(home: AgentRuntime) -> None:
     people = home.app.people
     people.let_in("telegram:42", "member", "Ada", "terminal:local")
-    people.link("slack:T1.U1", "Ada", "telegram:42", "telegram:42")
+    people.link("slack:T1.U1", "Ada", "telegram:42", "telegram:42", "member")
     personal = PersonalData(home.app, home.stores.artifacts)
 
     exported = personal.export(personal.find("telegram:42"))

@@ -6,21 +6,23 @@ They are kept in the store; owners that `UNCAGED_OWNERS` names are not among the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
+from functions.agent.access.private_chats import PrivateChats
 from functions.agent.access.roles import LOCAL_OWNERS, PERSON, Role, Rules
 from functions.agent.sanitize import clean_text
-from functions.channels.platforms import find_about
+from functions.channels.platforms import find_about, find_id_scope
 from functions.events import ID_CHARACTERS, Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps, later
 
+LinkedRole = Literal["owner", "member"]
 MOST = 1_000
 """An agent lets in so many people."""
 NAME_CHARACTERS = 60
@@ -39,7 +41,8 @@ class Person(Stored):
 
     `same` is the id that the same person has on another platform. The role is that of this first
     id, wherever a person is looked up. The record itself has the role of a guest, which lets nobody
-    in: so it counts for nothing without the first one's.
+    in: so it counts for nothing without the first one's. `allowed` is the most that the id was
+    linked for, whatever the first one becomes; it is empty in records of older versions.
     """
 
     id: str
@@ -48,6 +51,7 @@ class Person(Stored):
     at: Annotated[float, Meta(ge=0, lt=LATEST)]
     by: str
     same: str = later("")
+    allowed: LinkedRole | Literal[""] = later("")
 
 
 _PERSON: Final = Shape[Person](Person)
@@ -109,6 +113,15 @@ class People:
         person = self.find_member(who) if PERSON.fullmatch(who) else None
         return person is not None and person.role == "owner"
 
+    def list_owner_chats(self, chats: PrivateChats) -> list[str]:
+        """Return the private chats of all owners of whom one is known, one for each person."""
+        members = [each for each in self.list_members() if each.role == "owner"]
+        firsts = {each.id: each.same for each in members if each.same}
+        owners = dict.fromkeys((*self._rules.owners, *(each.id for each in members)))
+        known = chats.find_all({*owners, *firsts.values()})
+        # whoever is asked by their first id is not asked again by a further one
+        return [known[who] for who in owners if who in known and firsts.get(who) not in known]
+
     def list_members(self) -> list[Person]:
         """Return everybody who was let in, by id."""
         known = {person.id: person for person in self._scan_members()}
@@ -167,10 +180,9 @@ class People:
         self.require_room()
         self.let_in(who, "member", "", by)
 
-    def find_first(self, who: str, new: str) -> str:
+    def find_first(self, who: str) -> str:
         """Return the first id of a person, which has their role: `who`, or the id that it is linked
-        to. `Refused` for a guest, and for a person who has as many further ids as one may have,
-        beside the `new` one.
+        to. `Refused` for a guest.
         """
         person = self.find_member(who)
         first = person.same or who if person else who
@@ -178,18 +190,40 @@ class People:
             raise Refused(
                 "EPERM", f"{who} is a guest", suggestion="let them in first, with a code of theirs"
             )
-        others = [each for each in self._scan_members() if each.same == first and each.id != new]
-        if len(others) >= LINKS_MOST:
+        return first
+
+    def require_linkable(self, who: str, first: str, asked: Collection[str] = ()) -> None:
+        """Raise `Refused` where an id cannot be another one of the person with this first id.
+
+        That is so for whoever is in already, for a second account where the person has one, and
+        beyond the number of ids that one person may have. `asked` are those that wait to be linked.
+        """
+        known = self.find_member(who)
+        if who in self._rules.owners or (known and known.same != first):
+            raise Refused(
+                "EEXIST",
+                f"{who} is somebody whom I know already",
+                suggestion="take that id out first: `/pair remove ID`",
+            )
+        linked = {each.id for each in self._scan_members() if each.same == first}
+        further = {*linked, *asked} - {who}
+        for each in (first, *sorted(further)):
+            if find_id_scope(each) == find_id_scope(who) and _account(each) != _account(who):
+                raise Refused(
+                    "ESAME",
+                    f"{who} and {each} are two people to me: their platform is the same",
+                    suggestion="an owner lets them in as a person of their own with `/pair CODE`",
+                )
+        if len(further) >= LINKS_MOST:
             raise Refused(
                 "ELIMIT",
                 f"{first} has {LINKS_MOST} further ids, and no more may be",
                 suggestion="take one of them out first",
             )
-        return first
 
-    def link(self, who: str, name: str, first: str, by: str) -> None:
-        """Let in an id that the same person has as `first`, with what that may. Whoever is in by
-        themselves stays so.
+    def link(self, who: str, name: str, first: str, by: str, allowed: LinkedRole) -> None:
+        """Let in an id that the same person has as `first`, with what that may, but no more than
+        what is `allowed`. Whoever is in by themselves stays so.
         """
         if who == first:
             return
@@ -200,6 +234,7 @@ class People:
             self._now(),
             one_line(by, ID_CHARACTERS),
             first,
+            allowed,
         )
 
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
@@ -248,17 +283,25 @@ class People:
     ) -> Person | None:
         if not person.same:
             return person
-        if person.same in LOCAL_OWNERS or person.same in self._rules.owners:
-            return replace(person, role="owner")
-        first = read(person.same)
-        # a link leads to no other link, so that there are no chains
-        return None if first is None or first.same else replace(person, role=first.role)
+        role: Role = "owner"
+        if person.same not in LOCAL_OWNERS and person.same not in self._rules.owners:
+            first = read(person.same)
+            # a link leads to no other link, so that there are no chains
+            if first is None or first.same:
+                return None
+            role = first.role
+        return replace(person, role=person.allowed if person.allowed == "member" else role)
 
     def _scan_members(self) -> Iterator[Person]:
         for _, item in scan_all(self._kv, keys.person(self._agent, "").partition):
             person = _read_person(item.value)
             if person:
                 yield person
+
+
+def _account(who: str) -> str:
+    """Return what stands behind the channel's name in an id; other bots know it by the same."""
+    return who.partition(":")[2]
 
 
 def _read_person(value: bytes) -> Person | None:

@@ -110,9 +110,17 @@ class Pairing:
         offered = update(self._kv, self._waiting_key(fresh), decide, KEPT_SECONDS)
         return code if offered else None
 
-    def accept_code(self, text: str, by: str, event: str, *, same: str = "") -> Waiting:
-        """Let in the person who got the code `text`. The same event may come again. With `same`
-        they are somebody whom we know by this other id, and may do what that may.
+    def accept_code(self, text: str, by: str, event: str) -> Waiting:
+        """Let in the person who got the code `text`, as a member. Errors as `take_code`."""
+        accepted = self.take_code(text, event)
+        self._people.let_in(accepted.id, "member", accepted.name, by)
+        return accepted
+
+    def take_code(
+        self, text: str, event: str, require: Callable[[Waiting], None] = lambda _: None
+    ) -> Waiting:
+        """Return who got the code `text`, which no other event can take from now on. The same one
+        may come again. It is not taken where `require` raises an error.
 
         Raises `UsageError` for what is no code or none that is open, `CodeUsed` for one that was
         used, and `Refused` where nobody else may be let in.
@@ -133,7 +141,7 @@ class Pairing:
         )
         if waiting is None:
             raise _unknown_code()
-        first = self._people.find_first(same, waiting.id) if same else ""
+        require(waiting)
 
         def decide(value: bytes | None) -> tuple[bytes | None, Waiting]:
             found = _read_waiting(value)
@@ -150,12 +158,7 @@ class Pairing:
             used = replace(found, used=event)
             return dumps(used), used
 
-        accepted = update(self._kv, self._waiting_key(waiting), decide, KEPT_SECONDS)
-        if first:
-            self._people.link(accepted.id, accepted.name, first, by)
-        else:
-            self._people.let_in(accepted.id, "member", accepted.name, by)
-        return accepted
+        return update(self._kv, self._waiting_key(waiting), decide, KEPT_SECONDS)
 
     def list_waiting(self) -> list[Waiting]:
         """Return those whose codes are valid, the oldest first."""

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.access import pairing_code
 from functions.agent.access.pairing import SECONDS, CodeUsed, Waiting
@@ -21,11 +21,20 @@ from functions.texts.en import Texts
 from functions.texts.languages import load_texts
 from sigil.errors import Refused, SigilError, UsageError
 
+if TYPE_CHECKING:
+    from functions.agent.access.link_requests import LinkRequest, LinkRequests
+
 SHOWN = 30
 """A chat is shown so many people; the machine's own command shows them all."""
+TOLD_MOST: Final = 3
+"""So many owners are told that a member's link waits."""
 MINUTES = round(SECONDS / 60)
 _PAIR = re.compile(r"/pair(?:@[A-Za-z0-9_]+)?\s+(.+)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _ME = re.compile(r"(.+?)\s+me", re.IGNORECASE | re.ASCII | re.DOTALL)
+_CONFIRM = re.compile(r"confirm(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
+_DECIDE = re.compile(
+    rf"(accept|refuse)\s+({PERSON.pattern})\s+as\s+({PERSON.pattern})", re.IGNORECASE | re.ASCII
+)
 _MEMBER = re.compile(rf"({PERSON.pattern})\s+member", re.IGNORECASE | re.ASCII)
 _REMOVE = re.compile(r"remove(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
 
@@ -53,7 +62,7 @@ def run_pair(call: CommandCall) -> CommandResult:
             return call.reply(texts.owners_only)
         own = _ME.fullmatch(call.text)
         if own and call.role == "member":
-            return _link_sender(call, own[1])
+            return _ask_to_link(call, own[1])
         if call.text or call.role == "member":
             return call.reply(_claim_ownership(call) or texts.owners_only)
         # a guest, where guests may talk
@@ -76,7 +85,13 @@ def run_pair(call: CommandCall) -> CommandResult:
             return call.reply(texts.may_talk_now.format(person=_format_person(by_id[1], "")))
         own = _ME.fullmatch(call.text)
         if own:
-            return _link_sender(call, own[1])
+            return _ask_to_link(call, own[1])
+        confirmation = _CONFIRM.fullmatch(call.text)
+        if confirmation:
+            return _confirm_link(call, confirmation[1] or "")
+        decision = _DECIDE.fullmatch(call.text)
+        if decision:
+            return _decide_link(call, decision[1].lower(), decision[2], decision[3])
         accepted = app.pairing.accept_code(call.text, event.sender.id, event.id)
     except (UsageError, Refused, CodeUsed) as problem:
         return call.reply(_explain_refusal(problem, texts))
@@ -87,20 +102,91 @@ def run_pair(call: CommandCall) -> CommandResult:
     )
 
 
-def _link_sender(call: CommandCall, code: str) -> CommandResult:
-    """Let in the sender's own id on another platform, which got the code there."""
+def _ask_to_link(call: CommandCall, code: str) -> CommandResult:
+    """Ask that the id that got the code is linked to the sender: owners, or an owner once more."""
     app = call.app
-    who = call.event.sender.id
+    texts = call.texts
+    event = call.event
+    if not event.private:
+        return call.reply(texts.ask_privately)
+    requests = open_link_requests(app)
     try:
-        accepted = app.pairing.accept_code(code, who, call.event.id, same=who)
+        asked = requests.ask(
+            code, event.sender.id, event.id, session=event.session, language=texts.code
+        )
     except (UsageError, Refused, CodeUsed) as problem:
-        return call.reply(_explain_refusal(problem, call.texts))
-    text = load_texts(accepted.language).linked_in.format(who=_quote(who))
-    welcome = replace(write_welcome(accepted, call.event.id, app.clock.now()), text=text)
+        return call.reply(_explain_refusal(problem, texts))
+    request = asked.request
+    person = _format_person(request.id, request.name)
+    if asked.code:
+        return call.reply(
+            texts.link_confirm.format(
+                person=person, code=asked.code, minutes=round(request.seconds / 60)
+            )
+        )
+    hours = round(request.seconds / 3600)
+    told = choose_texts_for(replace(event, text="")).link_asked.format(
+        who=_format_person(request.by, event.sender.name),
+        person=person,
+        id=_quote(request.id),
+        first=_quote(request.first),
+        hours=hours,
+    )
+    chats = app.people.list_owner_chats(app.private_chats)[:TOLD_MOST]
+    now = app.clock.now()
+    outbox = [
+        Outgoing(f"pair:{event.id}:{number}", chat, told, at=now)
+        for number, chat in enumerate(chats)
+    ]
     return CommandResult(
-        call.texts.linked_now.format(person=_format_person(accepted.id, accepted.name)),
+        texts.link_waits.format(person=person, hours=hours),
+        replace(call.document, outbox=(*call.document.outbox, *outbox)),
+    )
+
+
+def _confirm_link(call: CommandCall, code: str) -> CommandResult:
+    """Link the owner's own id, whose request has this second code."""
+    if not call.event.private:
+        return call.reply(call.texts.ask_privately)
+    who = call.event.sender.id
+    request = open_link_requests(call.app).confirm(code, who, who, call.event.id)
+    welcome = write_link_welcome(request, call.event.id, call.app.clock.now())
+    return CommandResult(
+        call.texts.linked_now.format(person=_format_person(request.id, request.name)),
         replace(call.document, outbox=(*call.document.outbox, welcome)),
     )
+
+
+def _decide_link(call: CommandCall, verb: str, who: str, first: str) -> CommandResult:
+    """Accept or refuse what a member asked, and tell them in the chat where they did."""
+    event = call.event
+    requests = open_link_requests(call.app)
+    now = call.app.clock.now()
+    notices: list[Outgoing] = []
+    if verb == "accept":
+        request = requests.accept(who, first, event.sender.id, event.id)
+        notices.append(write_link_welcome(request, event.id, now))
+        text = call.texts.link_accepted
+        result = load_texts(request.asked_language).linked_now
+    else:
+        request = requests.refuse(who, first, event.id)
+        text = call.texts.link_refused
+        result = load_texts(request.asked_language).link_refused
+    person = _format_person(request.id, request.name)
+    if request.asked_in:
+        told = result.format(person=person, first=_quote(request.first))
+        notices.append(Outgoing(f"pair:{event.id}:asked", request.asked_in, told, at=now))
+    return CommandResult(
+        text.format(person=person, first=_quote(request.first)),
+        replace(call.document, outbox=(*call.document.outbox, *notices)),
+    )
+
+
+def open_link_requests(app: App) -> LinkRequests:
+    """Return the link requests of the root, which are those of all its agents."""
+    from functions.agent.access.link_requests import LinkRequests
+
+    return LinkRequests(app.kv, app.root, app.people, app.pairing, app.clock.now)
 
 
 def _explain_refusal(problem: SigilError, texts: Texts) -> str:
@@ -134,6 +220,12 @@ def write_welcome(waiting: Waiting, event: str, now: float) -> Outgoing:
     return Outgoing(f"pair:{event}", waiting.session, text, at=now)
 
 
+def write_link_welcome(request: LinkRequest, event: str, now: float) -> Outgoing:
+    """Return the message to an id that was linked, for the chat where it got its code."""
+    text = load_texts(request.language).linked_in.format(who=_quote(request.first))
+    return Outgoing(f"pair:{event}", request.session, text, at=now)
+
+
 def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN) -> str:
     """Return who waits and who is in, for owners.
 
@@ -145,6 +237,12 @@ def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN) -> str:
             person=_format_person(one.id, one.name), minutes=round(one.seconds_left(now) / 60)
         )
         for one in app.pairing.list_waiting()
+    ]
+    asking = [
+        texts.link_asked_line.format(
+            person=_format_person(one.id, one.name), id=_quote(one.id), first=_quote(one.first)
+        )
+        for one in open_link_requests(app).list_open()
     ]
     people = []
     for person in app.people.list_members():
@@ -159,6 +257,7 @@ def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN) -> str:
     owners = ", ".join(f"`{_quote(owner)}`" for owner in sorted(app.rules.owners))
     lines = [
         *_list_section(texts.waiting_head, waiting, most, texts),
+        *_list_section(texts.link_asked_head, asking, most, texts),
         *_list_section(texts.let_in_head, people, most, texts),
     ]
     if owners:

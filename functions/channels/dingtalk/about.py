@@ -43,4 +43,5 @@ ABOUT: Final = About(
     polls_with=("app_secret",),
     own_chat=r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
     id_form="a person's user id in the organization",
+    id_scope="bot",
 )

@@ -43,4 +43,5 @@ ABOUT: Final = About(
     polls_with=("app_secret",),
     own_chat="ou_[A-Za-z0-9]{1,64}",
     id_form="ou_…",
+    id_scope="bot",
 )

@@ -39,4 +39,5 @@ ABOUT: Final = About(
     opens_with=("token", "secret"),
     own_chat="U[0-9a-f]{32}",
     id_form="U…",
+    id_scope="bot",
 )

@@ -38,4 +38,5 @@ ABOUT: Final = About(
     id_form="TEAM.USER",
     whoami="/uncaged whoami",
     command_sign="!",
+    id_scope="workspace",
 )

@@ -36,4 +36,5 @@ ABOUT: Final = About(
     by_hand=True,
     own_chat=r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
     id_form="a person's user id in the organization",
+    id_scope="bot",
 )

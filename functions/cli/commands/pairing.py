@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +15,7 @@ from functions.cli.local_agent import BY, Json, open_agent, print_result
 from functions.wiring import Closable
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_time
-from sigil.errors import SigilError, UsageError
+from sigil.errors import Refused, SigilError, UsageError, one_line
 
 if TYPE_CHECKING:
     from functions.agent.app import App
@@ -41,6 +42,9 @@ def pair(
         str,
         typer.Option(help="With CODE: the id that the same person has already, whose role counts."),
     ] = "",
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --same-as: link an owner's id without asking.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Let a person talk to the agent.
@@ -49,7 +53,11 @@ def pair(
 
     Example: uncaged channel pair 4F7K-9QXZ
     """
-    if sum(map(bool, (code, listed, remove, id))) != 1 or (same_as and not code):
+    if (
+        sum(map(bool, (code, listed, remove, id))) != 1
+        or (same_as and not code)
+        or (yes and not same_as)
+    ):
         raise UsageError(
             "EUSAGE",
             "exactly one of CODE, --id ID, --list and --remove ID is needed, --same-as with CODE",
@@ -64,8 +72,10 @@ def pair(
         elif id:
             app.people.let_in_by_id(id, BY)
             print_result({"paired": id}, f"{id} may talk to it now", json)
+        elif same_as:
+            _link_id(code, same_as, app, settings, json, yes=yes)
         else:
-            _accept_code(code, same_as, app, settings, json)
+            _accept_code(code, app, settings, json)
 
 
 def send_reply(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
@@ -80,30 +90,73 @@ def send_reply(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
     return True
 
 
-def _accept_code(code: str, same_as: str, app: App, settings: Settings, json: bool) -> None:
+def _accept_code(code: str, app: App, settings: Settings, json: bool) -> None:
     """Let in the person with this code, tell them in their chat, and print who it was."""
     from functions.agent.commands.pairing import write_welcome
 
     event = f"terminal:{uuid.uuid4().hex}"
-    person = app.pairing.accept_code(code, BY, event, same=same_as)
+    person = app.pairing.accept_code(code, BY, event)
+    welcome = write_welcome(person, event, app.clock.now())
+    _print_paired(person.id, person.name, _send_welcome(welcome, settings), json)
+
+
+def _link_id(
+    code: str, same_as: str, app: App, settings: Settings, json: bool, *, yes: bool
+) -> None:
+    """Link the id that got this code to a person; one of an owner's only when it is confirmed."""
+    from functions.agent.commands.pairing import open_link_requests, write_link_welcome
+
+    if app.people.is_owner(same_as) and not yes and not sys.stdin.isatty():
+        raise UsageError(
+            "EUSAGE",
+            f"{same_as} is an owner, and so would be the id that got this code",
+            suggestion="run it in a terminal, which asks; or add --yes",
+        )
+    event = f"terminal:{uuid.uuid4().hex}"
+    requests = open_link_requests(app)
+    asked = requests.ask(code, same_as, event)
+    request = asked.request
+    if asked.code:
+        name = f" ({request.name})" if request.name else ""
+        question = f"Make {request.id}{name} an owner, as the same person as {request.first}?"
+        if not yes and not typer.confirm(one_line(question, 300), default=False, err=True):
+            raise Refused(
+                "EPERM", f"{request.id} was not linked", suggestion="they stay a stranger"
+            )
+        request = requests.confirm(asked.code, same_as, BY, event)
+    else:
+        request = requests.accept(request.id, request.first, BY, event)
+    welcome = write_link_welcome(request, event, app.clock.now())
+    _print_paired(request.id, request.name, _send_welcome(welcome, settings), json)
+
+
+def _send_welcome(welcome: Outgoing, settings: Settings) -> bool:
+    """Tell somebody in their chat that they are in; return whether it was sent."""
     channels = open_channels(settings.load_channels().channels)
-    is_told = send_reply(channels, write_welcome(person, event, app.clock.now()))
+    is_told = send_reply(channels, welcome)
     for channel in channels.values():
         if isinstance(channel, Closable):
             channel.close()
-    name = f" ({person.name})" if person.name else ""
+    return is_told
+
+
+def _print_paired(who: str, name: str, is_told: bool, json: bool) -> None:
+    shown = f" ({name})" if name else ""
     notice = "was notified" if is_told else "could not be notified from here"
     print_result(
-        {"paired": person.id, "name": person.name, "told": is_told},
-        f"{person.id}{name} may talk to it now, and {notice}",
+        {"paired": who, "name": name, "told": is_told},
+        f"{who}{shown} may talk to it now, and {notice}",
         json,
     )
 
 
 def _list_people(app: App, printer: Printer) -> None:
     """Print the owners of the settings, the people who were let in, and those who wait."""
+    from functions.agent.commands.pairing import open_link_requests
+
     now = app.clock.now()
     waiting = app.pairing.list_waiting()
+    asking = open_link_requests(app).list_open()
     people = app.people.list_members()
     owners = sorted(app.rules.owners)
     if printer.json:
@@ -128,7 +181,15 @@ def _list_people(app: App, printer: Printer) -> None:
             }
             for person in people
         ]
-        printer.document({"waiting": waiting_rows, "people": people_rows, "owners": owners})
+        asking_rows = [{"id": one.id, "name": one.name, "same": one.first} for one in asking]
+        printer.document(
+            {
+                "waiting": waiting_rows,
+                "asking": asking_rows,
+                "people": people_rows,
+                "owners": owners,
+            }
+        )
         return
     cells = [(owner, "owner", "", "", "UNCAGED_OWNERS") for owner in owners]
     for person in people:
@@ -137,6 +198,9 @@ def _list_people(app: App, printer: Printer) -> None:
     for one in waiting:
         minutes = f"for {one.seconds_left(now) / 60:.0f} more minutes"
         cells.append((one.id, "waits", one.name, format_time(one.at), minutes))
+    for request in asking:
+        command = f'uncaged chat "/pair accept {request.id} as {request.first}"'
+        cells.append((request.id, "waits", request.name, format_time(request.at), command))
     if cells:
         printer.table(("id", "role", "name", "since", "by"), cells)
     else:

@@ -185,6 +185,11 @@ def pairing_request(agent: str, session: str, who: str) -> Key:
     return Key(f"waiting#{escape(agent)}", f"{escape(session)}#{escape(who)}")
 
 
+def link_request(agent: str, first: str, who: str) -> Key:
+    """A wish to link an id to a person's first one; those of a person begin alike."""
+    return Key(f"link-request#{escape(agent)}", f"{escape(first)}#{escape(who)}")
+
+
 def first_owner(agent: str) -> Key:
     """The code that makes a person an agent's first owner."""
     return Key("first-owner", escape(agent))
@@ -822,6 +827,7 @@ PERSON_PARTITIONS = frozenset(
         "allowance",
         "link-tries",
         "link-code",
+        "link-request",
         "private-chat",
     )
 )
