@@ -38,8 +38,6 @@ from sigil.protocol import Json
 from sigil.storage.kv import keys
 from sigil.storage.stored import row
 
-TOLD_MOST: Final = 3
-"""So many owners are told of a proposal in their private chats."""
 SHOWN_CHARACTERS: Final = 3_000
 DIFFERENCE_CHARACTERS: Final = 100_000
 STEP: Final = "approved"
@@ -65,7 +63,7 @@ def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: As
     if not is_new or (role == "owner" and event.private):
         return Asked(proposal)
     posts = []
-    for owner in _list_owners(app):
+    for owner in app.people.list_owner_chats(app.private_chats):
         texts = choose_texts_for(replace(event, text=""))
         text = describe_proposal(proposal, texts.proposal_for_owner, app, app.zone, texts=texts)
         data: dict[str, Json] = {"from": "approval", ASKS: proposal.id}
@@ -79,11 +77,6 @@ def _read_base(app: App, change: Change) -> str:
     if current.version != change.base:
         raise Conflict(f"{change.target} was changed meanwhile")
     return current.text
-
-
-def _list_owners(app: App) -> list[str]:
-    """Return the private chats of the first owners of whom one is known."""
-    return app.people.list_owner_chats(app.private_chats)[:TOLD_MOST]
 
 
 def find_approval(app: App, event: Event) -> Proposal | None:
@@ -129,7 +122,11 @@ def list_waiting(app: App, turn: Turn) -> list[Proposal]:
     """
     ids = [row["proposal"] for row in turn.trace if row.get("proposal")]
     now = app.clock.now()
-    if ids and turn.event.is_own_work and turn.event.data.get("home") in _list_owners(app):
+    if (
+        ids
+        and turn.event.is_own_work
+        and turn.event.data.get("home") in app.people.list_owner_chats(app.private_chats)
+    ):
         return []
     found = [app.proposals.find(id) for id in dict.fromkeys(map(str, ids))]
     return [each for each in found if each and each.state_at(now) == "open"]

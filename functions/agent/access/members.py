@@ -28,6 +28,8 @@ MOST = 1_000
 NAME_CHARACTERS = 60
 LINKS_MOST = 4
 """So many further ids may one person have."""
+TOLD_MOST = 3
+"""So many owners are told in their private chats of what waits for one."""
 LATEST = 1e11
 """A time later than any that a clock shows."""
 
@@ -114,13 +116,16 @@ class People:
         return person is not None and person.role == "owner"
 
     def list_owner_chats(self, chats: PrivateChats) -> list[str]:
-        """Return the private chats of all owners of whom one is known, one for each person."""
+        """Return the private chats of the first owners of whom one is known, one for each of
+        them.
+        """
         members = [each for each in self.list_members() if each.role == "owner"]
         firsts = {each.id: each.same for each in members if each.same}
         owners = dict.fromkeys((*self._rules.owners, *(each.id for each in members)))
         known = chats.find_all({*owners, *firsts.values()})
         # whoever is asked by their first id is not asked again by a further one
-        return [known[who] for who in owners if who in known and firsts.get(who) not in known]
+        asked = [who for who in owners if who in known and firsts.get(who) not in known]
+        return [known[who] for who in asked][:TOLD_MOST]
 
     def list_members(self) -> list[Person]:
         """Return everybody who was let in, by id."""
@@ -217,7 +222,8 @@ class People:
         if len(further) >= LINKS_MOST:
             raise Refused(
                 "ELIMIT",
-                f"{first} has {LINKS_MOST} further ids, and no more may be",
+                f"{first} has {LINKS_MOST} further ids, with those asked for within the day, and no"
+                " more may be",
                 suggestion="take one of them out first",
             )
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 SHOWN = 30
 """A chat is shown so many people; the machine's own command shows them all."""
-TOLD_MOST: Final = 3
-"""So many owners are told that a member's link waits."""
 MINUTES = round(SECONDS / 60)
 _PAIR = re.compile(r"/pair(?:@[A-Za-z0-9_]+)?\s+(.+)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _ME = re.compile(r"(.+?)\s+me", re.IGNORECASE | re.ASCII | re.DOTALL)
@@ -132,7 +130,7 @@ def _ask_to_link(call: CommandCall, code: str) -> CommandResult:
         first=_quote(request.first),
         hours=hours,
     )
-    chats = app.people.list_owner_chats(app.private_chats)[:TOLD_MOST]
+    chats = app.people.list_owner_chats(app.private_chats)
     now = app.clock.now()
     outbox = [
         Outgoing(f"pair:{event.id}:{number}", chat, told, at=now)

@@ -224,6 +224,17 @@ def test_a_link_that_a_crash_interrupts_is_asked_and_accepted_once(
     assert role_of(home, NEW) == "member"
 
 
+def test_a_request_is_erased_with_either_of_the_two_ids(home: AgentRuntime) -> None:
+    for who in (BOB, NEW):
+        home.app.people.let_in(BOB, "member", "Bob", OWNER)
+        say(home, BOB, f"/pair {code_of(home, NEW)} me")
+        key = keys.link_request("main", BOB, NEW)
+        assert home.app.kv.get(key)
+        personal = PersonalData(home.app, home.stores.artifacts)
+        personal.erase(personal.find(who))
+        assert home.app.kv.get(key) is None
+
+
 def test_whoever_asked_and_was_taken_out_is_linked_no_more(home: AgentRuntime) -> None:
     let_in(home, BOB)
     say(home, BOB, f"/pair {code_of(home, NEW)} me")
