@@ -264,12 +264,16 @@ def test_a_person_of_one_platform_says_that_they_are_the_one_on_another(
         code = re.search(r"/pair ([0-9A-Z]{4}-[0-9A-Z]{4})", read_slack(1)[0])
         assert code
         write(server, "telegram", 1, f"/pair {code[1]} me")
-        [(_, told)] = read(bots["telegram"], 1)
+        [(_, asked)] = read(bots["telegram"], 1)
+        second = re.search(r"/pair confirm ([0-9A-Z]{4}-[0-9A-Z]{4})", asked)
+        assert second
+        write(server, "telegram", 2, f"/pair confirm {second[1]}")
+        told = read(bots["telegram"], 2)[1][1]
         welcome = read_slack(2)[1]
         write_in_slack(server, "slack", 2, "!whoami")
         known = read_slack(3)[2]
-        write(server, "telegram", 2, f"/pair remove slack:{TEAM}.{SLACK_ADA}")
-        read(bots["telegram"], 2)
+        write(server, "telegram", 3, f"/pair remove slack:{TEAM}.{SLACK_ADA}")
+        read(bots["telegram"], 3)
         write_in_slack(server, "slack", 3, "!whoami")
         after = read_slack(4)[3]
 

@@ -20,6 +20,7 @@ from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from tests.fakes.bot_api import BotApi
 from tests.functions.agent.access.people import code_of, say
+from tests.functions.agent.talk import event
 from tests.functions.people import SECRET, update
 from tests.machine import within
 from tests.servers.programs import ProgramForker, command_of
@@ -216,3 +217,21 @@ def post(address: str, body: dict[str, Any]) -> None:
         ).status_code
         == 200
     )
+
+
+def test_at_the_machine_an_owners_other_id_is_asked_for_once_more(
+    runtime: Open, environment: dict[str, str]
+) -> None:
+    home = runtime(owners=("telegram:1",))
+    given = {**environment, "UNCAGED_OWNERS": "telegram:1", "TELEGRAM_TOKEN": ""}
+    for answer, role in (("n", "guest"), ("y", "owner")):
+        code = code_of(home, "slack:T1.U1")
+        screen = Terminal([*COMMAND, "channel", "pair", code, "--same-as", "telegram:1"], given)
+        try:
+            screen.wait_for_match(r"Make slack:T1\.U1 \(Ada\) an owner, .* as telegram:1\? \[y/N\]")
+            screen.type(f"{answer}\n")
+            screen.wait_for_end()
+        finally:
+            screen.close()
+        asked = event("hi", session="slack:T1.U1", sender="slack:T1.U1")
+        assert home.app.people.find_role(asked) == role
