@@ -1333,6 +1333,12 @@ class German(Texts):
         "Diesen Code gibt es nicht, oder nicht mehr. Sende /link in deinem anderen Chat für einen"
         " neuen."
     )
+    link_other_person = (
+        "Dieser Code ist aus {chat}; das ist für mich jemand anders. Wer dort schreibt, würde alles"
+        " lesen, was ich mir hier merke, und könnte es ändern. Ist das dein Chat? Dann sende mir"
+        " binnen {minutes} Minuten `/link {code}`. Hat dich jemand anders darum gebeten, dann tu"
+        " nichts."
+    )
     link_own_code = "Dieser Code ist für einen anderen Chat von dir: Sende ihn dort."
     link_too_often = "Das war zu oft. Versuch es bitte in einer Stunde noch einmal."
     link_taken = (

@@ -1158,6 +1158,11 @@ class Texts:
     link_no_code = (
         "There is no such code, or not any more. Send /link in your other chat for a new one."
     )
+    link_other_person = (
+        "That code is from {chat}, which is another person to me. Whoever writes there would read"
+        " all that I remember here, and change it. Is that chat yours? Then send me `/link {code}`"
+        " within {minutes} minutes. If somebody else asked you for this, do nothing."
+    )
     link_own_code = "That code is for another chat of yours: send it there."
     link_too_often = "That was too often. Please try again in an hour."
     link_taken = (

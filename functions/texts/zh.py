@@ -1070,6 +1070,11 @@ class Chinese(Texts):
         "再发送 /unlink。"
     )
     link_no_code = "没有这个码，或者它已经失效了。请在另一个聊天里发送 /link 要一个新的。"
+    link_other_person = (
+        "这个码来自 {chat}，对我来说那是另一个人。在那里说话的人会看到我在这里记住的一切，也能改动。"
+        "那个聊天是你的吗？是的话，请在 {minutes} 分钟内发 `/link {code}`。"
+        "如果是别人让你这么做，就什么都不要发。"
+    )
     link_own_code = "这个码是给你的另一个聊天用的：请在那里发送。"
     link_too_often = "次数太多了，请一小时后再试。"
     link_taken = "这个聊天已经共用记忆了。请在这里发送 /link，把码发到另一个聊天；或者先 /unlink。"

@@ -22,7 +22,7 @@ from functions.events import Event
 from sigil.errors import Refused, UsageError, one_line
 from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import DELETE, Change, scan_all, update, update_item
-from sigil.storage.stored import Shape, Stored, dumps
+from sigil.storage.stored import Shape, Stored, dumps, later
 
 CHARACTERS: Final = 12
 """60 bits: anybody who may talk may try."""
@@ -42,7 +42,8 @@ AGAIN: Final = "send /link in the other chat for a new one"
 class LinkOffer(Stored):
     """A code that was told to `who` in the private chat `session`, at `at` (seconds since 1970).
 
-    `used` is the event that linked another chat with it, or that showed it to a group.
+    `used` is the event that linked another chat with it, or that showed it to a group. A code that
+    asks once more is for the chat `only`, which is told it.
     """
 
     session: str
@@ -50,6 +51,7 @@ class LinkOffer(Stored):
     name: str
     at: float
     used: str = ""
+    only: str = later("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,17 @@ class Links:
         self._kv.put(keys.link_code(self._agent, digest), dumps(offer), ttl=KEPT_SECONDS)
         return pairing_code.format_code(code)
 
+    def offer_again(self, taken: LinkOffer, event: Event) -> str:
+        """Return a second code for an offer that was taken, which the event's chat alone can use.
+
+        Nobody but whoever reads the answer there knows it, so nobody can have them send both.
+        """
+        code = pairing_code.make_code(CHARACTERS)
+        offer = replace(taken, at=self._now(), used="", only=event.session)
+        key = keys.link_code(self._agent, pairing_code.hash_code(code))
+        self._kv.put(key, dumps(offer), ttl=KEPT_SECONDS)
+        return pairing_code.format_code(code)
+
     def take_code(self, text: str, event: Event) -> LinkOffer:
         """Return the offer whose code is `text`, which no other event can take from now on.
 
@@ -140,7 +153,7 @@ class Links:
                 return None, None
             if offer.used:
                 return None, offer
-            if abs(now - offer.at) >= SECONDS:
+            if abs(now - offer.at) >= SECONDS or offer.only not in ("", event.session):
                 return None, None
             if offer.session == event.session:
                 raise UsageError("ESAME", "the code is for another chat", suggestion=AGAIN)

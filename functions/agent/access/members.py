@@ -115,6 +115,14 @@ class People:
         person = self.find_member(who) if PERSON.fullmatch(who) else None
         return person is not None and person.role == "owner"
 
+    def is_same_person(self, one: str, other: str) -> bool:
+        """Return whether two ids are one person's, or both owners', who may read everything."""
+        if self.is_owner(one) and self.is_owner(other):
+            return True
+        known = [self.find_member(one), self.find_member(other)]
+        firsts = [person.same if person else "" for person in known]
+        return (firsts[0] or one) == (firsts[1] or other)
+
     def list_owner_chats(self, chats: PrivateChats) -> list[str]:
         """Return the private chats of the first owners of whom one is known, one for each of
         them.

@@ -97,6 +97,10 @@ def _join_memory(call: CommandCall) -> CommandResult:
         return call.reply(texts.link_no_code)
     if scope == call.memory:  # it has just taken a code of this chat
         return call.reply(texts.link_taken)
+    if not offer.only and not app.people.is_same_person(call.event.sender.id, offer.who):
+        code = links.offer_again(offer, call.event)
+        other = _format_chat(LinkedChat(offer.session, offer.who, offer.name, offer.at))
+        return call.reply(texts.link_other_person.format(chat=other, code=code, minutes=MINUTES))
     document = call.document
     links.join(scope, links.describe_chat(call.event), shared=True)
     if _list_others(call, links.list_chats(call.memory)):

@@ -278,6 +278,34 @@ def test_a_code_makes_the_memory_sharable_and_loses_nothing_of_it(
     assert home.app.sessions.open(key(PHONE)).memory == memory
 
 
+def test_a_code_of_another_person_asks_once_more_and_names_whose_it_is(home: AgentRuntime) -> None:
+    learn(home, PHONE, "door", "1234")
+    code = offer(home, EVE)
+    (asked,) = tell(home, f"/link {code}", **PHONE)
+    assert "`telegram:43` (`Ada`), which is another person to me" in asked
+    second = _CODE.search(asked)
+    assert second
+    # nobody else can use it, and the first one is used up
+    for chat, sent in ((DESK, second[1]), (EVE, second[1]), (PHONE, code)):
+        assert tell(home, f"/link {sent}", **chat) == [ENGLISH.link_no_code]
+    assert not known(home, EVE)
+
+    told, here = tell(home, f"/link {second[1]}", **PHONE)
+
+    assert "`telegram:42` (`Ada`)" in told
+    assert "`telegram:43` (`Ada`)" in here
+    assert known(home, EVE) == {"door: 1234"}
+
+
+def test_the_linked_ids_of_a_person_share_a_memory_at_once(home: AgentRuntime) -> None:
+    slack = {"session": "slack:T1.U1", "sender": "slack:T1.U1"}
+    home.app.people.let_in("telegram:43", "member", "Eve", "telegram:42")
+    home.app.people.link("slack:T1.U1", "Eve", "telegram:43", "telegram:42", "member")
+    learn(home, EVE, "door", "1234")
+    link(home, EVE, slack)
+    assert known(home, slack) == {"door: 1234"}
+
+
 def test_a_chat_that_has_left_its_memory_is_joined_by_no_code_of_before(home: AgentRuntime) -> None:
     link(home, PHONE, DESK)
     code = offer(home, PHONE)
@@ -398,10 +426,11 @@ def test_two_chats_that_take_each_others_code_at_once_join_in_one_way(
 def test_only_so_many_chats_share_a_memory(home: AgentRuntime) -> None:
     for number in range(CHATS_MOST - 1):
         chat = {"session": f"terminal:t{number}", "sender": f"telegram:{number + 100}"}
-        said = tell(home, f"/link {offer(home, {**PHONE, 'sender': f'x:{number}'})}", **chat)
+        code = offer(home, {**PHONE, "sender": chat["sender"]})
+        said = tell(home, f"/link {code}", **chat)
         assert len(said) == number + 2
     last = {"session": "terminal:last", "sender": "telegram:99"}
-    (said,) = tell(home, f"/link {offer(home, {**PHONE, 'sender': 'x:99'})}", **last)
+    (said,) = tell(home, f"/link {offer(home, {**PHONE, 'sender': 'telegram:99'})}", **last)
     assert said == ENGLISH.link_too_many.format(most=CHATS_MOST)
     learn(home, last, "tea", "green")
     assert "tea: green" not in known(home, PHONE)
@@ -471,7 +500,7 @@ def test_a_crash_anywhere_loses_nothing_and_links_once(
     end = False
     number = 0
     while not end:
-        home = runtime(llm_url=model.url, access="open", store="memory://")
+        home = runtime(llm_url=model.url, owners=("telegram:42",), store="memory://")
         learn(home, PHONE, "city", "Rome")
         learn(home, PHONE, "Ada", "has", "a cat")
         learn(home, DESK, "city", "Oslo", at=2.0)

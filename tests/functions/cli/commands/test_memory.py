@@ -145,7 +145,7 @@ def test_a_chat_that_shares_its_memory_shows_the_shared_one(
     runtime: Open, tmp_path: Path, run_with_memory: Run
 ) -> None:
     home = runtime(data=str(tmp_path / "data"), access="open")
-    other = {"session": "telegram:9", "sender": "telegram:9"}
+    other = {"session": "telegram:9"}
     code = tell(home, "/link")[0].partition("`/link ")[2].partition("`")[0]
     tell(home, f"/link {code}", **other)
     own = run_with_memory("memory", "--session", "telegram:7", "--json").stdout
