@@ -489,15 +489,29 @@ class AuditPage(TypedDict):
     next: NotRequired[NextPage]
 
 
+@schema_name("BrokenChain")
+class BrokenChainRow(TypedDict):
+    """A namespace whose chain does not hold, and where it does not."""
+
+    namespace: str
+    problem: str
+
+
 @schema_name("Verdict")
 class AuditCheckRow(TypedDict):
-    """Tells if the chain of the audit holds, and where it does not."""
+    """Tells if the chain of a namespace holds, and where it does not.
+
+    Where no namespace was asked for, all were checked: `ok` is about all of them then,
+    `namespaces` is how many there are, and `broken` are those that do not hold.
+    """
 
     namespace: str
     entries: Count
     tip: EntryHash
     ok: bool
     problem: str
+    namespaces: NotRequired[Count]
+    broken: NotRequired[list[BrokenChainRow]]
 
 
 @schema_name("Allowed")

@@ -13,9 +13,18 @@ from sigil.errors import UsageError
 from sigil.protocol import Caller
 
 if TYPE_CHECKING:
-    from sigil.rows import AuditCheckRow, AuditRow, NewTokenRow, TokenRow, TokenUseRow
+    from sigil.rows import (
+        AuditCheckRow,
+        AuditRow,
+        BrokenChainRow,
+        NewTokenRow,
+        TokenRow,
+        TokenUseRow,
+    )
 
 NAMESPACE_CHARACTERS = 500
+BROKEN_MOST = 500
+"""Broken chains that are named in one answer."""
 LIMIT_MOST = 501
 """Entries of one answer at most: one more than a page has, which shows whether there are more."""
 
@@ -88,16 +97,32 @@ class AuditReader:
         return [entry.row for entry in entries]
 
     def verify(self, caller: Caller, *, namespace: str = "") -> AuditCheckRow:
-        """Check a namespace's whole chain, and return whether it holds."""
+        """Check a namespace's whole chain, and return whether it holds; without a namespace those
+        of all others too.
+        """
         chain = _choose_namespace(caller, namespace)
         check = self._audit.verify(chain)
-        return {
+        row: AuditCheckRow = {
             "namespace": chain,
             "entries": check.entries,
             "tip": check.tip,
             "ok": not check.problem,
             "problem": check.problem,
         }
+        if namespace:
+            return row
+        others = [other for other in self._audit.list_namespaces() if other != chain]
+        broken: list[BrokenChainRow] = []
+        if check.problem:
+            broken.append({"namespace": chain, "problem": check.problem})
+        for other in others:
+            problem = self._audit.verify(other).problem
+            if problem:
+                broken.append({"namespace": other, "problem": problem})
+        if broken and not check.problem:
+            row["problem"] = f"{broken[0]['namespace']}: {broken[0]['problem']}"
+        row["ok"] = not broken
+        return {**row, "namespaces": len(others) + 1, "broken": broken[:BROKEN_MOST]}
 
 
 def _choose_namespace(caller: Caller, namespace: str) -> str:

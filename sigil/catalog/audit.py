@@ -9,7 +9,7 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -190,10 +190,13 @@ class Audit:
             return ChainCheck(number, tip, f"the end is missing: there were {known.number} entries")
         return ChainCheck(number, tip)
 
-    def list_namespaces(self) -> Iterator[str]:
-        """Yield the namespaces that have an audit."""
-        for sort, _ in scan_all(self._kv, keys.audit_tip("").partition):
-            yield keys.unescape(sort)
+    def list_namespaces(self) -> list[str]:
+        """Return the namespaces that have an audit, or that ever had a capability: whoever takes
+        the note of a chain's end away does not hide the chain.
+        """
+        places = (keys.audit_tip("").partition, keys.generation("").partition)
+        found = {sort for place in places for sort, _ in scan_all(self._kv, place)}
+        return sorted(map(keys.unescape, found))
 
     def _append(self, namespace: str, action: str, facts: Mapping[str, Json]) -> str:
         """Append an entry to one chain and return its hash."""

@@ -211,7 +211,15 @@ TOKEN = RowReader(rows.TokenRow, *_TOKEN)
 TOKEN_USE = RowReader(rows.TokenUseRow, *_TOKEN, "last_use", "expired")
 NEW_TOKEN = RowReader(rows.NewTokenRow, *_TOKEN, "token")
 AUDIT = RowReader(rows.AuditRow, "number", "at", "action")
-AUDIT_CHECK = RowReader(rows.AuditCheckRow, "namespace", "entries", "tip", "ok", "problem")
+AUDIT_CHECK = RowReader(
+    rows.AuditCheckRow,
+    "namespace",
+    "entries",
+    "tip",
+    "ok",
+    "problem",
+    optional=("namespaces", "broken"),
+)
 SERVER_TOOL = RowReader(
     rows.ServerToolRow,
     "tool",

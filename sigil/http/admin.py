@@ -271,7 +271,7 @@ def revoke_key(request: AuthorizedRequest) -> Response:
 
 def read_audit(request: AuthorizedRequest) -> Response:
     """Read a namespace's audit: the last entries, or those beyond `after`; with `verify` whether
-    its chain holds.
+    its chain holds, and those of all others where none is named.
     """
     log = request.registry.log
     namespace = request.read_text("namespace")

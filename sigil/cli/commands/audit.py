@@ -12,11 +12,11 @@ from sigil.cli.completions import capability_names
 from sigil.cli.exit_codes import FAILED
 from sigil.cli.names import Namespace, resolve_name
 from sigil.cli.shell import Shell, get_shell
-from sigil.cli.times import format_time
+from sigil.cli.times import format_count, format_time
 from sigil.errors import SigilError, UsageError
 
 if TYPE_CHECKING:
-    from sigil.rows import AuditRow
+    from sigil.rows import AuditCheckRow, AuditRow
 
 ENTRIES_MOST = 500
 _COLUMN_FIELDS = (
@@ -66,7 +66,9 @@ def audit(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", help="Check the whole chain instead; exit code 1 when it is broken."
+            "--verify",
+            help="Check the chains of all namespaces instead, or of --namespace alone; exit code 1"
+            " when one is broken.",
         ),
     ] = False,
 ) -> None:
@@ -89,17 +91,29 @@ def audit(
         return
     with shell.open_registry() as opened:
         found = opened.registry.log.verify(opened.caller, namespace=namespace)
-    place = str(found["namespace"])
+    _print_check(shell, found)
+    if not found["ok"]:
+        raise typer.Exit(FAILED)
+
+
+def _print_check(shell: Shell, found: AuditCheckRow) -> None:
+    """Print whether the chains hold, and each that does not."""
     if shell.printer.json:
         shell.printer.document(found)
-    elif found["ok"]:
+        return
+    place = found["namespace"]
+    broken = found.get("broken", [])
+    if not found["ok"] and not broken:
+        broken = [{"namespace": place, "problem": found["problem"]}]
+    if place not in [row["namespace"] for row in broken]:
         shell.printer.line(
             f"{place}: {found['entries']} entries hold; the last one is {found['tip']}"
         )
-    else:
-        shell.printer.error(SigilError("EAUDIT", str(found["problem"]), source=place))
-    if not found["ok"]:
-        raise typer.Exit(FAILED)
+    for row in broken:
+        shell.printer.error(SigilError("EAUDIT", row["problem"], source=row["namespace"]))
+    others = found.get("namespaces", 1) - 1
+    if others and found["ok"]:
+        shell.printer.note(f"{format_count(others, 'other namespace')}: all entries hold")
 
 
 def _find_entries(shell: Shell, name: str, namespace: str, limit: int) -> Sequence[AuditRow]:

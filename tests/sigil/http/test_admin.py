@@ -153,6 +153,8 @@ def test_what_is_done_stands_in_the_audit_with_who_did_it(place: TokenServer) ->
         "tip": rows[-1]["hash"],
         "ok": True,
         "problem": "",
+        "namespaces": 2,
+        "broken": [],
     }
     assert [
         row["number"]
