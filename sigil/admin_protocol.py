@@ -92,7 +92,7 @@ class TransferVerbs(Protocol):
         """Check and deploy what `export` wrote; an owner's act.
 
         `public`: those that were public stay so. `replace`: also over capabilities that have stored
-        something here.
+        something here, and where one of the library is hidden.
         """
 
 
@@ -169,7 +169,9 @@ class AuditVerbs(Protocol):
         """Return the entries with numbers above `after`, oldest first; without it the last ones."""
 
     def verify(self, caller: Caller, *, namespace: str = "") -> AuditCheckRow:
-        """Check the chain: `{"namespace", "entries", "tip", "ok", "problem"}`."""
+        """Check the chain of a namespace, or the caller's own and all others; see
+        `AuditCheckRow`.
+        """
 
 
 class AdminRegistry(Registry, CapabilityAdmin, VersionVerbs, TransferVerbs, Protocol):

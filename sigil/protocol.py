@@ -379,9 +379,14 @@ class Registry(Protocol):
         A caller that may only run it sees no more than the fields of `InterfaceRow`.
         """
 
-    def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
+    def deploy(
+        self, spec: Mapping[str, Json], caller: Caller, *, replace: bool = False
+    ) -> Deployed:
         """Check, test and activate the capability that `spec` (the flat form of a manifest with its
         source) describes.
+
+        `Refused` EEXIST where it would hide one of its name of the library or another namespace,
+        unless it may `replace` that.
         """
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:

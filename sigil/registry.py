@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from sigil.access.grant_admin import GrantAdmin
@@ -199,7 +200,9 @@ class LocalRegistry:
             self._catalog.deployments.find_deployer(*place) == caller.deployer
         )
 
-    def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
+    def deploy(
+        self, spec: Mapping[str, Json], caller: Caller, *, replace: bool = False
+    ) -> Deployed:
         """See `Registry.deploy`. The same digest again is no second deploy."""
         try:
             package = parse_flat(spec)
@@ -209,9 +212,11 @@ class LocalRegistry:
                 problem.source = one_line(name, 60)
             problem.source = problem.source or "deploy"
             raise
-        return self.deploy_package(package, caller)
+        return self.deploy_package(package, caller, replace=replace)
 
-    def deploy_package(self, package: Package, caller: Caller) -> Deployed:
+    def deploy_package(
+        self, package: Package, caller: Caller, *, replace: bool = False
+    ) -> Deployed:
         """Check, test and activate a package; nothing is stored unless all of it holds."""
         linked = self._deployer.link(package, caller)
         same = self._deployer.find_same(linked, caller)
@@ -220,9 +225,9 @@ class LocalRegistry:
             return self._make_deployed(
                 renewed, caller, created=False, passed=len(renewed.manifest.tests)
             )
-        record, passed, example = self._deployer.deploy(linked, caller)
+        record, passed, example = self._deployer.deploy(linked, caller, replace=replace)
         deployed = self._make_deployed(record, caller, created=True, passed=passed)
-        return replace(deployed, example=example)
+        return dataclasses.replace(deployed, example=example)
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         """See `Registry.run`. `Refused` EDEGRADED while the version rests after failures of its
@@ -342,7 +347,8 @@ class LocalRegistry:
         part = self._live_services.make_runnable(head.record)
         home = home_of(caller.target, caller)
         for store in stores:
-            self._live_services.open_store(replace(part, store=store), home).clear()
+            part = dataclasses.replace(part, store=store)
+            self._live_services.open_store(part, home).clear()
         usage.forget_counts(self._kv, head.record.namespace, head.record.name)
         self._audit.note(
             caller.target,

@@ -352,8 +352,10 @@ class LazyRegistry:
     def inspect(self, ref: str, caller: Caller) -> DetailRow:
         return self._opener().inspect(ref, caller)
 
-    def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
-        return self._opener().deploy(spec, caller)
+    def deploy(
+        self, spec: Mapping[str, Json], caller: Caller, *, replace: bool = False
+    ) -> Deployed:
+        return self._opener().deploy(spec, caller, replace=replace)
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:
         return self._opener().run(ref, arguments, caller)

@@ -90,9 +90,11 @@ class Catalog:
         return is_alive(record, self._clock())
 
     def find(self, ref: Ref, caller: Caller) -> Record | None:
-        """Return what the caller means by `ref`: the nearest namespace wins.
+        """Return what the caller means by `ref`: the nearest namespace wins, among those where the
+        caller's token reaches the name if there is one.
 
-        Of a namespace that the caller does not see, only what is public is found.
+        So a token for a capability of the library goes on to mean that one when another one of its
+        name hides it. Of a namespace that the caller does not see, only what is public is found.
         """
         if ref.namespace and ref.namespace not in caller.sees:
             # the name itself must be public, not an old version of it alone
@@ -102,12 +104,13 @@ class Catalog:
             return record if record and record.manifest.public else None
         namespaces = (ref.namespace,) if ref.namespace else caller.sees
         items = get_many(self._kv, [keys.capability(space, ref.name) for space in namespaces])
+        nearest: Record | None = None
         for item in items:
-            if item:
-                record = self.find_version(self.parse_head(item), ref)
-                if record:
-                    return record
-        return None
+            record = self.find_version(self.parse_head(item), ref) if item else None
+            if record and caller.reaches(record.namespace, record.name):
+                return record
+            nearest = nearest or record
+        return nearest
 
     def resolve(self, ref: Ref, caller: Caller) -> Record:
         """Return what `find` finds.

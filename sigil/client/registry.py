@@ -81,10 +81,15 @@ class RemoteRegistry:
         answer = self._transport.get(f"/_api/inspect/{_quote_ref(ref)}", caller)
         return responses.DETAIL.read(answer.body)
 
-    def deploy(self, spec: Mapping[str, Json], caller: Caller) -> Deployed:
+    def deploy(
+        self, spec: Mapping[str, Json], caller: Caller, *, replace: bool = False
+    ) -> Deployed:
         """See `Registry.deploy`."""
-        body = dumps(dict(spec))
-        answer = self._transport.post("/_api/deploy", body, caller, seconds=DEPLOY_SECONDS)
+        query = {"replace": "1"} if replace else {}
+        request = ApiRequest(
+            "POST", "/_api/deploy", query=query, body=dumps(dict(spec)), seconds=DEPLOY_SECONDS
+        )
+        answer = self._transport.send(request, caller)
         return responses.read_deployed(answer.body, created=answer.status == 201)
 
     def run(self, ref: str, arguments: Mapping[str, Json], caller: Caller) -> Ran:

@@ -129,13 +129,34 @@ class Deployer:
                 return record
         return None
 
+    def require_nothing_hidden(self, linked: LinkedPackage, caller: Caller) -> None:
+        """Raise `Refused` EEXIST when a package would come to hide another namespace's capability,
+        such as the library's, from those who use its plain name.
+        """
+        name = linked.manifest.name
+        catalog = linked.view.catalog
+        place = caller.sees.index(caller.target)
+        if catalog.load_active(caller.target, name):
+            return  # its name means what is there already
+        for namespace in caller.sees[place + 1 :]:
+            hidden = catalog.load_active(namespace, name)
+            if hidden:
+                raise Refused(
+                    "EEXIST",
+                    f"it would hide {namespace}/{name}, which {name} means here now",
+                    source=name,
+                    suggestion="choose another name, or put it there with --replace (replace=1 over"
+                    f" HTTP); {namespace}/{name} goes on to mean that one",
+                )
+
     def deploy(
-        self, linked: LinkedPackage, caller: Caller
+        self, linked: LinkedPackage, caller: Caller, *, replace: bool = False
     ) -> tuple[Record, int, ExampleRun | None]:
         """Check, test and activate a package; return its record, how many tests passed and the
         example that was run where there are none.
 
-        Nothing is stored unless all of it holds.
+        Nothing is stored unless all of it holds. `replace` allows to hide another namespace's
+        capability.
         """
         manifest = linked.manifest
         # what calls the name's older version keeps it, before the name means a new one
@@ -144,6 +165,8 @@ class Deployer:
         is_public = was_public or manifest.public or caller.target == LIBRARY
         log = self._older_callers.record_callers(caller.target, public=is_public)
         self._require_allowed(linked, caller)
+        if not replace:
+            self.require_nothing_hidden(linked, caller)
         with self._take_turn(manifest.name, caller), _named_errors(manifest.name):
             checked, part, program = self._check(linked, caller, log, later=_is_library(caller))
             passed = 0

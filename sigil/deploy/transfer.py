@@ -17,8 +17,9 @@ from sigil.catalog.quotas import SESSION_MARK, QuotaReservations, claim_of
 from sigil.catalog.records import Head, Record
 from sigil.deploy.deployer import RACES, Deployer, LinkedPackage
 from sigil.errors import Conflict, Refused, UsageError
+from sigil.manifest.languages import HOST
 from sigil.manifest.package import Package
-from sigil.protocol import Caller, Ref, is_name
+from sigil.protocol import LIBRARY, Caller, Ref, is_name
 from sigil.run.dependencies import order_callees_first
 from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV
@@ -105,7 +106,7 @@ class Transfer:
 
         Nothing of it runs, and no test either. Unless `public`, what is public in the bundle is the
         caller's alone here, and so it has another digest. `replace` also allows what would read
-        the values that another capability of its name has stored.
+        the values that another capability of its name has stored, or hide the library's.
         """
         require_owner(caller, "imports", "registry")
         packages = {}
@@ -123,6 +124,8 @@ class Transfer:
         if not replace:
             for each in linked.values():
                 self._require_no_store(each, caller)
+                if each.manifest.lang != HOST:  # that is refused by itself
+                    self._deployer.require_nothing_hidden(each, caller)
         imported = {}
         for each in linked.values():
             same = self._deployer.find_same(each, caller)
@@ -185,6 +188,14 @@ class Transfer:
             head = self._catalog.load_head(place, record.name)
             if self._is_published(record, head, may_replace) and head:
                 return head.record, False
+            is_new = head is None or not self._catalog.is_running(head)
+            if is_new and not may_replace and self._catalog.load_active(LIBRARY, record.name):
+                raise Refused(
+                    "EEXIST",
+                    f"it would hide the library's own {record.name} from all chats",
+                    source=record.name,
+                    suggestion="--replace puts it in its place",
+                )
             moved = dataclasses.replace(
                 record,
                 namespace=place,

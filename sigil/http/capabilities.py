@@ -41,7 +41,7 @@ def deploy(request: AuthorizedRequest) -> Response:
     spec = read_object(request.body, source="http")
     name = spec.get("name")
     request.require_deploy(name if isinstance(name, str) else "*")
-    deployed = request.registry.deploy(spec, request.caller)
+    deployed = request.registry.deploy(spec, request.caller, replace=request.read_flag("replace"))
     row = deployed_row(deployed, f"{request.base}run/{deployed.offer.name}")
     return json_response(row, 201 if deployed.created else 200)
 

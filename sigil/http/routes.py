@@ -113,9 +113,12 @@ _DIFF: Mapping[str, Schema] = {
     ),
     "to": _number_schema(1, 10**8, None, "the newer version; the active one unless it is given"),
 }
+_DEPLOY: Mapping[str, Schema] = {
+    "replace": _flag_schema("1: also where it hides the library's capability of its name"),
+}
 _IMPORT: Mapping[str, Schema] = {
     "public": _flag_schema("1: what was public stays public"),
-    "replace": _flag_schema("1: over what keeps something here"),
+    "replace": _flag_schema("1: over what keeps something here, or hides one of the library"),
 }
 _AUDIT: Mapping[str, Schema] = {
     "namespace": {
@@ -123,7 +126,9 @@ _AUDIT: Mapping[str, Schema] = {
         "maxLength": 500,
         "description": "the token's own unless it is given",
     },
-    "verify": _flag_schema("1: whether the chain holds, instead of its entries"),
+    "verify": _flag_schema(
+        "1: whether the chain holds, and without a namespace all others, instead of entries"
+    ),
     "limit": _number_schema(1, PAGE_MOST, 100, "entries of a page"),
     "after": {
         **_after_schema("[0-9]{1,12}"),
@@ -174,6 +179,7 @@ TOKEN_ROUTES: tuple[Route, ...] = (
         Access.DEPLOY_TOKEN,
         _DEPLOYED,
         DEPLOY_SPEC,
+        query=_DEPLOY,
         body_bytes=DEPLOY_BYTES,
         failures=(409, 422),
         slow=True,

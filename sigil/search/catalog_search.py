@@ -102,7 +102,7 @@ class CatalogSearch:
             candidates = self._index.find_candidates(
                 text, WIDE, within=caller.sees, among=_reach_filter(caller)
             )
-            nearest = [each for each in candidates if self._is_nearest(each.ref, caller.sees)]
+            nearest = [each for each in candidates if self._is_nearest(each.ref, caller)]
             chosen = [(hit.ref, hit.score) for hit in diversify(nearest, limit)]
             glimpses = [
                 Glimpse(record.name, record.manifest.description, score)
@@ -135,7 +135,7 @@ class CatalogSearch:
         return [(hit.ref, hit.score) for hit in hits]
 
     def _list_nearest(self, hits: Iterable[IndexHit], caller: Caller) -> list[tuple[str, float]]:
-        return [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller.sees)]
+        return [(hit.ref, hit.score) for hit in hits if self._is_nearest(hit.ref, caller)]
 
     def _make_hits(
         self, found: Sequence[tuple[str, float]], caller: Caller, limit: int
@@ -191,7 +191,7 @@ class CatalogSearch:
         home = record.namespace
         for ref in sorted(self._index.list_called(record.name, home)):
             name = _split_ref(ref)[1]
-            if name == record.name or not self._is_nearest(ref, caller.sees):
+            if name == record.name or not self._is_nearest(ref, caller):
                 continue
             other = self._follower_of(home).load_record(name)
             if other and record.name in other.manifest.members and caller.reaches(home, name):
@@ -207,9 +207,9 @@ class CatalogSearch:
         for name in bundle.manifest.members:
             for home in caller.sees[caller.sees.index(bundle.namespace) :]:
                 record = self._follower_of(home).load_record(name)
-                if record is None:
+                if record is None or not caller.reaches(home, name):
                     continue
-                if record.manifest.lang != BUNDLE and caller.reaches(home, name):
+                if record.manifest.lang != BUNDLE:
                     members.append(record)
                 break
         return members
@@ -226,12 +226,14 @@ class CatalogSearch:
         records = ((self._public_follower.load_record(ref), score) for ref, score in found)
         return islice(((record, score) for record, score in records if record), max(limit, 0))
 
-    def _is_nearest(self, ref: str, sees: tuple[str, ...]) -> bool:
+    def _is_nearest(self, ref: str, caller: Caller) -> bool:
+        """Return whether a plain name means this capability to the caller, as in `Catalog.find`."""
         home, name = _split_ref(ref)
-        if home not in sees:
+        if home not in caller.sees:
             raise DamagedIndexError("it names a capability of another namespace")
         return not any(
-            self._index.has(f"{nearer}/{name}", nearer) for nearer in sees[: sees.index(home)]
+            self._index.has(f"{nearer}/{name}", nearer) and caller.reaches(nearer, name)
+            for nearer in caller.sees[: caller.sees.index(home)]
         )
 
     def _retry_damaged(self, ask: Callable[[], Answer], caller: Caller) -> Answer:

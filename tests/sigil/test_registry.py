@@ -369,7 +369,8 @@ def test_an_expired_capability_is_not_offered_and_hides_nothing(
     registry: LocalRegistry, clock: Clock
 ) -> None:
     registry.deploy(spec("shout"), SHELF)
-    registry.deploy(spec("shout", "return 'mine'", type="ephemeral", ttl=60), PERSON)
+    mine = spec("shout", "return 'mine'", type="ephemeral", ttl=60)
+    registry.deploy(mine, PERSON, replace=True)
     assert [hit.offer.version for hit in registry.query("shout", PERSON).hits] == [1]
     assert output(registry, "shout", text="a") == "mine"
     clock.now += 61
@@ -619,7 +620,10 @@ def test_whose_name_it_is_decides_who_may_replace_it(registry: LocalRegistry) ->
         with pytest.raises(Refused, match="EEXIST"):
             registry.deploy(spec(name, "return 'mine'"), caller)
     assert registry.deploy(spec("made-here", "return 'again'"), MODEL).offer.version == 2
-    assert registry.deploy(spec("shelved", "return 'a person may'"), PERSON).created
+    mine = spec("shelved", "return 'a person may'")
+    with pytest.raises(Refused, match=r"EEXIST.*would hide library/shelved"):
+        registry.deploy(mine, PERSON)
+    assert registry.deploy(mine, PERSON, replace=True).created
     assert output(registry, "shelved", text="a") == "a person may"
     registry.deploy(spec("only-shelved"), SHELF)
     with pytest.raises(Refused, match="EPERM"):
@@ -710,3 +714,42 @@ def test_an_upload_may_not_name_the_engine(registry: LocalRegistry) -> None:
         refusal(registry, {"name": "bad", "description": "x", "schema": {}, "wasm": stolen}).code
         == "EMODULE"
     )
+
+
+def test_a_name_is_hidden_only_when_that_is_asked_for_and_not_twice(
+    registry: LocalRegistry,
+) -> None:
+    registry.deploy(spec("shout"), SHELF)
+    bundle = registry.export(["shout"], PERSON)
+    with pytest.raises(Refused, match=r"EEXIST.*would hide library/shout"):
+        registry.import_bundle(bundle, PERSON)
+    registry.deploy(spec("shout", "return 'mine'"), PERSON, replace=True)
+    # it means the namespace's own from here on: the next version hides nothing more
+    assert registry.deploy(spec("shout", "return 'ours'"), PERSON).offer.version == 2
+    registry.remove("shout", PERSON)
+    with pytest.raises(Refused, match=r"EEXIST.*would hide library/shout"):
+        registry.deploy(spec("shout", "return 'again'"), PERSON)
+    assert registry.import_bundle(bundle, PERSON, replace=True)
+
+
+def test_a_token_goes_on_to_mean_what_it_is_for_when_another_hides_that(
+    registry: LocalRegistry,
+) -> None:
+    registry.deploy(spec("shout"), SHELF)
+    librarys = Caller("main", token="t1", only=("library/shout",))
+    mains = Caller("main", token="t2", only=("main/shout",))
+    assert output(registry, "shout", librarys, text="a") == "A!"
+    registry.deploy(spec("shout", "return 'mine'"), PERSON, replace=True)
+
+    assert output(registry, "shout", librarys, text="a") == "A!"
+    assert output(registry, "library/shout", librarys, text="a") == "A!"
+    (hit,) = registry.query("shout", librarys).hits
+    assert hit.offer.digest == registry.inspect("library/shout", PERSON)["digest"]
+    assert registry.explore("shout", librarys)
+    assert [row["namespace"] for row in registry.list(librarys)] == ["library"]
+    with pytest.raises(Refused, match="EPERM"):
+        registry.run("main/shout", {"text": "a"}, librarys)
+    assert output(registry, "shout", mains, text="a") == "mine"
+    registry.yank("shout@1", PERSON)
+    with pytest.raises(Refused, match="EPERM"):
+        registry.run("shout", {"text": "a"}, mains)

@@ -193,6 +193,7 @@ def test_a_persons_own_capability_of_that_name_is_the_nearer_one(
         made.deploy(
             {"name": "recall", "description": "Recall a product.", "execute": "return 'mine'"},
             OWNER,
+            replace=True,
         )
         assert made.query("recall", OWNER).hits[0].offer.kind == "wasm"
         assert made.run("recall", {}, OWNER).output == b'"mine"'

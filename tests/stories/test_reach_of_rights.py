@@ -44,7 +44,8 @@ def test_what_is_revoked_is_taken_from_every_capability_of_that_name(
     registry: LocalRegistry,
 ) -> None:
     for caller in (SHELF, PERSON):
-        registry.deploy(spec("weather", f"return '{caller.namespace}'", **ASKS), caller)
+        made = spec("weather", f"return '{caller.namespace}'", **ASKS)
+        registry.deploy(made, caller, replace=True)
         registry.granting.grant("weather" if caller is PERSON else "library/weather", PERSON)
     row = registry.granting.revoke("weather", PERSON)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sigil.cli.commands.deploy import report_deploy
+from sigil.cli.commands.deploy import describe_hidden, report_deploy
 from sigil.cli.completions import capability_names
 from sigil.cli.shell import OpenRegistry, get_shell, unsure_message
 from sigil.cli.times import format_count
@@ -61,7 +61,8 @@ def import_bundle(
         bool,
         typer.Option(
             "--replace",
-            help="Import also under a name of yours that has stored data, and take the data over.",
+            help="Import also under a name of yours that has stored data, and take the data over,"
+            " and under a name of the library, and hide that one.",
         ),
     ] = False,
 ) -> None:
@@ -113,8 +114,6 @@ def _read_bundle(file: Path) -> bytes:
 
 def describe_import(opened: OpenRegistry, deployed: Deployed) -> str:
     """Return how many tests an imported version has, and whether it hides one of the library's."""
-    from sigil.protocol import LIBRARY
-
     offer = deployed.offer
     try:
         row = opened.registry.inspect(f"{offer.name}@{offer.digest}", opened.caller)
@@ -122,11 +121,5 @@ def describe_import(opened: OpenRegistry, deployed: Deployed) -> str:
         return ""  # it is gone again
     count = len(row.get("tests") or ())
     tests = f"{format_count(count, 'test')}, not run" if count else "there are no tests"
-    try:
-        opened.registry.inspect(f"{LIBRARY}/{offer.name}", opened.caller)
-    except SigilError:
-        return tests
-    return (
-        f"{tests}; it hides the library's own {offer.name} now (`sigil remove {offer.name}` shows"
-        " that again)"
-    )
+    hidden = describe_hidden(opened, offer.name)
+    return f"{tests}; {hidden}" if hidden else tests

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
@@ -12,7 +14,14 @@ import typer
 
 from sigil.cli.commands.deploy_inline import NO_INLINE, InlineCapability
 from sigil.cli.options import spread_options
-from sigil.cli.shell import Interrupted, OpenRegistry, Shell, get_shell, unsure_message
+from sigil.cli.shell import (
+    Interrupted,
+    OpenRegistry,
+    Shell,
+    confirm,
+    get_shell,
+    unsure_message,
+)
 from sigil.cli.source_folder import MANIFEST, deploy_package, locate_errors, read_package
 from sigil.cli.times import format_count, format_time
 from sigil.errors import Refused, SigilError, UsageError, one_line
@@ -51,6 +60,14 @@ _COMPARED_FIELDS = (
     "permissions",
 )
 """The fields of a manifest that a registry shows, so that they can be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeployOptions:
+    """The options of `sigil deploy` that hold for a folder as for one line."""
+
+    dry_run: bool
+    replace: bool
 
 
 class ActiveVersionRow(TypedDict):
@@ -92,6 +109,13 @@ def deploy(
         bool,
         typer.Option("--dry-run", help="Check and test it here, and show what would change."),
     ] = False,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Deploy it also where it hides the library's capability of its name.",
+        ),
+    ] = False,
     inline: InlineCapability = NO_INLINE,
 ) -> None:
     """Check, test and activate a capability.
@@ -102,6 +126,7 @@ def deploy(
     from sigil.manifest.package import flat_spec
 
     shell = get_shell(context)
+    options = DeployOptions(dry_run, replace)
     if inline != NO_INLINE:
         if folder:
             raise UsageError("EUSAGE", "give a folder or options, not both")
@@ -113,18 +138,18 @@ def deploy(
             )
         spec = inline.flat_spec()
         _require_ephemeral_for_ttl(spec, "--ttl", "--type ephemeral")
-        _deploy_or_preview(shell, spec, None, dry_run=dry_run)
+        _deploy_or_preview(shell, spec, None, options)
         if "schema" not in spec and "input." in str(spec["execute"]):
             shell.printer.note(NO_SCHEMA)
         return
     place = folder or Path()
     folders = _find_folders(place)
     if folders:
-        _deploy_all(shell, folders, dry_run=dry_run)
+        _deploy_all(shell, folders, options)
         return
     spec = flat_spec(read_package(place, has_code=False))
     _require_ephemeral_for_ttl(spec, "ttl", 'lifetime = "ephemeral"')
-    _deploy_or_preview(shell, spec, place, dry_run=dry_run)
+    _deploy_or_preview(shell, spec, place, options)
 
 
 def _require_ephemeral_for_ttl(spec: Mapping[str, Json], ttl: str, ephemeral: str) -> None:
@@ -138,19 +163,19 @@ def _require_ephemeral_for_ttl(spec: Mapping[str, Json], ttl: str, ephemeral: st
 
 
 def _deploy_or_preview(
-    shell: Shell, spec: dict[str, Json], folder: Path | None, *, dry_run: bool
+    shell: Shell, spec: dict[str, Json], folder: Path | None, options: DeployOptions
 ) -> None:
     from sigil.manifest.package import parse_flat
 
-    if dry_run:
+    if options.dry_run:
         print_preview(shell, preview_deploy(shell, parse_flat(spec), folder))
         return
-    deployed = _deploy_spec(shell, spec, folder)
+    deployed = _deploy_spec(shell, spec, folder, replace=options.replace)
     if shell.printer.json:
         shell.printer.document(deploy_row(deployed))
 
 
-def _deploy_all(shell: Shell, folders: list[Path], *, dry_run: bool) -> None:
+def _deploy_all(shell: Shell, folders: list[Path], options: DeployOptions) -> None:
     """Deploy every folder in turn, one that others call before them. The first failure ends it, and
     what was deployed by then is reported.
     """
@@ -169,13 +194,14 @@ def _deploy_all(shell: Shell, folders: list[Path], *, dry_run: bool) -> None:
         )
         for name in order:
             package, folder = packages[name]
-            if dry_run:
+            if options.dry_run:
                 preview = preview_deploy(shell, package, folder)
                 rows.append(preview)
                 if not shell.printer.json:
                     print_preview(shell, preview)
             else:
-                rows.append(deploy_row(_deploy_spec(shell, flat_spec(package), folder)))
+                deployed = _deploy_spec(shell, flat_spec(package), folder, replace=options.replace)
+                rows.append(deploy_row(deployed))
     except SigilError as problem:
         problem.source = problem.source or folder.name
         raise
@@ -183,7 +209,7 @@ def _deploy_all(shell: Shell, folders: list[Path], *, dry_run: bool) -> None:
         if shell.printer.json:
             shell.printer.document({"items": rows})
         elif len(rows) < len(folders):
-            done = "checked" if dry_run else "deployed"
+            done = "checked" if options.dry_run else "deployed"
             shell.printer.note(f"{done} {len(rows)} of {len(folders)}; the rest was not tried")
 
 
@@ -201,16 +227,35 @@ def _find_folders(folder: Path) -> list[Path]:
     return found
 
 
-def _deploy_spec(shell: Shell, spec: dict[str, Json], folder: Path | None) -> Deployed:
+def _deploy_spec(
+    shell: Shell, spec: dict[str, Json], folder: Path | None, *, replace: bool
+) -> Deployed:
+    """Deploy, and ask at a terminal before the library's capability of the name is hidden."""
     name = str(spec.get("name") or "it")
+
+    def deploy_once(opened: OpenRegistry, *, replace: bool) -> Deployed:
+        with shell.printer.progress(f"deploying {name}"):
+            return deploy_package(
+                shell,
+                lambda: opened.registry.deploy(spec, opened.caller, replace=replace),
+                spec,
+                folder,
+            )
+
     try:
         with shell.open_registry() as opened:
-            with shell.printer.progress(f"deploying {name}"):
-                deployed = deploy_package(
-                    shell, lambda: opened.registry.deploy(spec, opened.caller), spec, folder
-                )
+            try:
+                deployed = deploy_once(opened, replace=replace)
+            except Refused as problem:
+                if problem.code != "EEXIST" or replace or not sys.stdin.isatty():
+                    raise
+                confirm(shell, f"{name}: {problem.message}. Deploy it all the same?", "deployed")
+                deployed = deploy_once(opened, replace=True)
             if not shell.printer.json:
                 report_deploy(shell, opened, deployed)
+                hidden = describe_hidden(opened, deployed.offer.name) if deployed.created else ""
+                if hidden:
+                    shell.printer.note(hidden)
     except KeyboardInterrupt:
         raise Interrupted(describe_interrupted_deploy(shell, spec)) from None
     return deployed
@@ -238,6 +283,17 @@ def describe_interrupted_deploy(shell: Shell, spec: dict[str, Json]) -> str:
         return UNSURE_DEPLOY
     state = "runs" if row.get("active", True) else "was deployed, and does not run"
     return f"interrupted; {row['capability']}@{row['version']} {state}"
+
+
+def describe_hidden(opened: OpenRegistry, name: str) -> str:
+    """Return a line that says that a capability hides the library's, empty when it does not."""
+    from sigil.protocol import LIBRARY
+
+    try:
+        opened.registry.inspect(f"{LIBRARY}/{name}", opened.caller)
+    except SigilError:
+        return ""
+    return f"it hides the library's own {name} now (`sigil remove {name}` shows that again)"
 
 
 def report_deploy(

@@ -139,11 +139,11 @@ def test_ctrl_c_in_a_folder_of_folders_keeps_what_stands(
 
     real, done = LocalRegistry.deploy, []
 
-    def second_is_interrupted(*given: object) -> object:
+    def second_is_interrupted(*given: object, **named: object) -> object:
         done.append(1)
         if len(done) == 2:
             raise KeyboardInterrupt
-        return real(*given)  # type: ignore[arg-type]
+        return real(*given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LocalRegistry, "deploy", second_is_interrupted)
     result = run_sigil("deploy", "all")

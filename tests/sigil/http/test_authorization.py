@@ -365,3 +365,21 @@ def test_logs_of_a_failed_run_reach_owners_alone(place: TokenServer) -> None:
         there.run("fails", {}, Caller("main", owner=True))
     assert caught.value.logs == ("inside",)
     there.close()
+
+
+def test_what_the_library_has_is_hidden_only_when_that_is_asked_for(place: TokenServer) -> None:
+    mine = {"name": "standard", "description": "Mine.", "execute": "return 'mine';"}
+    reader = place.key("invoke", "run:library/standard")
+    token = place.key("deploy")
+    for each in (ADMIN, token):
+        assert error(place.ask(each, "POST", "/_api/deploy", json=mine)) == "409 EEXIST"
+    message = {"name": "sigil_deploy", "arguments": mine}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": message}
+    for each in (ADMIN, token):
+        result = place.ask(each, "POST", "/mcp", json=asked).json()["result"]
+        assert result["isError"]
+        assert "EEXIST" in result["content"][0]["text"]
+    assert place.ask(token, "POST", "/_api/deploy?replace=1", json=mine).status_code == 201
+    assert place.ask(token, "GET", "/run/standard").text == "mine"
+    assert place.ask(reader, "GET", "/run/standard").text == "s"
+    assert error(place.ask(reader, "GET", "/run/main/standard")) == "403 EPERM"

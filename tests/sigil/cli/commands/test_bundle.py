@@ -62,7 +62,10 @@ def test_an_import_says_that_tests_did_not_run_and_what_of_the_library_it_hides(
     run_sigil("init", "greet", "--folder", "library/greet")
     monkeypatch.setenv("UNCAGED_LIBRARY", str(place / "library"))
     run_sigil("export", "greet", "-o", "greet.sigil")
-    said = run_sigil("import", "greet.sigil").err
+    refused = run_sigil("import", "greet.sigil", "--json")
+    assert (refused.code, refused.error["code"]) == (6, "EEXIST")
+    assert "--replace" in refused.error["suggestion"]
+    said = run_sigil("import", "greet.sigil", "--replace").err
     assert "2 tests, not run" in said
     assert "it hides the library's own greet" in said
     assert "no tests" not in said

@@ -4,11 +4,13 @@ folder of folders.
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
 import pytest
 
+from sigil.cli import main
 from sigil.manifest.package import flat_spec, parse_flat, read_folder
 from tests.sigil.cli.conftest import SCHEMA, SHOUT, Sigil
 
@@ -350,3 +352,33 @@ def test_a_deploy_in_one_line_without_a_schema_says_what_a_model_lacks(run_sigil
 
     assert "no --schema: " in run_sigil(*line).err
     assert "no --schema: " not in run_sigil(*line, "--schema", schema).err
+
+
+def test_what_hides_a_capability_of_the_library_is_asked_about_or_needs_replace(
+    run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Person(io.StringIO):
+        """Types an answer at a terminal."""
+
+        def isatty(self) -> bool:
+            return True
+
+    def at_terminal(answer: str) -> int:
+        monkeypatch.setattr("sys.stdin", Person(answer))
+        return main(own)
+
+    run_sigil("init", "greet", "--folder", "library/greet")
+    monkeypatch.setenv("UNCAGED_LIBRARY", str(place / "library"))
+    own = ("deploy", "--name", "greet", "--execute", "return 'mine'")
+    refused = run_sigil(*own, "--json")
+    assert (refused.code, refused.error["code"]) == (6, "EEXIST")
+    assert "library/greet" in refused.error["message"]
+    assert "--replace" in refused.error["suggestion"]
+    assert at_terminal("n\n") != 0
+    assert run_sigil("inspect", "greet", "--json").document["namespace"] == "library"
+    assert at_terminal("y\n") == 0
+    assert run_sigil("run", "greet").out.endswith("mine\n")
+    assert run_sigil("remove", "greet", "--yes").code == 0
+    replaced = run_sigil(*own, "--replace")
+    assert replaced.code == 0
+    assert "it hides the library's own greet now" in replaced.err
