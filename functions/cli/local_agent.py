@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sigil.wiring import Stores
 
 BY = "terminal:local"
+DISABLED_SHOWN = 10
 Session = Annotated[
     str | None,
     typer.Option("--session", help="Only this chat, such as `telegram:42` or `http:admin:main`."),
@@ -136,6 +137,17 @@ def memory_scope(app: App, session: str | None) -> str:
     """Return the scope of a chat's memory, which it may share; that of every chat for None."""
     key = session_key(app, session)
     return app.sessions.open(key).memory if key else app.documents.agent
+
+
+def note_disabled(paths: Sequence[str], json: bool) -> None:
+    """Tell a person which files were written under names that no program obeys."""
+    if not paths or json:
+        return
+    from sigil.storage.obeyed_names import SUFFIX
+
+    shown = ", ".join(one_line(path, 80) for path in paths[:DISABLED_SHOWN])
+    more = f" and {len(paths) - DISABLED_SHOWN:,} more" if len(paths) > DISABLED_SHOWN else ""
+    Printer().note(f"the suffix {SUFFIX} keeps programs from obeying {shown}{more}")
 
 
 def print_result(row: dict[str, object], text: str, json: bool) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sigil.errors import UsageError
 from sigil.protocol import KeptFile
+from sigil.storage.obeyed_names import disable_path
 
 
 def save_files(
@@ -18,6 +19,7 @@ def save_files(
 
     `place` is a folder, or the path of a single file that is not there yet; without it they go into
     a new folder that nobody else reads. No file is written over: a number makes its name another.
+    What some program would obey in the folder gets the suffix of `obeyed_names`.
     """
     if not files:
         return []
@@ -28,7 +30,7 @@ def save_files(
         elif len(files) > 1 and not place.exists():
             place.mkdir()
         for file, body in zip(files, bodies, strict=True):
-            path = place / file.name if place.is_dir() else place
+            path = place / disable_path(file.name) if place.is_dir() else place
             paths.append(_write_new(path, body))
     except OSError as problem:
         raise UsageError(

@@ -47,6 +47,7 @@ from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.files import read_bounded
+from sigil.storage.obeyed_names import disable_path, restore_path
 from sigil.storage.stored import dumps
 from sigil.strict_json import canonical, read_object
 
@@ -299,12 +300,7 @@ def _pack_skill(app: App, name: str, doc: Doc) -> dict[str, bytes]:
         return {}
     package = app.skills.pack(doc)
     files = {FILE: package.body, **package.files}
-    return {
-        f"{SKILLS}/{name}/{path}": body
-        for path, body in files.items()
-        # git would run what a `.git/config` within the folder says, and an import reads none
-        if not any(step.startswith(".") for step in path.split("/"))
-    }
+    return {f"{SKILLS}/{name}/{disable_path(path)}": body for path, body in files.items()}
 
 
 def _list_files(app: App) -> Iterator[list[Commit]]:
@@ -317,7 +313,7 @@ def _list_files(app: App) -> Iterator[list[Commit]]:
         if scope == scopes.team and not app.is_root:
             continue  # what the team shares goes with its root
         workspace = app.open_workspace(scope)
-        place = f"{FILES}/{head.path}"
+        place = f"{FILES}/{disable_path(head.path)}"
         history: list[Commit] = []
         for version in reversed(workspace.list_versions(head.path)):
             body = None if version.removed else workspace.read_body(version)
@@ -355,6 +351,13 @@ def read_tree(folder: Path) -> AgentTree:
     return tree
 
 
+def list_disabled(folder: Path) -> list[str]:
+    """Return the paths of a tree that have another name than in the agent: some program would obey
+    that one.
+    """
+    return [path for path in _walk(folder, "", 0) if restore_path(path) != path]
+
+
 def _walk(folder: Path, prefix: str, depth: int) -> Iterator[str]:
     """Yield the paths of the files, without following a link."""
     if depth > DEPTH_MOST:
@@ -385,7 +388,7 @@ def _refuse_twins(paths: list[str]) -> None:
         raise UsageError("ETOOBIG", f"there are {len(paths):,} files")
     seen: dict[str, str] = {}
     for path in paths:
-        twin = seen.setdefault(fold_path(path), path)
+        twin = seen.setdefault(fold_path(restore_path(path)), path)
         if twin != path:
             raise UsageError(
                 "EINVAL",
@@ -413,8 +416,8 @@ def _sort_out(folder: Path, place: str, paths: list[str]) -> AgentTree:
         elif top == BEHAVIOURS and rest.endswith(".md") and is_behaviour_document(behaviour):
             documents[behaviour] = _read_document(folder, path, behaviour)
         elif top == FILES and rest:
-            require_writable(parse_path(rest))
-            files[rest] = read_bounded(folder / path, FILE_BYTES)
+            file = require_writable(parse_path(restore_path(rest)))
+            files[file] = read_bounded(folder / path, FILE_BYTES)
         elif path.startswith(f"{SKILLS}/") and path.count("/") > SKILLS.count("/") + 1:
             skills.add(path.removeprefix(f"{SKILLS}/").partition("/")[0])
         elif path == THINGS:

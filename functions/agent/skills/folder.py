@@ -16,11 +16,13 @@ from typing import Final
 from functions.agent.skills.package import FILE_BYTES, FILES_MOST, SkillPackage
 from functions.agent.skills.skill import FILE
 from sigil.errors import UsageError, one_line
+from sigil.storage.obeyed_names import disable_path, restore_path
 
 DEPTH_MOST: Final = 8
 FOLDERS_MOST: Final = 500
 _LEFT_OUT: Final = ("__pycache__", "node_modules")
-"""Folders that tools make; what begins with a dot is left out too."""
+"""Folders that tools make; what begins with a dot is left out too, but what `write_skills` wrote.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,14 @@ def read_skills(path: Path) -> list[SkillOnDisk]:
 
 def _read_skill(folder: Path) -> SkillOnDisk:
     files: dict[str, bytes] = {}
-    for name, path in _list_files(folder, "", 0):
+    for written, path in _list_files(folder, "", 0):
+        name = restore_path(written)
         if len(files) >= FILES_MOST:
             hint = f"a skill has at most {FILES_MOST}"
             raise UsageError("ETOOBIG", f"{folder} has too many files", suggestion=hint)
+        if name in files:
+            hint = "remove one of them"
+            raise UsageError("EINVAL", f"{folder} has {name} and {written}", suggestion=hint)
         files[name] = _read_file(path)
     body = files.pop(FILE)
     return SkillOnDisk(SkillPackage(body, files), folder.resolve().name)
@@ -90,7 +96,8 @@ def _list_files(folder: Path, prefix: str, depth: int) -> Iterator[tuple[str, Pa
 
 
 def _is_left_out(name: str) -> bool:
-    return name.startswith(".") or name in _LEFT_OUT
+    is_hidden = name.startswith(".") and restore_path(name) == name
+    return is_hidden or name in _LEFT_OUT
 
 
 def _read_file(path: Path) -> bytes:
@@ -120,16 +127,24 @@ def require_free(folder: Path, names: Mapping[str, SkillPackage]) -> None:
             raise UsageError("EEXIST", f"{place} is there already", suggestion=hint)
 
 
-def write_skills(folder: Path, packages: Mapping[str, SkillPackage]) -> None:
-    """Write skills into a folder, each into a new one of its name, as they were added."""
+def write_skills(folder: Path, packages: Mapping[str, SkillPackage]) -> list[str]:
+    """Write skills into a folder, each into a new one of its name, as they were added.
+
+    Return the paths there of files whose names some program would obey: they have another one.
+    """
     require_free(folder, packages)
+    disabled: list[str] = []
     try:
         for name, package in packages.items():
             for path, body in {FILE: package.body, **package.files}.items():
-                file = folder / name / path
+                place = f"{name}/{disable_path(path)}"
+                if place != f"{name}/{path}":
+                    disabled.append(place)
+                file = folder / place
                 file.parent.mkdir(parents=True, exist_ok=True)
                 with file.open("xb") as stream:
                     stream.write(body)
     except OSError as problem:
         why = problem.strerror or str(problem)
         raise UsageError("EINVAL", f"{folder} cannot be written: {why}") from None
+    return disabled

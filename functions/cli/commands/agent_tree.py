@@ -15,6 +15,7 @@ from functions.cli.local_agent import (
     Json,
     Whose,
     make_opener,
+    note_disabled,
     open_agent,
     print_result,
     require_model,
@@ -36,11 +37,12 @@ def export_agent(
 
     It has the documents, behaviours, skills and files of the agent, what all its chats remember,
     and the agents below it, and nothing of single chats. Secrets of the settings are replaced by
-    their names. Git need not be installed.
+    their names. A file that some program would obey there, such as .envrc, gets the suffix
+    .disabled. Git need not be installed.
 
     Example: uncaged agent export my-agent
     """
-    from functions.agent.management.agent_tree import list_commits
+    from functions.agent.management.agent_tree import list_commits, list_disabled
     from functions.agent.management.git_repository import write_repository
     from sigil.storage.files import make_write_error
 
@@ -59,6 +61,7 @@ def export_agent(
                 commits = write_repository(
                     made, list_commits(app, app.redact, make_opener(app, settings))
                 )
+                disabled = list_disabled(made)
                 os.replace(made, folder)  # so there is all of it, or nothing
             except BaseException:
                 shutil.rmtree(made, ignore_errors=True)
@@ -66,6 +69,8 @@ def export_agent(
         except OSError as problem:
             raise make_write_error(folder, problem) from None
         row: dict[str, object] = {"agent": app.name, "folder": str(folder), "commits": commits}
+        row["disabled"] = disabled
+    note_disabled(disabled, json)
     print_result(row, f"{format_count(commits, 'commit')} in {folder}", json)
 
 

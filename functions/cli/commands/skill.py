@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.local_agent import BY, Json, Whose, open_agent, print_result
+from functions.cli.local_agent import (
+    BY,
+    Json,
+    Whose,
+    note_disabled,
+    open_agent,
+    print_result,
+)
 from sigil.cli.printing import Printer
 from sigil.errors import UsageError
 
@@ -207,6 +214,8 @@ def export(
 ) -> None:
     """Write the skills into a folder, each with the bytes that were added.
 
+    A file that some program would obey there, such as .envrc, gets the suffix .disabled.
+
     Example: uncaged skill export my-skills
     """
     from functions.agent.skills.folder import write_skills
@@ -215,8 +224,10 @@ def export(
         store = app.skills
         chosen = names or [each.name for each in store.read_catalog().skills]
         packages = {name: store.pack(store.read(name)) for name in chosen}
-    write_skills(folder, packages)
+    disabled = write_skills(folder, packages)
     row: dict[str, object] = {"folder": str(folder), "skills": list(packages)}
+    row["disabled"] = disabled
+    note_disabled(disabled, json)
     print_result(row, f"{', '.join(packages) or 'nothing'} in {folder}", json)
 
 

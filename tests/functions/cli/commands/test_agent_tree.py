@@ -168,16 +168,38 @@ def test_an_agent_reads_the_same_elsewhere(
     assert read_files(tmp_path / "tree")["behaviors/on_wakeup.md"] == b""
 
 
-def test_a_skill_brings_no_repository_of_its_own(
+def test_nothing_in_an_export_is_obeyed_by_a_program_and_all_of_it_comes_back(
     run: Run, runtime: Callable[..., AgentRuntime], tmp_path: Path
 ) -> None:
     one = runtime(data=str(tmp_path / "one"))
     files = {".git/config": b"[core]\n", "a/.hidden": b"x", "a/b.md": b"y"}
     one.app.skills.write(SkillPackage(SKILL.encode(), files), by="http:admin")
-    run("agent", "export", "tree", at="one")
+    written = (".envrc", "lib/.vscode/tasks.json", "Team.code-workspace", ".npmrc", "Makefile")
+    for path in written:
+        run("agent", "files", "put", path, "-", at="one", given=f"{path}\n")
+    said = run("agent", "export", "tree", at="one").stderr
 
-    found = read_files(tmp_path / "tree" / "environment" / "skills")
-    assert sorted(found) == ["house-style/SKILL.md", "house-style/a/b.md"]
+    found = read_files(tmp_path / "tree" / "environment" / "skills" / "house-style")
+    assert sorted(found) == [".git.disabled/config", "SKILL.md", "a/.hidden.disabled", "a/b.md"]
+    found = read_files(tmp_path / "tree" / "workspace")
+    assert sorted(found) == [
+        ".envrc.disabled",
+        ".npmrc.disabled",
+        "Makefile",
+        "Team.code-workspace.disabled",
+        "lib/.vscode.disabled/tasks.json",
+    ]
+    assert "workspace/.envrc.disabled" in said
+    run("agent", "import", "tree", at="two")
+    listed = json.loads(run("agent", "files", "list", "--json", at="two").stdout)["items"]
+    assert sorted(row["path"] for row in listed) == sorted(written)
+    assert run("agent", "import", "tree", "--dry-run", "--json", at="two").stdout.count("[]") == 2
+    two = runtime(data=str(tmp_path / "two"))
+    assert two.app.skills.pack(two.app.skills.read("house-style")).files == files
+    disabled = json.loads(run("agent", "export", "again", "--json", at="two").stdout)["disabled"]
+    assert "environment/skills/house-style/.git.disabled/config" in disabled
+    said = run("skill", "export", "skills", at="one").stderr
+    assert "house-style/.git.disabled/config" in said
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
