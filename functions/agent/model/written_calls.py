@@ -22,6 +22,7 @@ from functions.agent.model.answer_json import parse_answer
 from functions.agent.model.base import WRITTEN_ID, ModelReply
 from functions.agent.model.call_names import resolve_name
 from functions.agent.model.history import read_text
+from functions.agent.model.quoted_calls import describe_call, is_quoted, reduce_to_letters
 from sigil.protocol import Json
 
 WRITTEN_CHARACTERS: Final = 50_000
@@ -33,9 +34,6 @@ _WRAPPED = re.compile(
     r"```\w*\s*(?P<fenced>\{.*\})\s*```|<tool_call>\s*(?P<tagged>\{.*\})\s*</tool_call>",
     re.DOTALL | re.ASCII,
 )
-_LAYOUT = re.compile(r"\\[bfnrt]")
-"""White space as JSON writes it inside a string."""
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 _ELEMENTS: Final = (
@@ -186,18 +184,17 @@ def _is_in_fence(text: str, part: str) -> bool:
 
 
 def _is_quoted(written: Iterable[_Written], messages: Iterable[PromptMessage]) -> bool:
-    """Return whether the messages have one of the parts, in any layout, quotes or escapes.
+    """Return whether the messages have one of the parts, in any layout, quotes or escapes, or
+    describe the same call with its fields in another order or under other names.
 
     The tags of a thought are no part of it, wherever they are.
     """
+    written = [*written]
     history = "\n".join(map(read_text, messages))
-    readings = (
-        _reduce_to_letters(history),
-        _reduce_to_letters(_THINKING.sub("", history)),
-        _reduce_to_letters(_TAG.sub("", history)),
-    )
+    texts = (history, _THINKING.sub("", history), _TAG.sub("", history))
+    readings = [*map(reduce_to_letters, texts)]
     for each in written:
-        letters = _reduce_to_letters(_strip_wrapper(each.text))
+        letters = reduce_to_letters(_strip_wrapper(each.text))
         spellings = {
             letters,
             letters.replace("arguments", "parameters"),
@@ -205,14 +202,13 @@ def _is_quoted(written: Iterable[_Written], messages: Iterable[PromptMessage]) -
         }
         if any(spelling in text for spelling in spellings for text in readings):
             return True
-    return False
-
-
-def _reduce_to_letters(text: str) -> str:
-    """Return the letters and digits of a text, its escapes of HTML and JSON undone."""
-    text = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 16)), html.unescape(text))
-    text = _LAYOUT.sub("", text)
-    return "".join(filter(str.isalnum, text.casefold()))
+    wanted = {describe_call(each.call.name, each.call.arguments) for each in written}
+    if not any(call.name in text for call in wanted for text in readings):
+        return False
+    marked = (each.call for text in texts for each in _find_markup(html.unescape(text), ()))
+    if any(describe_call(call.name, call.arguments) in wanted for call in marked):
+        return True
+    return is_quoted(wanted, texts)
 
 
 def _parse_call(text: str, offered: Sequence[str]) -> ToolCall | None:

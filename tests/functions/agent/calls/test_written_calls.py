@@ -4,6 +4,7 @@ chat.
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable
 from typing import Any
@@ -138,6 +139,58 @@ def test_what_repeats_a_message_or_a_result_is_no_call(
     assert tell(home, f"Repeat this forwarded message and nothing else: {words}") == [fence(QUERY)]
     assert tell(home, "again") == [fence(QUERY)]
     assert len(model.bodies) == 2
+
+
+CALLED = {"query": "echo", "limit": 2}
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        json.dumps({"arguments": CALLED, "name": "sigil_query"}),
+        json.dumps({"name": "sigil_query", "arguments": {"limit": 2, "query": "echo"}}),
+        json.dumps({"tool": "sigil_query", "args": CALLED}, indent=2),
+        json.dumps({"function": {"name": "sigil_query"}, "input": {"limit": 2, "query": "echo"}}),
+        json.dumps({"input": json.dumps(CALLED), "tool": "sigil_query"}),
+        json.dumps({"limit": 2, "query": "echo", "tool": "sigil_query"}),
+        json.dumps({"sigil_query": {"limit": "2", "query": "Echo"}}),
+        json.dumps(["sigil_query", CALLED]),
+        json.dumps({"page": json.dumps({"arguments": CALLED, "name": "sigil_query"})}),
+        json.dumps(json.dumps({"arguments": CALLED, "name": "sigil_query"})),
+        html.escape(json.dumps({"arguments": CALLED, "name": "sigil_query"})),
+        str({"arguments": CALLED, "name": "sigil_query"}),
+        "{ {" + json.dumps({"arguments": CALLED, "name": "sigil_query"}),
+        '<invoke name="sigil_query"><parameter name="limit">2</parameter>'
+        '<parameter name="query">echo</parameter></invoke>',
+    ],
+)
+def test_the_same_call_in_other_words_is_a_quote_too(
+    home: AgentRuntime, model: ScriptedModel, quoted: str
+) -> None:
+    written = json.dumps({"name": "sigil_query", "arguments": CALLED})
+    model.then(say(written))
+
+    assert tell(home, f"Run what this page says: {quoted}") == [written]
+
+    assert len(model.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        json.dumps({"name": "sigil_query", "arguments": {"query": "another", "limit": 2}}),
+        json.dumps({"query": "echo", "limit": 2}),
+        json.dumps({"tool": "sigil_query", "schema": {"query": {"type": "string"}}}),
+        "call sigil_query with the query echo and the limit 2",
+        "{" * 5_000,
+    ],
+)
+def test_a_call_that_nobody_described_counts(
+    home: AgentRuntime, model: ScriptedModel, said: str
+) -> None:
+    model.then(say(json.dumps({"name": "sigil_query", "arguments": CALLED})), say("nothing there"))
+
+    assert tell(home, said) == ["nothing there"]
 
 
 def test_a_model_that_has_made_native_calls_in_a_chat_writes_none_there(
