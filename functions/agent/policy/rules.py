@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from itertools import count
 from typing import Final, Literal, NoReturn, get_args
 
 from functions.agent.policy.act import ACTORS, ACTS, EVERYBODY, NAMELESS, Act, Actor
@@ -201,10 +202,10 @@ def decide_for_any(policy: Policy, actor: Actor, kind: str) -> Decision:
     """Return the strictest decision on an act of this kind, whatever it is about: a capability that
     may read any page reaches every host that a rule names.
     """
-    samples = ["*"]
-    for rule in policy.rules:
-        if rule.act == kind and rule.pattern != "*":
-            samples.append(rule.pattern.replace("*", "x"))
+    patterns = [rule.pattern for rule in policy.rules if rule.act == kind]
+    # a letter that no rule has: else `deny a*` would be asked with `ax`, which another rule allows
+    letter = next(each for each in map(chr, count(ord("a"))) if each not in "".join(patterns))
+    samples = ["*", *(each.replace("*", letter) for each in patterns if each != "*")]
     return choose_stricter(decide(policy, actor, Act(kind, sample)) for sample in samples)
 
 

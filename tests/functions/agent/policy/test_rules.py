@@ -115,6 +115,8 @@ def test_what_may_reach_any_host_reaches_those_that_are_denied() -> None:
     assert decide_for_any(policy, GUEST, "net").effect == "deny"
     assert decide_for_any(policy, OWNER, "net").effect == "allow"
     assert decide_for_any(policy_of("deny guest net *"), GUEST, "net").effect == "deny"
+    rules = ("allow guest net *", "deny guest net a*", "allow guest net ax", "allow guest net ab*")
+    assert decide_for_any(policy_of(*rules), GUEST, "net").effect == "deny"
 
 
 def test_a_policy_that_is_closed_allows_nothing() -> None:
