@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict
 
 import typer
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sigil.manifest.model import Manifest
     from sigil.manifest.package import Package
     from sigil.protocol import Deployed, ExampleRun, Json
-    from sigil.rows import DetailRow, FieldChangeRow, GoldenTestCounts
+    from sigil.rows import DetailRow, ExampleRow, FieldChangeRow, GoldenTestCounts
 
 EXAMPLES = """\
 sigil deploy greet
@@ -93,6 +93,7 @@ class DeployPreviewRow(TypedDict):
     tests: GoldenTestCounts
     asks: list[str]
     dry_run: bool
+    example: NotRequired[ExampleRow]
 
 
 @spread_options
@@ -311,7 +312,9 @@ def report_deploy(
     elif tested:
         printer.note(_describe_passed(deployed.passed))
     if deployed.example:
-        printer.note(_describe_example(deployed.example))
+        from sigil.protocol import example_row
+
+        printer.note(_describe_example(example_row(deployed.example)))
     if deployed.expires_at is not None:
         printer.note(f"ephemeral: this version ends at {format_time(deployed.expires_at)}")
     for permission in deployed.pending:
@@ -343,16 +346,15 @@ def _describe_passed(tests: int) -> str:
     return f"{format_count(tests, 'test')} passed" if tests else "there are no tests"
 
 
-def _describe_example(example: ExampleRun) -> str:
+def _describe_example(example: ExampleRow) -> str:
     """Return the line about the run of an example, with its input and what came of it."""
     from sigil.strict_json import dumps
 
-    given = one_line(dumps(dict(example.input)).decode(), EXAMPLE_CHARACTERS)
-    if example.problem:
-        return f"the example {given} failed: {example.problem}"
-    return (
-        f"the example {given} gave {one_line(dumps(example.output).decode(), EXAMPLE_CHARACTERS)}"
-    )
+    given = one_line(dumps(example["input"]).decode(), EXAMPLE_CHARACTERS)
+    if "problem" in example:
+        return f"the example {given} failed: {example['problem']}"
+    output = one_line(dumps(example.get("output")).decode(), EXAMPLE_CHARACTERS)
+    return f"the example {given} gave {output}"
 
 
 def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> DeployPreviewRow:
@@ -360,16 +362,22 @@ def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> Deplo
 
     `Refused` where a deploy would be.
     """
-    from sigil.cli.commands.test import test_package
+    from sigil.cli.commands.test import compile_package, open_bench, test_program
+    from sigil.deploy.example_run import run_example
     from sigil.manifest import permissions
     from sigil.manifest.languages import BUNDLE
+    from sigil.protocol import example_row
 
     manifest = package.manifest
     permissions.require_valid_permissions(manifest)
     results: list[GoldenTestResult] = []
-    with locate_errors(folder):
-        if manifest.lang != BUNDLE:
-            results = test_package(shell, package, folder or Path(manifest.name))
+    example: ExampleRun | None = None
+    if manifest.lang != BUNDLE:
+        place = folder or Path(manifest.name)
+        with locate_errors(folder), compile_package(shell, package) as (sandbox, program):
+            bench = open_bench(shell.read_settings(), sandbox, package, place)
+            results = test_program(bench, shell, package, program)
+            example = run_example(bench, manifest, program)
     for result in results:
         if result.problem:
             raise Refused(
@@ -390,6 +398,8 @@ def preview_deploy(shell: Shell, package: Package, folder: Path | None) -> Deplo
         "asks": list(permissions.requested_permissions(manifest)),
         "dry_run": True,
     }
+    if example:
+        row["example"] = example_row(example)
     if active:
         row["stands"] = {
             "version": active["version"],
@@ -427,6 +437,8 @@ def print_preview(shell: Shell, row: DeployPreviewRow) -> None:
     for line in describe_changes(row["changes"]):
         printer.line(line)
     printer.note(_describe_passed(row["tests"]["passed"]))
+    if "example" in row:
+        printer.note(_describe_example(row["example"]))
     for text in row["asks"]:
         printer.note(f"asks an owner for: {text}")
     active = row["stands"]

@@ -354,6 +354,13 @@ def test_a_deploy_in_one_line_without_a_schema_says_what_a_model_lacks(run_sigil
     assert "no --schema: " not in run_sigil(*line, "--schema", schema).err
 
 
+def test_a_dry_run_runs_the_example_as_a_deploy_does(run_sigil: Sigil) -> None:
+    broken = ("deploy", "--name", "broken", "--execute", "throw new Error('no')")
+    assert "the example {} failed: " in run_sigil(*broken, "--dry-run").err
+    row = run_sigil(*broken, "--dry-run", "--json").document
+    assert row["example"] == run_sigil(*broken, "--json").document["example"]
+
+
 def test_what_hides_a_capability_of_the_library_is_asked_about_or_needs_replace(
     run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
