@@ -346,7 +346,10 @@ class PersonalData:
         )
 
     def export(self, person: PersonFound) -> dict[str, Json]:
-        """Return everything that the store has of a person, as JSON."""
+        """Return everything that the store has of a person, as JSON.
+
+        The settings' secrets are replaced by their names: the person may be no owner.
+        """
         below: list[Json] = [self._open_below(each.agent).export(each) for each in person.below]
         records: list[Json] = []
         for record in self._list_records(person):
@@ -389,7 +392,7 @@ class PersonalData:
             {"task": number, "text": comment.text, "at": comment.at}
             for number, comment in self._list_notes(person)
         ]
-        return {
+        exported: dict[str, Json] = {
             "format": "uncaged-person/1",
             "agent": self._app.name,
             "person": person.ids[0],
@@ -403,6 +406,16 @@ class PersonalData:
             "task_notes": notes,
             **({"agents": below} if below else {}),
         }
+        return {name: self._redact(value) for name, value in exported.items()}
+
+    def _redact(self, value: Json) -> Json:
+        if isinstance(value, str):
+            return self._app.redact(value)
+        if isinstance(value, list):
+            return [self._redact(each) for each in value]
+        if isinstance(value, dict):
+            return {self._app.redact(name): self._redact(each) for name, each in value.items()}
+        return value
 
     def count(self, person: PersonFound) -> dict[str, int]:
         """Return how many records there are of each kind."""

@@ -66,6 +66,15 @@ def test_a_person_is_exported_to_stdout_or_into_a_private_file(people: Run, tmp_
     assert json.loads(file.read_text())["records"] == exported["records"]
 
 
+def test_an_export_has_no_secret_of_the_settings(
+    people: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNCAGED_LLM_KEY", "I like roses")
+    exported = people("export", "telegram:42").stdout
+    assert "I like roses" not in exported
+    assert "{{UNCAGED_LLM_KEY}}" in exported
+
+
 def test_a_person_is_erased_once_and_the_other_one_stays(people: Run) -> None:
     done = people("erase", "telegram:42", "--yes")
     assert "removed conversations: 1" in done.stderr
