@@ -25,31 +25,35 @@ from functions.backup.format import (
     bind_to,
     encode_manifest,
 )
+from functions.backup.redaction import Redactor, list_secret_values, read_token
 from functions.settings import Settings
 from sigil.errors import BackendError
 from sigil.settings import describe_changed_settings, installed_version
-from sigil.storage.artifacts import Artifacts
 from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.base import ScannedItem
 from sigil.storage.kv.restoration import require_restored
 from sigil.storage.stored import FORMAT, Shape, Stored, dumps
-from sigil.wiring import Stores, data_folder
+from sigil.wiring import Stores
 
 EVERY: Final = 1_000
 """Progress is told after so many items."""
-TOKEN: Final = "token"
-"""The file of the data folder with the admin's token."""
 Watch = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class SavedBackup:
-    """A backup that was made: its file, the digest of that, and what is in it."""
+    """A backup that was made: its file, the digest of that, and what is in it.
+
+    In `redacted` items a secret was replaced by its name, and `withheld` bodies of compiled code
+    have one and are left out.
+    """
 
     path: Path
     digest: str
     bytes: int
     manifest: Manifest
+    redacted: int = 0
+    withheld: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +90,13 @@ def save_backup(
     watch: Watch,
     *,
     passphrase: str = "",
+    is_exact: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> SavedBackup:
     """Write a deployment into a new file, with its secrets if there is a passphrase for them.
+
+    Without one, secrets that somebody wrote into documents, messages or files are replaced by
+    their names, unless the backup `is_exact`: one that stays on this machine.
 
     Nothing has that name before it is whole. The store then tells when its last backup was made.
     `Refused` EDEGRADED for a store that is filled in part.
@@ -97,6 +105,9 @@ def save_backup(
     if passphrase:
         require_passphrase(passphrase)
     began = clock()
+    is_whole = bool(passphrase) or is_exact
+    values = {} if is_whole else list_secret_values(settings, stores.kv)
+    redactor = Redactor(values, stores.kv, stores.artifacts)
     with ArchiveWriter(path) as archive:
         tally = _Tally()
         secrets: list[ScannedItem] = []
@@ -112,12 +123,14 @@ def save_backup(
                             continue
                         waiting.add(item.key)
                     if contents.kind_of(item.key) != contents.SECRET:
-                        writer.write(item)
                         tally.add(item)
+                        redacted = redactor.redact_item(item)
+                        if redacted:
+                            writer.write(redacted)
                     elif passphrase:
                         secrets.append(item)
             parts[part] = writer.facts
-        names, size, missing = _write_artifacts(archive, stores.artifacts, tally.names, watch)
+        names, size, missing = _write_artifacts(archive, redactor, tally.names, watch)
         manifest = Manifest(
             kind=KIND,
             version=VERSION,
@@ -141,7 +154,14 @@ def save_backup(
             archive.write_secrets(encrypt(body, passphrase, bind_to(encode_manifest(manifest))))
         digest = archive.finish(manifest)
     note_backup(stores.kv, LastBackup(at=clock(), file=path.name, items=manifest.items))
-    return SavedBackup(path, digest, path.stat().st_size, manifest)
+    return SavedBackup(
+        path,
+        digest,
+        path.stat().st_size,
+        manifest,
+        redacted=redactor.items,
+        withheld=len(redactor.withheld),
+    )
 
 
 def note_backup(kv: KV, last: LastBackup) -> None:
@@ -164,7 +184,7 @@ def list_settings(settings: Settings) -> Mapping[str, str]:
 
 
 def _write_artifacts(
-    archive: ArchiveWriter, artifacts: Artifacts, found: set[bytes], watch: Watch
+    archive: ArchiveWriter, redactor: Redactor, found: set[bytes], watch: Watch
 ) -> tuple[list[str], int, list[str]]:
     """Write the bodies that items name, and return the names of those that were there, their bytes,
     and the names of those that were not.
@@ -175,13 +195,17 @@ def _write_artifacts(
         )
     names: list[str] = []
     missing: list[str] = []
+    known: set[str] = set()
     size = 0
     for number, digest in enumerate(sorted(found)):
         if number % 100 == 0:
             watch(f"artifacts: {number:,} of {len(found):,}")
         name = digest.hex()
+        if name in redactor.withheld:
+            missing.append(name)
+            continue
         try:
-            body = artifacts.get(name)
+            body = redactor.artifacts.get(name)
         except BackendError as problem:
             # a damaged store is worth a backup, and what is erased meanwhile is meant to be gone
             if problem.code != "EDAMAGED":
@@ -192,10 +216,14 @@ def _write_artifacts(
             raise BackendError(
                 "ETOOBIG", f"artifact {name[:12]} has {len(body):,} bytes, too many for a backup"
             )
+        name, body = redactor.redact_artifact(name, body)
+        if name in known:
+            continue  # two bodies differed in a secret alone
+        known.add(name)
         archive.write_artifact(name, body)
         names.append(name)
         size += len(body)
-    return names, size, missing
+    return sorted(names), size, missing
 
 
 def _encode_secrets(settings: Settings, found: Sequence[ScannedItem]) -> bytes:
@@ -207,9 +235,9 @@ def _encode_secrets(settings: Settings, found: Sequence[ScannedItem]) -> bytes:
     values = {
         facts.name: value for facts, value in settings.list_values() if facts.secret and value
     }
-    token = data_folder(settings) / TOKEN
-    if not settings.token and token.is_file():
-        values["UNCAGED_TOKEN"] = token.read_text(encoding="ascii").strip()
+    token = read_token(settings)
+    if token:
+        values["UNCAGED_TOKEN"] = token
     body = orjson.dumps({"items": items, "settings": values})
     if len(body) > SECRETS_BYTES // 2:
         raise BackendError(

@@ -77,18 +77,29 @@ def run_backup(
     with printer.progress("making a backup"):
         saved = save_backup(settings, open_stores(settings), path, _tell(printer), passphrase=words)
     manifest = saved.manifest
-    if manifest.missing:
+    lost = len(manifest.missing) - saved.withheld
+    if lost > 0:
         printer.note(
-            f"{format_count(len(manifest.missing), 'artifact')} that items name are not in the"
+            f"{format_count(lost, 'artifact')} that items name are not in the"
             " store, and so not in the backup: `sigil doctor` says more"
         )
     if manifest.queue:
         printer.note(QUEUED)
     if not secrets:
         printer.note("without secrets: --secrets adds them, under a passphrase")
+    if saved.redacted:
+        printer.note(
+            f"{format_count(saved.redacted, 'item')} had a secret in a text, or in their name:"
+            " its own name stands there, or the item is left out"
+        )
+    if saved.withheld:
+        printer.note(
+            f"{format_count(saved.withheld, 'module')} with a secret in the code are left out, so"
+            " that their capabilities do not run after a restore: --secrets keeps them"
+        )
     row = {"file": str(path), "bytes": saved.bytes, "sha256": saved.digest}
     printer.result(
-        {**row, **_describe(manifest)},
+        {**row, **_describe(manifest), "redacted": saved.redacted, "withheld": saved.withheld},
         f"{path}: {_count(manifest)}, {saved.bytes:,} bytes",
     )
     return 0

@@ -116,7 +116,13 @@ def make_backup(settings: Settings) -> Backup | None:
             if path:
                 _copy_file(settings, path, draft, f"{FOLDER}/{name}")
             else:
-                save_backup(settings, open_stores(settings), draft / ARCHIVE, ignore_progress)
+                save_backup(
+                    settings,
+                    open_stores(settings),
+                    draft / ARCHIVE,
+                    ignore_progress,
+                    is_exact=True,  # it is what an upgrade goes back to
+                )
             draft.replace(folder / name)
         except BaseException:
             with suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import itertools
 import json
@@ -13,6 +14,7 @@ import stat
 import time
 import tomllib
 import traceback
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,12 +23,15 @@ from zipfile import ZipFile
 import pytest
 from typer.testing import CliRunner
 
+from functions.agent.session.overflow import find_bodies
 from functions.backup import encryption
-from functions.backup.archive import ArchiveWriter, PartWriter
+from functions.backup.archive import ArchiveReader, ArchiveWriter, PartWriter
+from functions.backup.format import PARTS
 from functions.backup.saving import LastBackup, note_backup
 from functions.cli.app import cli
 from functions.cli.doctor import check_backup
 from functions.settings import Settings
+from sigil.catalog.audit import Audit
 from sigil.cli.exit_codes import exit_code
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.storage.kv import keys
@@ -182,6 +187,71 @@ def test_secrets_are_in_it_only_when_asked_for_and_only_a_passphrase_opens_them(
         with pytest.raises(UsageError, match=message):
             run(source, *words, **more)
     assert not Path("x.zip").exists()
+
+
+SKILL = """\
+---
+name: house-style
+description: How we write. Use it for every text.
+---
+Write with {key}.
+"""
+
+
+def test_a_secret_that_somebody_wrote_into_a_text_is_in_no_backup_without_secrets(
+    run: Run, source: Settings, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    secret = "sk-of-the-model-1234"
+    keyed = {"UNCAGED_LLM_KEY": secret}
+    stores = open_again(source)
+    body = stores.artifacts.put(zlib.compress(json.dumps(f"my key is {secret}").encode(), 1))
+    session = {"messages": [{"content": secret}], "spilled": {"messages/0/content": body}}
+    packed = zlib.compress(json.dumps(session).encode(), 1)
+    stores.kv.put(keys.session_head(keys.session_of("main", "telegram:7")), packed)
+    module = stores.artifacts.put(b"\0asm" + secret.encode())
+    stores.kv.put(keys.version("main", "leaky", 1), json.dumps({"wasm": module}).encode())
+    Audit(stores.kv).note("main", "secret-set", name="API_KEY")
+    stores.kv.put(keys.document("main", "user"), b'{"text": "sk-of-a-capability"}')
+    Path("soul.md").write_text(f"Calm. {secret}")
+    Path("key.txt").write_text("key: " + base64.b64encode(secret.encode()).decode())
+    Path("house-style").mkdir()
+    Path("house-style/SKILL.md").write_text(SKILL.format(key=secret))
+    Path("house-style/key.txt").write_text(f"{secret}\n")
+    run(source, "agent", "doc", "write", "soul", "soul.md")
+    run(source, "agent", "files", "put", "notes/key.txt", "key.txt")
+    run(source, "skill", "add", "house-style")
+
+    done = run(source, "backup", "plain.zip", **keyed)
+    assert "its own name stands there" in done.stderr
+    assert "1 module with a secret in the code" in done.stderr
+    hidden = (secret.encode(), base64.b64encode(secret.encode()), b"sk-of-a-capability")
+    with ZipFile("plain.zip") as archive:
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    with ArchiveReader(Path("plain.zip")) as reader:
+        for part in PARTS:
+            parts |= {f"{part} {n}": item.value for n, item in enumerate(reader.read_part(part))}
+    unpacked = [zlib.decompress(each) for each in parts.values() if each[:1] == b"x"]
+    assert not [text for text in (*parts.values(), *unpacked) for key in hidden if key in text]
+
+    place = open_place("sqlite", tmp_path / "restored", request)
+    run(place, "restore", "plain.zip", **keyed)
+    run(place, "agent", "doc", "export", "docs")
+    assert Path("docs/SOUL.md").read_text() == "Calm. {{UNCAGED_LLM_KEY}}\n"
+    run(place, "skill", "export", "skills")
+    assert Path("skills/house-style/key.txt").read_text() == "{{UNCAGED_LLM_KEY}}\n"
+    run(place, "agent", "files", "get", "notes/key.txt", "restored.txt")
+    assert "{{UNCAGED_LLM_KEY}}" in Path("restored.txt").read_text()
+    there = open_again(place)
+    head = there.kv.get(keys.session_head(keys.session_of("main", "telegram:7")))
+    assert head
+    (name,) = find_bodies(head.value)
+    assert b"my key is {{UNCAGED_LLM_KEY}}" in zlib.decompress(there.artifacts.get(name))
+
+    run(source, "backup", "full.zip", "--secrets", "--passphrase-from", "WORDS", **keyed)
+    full = open_place("sqlite", tmp_path / "full", request)
+    run(full, "restore", "full.zip", **keyed)
+    run(full, "skill", "export", "whole")
+    assert Path("whole/house-style/key.txt").read_text() == f"{secret}\n"
 
 
 def test_its_settings_are_written_into_a_new_file_for_the_machine_that_it_is_restored_on(
