@@ -924,6 +924,13 @@ class German(Texts):
         " Nummer."
     )
     wakeup_of_agent = "{title} ({agent})"
+    wakeups_all_how = (
+        "`/wakeups drop ID` löscht eines davon, und `/wakeups` zeigt die in diesem Chat."
+    )
+    wakeups_private = "Was ich in allen Chats tue, zeige ich nur im privaten Chat eines Besitzers."
+    wakeups_more = "… und {count} weitere, die `uncaged wake list` auf meinem Rechner zeigt."
+    wakeup_of_person = "`{id}` {title} · von `{by}` · `{session}`"
+    wakeup_no_id = "Es gibt kein `{id}`; `/wakeups all` zeigt alles, was geplant ist."
     wakeup_unknown = "Nichts hier hat die Nummer {number}; `/wakeups` zeigt, was es gibt."
     wakeup_runs = "„{title}“ läuft jetzt einmal; die eigenen Zeiten bleiben."
     wakeup_dropped = "Gelöscht: „{title}“."

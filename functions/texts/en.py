@@ -795,6 +795,13 @@ class Texts:
         "`/wakeups pause N`, `resume N`, `now N` and `drop N` change one of them, by its number."
     )
     wakeup_of_agent = "{title} ({agent})"
+    wakeups_all_how = (
+        "`/wakeups drop ID` ends one of them, and `/wakeups` shows those of this chat."
+    )
+    wakeups_private = "I show what I do in all chats in an owner's private chat alone."
+    wakeups_more = "… and {count} more, which `uncaged wake list` on my machine shows."
+    wakeup_of_person = "`{id}` {title} · by `{by}` · `{session}`"
+    wakeup_no_id = "There is no schedule `{id}`; `/wakeups all` shows all of them."
     wakeup_unknown = "Nothing here has the number {number}; `/wakeups` shows what there is."
     wakeup_runs = "“{title}” runs once now; its own times stay as they are."
     wakeup_dropped = "Dropped: “{title}”."

@@ -778,6 +778,11 @@ class Chinese(Texts):
         "`/wakeups pause N`、`resume N`、`now N`、`drop N` 按编号暂停、继续、立刻做、删除。"
     )
     wakeup_of_agent = "{title}（{agent}）"
+    wakeups_all_how = "`/wakeups drop ID` 删除其中一个，`/wakeups` 列出这个聊天的安排。"
+    wakeups_private = "所有聊天的安排，我只在主人的私聊里显示。"
+    wakeups_more = "……还有 {count} 个，在我的机器上用 `uncaged wake list` 查看。"
+    wakeup_of_person = "`{id}` {title} · `{by}` · `{session}`"
+    wakeup_no_id = "没有安排 `{id}`；`/wakeups all` 列出全部。"
     wakeup_unknown = "这里没有编号 {number}；`/wakeups` 列出全部。"
     wakeup_runs = "“{title}”现在做一次；原来的时间不变。"
     wakeup_dropped = "已删除：“{title}”。"

@@ -1,4 +1,7 @@
-"""/wakeups shows the schedules of a chat, and pauses, resumes, runs or drops one of them."""
+"""/wakeups shows the schedules of a chat, and pauses, resumes, runs or drops one of them.
+
+An owner sees and drops those of all chats as well.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,24 @@ from dataclasses import replace
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
-from functions.agent.schedules.chat_schedules import ChatSchedule
+from functions.agent.schedules.chat_schedules import ChatSchedule, list_everywhere
 from functions.agent.schedules.description import describe_late, describe_when
 from functions.agent.schedules.schedule import make_event
 from functions.time.time_zone import format_clock, format_stamp
 from sigil.errors import one_line
 
 SHOWN_CHARACTERS: Final = 80
+EVERYWHERE_MOST: Final = 40
+ALL: Final = "all"
+_DROP_ANY: Final = re.compile(r"drop\s+([0-9a-f]{12})", re.IGNORECASE | re.ASCII)
 _ACTION: Final = re.compile(r"(pause|resume|now|drop)\s+#?(\d{1,9})", re.IGNORECASE | re.ASCII)
 
 
 def run_wakeups(call: CommandCall) -> CommandResult:
     """Show the schedules of the chat, or change one of them by its number."""
     texts = call.texts
+    if is_about_everybody(call.text):
+        return _manage_everywhere(call)
     if not call.text:
         lines = [_describe(each, call) for each in call.schedules.list()]
         if not lines:
@@ -56,6 +64,48 @@ def run_wakeups(call: CommandCall) -> CommandResult:
         return call.reply(texts.wakeup_is_over.format(title=known.title))
     time = format_clock(resumed.due, resumed.when.zone, now)
     return call.reply(texts.wakeup_resumed.format(title=known.title, time=time))
+
+
+def is_about_everybody(words: str) -> bool:
+    """Return whether the words are about the schedules of all chats, which owners alone see."""
+    return words.lower() == ALL or _DROP_ANY.fullmatch(words) is not None
+
+
+def _manage_everywhere(call: CommandCall) -> CommandResult:
+    """Show the schedules of all chats with who made them, or drop one of them by its id."""
+    texts = call.texts
+    if not call.event.private:
+        return call.reply(texts.wakeups_private)
+    found = list_everywhere(call.app.kv, call.app.root, call.app.wake_scheduler)
+    match = _DROP_ANY.fullmatch(call.text)
+    if match:
+        id = match[1].lower()
+        meant = [each for each in found if each.schedule.id == id]
+        for each in meant:
+            each.schedules.drop(id)
+        if not meant:
+            return call.reply(texts.wakeup_no_id.format(id=id))
+        return call.reply(texts.wakeup_dropped.format(title=meant[0].schedule.title))
+    lines = [_describe_shortly(each, call) for each in found[:EVERYWHERE_MOST]]
+    if not lines:
+        return call.reply(f"{texts.wakeups_none} {texts.remind_how}")
+    if len(found) > EVERYWHERE_MOST:
+        lines.append(texts.wakeups_more.format(count=len(found) - EVERYWHERE_MOST))
+    return call.reply("\n".join([*lines, "", texts.wakeups_all_how]))
+
+
+def _describe_shortly(found: ChatSchedule, call: CommandCall) -> str:
+    """Return the line of a schedule of whichever chat, with who made it."""
+    schedule = found.schedule
+    title = one_line(schedule.title, SHOWN_CHARACTERS)
+    if found.agent:
+        title = call.texts.wakeup_of_agent.format(title=title, agent=found.agent)
+    return call.texts.wakeup_of_person.format(
+        id=schedule.id,
+        title=title.replace("`", "ˋ"),
+        by=one_line(schedule.by, SHOWN_CHARACTERS).replace("`", ""),
+        session=one_line(schedule.session, SHOWN_CHARACTERS).replace("`", ""),
+    )
 
 
 def _describe(found: ChatSchedule, call: CommandCall) -> str:
@@ -96,5 +146,10 @@ def _describe(found: ChatSchedule, call: CommandCall) -> str:
 
 
 COMMANDS: Final[Commands] = {
-    "wakeups": Command(run_wakeups, arguments="[pause | resume | now | drop N]", changes_chat=bool),
+    "wakeups": Command(
+        run_wakeups,
+        arguments="[pause | resume | now | drop N]",
+        changes_chat=bool,
+        changes_agent=is_about_everybody,
+    ),
 }

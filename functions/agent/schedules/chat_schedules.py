@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from functions.agent.agents.record import join_name, scan_agents
 from functions.agent.schedules.schedule import Schedule, Schedules, list_agents_of_chat, tell_nobody
 from sigil.storage.kv import KV
 
@@ -20,6 +21,18 @@ class ChatSchedule:
     schedules: Schedules
     schedule: Schedule
     agent: str = ""
+
+
+def list_everywhere(
+    kv: KV, root: str, moved: Callable[[], None] = tell_nobody
+) -> list[ChatSchedule]:
+    """Return what is scheduled in all chats, of a root and of all agents below it, by person."""
+    found = []
+    for name in (root, *(join_name(root, each) for each, _ in scan_agents(kv, root))):
+        schedules = Schedules(kv, name, moved)
+        short = "" if name == root else name.rpartition(".")[2]
+        found += [ChatSchedule(schedules, each, short) for each in schedules.list_of_chat()]
+    return sorted(found, key=lambda each: (each.schedule.by, each.schedule.session))
 
 
 class ChatSchedules:

@@ -292,7 +292,8 @@ def heartbeat(
 
 @cli.command("list")
 def list_wakeups(agent: Whose = None, json: Json = False) -> None:
-    """Show the schedules of an agent: their chats, their next times, and how the last runs ended.
+    """Show the schedules of an agent: their chats, their next times, who made them, and how the
+    last runs ended.
 
     Example: uncaged wake list
     """
@@ -442,8 +443,9 @@ def _describe(schedule: Schedule, now: float) -> tuple[str, str]:
     when = describe_when(schedule.when, texts, now)
     how = "".join(f", {name}" for name in (schedule.behaviour, schedule.model) if name)
     chat = one_line(schedule.session, TEXT_CHARACTERS)
+    by = one_line(schedule.by, TEXT_CHARACTERS)
     return (
-        f"{schedule.id}  #{schedule.number}  {state}  {chat}",
+        f"{schedule.id}  #{schedule.number}  {state}  {chat}  by {by}",
         f"  {title!r}, {when.partition(' (')[0]}{how}; {last}",
     )
 

@@ -66,7 +66,7 @@ def test_schedules_are_listed_paused_resumed_and_dropped(home: AgentRuntime, run
     made = schedule(home, say=long, since=now)
     first, second = run("list")[1].splitlines()
     assert first.startswith(f"{made.id}  #1  next 2")
-    assert first.endswith("(UTC)  terminal:main")
+    assert first.endswith("(UTC)  terminal:main  by terminal:local")
     assert "'drink some water" in second
     assert second.endswith("every hour; has not run")
     assert max(map(len, (first, second))) <= 80
