@@ -479,7 +479,10 @@ def _keep_files(event: Event, app: App, channel: object) -> Event:
     if app.sessions.was_seen(opened, event):
         return event  # nothing of it may come again
     files = app.open_workspace(session)
-    return keep_received(event, files, channel.fetch)
+    from functions.agent.shares import find_holder
+
+    holder = None if event.private else find_holder(event, role, app.people)
+    return keep_received(event, files, channel.fetch, holder)
 
 
 def _run_turn(

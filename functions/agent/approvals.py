@@ -59,7 +59,10 @@ def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: As
     change = find_change(wanted)
     if change:
         wanted = replace(wanted, before=_read_base(app, change))
-    proposal, is_new = app.proposals.propose(wanted)
+    from functions.agent.shares import find_holder
+
+    holder = find_holder(event, role, app.people)
+    proposal, is_new = app.proposals.propose(wanted, holder)
     if not is_new or (role == "owner" and event.private):
         return Asked(proposal)
     posts = []

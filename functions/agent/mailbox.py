@@ -9,13 +9,14 @@ event `mail` only wakes the session: what there is to read is what the mailbox h
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import accumulate
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import orjson
 from msgspec import Meta
@@ -24,12 +25,20 @@ from functions.agent.conversation.messages import MAIL_ORIGIN, Message
 from functions.agent.sanitize import clean_text, escape_delimiters
 from functions.events import Event
 from functions.queues.dead_letters import keep_undecodable
-from sigil.errors import Conflict, Refused, one_line
-from sigil.storage.kv import ABSENT, KV, Key, keys
+from sigil.errors import Conflict, one_line
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.stored import Shape, Stored, dumps
+
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
 
 MAILS_MOST: Final = 1_000
 """A mailbox holds so many mails."""
+FREED: Final = (
+    "there is room when its agent has read some; owners enable or stop one with `/agents`, and stop"
+    " a teammate with `/team stop NAME`"
+)
+"""How room for a mail is made."""
 SHOWN_MOST: Final = 64
 """So many mails become one message."""
 SHOWN_CHARACTERS: Final = 16_000
@@ -80,19 +89,19 @@ class Mailbox:
         self._kv = kv
         self._scope = scope
 
-    def deliver(self, mail: Mail) -> None:
+    def deliver(self, mail: Mail, holder: Holder | None = None) -> None:
         """Keep a mail until it is read; the same one again changes nothing.
 
-        `Refused` EQUOTA when the mailbox is full.
+        The `holder` has it sent; without one an owner on the machine, or the runtime. `PlacesTaken`
+        when there is no place for it.
         """
+        from functions.agent.shares import Places, require_place
+
         key = keys.mail(self._scope, mail.at, mail.id)
         waiting = self._kv.scan(key.partition, limit=MAILS_MOST)
-        if len(waiting) >= MAILS_MOST and all(sort != key.sort for sort, _ in waiting):
-            raise Refused(
-                "EQUOTA",
-                f"the mailbox holds {MAILS_MOST:,} mails that nobody has read",
-                suggestion="wait until they are read, or tell somebody else",
-            )
+        if all(sort != key.sort for sort, _ in waiting):
+            places = Places("mails that nobody has read", MAILS_MOST, FREED)
+            require_place(places, Counter(_read_sender(item) for _, item in waiting), holder)
         with suppress(Conflict):
             self._kv.put(key, dumps(mail), expect=ABSENT)
 
@@ -126,6 +135,14 @@ class Mailbox:
         partition = keys.mail(self._scope, 0.0, "").partition
         for name in names:
             self._kv.delete(Key(partition, name))
+
+
+def _read_sender(item: Item) -> str:
+    """Return the person on whose behalf a mail was sent, empty for what is no mail."""
+    try:
+        return _MAIL.read(item.value).by
+    except ValueError:
+        return ""
 
 
 def take_fitting(mails: Sequence[tuple[str, Mail]], most: int) -> list[tuple[str, Mail]]:

@@ -900,6 +900,10 @@ class German(Texts):
         " `/tasks N` zeigt eine."
     )
     tasks_more = "… und {count} weitere."
+    task_full = (
+        "Mehr Aufgaben gehen nicht. Wer eine wollte, beendet sie mit `/tasks done N` oder"
+        " `/tasks drop N`; Besitzer beenden alle."
+    )
     task_unknown = "{why}; `/tasks` zeigt, was es gibt."
     task_refused = "Das geht nicht: {why}."
     task_added = "Neu ist #{id}: {subject}"
@@ -1009,9 +1013,16 @@ class German(Texts):
     )
     remind_too_long = "Eine Erinnerung hat höchstens {most:,} Zeichen."
     remind_full = (
-        "Es sind schon {most} geplant, mehr gehen nicht. `/wakeups` zeigt die in diesem Chat,"
-        " und `/wakeups drop N` macht Platz."
+        "Mehr lässt sich nicht planen. `/wakeups` zeigt, was in diesem Chat geplant ist, und"
+        " `/wakeups drop N` macht Platz; Besitzer beenden auch das anderer, mit `/wakeups all`."
     )
+    places_taken: ClassVar[Mapping[str, str]] = {
+        "all": "Alle {most} Plätze sind vergeben.",
+        "reserve": "Von {most} Plätzen sind {own} vergeben, die letzten {share} sind für Besitzer.",
+        "person": "Du hast {own} von {most} Plätzen, und eine Person hat höchstens {share}.",
+        "guest": "Du hast {own} von {most} Plätzen, und ein Gast hat höchstens {share}.",
+        "guests": "Gäste haben {own} von {most} Plätzen, und zusammen höchstens {share}.",
+    }
     remind_over = "Diese Zeit ist vorbei."
     remind_set = "Ich sage dann „{text}“: {when}. `/wakeups drop {number}` nimmt es zurück."
     remind_known = "Das habe ich schon, als Nummer {number}: „{text}“, {when}."

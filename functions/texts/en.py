@@ -772,6 +772,10 @@ class Texts:
         " `/tasks N` shows one task."
     )
     tasks_more = "… and {count} more."
+    task_full = (
+        "There is no room for more tasks. Whoever asked for one ends it with `/tasks done N` or"
+        " `/tasks drop N`; owners end everybody's."
+    )
     task_unknown = "{why}; `/tasks` shows what there is."
     task_refused = "That cannot be done: {why}."
     task_added = "Added #{id}: {subject}"
@@ -873,9 +877,16 @@ class Texts:
     remind_of_what = "What shall I remind you of? `/remind tomorrow at nine call Bob` says both."
     remind_too_long = "A reminder has at most {most:,} characters."
     remind_full = (
-        "There are {most} schedules already, and no room for more. `/wakeups` shows those of this"
-        " chat, and `/wakeups drop N` makes room."
+        "There is no room for more schedules. `/wakeups` shows those of this chat, and"
+        " `/wakeups drop N` makes room; owners end everybody's, with `/wakeups all`."
     )
+    places_taken: ClassVar[Mapping[str, str]] = {
+        "all": "All {most:,} places are taken.",
+        "reserve": "Of {most:,} places {own:,} are taken, and the last {share:,} are for owners.",
+        "person": "You have {own:,} of {most:,} places, and one person has at most {share:,}.",
+        "guest": "You have {own:,} of {most:,} places, and one guest has at most {share:,}.",
+        "guests": "Guests have {own:,} of {most:,} places, and together at most {share:,}.",
+    }
     remind_over = "That time is over."
     remind_set = "I will say “{text}”: {when}. `/wakeups drop {number}` takes it back."
     remind_known = "I have that already, as number {number}: “{text}”, {when}."

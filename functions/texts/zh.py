@@ -755,6 +755,10 @@ class Chinese(Texts):
         "`/tasks N` 查看一个任务。"
     )
     tasks_more = "……还有 {count} 个。"
+    task_full = (
+        "没有位置再放任务了。谁要的任务，谁用 `/tasks done N` 或 `/tasks drop N` 结束；"
+        "主人可以结束所有人的任务。"
+    )
     task_unknown = "{why}；`/tasks` 可以查看全部。"
     task_refused = "做不到：{why}。"
     task_added = "已添加 #{id}：{subject}"
@@ -848,9 +852,16 @@ class Chinese(Texts):
     remind_of_what = "要提醒你什么？例如 `/remind 明天上午九点给鲍勃打电话`。"
     remind_too_long = "一条提醒最多 {most:,} 个字符。"
     remind_full = (
-        "已经有 {most} 个安排，不能再多了。`/wakeups` 列出这个聊天的安排，"
-        "`/wakeups drop N` 可以腾出位置。"
+        "没有位置再放安排了。`/wakeups` 列出这个聊天的安排，`/wakeups drop N` 可以腾出位置；"
+        "主人用 `/wakeups all` 可以结束所有人的安排。"
     )
+    places_taken: ClassVar[Mapping[str, str]] = {
+        "all": "{most} 个位置都用完了。",
+        "reserve": "{most} 个位置已用 {own} 个，最后 {share} 个只给主人。",
+        "person": "{most} 个位置里你有 {own} 个，每个人最多 {share} 个。",
+        "guest": "{most} 个位置里你有 {own} 个，每位客人最多 {share} 个。",
+        "guests": "{most} 个位置里客人有 {own} 个，所有客人一共最多 {share} 个。",
+    }
     remind_over = "那个时间已经过了。"
     remind_set = "到时我会说“{text}”：{when}。`/wakeups drop {number}` 可以取消。"
     remind_known = "已经有了，编号 {number}：“{text}”，{when}。"

@@ -141,6 +141,11 @@ class People:
         resolved = [self._take_role_of_first(person, known.get) for person in known.values()]
         return sorted((person for person in resolved if person), key=lambda person: person.id)
 
+    def list_firsts(self) -> dict[str, str]:
+        """Return the first id of each person who is no guest, by every id that they have."""
+        named = {who: who for who in (*LOCAL_OWNERS, *self._rules.owners)}
+        return named | {each.id: each.same or each.id for each in self.list_members()}
+
     def has_owner(self) -> bool:
         """Return whether anybody on a platform is an owner."""
         return bool(self._rules.owners) or any(

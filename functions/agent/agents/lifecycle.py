@@ -4,9 +4,11 @@ idle for long.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.agents.record import (
     RECORD,
@@ -25,10 +27,19 @@ from functions.events import ID_CHARACTERS
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
-from sigil.storage.stored import Shape, Stored, dumps
+from sigil.storage.stored import Shape, Stored, dumps, later
+
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
 
 AGENTS_MOST: Final = 32
 """So many agents there may be below a root, without those that are archived."""
+FREED: Final = (
+    "`stop-agent` ends a subagent, and `shutdown-request` a teammate; owners end every agent with"
+    " `/agents archive NAME` or `uncaged agent archive NAME`, and UNCAGED_AGENTS_MOST is how many"
+    " there may be"
+)
+"""Who makes room for an agent, and how."""
 IDLE_SECONDS: Final = 30 * 86400.0
 """A temporary agent that did nothing for so long is archived."""
 SETTLED_SECONDS: Final = 2 * 86400.0
@@ -51,9 +62,13 @@ Keep to the policy and the budget. Ask an owner where they leave a doubt."""
 
 @dataclass(frozen=True, slots=True)
 class AgentSeats(Stored):
-    """The names of the agents that are just being made, and since when, in seconds since 1970."""
+    """The names of the agents that are just being made, and since when, in seconds since 1970.
+
+    `by` has a hash of the person on whose behalf each is made.
+    """
 
     taken: Mapping[str, float] = field(default_factory=dict, hash=False)
+    by: Mapping[str, str] = later(default_factory=dict, hash=False)
 
 
 _SEATS: Final = Shape[AgentSeats](AgentSeats)
@@ -75,18 +90,25 @@ def with_identity(text: str, root: str, name: str) -> str:
 
 
 def create_agent(
-    kv: KV, root: str, name: str, record: AgentRecord, *, most: int = AGENTS_MOST
+    kv: KV,
+    root: str,
+    name: str,
+    record: AgentRecord,
+    *,
+    most: int = AGENTS_MOST,
+    holder: Holder | None = None,
 ) -> AgentRecord:
     """Store a new agent, which is made at `record.since`, and return its record.
 
     An agent that came to its end before, and was temporary, leaves its name to the new one, whose
-    generation is another one; so does a subagent without a task to another one. `UsageError` EEXIST
-    for a name that is taken, ELIMIT when there are so many agents already.
+    generation is another one; so does a subagent without a task to another one. The `holder` wants
+    it, without one an owner on the machine. `UsageError` EEXIST for a name that is taken,
+    `PlacesTaken` when there is no place for it.
     """
     require_name(root, name)
     made = replace(record, changed=record.since, by=one_line(record.by, ID_CHARACTERS))
     made = replace(made, generation=max(int(record.since), 1))
-    reserve_seat(kv, root, name, most, record.since)
+    reserve_seat(kv, root, name, most, record.since, holder=holder)
 
     def decide(value: bytes | None) -> tuple[bytes | None, AgentRecord]:
         if value is None:
@@ -156,34 +178,43 @@ def read_work(record: AgentRecord) -> str:
     return record.state
 
 
-def reserve_seat(kv: KV, root: str, name: str, most: int, now: float) -> None:
+def reserve_seat(
+    kv: KV, root: str, name: str, most: int, now: float, *, holder: Holder | None = None
+) -> None:
     """Reserve room for an agent that is about to be made under this name, at `record.since`.
 
-    `UsageError` ELIMIT when a root has so many live agents beside it, or `most` is reached by those
-    that others are making at this moment: each sees the seats that were taken before.
+    `PlacesTaken` when the live agents beside it, and those that others are making at this moment,
+    leave no place: each sees the seats that were taken before.
     """
     if most <= 0:
         return
+    from functions.agent.shares import Places, require_place
+
+    def encode(who: str) -> str:
+        return sha256(f"{root}\n{who}".encode(errors="replace")).hexdigest()[:16] if who else ""
+
+    places = Places(f"agents below {root}", most, FREED, code="ELIMIT", encode=encode)
 
     def decide(value: bytes | None) -> tuple[bytes | None, None]:
         known = _read_seats(value)
         records = dict(scan_agents(kv, root))
-        names = {each for each, record in records.items() if record and record.is_live}
+        live = {
+            each: encode(record.by) for each, record in records.items() if record and record.is_live
+        }
         taken: dict[str, float] = {}
         for each, at in known.taken.items():
             record = records.get(each)
             is_made = record is not None and max(record.since, record.changed) >= at
             if each != name and not is_made and abs(now - at) < SEAT_SECONDS:
                 taken[each] = at
-        count = len((names | taken.keys()) - {name})
-        if most <= count:
-            raise UsageError(
-                "ELIMIT",
-                f"there are {count} agents below {root} already",
-                suggestion="`uncaged agent archive NAME` ends one that is not needed any more;"
-                " UNCAGED_AGENTS_MOST is how many there may be",
-            )
-        return dumps(AgentSeats({**taken, name: now})), None
+        held = {each: known.by.get(each, "") for each in taken}
+        others = {**held, **live}
+        others.pop(name, None)
+        require_place(places, Counter(others.values()), holder)
+        seats = AgentSeats(
+            {**taken, name: now}, {**held, name: encode(holder.who) if holder else ""}
+        )
+        return dumps(seats), None
 
     update(kv, keys.agent_seats(root), decide)
 

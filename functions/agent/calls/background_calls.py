@@ -7,6 +7,7 @@ asked.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ RESULT: Final = "call-result"
 FILES: Final = "files"
 RUNNING_MOST: Final = 8
 """A chat has so many such calls at work at once."""
+FREED: Final = "wait for the results of those; `/stop` in the chat ends them"
+"""How room for such a call is made."""
 KEPT_DATA: Final = ("home", "home_agent", "from")
 """What the `data` of work of the agent's own says of where its outcome goes."""
 KEPT_SECONDS: Final = 86_400.0
@@ -120,8 +123,8 @@ class CallStarter:
     def start(self, call: ToolCall, offer: Offer, place: str) -> ServiceAnswer:
         """Return the answer that names the task of a call, with the event that runs it.
 
-        The same call at the same `place` of the turn is the same task. `ToolError` ELIMIT when too
-        many are at work.
+        The same call at the same `place` of the turn is the same task. `PlacesTaken` when too many
+        are at work.
         """
         app = self.app
         event = self.event
@@ -148,21 +151,24 @@ class CallStarter:
 
     def _note_running(self, started: BackgroundCall, task: str) -> None:
         """Note what is at work, where a stop of the session that asked finds it."""
-        now = self.app.clock.now()
-        made = RunningTask(started.tool, task, self.event.behalf, now)
+        from functions.agent.shares import Places, find_holder, require_place
 
-        def add(value: bytes | None) -> tuple[bytes | None, bool]:
+        app = self.app
+        event = self.event
+        now = app.clock.now()
+        made = RunningTask(started.tool, task, event.behalf, now)
+        places = Places("tasks of this chat at work", RUNNING_MOST, FREED, code="ELIMIT")
+        holder = None
+        if not event.private:
+            holder = find_holder(event, app.people.find_role(event), app.people)
+
+        def add(value: bytes | None) -> tuple[bytes | None, None]:
             running = _read_running(value, now)
-            if started.id not in running and len(running) >= RUNNING_MOST:
-                return None, False
-            return dumps({**running, started.id: made}), True
+            if started.id not in running:
+                require_place(places, Counter(each.by for each in running.values()), holder)
+            return dumps({**running, started.id: made}), None
 
-        if not update(self.app.kv, _key(self.app, started.session), add, KEPT_SECONDS):
-            raise ToolError(
-                "ELIMIT",
-                f"{RUNNING_MOST} tasks of this chat are at work already",
-                suggestion="wait for the results of those",
-            )
+        update(app.kv, _key(app, started.session), add, KEPT_SECONDS)
 
 
 def makes_tasks(app: App, event: Event) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from functions.agent.access.roles import Role
 from functions.agent.app import App
@@ -17,6 +18,9 @@ from functions.events import PRESS, Event
 from functions.texts.en import Texts
 from functions.time.time_zone import DAY_SECONDS
 from sigil.protocol import Json
+
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,12 @@ class CommandCall:
         if decision.effect == "allow" or is_approved:
             return ""
         return self.texts.policy_denies.format(rule=decision.rule)
+
+    def find_holder(self) -> Holder:
+        """Return the sender as whoever wants a place that everybody uses."""
+        from functions.agent.shares import Holder
+
+        return Holder(self.event.behalf, self.role, self.app.people)
 
     def find_time(self) -> float:
         """Return when the message was sent: that is what “now” means, though it may have waited."""

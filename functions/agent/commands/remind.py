@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST, TEXT_CHARACTERS, Schedule
+from functions.agent.schedules.schedule import TEXT_CHARACTERS, Schedule
 from functions.agent.schedules.when import list_next
 from sigil.errors import Refused, UsageError, one_line
 
@@ -37,23 +37,21 @@ def run_remind(call: CommandCall) -> CommandResult:
     denied = call.find_denial("schedule")
     if denied:
         return call.reply(denied)
-    schedules = call.app.schedules
-    by = call.event.sender.id
-    if call.role == "guest" and schedules.count_of_person(by) >= GUEST_MOST:
-        return call.reply(texts.remind_full.format(most=GUEST_MOST))
     wanted = Schedule(
         id="",
         when=when,
         session=call.event.session,
-        by=by,
+        by=call.event.behalf,
         since=now,
         say=text,
         language=texts.code,
     )
     try:
-        made, is_new = schedules.add(wanted)
-    except Refused:
-        return call.reply(texts.remind_full.format(most=SCHEDULES_MOST))
+        made, is_new = call.app.schedules.add(wanted, call.find_holder())
+    except Refused as refusal:
+        from functions.agent.shares import tell_taken
+
+        return call.reply(tell_taken(refusal, texts.remind_full, texts))
     except UsageError:
         return call.reply(texts.remind_over)
     pattern = texts.remind_set if is_new else texts.remind_known

@@ -13,7 +13,7 @@ from functions.agent.commands.command import Command, CommandCall, CommandResult
 from functions.agent.conversation.messages import RUNTIME_ORIGIN, SAID_NOTE
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
-from functions.agent.schedules.schedule import GUEST_MOST, SCHEDULES_MOST, Schedule
+from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.when import When
 from functions.events import Button
 from functions.texts.en import Texts
@@ -240,18 +240,12 @@ def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
     if denied:
         return call.reply(denied)
     root = _find_root(reminder)
-    schedules = call.app.schedules
-    by = call.event.sender.id
     before = _list_extra(call, root)
-    # what was said has made room for others, so that it needs a place as a new one does
-    needs_place = call.role == "guest" and not before and reminder.is_over
-    if needs_place and schedules.count_of_person(by) >= GUEST_MOST:
-        return call.reply(texts.remind_full.format(most=GUEST_MOST))
     wanted = Schedule(
         id="",
         when=when,
         session=call.event.session,
-        by=by,
+        by=call.event.behalf,
         since=now,
         say=reminder.say,
         name=reminder.name,
@@ -259,9 +253,12 @@ def _snooze(call: CommandCall, reminder: Schedule, when: When) -> CommandResult:
         snoozed=root,
     )
     try:
-        made, _ = schedules.add(wanted)
-    except Refused:
-        return call.reply(texts.remind_full.format(most=SCHEDULES_MOST))
+        # the time that it was snoozed to before leaves its place
+        made, _ = call.app.schedules.add(wanted, None if before else call.find_holder())
+    except Refused as refusal:
+        from functions.agent.shares import tell_taken
+
+        return call.reply(tell_taken(refusal, texts.remind_full, texts))
     except UsageError:
         return call.reply(texts.remind_over)
     # the new one comes first: after a crash in between there are two, and the turn runs again

@@ -66,7 +66,17 @@ def _change(call: CommandCall, view: BoardView) -> CommandResult:
         now = call.find_time()
         zone = call.app.find_zone(call.document)
         wanted = parse_task(added[1], now, zone, texts)
-        made = editor.add(wanted, by=call.event.behalf, home=call.event.session)
+        try:
+            made = editor.add(
+                wanted,
+                by=call.event.behalf,
+                home=call.event.session,
+                holder=call.find_holder(),
+            )
+        except Refused as refusal:
+            from functions.agent.shares import tell_taken
+
+            return call.reply(tell_taken(refusal, texts.task_full, texts))
         return _answer(call, made, texts.task_added)
     asked = _CHANGE.fullmatch(call.text)
     if not asked:
@@ -179,6 +189,7 @@ def _open_view(call: CommandCall) -> BoardView:
 
 COMMANDS: Final[Commands] = {
     "tasks": Command(
-        run_tasks, arguments="[N | add SUBJECT | done N | drop N | assign N NAME | reopen N]"
+        run_tasks,
+        arguments="[N | add SUBJECT | done N | drop N | assign N NAME | reopen N]",
     ),
 }

@@ -7,12 +7,12 @@ found by nobody, and the next writer removes it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.knowledge.chunking import split_text
 from functions.agent.knowledge.record import (
@@ -35,6 +35,9 @@ from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import damaged, dumps
 
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
+
 CHUNKS_MOST: Final = 20_000
 """The room of one knowledge base."""
 GROUP_SIZE: Final = 8
@@ -48,7 +51,8 @@ CANDIDATES_FILTERED: Final = 512
 STRENGTH_BITS: Final = 16
 START_BITS: Final = 16
 """A chunk's number is its version's serial, and behind it the number of the chunk within it."""
-SUGGEST_DROP: Final = "drop what is not needed any more"
+FREED: Final = "owners drop documents, with `uncaged kb drop ID`; `uncaged kb list` shows them"
+"""Who makes room for a document, and how."""
 WRITTEN_MEANWHILE: Final = "somebody else wrote this document at the same time: read it again"
 
 
@@ -136,14 +140,16 @@ class KnowledgeBase:
         """Return how many chunks there are."""
         return self._read_totals().chunks
 
-    def add(self, draft: Draft, *, may_replace: bool) -> WrittenDocument:
+    def add(
+        self, draft: Draft, *, may_replace: bool, holder: Holder | None = None
+    ) -> WrittenDocument:
         """Write a document, unless it is there already as it is.
 
-        One of the same title and source is replaced where that `may_replace`, else `Refused`
-        EEXIST. `Refused` EQUOTA when there is no room, `Conflict` when somebody else writes it at
-        the same time.
+        The `holder` wants it, without one an owner on the machine. One of the same title and source
+        is replaced where that `may_replace`, else `Refused` EEXIST. `PlacesTaken` when there is no
+        room, `Conflict` when somebody else writes it at the same time.
         """
-        return self._write(draft.id, draft, may_replace=may_replace)
+        return self._write(draft.id, draft, may_replace=may_replace, holder=holder)
 
     def update(self, id: str, draft: Draft, expect: str = "") -> WrittenDocument:
         """Replace a document; errors as `add` and `read`. It keeps its id whatever it is called.
@@ -226,7 +232,9 @@ class KnowledgeBase:
                 if 0 <= place < len(group.chunks):
                     yield FoundChunk(group.id, record, group.chunks[place], score)
 
-    def _write(self, id: str, draft: Draft, *, may_replace: bool) -> WrittenDocument:
+    def _write(
+        self, id: str, draft: Draft, *, may_replace: bool, holder: Holder | None = None
+    ) -> WrittenDocument:
         self.sweep()
         key = keys.knowledge_document(self._scope, id)
         item = self._kv.get(key)
@@ -258,7 +266,7 @@ class KnowledgeBase:
                     suggestion="give it another title, or let an owner update it",
                 )
         serials = {str(before.serial): before.chunks} if before and before.serial else {}
-        change, serial = self._begin(id, serials, new=len(chunks))
+        change, serial = self._begin(id, serials, new=len(chunks), by=draft.by, holder=holder)
         after = replace(record, serial=serial)
         gone: Mapping[str, int] = {str(serial): len(chunks)}
         try:
@@ -311,24 +319,25 @@ class KnowledgeBase:
         for key in groups:
             self._kv.delete(key)
 
-    def _begin(self, id: str, serials: Mapping[str, int], new: int = 0) -> tuple[str, int]:
+    def _begin(
+        self,
+        id: str,
+        serials: Mapping[str, int],
+        new: int = 0,
+        by: str = "",
+        holder: Holder | None = None,
+    ) -> tuple[str, int]:
         """Note that a document is about to change, and return the name of the note and the serial
-        of its next version, which has `new` chunks; `Refused` EQUOTA when these have no room.
+        of its next version, which has `new` chunks; `PlacesTaken` when these have no room.
         """
 
         def decide(value: bytes | None) -> tuple[bytes, int]:
             totals = self._decode_totals(value)
-            if new and totals.chunks + new > CHUNKS_MOST:
-                raise Refused(
-                    "EQUOTA",
-                    f"the knowledge base has {totals.chunks:,} of {CHUNKS_MOST:,} chunks, and this"
-                    f" document {new:,}",
-                    source="knowledge",
-                    suggestion=SUGGEST_DROP,
-                )
+            if new:
+                self._require_room(totals, new, holder)
             serial = totals.next
             own = {str(serial): new} if new else {}
-            pending = Pending(id, self._now(), {**serials, **own})
+            pending = Pending(id, self._now(), {**serials, **own}, by)
             after = replace(
                 totals,
                 chunks=totals.chunks + new,
@@ -339,6 +348,23 @@ class KnowledgeBase:
 
         serial = update(self._kv, keys.knowledge_totals(self._scope), decide)
         return str(serial), serial
+
+    def _require_room(self, totals: KnowledgeTotals, new: int, holder: Holder | None) -> None:
+        """Raise `PlacesTaken` where somebody has no room for so many new chunks.
+
+        Only for somebody whose share may be used up the documents are read.
+        """
+        from functions.agent.shares import Places, may_exceed, require_place
+
+        places = Places("chunks", CHUNKS_MOST, FREED)
+        taken = Counter({"": totals.chunks})
+        if may_exceed(places, totals.chunks + new, holder):
+            for each in self.scan():
+                taken[each.record.by] += each.record.chunks
+            for change, noted in totals.pending.items():
+                taken[noted.by] += noted.chunks.get(change, 0)
+            taken[""] = max(totals.chunks - (taken.total() - totals.chunks), 0)
+        require_place(places, taken, holder, new)
 
     def _end(self, change: str, gone: Collection[str]) -> None:
         """Take away the note of a change, after the versions that are gone were removed."""

@@ -15,7 +15,7 @@ from functions.agent.memory.thing import fold
 from functions.agent.sanitize import clean_text
 from functions.events import ID_CHARACTERS
 from sigil.errors import UsageError, one_line
-from sigil.storage.stored import Shape, Stored
+from sigil.storage.stored import Shape, Stored, later
 
 TITLE_CHARACTERS: Final = 200
 SOURCE_CHARACTERS: Final = 500
@@ -123,12 +123,14 @@ class ChunkGroup(Stored):
 class Pending(Stored):
     """A change of a document that has begun, `at` (seconds since 1970), and has not ended.
 
-    `chunks` has for each version of the document that may have to go how many chunks it has.
+    `chunks` has for each version of the document that may have to go how many chunks it has; `by`
+    makes the change.
     """
 
     id: str
     at: float
     chunks: Mapping[str, int]
+    by: str = later("")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ They are stored by their id, and found again by key, by what they are about, and
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from functools import partial
 from heapq import nlargest
 from math import exp2, log
 from operator import itemgetter
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta
 
@@ -39,9 +40,14 @@ from sigil.storage.kv.base import KEYS_MOST, get_many
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps, later
 
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
+
 THINGS_MOST: Final = 20_000
 CHARACTERS_MOST: Final = 2_000_000
 """The room for things of one chat, and for an agent's shared things."""
+FREED: Final = "`/forget ID` takes one away, in a group where an owner sends it"
+"""Who makes room for a thing, and how."""
 RECENT: Final = 50
 USED: Final = 50
 """So many of the things that are recalled are known as such."""
@@ -183,12 +189,13 @@ class Things:
         self._terms = terms
         self._index = StoredPostings(kv, partial(keys.thing_index, scope), self._scan_terms)
 
-    def save(self, thing: Thing) -> SavedThing:
+    def save(self, thing: Thing, holder: Holder | None = None) -> SavedThing:
         """Write a thing over the one that it is, if that is there already.
 
         A thing that says the same as a surer one stays as sure, with its source. A value that
-        contradicts a surer one under its key is kept beside that one, once a source. Raises
-        `Refused` EQUOTA when there is no room, `UsageError` EINVAL when the thing has no source.
+        contradicts a surer one under its key is kept beside that one, once a source. The `holder`
+        takes room that others use as well; None where the memory is one person's. Raises
+        `PlacesTaken` when there is no room, `UsageError` EINVAL when the thing has no source.
         """
         check_source(thing.source)
         for _ in range(RACES):
@@ -205,7 +212,7 @@ class Things:
                 after = replace(keep_surer_source(placed, before), _rest=before._rest)
                 old_terms = self._list_index_terms(before)
                 growth = after.size - before.size
-            self._require_room(growth, new=item is None)
+            self._require_room(growth, holder, new=item is None)
             new_terms = self._list_index_terms(after)
             # The index comes first: what a crash leaves there leads to nothing.
             self._index.add(int(placed.id, 16), new_terms - old_terms)
@@ -565,12 +572,30 @@ class Things:
         for thing in sorted(self.scan(), key=lambda thing: thing.at):
             yield int(thing.id, 16), self._list_index_terms(thing)
 
-    def _require_room(self, growth: int, *, new: bool) -> None:
+    def _require_room(self, growth: int, holder: Holder | None, *, new: bool) -> None:
+        """Raise `PlacesTaken` where there is no room for a thing, or for so many more characters.
+
+        Only for somebody whose share may be used up the things are read.
+        """
+        from functions.agent.shares import Places, may_exceed, require_place
+
         count = self._read_count()
-        too_many = new and count.count >= THINGS_MOST
-        too_long = growth > 0 and count.characters + growth > CHARACTERS_MOST
-        if too_many or too_long:
-            raise make_quota_error(count)
+        places = Places("things", THINGS_MOST, FREED)
+        room = Places("characters of things", CHARACTERS_MOST, FREED)
+        things = Counter({"": count.count})
+        characters = Counter({"": count.characters})
+        if may_exceed(places, count.count + new, holder) or may_exceed(
+            room, count.characters + growth, holder
+        ):
+            things.clear()
+            characters.clear()
+            for each in self.scan():
+                things[each.by] += 1
+                characters[each.by] += each.size
+        if new:
+            require_place(places, things, holder)
+        if growth > 0:
+            require_place(room, characters, holder, growth)
 
     def _add_to_count(self, things: int, characters: int, id: str) -> None:
         """Add to the count. After too many lost races it stays as it is: it is an estimate."""

@@ -395,9 +395,8 @@ def _plan_schedules(
     if last and last.error:
         # a time that may be two is a question, which is for the person as it stands
         code = last.error.get("code")
-        most = re.search(r"\d+", last.error.get("message", ""))
-        if code == "EQUOTA" and most and wish.kind == "schedule":
-            return texts.remind_full.format(most=most[0])
+        if code == "EQUOTA" and wish.kind == "schedule":
+            return texts.remind_full
         is_question = code in ("EASK", "EINVAL") and wish.kind == "schedule"
         return last.error.get("message", "") if is_question else _format_answer(last, texts)
     if last and last.name == tool_of(offline_schedules.SCHEDULE):

@@ -8,11 +8,12 @@ by an event whose id comes from the proposal.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import orjson
 from msgspec import Meta
@@ -28,10 +29,13 @@ from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, damaged, dumps, later
 
-OPEN_MOST: Final = 5
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
+
+OPEN_MOST: Final = 24
 """An agent has so many proposals at once that nobody has decided on."""
-OF_ONE_MOST: Final = 3
-"""So many of them are on behalf of one person, so that others find a place for theirs."""
+FREED: Final = "an owner decides on one of them, with `/proposals` or `uncaged proposals`"
+"""Who makes room for a proposal, and how."""
 OPEN_SECONDS: Final = 86_400.0
 DENIED_SECONDS: Final = 86_400.0
 """What was denied is not asked for again for so long."""
@@ -144,18 +148,19 @@ class Proposals:
         self._root = root
         self._now = now
 
-    def propose(self, wanted: Proposal) -> tuple[Proposal, bool]:
+    def propose(self, wanted: Proposal, holder: Holder | None = None) -> tuple[Proposal, bool]:
         """Store a proposal and return it, or the one that is there for the same; the second value
         says whether it is new.
 
-        `Refused` ELIMIT when too many wait already.
+        The `holder` wants it, without one an owner on the machine. `PlacesTaken` when too many
+        wait already.
         """
         now = self._now()
         wanted = replace(wanted, at=now, until=now + OPEN_SECONDS, id=self._choose_id(wanted))
         known = self.find(wanted.id)
         if known and not _may_be_made_again(known, now):
             return known, False
-        self._reserve_place(wanted)
+        self._reserve_place(wanted, holder)
         # before the proposal: one that stands without its mark would never be settled
         mark = Mark(now)
         mark_key = keys.unsettled_proposal(self._root, wanted.id)
@@ -305,24 +310,24 @@ class Proposals:
         is_free = short is None or short.digest == wanted.digest
         return wanted.digest[: ID_DIGITS if is_free else LONG_ID_DIGITS]
 
-    def _reserve_place(self, wanted: Proposal) -> None:
+    def _reserve_place(self, wanted: Proposal, holder: Holder | None) -> None:
         """Take one of the agent's places for an open proposal.
 
         They stand in one item, so that calls that run side by side never take more.
         """
+        from functions.agent.shares import Places, require_place
+
+        def encode(who: str) -> str:
+            return hash_name(who, wanted.agent)
+
+        kind = Places("waiting proposals", OPEN_MOST, FREED, code="ELIMIT", encode=encode)
 
         def choose(value: bytes | None) -> tuple[bytes | None, None]:
             places = _read_places(value, wanted.at)
-            who = hash_name(wanted.by, wanted.agent)
-            of_one = sum(by == who for _, by in places.values())
-            is_full = len(places) >= OPEN_MOST or of_one >= OF_ONE_MOST
-            if wanted.id not in places and is_full:
-                raise Refused(
-                    "ELIMIT",
-                    f"{max(of_one, len(places))} proposals wait for an owner already",
-                    suggestion="go on without it until an owner has decided on one of them",
-                )
-            return orjson.dumps({**places, wanted.id: (wanted.until, who)}), None
+            if wanted.id not in places:
+                require_place(kind, Counter(by for _, by in places.values()), holder)
+            places[wanted.id] = (wanted.until, encode(wanted.by))
+            return orjson.dumps(places), None
 
         update(self._kv, keys.open_proposals(wanted.agent), choose, KEPT_SECONDS)
 

@@ -48,7 +48,7 @@ CODES: Final = {
     "EREQUIRES": Code("Requirement Missing", "a capability that it calls does not exist"),
     "ECYCLE": Code("Circular Call", "capabilities that would call themselves"),
     "ETOOBIG": Code("Too Large", "a body, a source or a module over its limit"),
-    "EQUOTA": Code("Quota Exceeded", "the storage is full"),
+    "EQUOTA": Code("Quota Exceeded", "no place or room is left for it"),
     "ELIMIT": Code("Limit Exceeded", "more calls, output or depth than a run may have"),
     "ETIMEDOUT": Code("Timed Out", "it took longer than it may"),
     "ESTACK": Code("Stack Overflow", "recursion without an end"),

@@ -9,11 +9,12 @@ old one, deletes none that counts.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import orjson
 from msgspec import Meta
@@ -24,17 +25,23 @@ from functions.agent.behaviours.chain import MODEL, NAME
 from functions.agent.schedules.when import When, find_next
 from functions.events import OWN, Event, Sender, order_of
 from functions.time.time_zone import is_known
-from sigil.errors import Refused, UsageError, one_line
+from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import DELETE, Change, retry_conflicts, scan_all, update_item
 from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps, later
 
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
+
 SCHEDULES_MOST: Final = 64
 """An agent has so many schedules that are not over."""
-GUEST_MOST: Final = 8
-"""A guest has so many of them at once, so that others find room for theirs."""
+FREED: Final = (
+    "`cancel-wakeup` or `/wakeups drop N` ends one, in its chat; owners end everybody's, which"
+    " `/wakeups all` and `uncaged wake list` show"
+)
+"""Who makes room for a schedule, and how."""
 TEXT_CHARACTERS: Final = 4_000
 NAME_CHARACTERS: Final = 60
 PERIOD_LEAST: Final = 60.0
@@ -319,21 +326,17 @@ class Schedules:
         chosen = [each for each in found if session in ("", each.session)]
         return sorted(chosen, key=lambda each: (each.session, each.number, each.since))
 
-    def count_of_person(self, by: str) -> int:
-        """Return how many that are not over a person has, in all chats."""
-        found = self.list_of_chat()
-        return sum(each.by == by and not each.is_extra for each in found)
-
     def find(self, id: str) -> Schedule | None:
         """Return the schedule of an id, None when there is none."""
         item = self._kv.get(keys.wakeup(self.agent, id))
         return SCHEDULE.read(item.value) if item else None
 
-    def add(self, schedule: Schedule) -> tuple[Schedule, bool]:
+    def add(self, schedule: Schedule, holder: Holder | None = None) -> tuple[Schedule, bool]:
         """Store a new schedule and return it, or the one that is there already for the same text,
         time and chat; the second value says whether it is new.
 
-        `UsageError` EINVAL for one that cannot be; `Refused` EQUOTA when there are too many.
+        The `holder` wants it, without one an owner on the machine. `UsageError` EINVAL for one
+        that cannot be; `PlacesTaken` when there is no place for it.
         """
         _require_sensible(schedule)
         schedule = replace(
@@ -365,13 +368,8 @@ class Schedules:
                 # the turn that made it may have crashed, and what was said is not said again
                 return found, False
             known = list(self.scan())
-            count = sum(not each.is_over and not each.is_extra for each in known)
-            if count >= SCHEDULES_MOST and not schedule.is_extra:
-                raise Refused(
-                    "EQUOTA",
-                    f"an agent has at most {SCHEDULES_MOST} schedules",
-                    suggestion="drop one that nobody needs any more",
-                )
+            if not schedule.is_extra:
+                _require_place(known, holder)
             agents = parse_binding(binding).known_agents
             number = self._find_number(schedule.session, known, agents)
             made = replace(schedule, number=number)
@@ -657,6 +655,14 @@ class Schedules:
             if not settled:
                 self._kv.put(self.key_of_due(changed), b"")
             self._moved()
+
+
+def _require_place(known: Sequence[Schedule], holder: Holder | None) -> None:
+    """Raise `PlacesTaken` where there is no place for one more schedule."""
+    from functions.agent.shares import Places, require_place
+
+    taken = Counter(each.by for each in known if not each.is_over and not each.is_extra)
+    require_place(Places("schedules", SCHEDULES_MOST, FREED), taken, holder)
 
 
 def _read(item: Item) -> Schedule:

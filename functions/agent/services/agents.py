@@ -84,7 +84,8 @@ def create_subagent(context: CallContext, arguments: Arguments) -> ServiceAnswer
     )
     context.posts.take_agent()
     context.posts.take(1, to=full)
-    made = create_agent(app.kv, app.root, name, record, most=app.agents_most)
+    holder = context.find_holder()
+    made = create_agent(app.kv, app.root, name, record, most=app.agents_most, holder=holder)
     scope = f"Your files are those below {files}." if files else "You have files of your own alone."
     text = TASK_TEXT.format(
         name=name,

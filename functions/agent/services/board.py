@@ -49,7 +49,8 @@ def create_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
             by=context.by,
             home=context.home,
             key=context.call,
-        )
+        ),
+        context.find_holder(),
     )
     return _answer(context, view, made_by=make_added(made))
 

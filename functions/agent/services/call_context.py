@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from functions.agent.access.roles import Role
 from functions.agent.app import App
@@ -19,6 +20,9 @@ from functions.texts.en import Texts
 from functions.time.time_zone import DEFAULT
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json, tool_of
+
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
 
 Arguments = Mapping[str, Json]
 FAILED = '{"error"'
@@ -108,6 +112,23 @@ class CallContext:
         if isinstance(value, dict):
             return {self.gate.redact(name): self.redact(each) for name, each in value.items()}
         return value
+
+    def find_holder(self) -> Holder:
+        """Return for whom the call takes a place that everybody uses."""
+        from functions.agent.shares import Holder, find_holder
+
+        if self.work:
+            return find_holder(self.work.event, self.role, self.app.people)
+        return Holder(self.by, self.role, self.app.people)
+
+    def find_holder_here(self) -> Holder | None:
+        """Return for whom the call takes room that all people of its chat use; None where the chat
+        is somebody's own.
+        """
+        is_own = self.private
+        if self.work:
+            is_own = not self.home or self.app.private_chats.is_private(self.home)
+        return None if is_own else self.find_holder()
 
     def require_owner(self) -> None:
         """Raise `Refused` EPERM unless an owner asks in a chat of their own."""

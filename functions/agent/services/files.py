@@ -186,7 +186,7 @@ def find_scopes_of_call(context: CallContext) -> FileScopes:
 
 
 def _make_writer(context: CallContext) -> Writer:
-    return Writer(context.by, context.task, context.call)
+    return Writer(context.by, context.task, context.call, context.find_holder_here())
 
 
 def _read_path(arguments: Mapping[str, Json]) -> str:

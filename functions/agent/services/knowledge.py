@@ -79,7 +79,9 @@ def ingest(context: CallContext, arguments: Arguments) -> Json:
     draft = _read_draft(context, arguments)
     base = context.app.open_knowledge(scope)
     with context.app.helpers.lock:
-        return _describe_written(base.add(draft, may_replace=context.owner), scope)
+        holder = context.find_holder()
+        written = base.add(draft, may_replace=context.owner, holder=holder)
+        return _describe_written(written, scope)
 
 
 def check_ingest(context: CallContext, arguments: Arguments) -> None:

@@ -13,7 +13,6 @@ from functions.agent.language import choose_texts_of
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import (
-    GUEST_MOST,
     NAME_CHARACTERS,
     SCHEDULES_MOST,
     Schedule,
@@ -64,8 +63,8 @@ def schedule_wakeup(context: CallContext, arguments: Arguments) -> Json:
     say = read_text(arguments, "say")
     if bool(text) == bool(say):
         raise UsageError("EINVAL", "give either text or say", suggestion=TEXT_OR_SAY)
-    if context.role == "guest":
-        _require_room_for_guest(context, works=bool(text))
+    if text and context.role == "guest" and not context.app.rules.may_work("guest"):
+        raise Refused("EPERM", "no work is done for guests", suggestion="use say instead of text")
     # a message that waited means the time at which it was sent, and so does a call that runs again
     now = context.app.clock.now()
     if context.asked_at and abs(now - context.asked_at) < DAY_SECONDS:
@@ -81,7 +80,7 @@ def schedule_wakeup(context: CallContext, arguments: Arguments) -> Json:
         name=one_line(clean_text(read_text(arguments, "name")), NAME_CHARACTERS),
         language=home.texts.code,
     )
-    made, is_new = context.app.schedules.add(wanted)
+    made, is_new = context.app.schedules.add(wanted, context.find_holder())
     if made.paused:
         made = context.app.schedules.resume(made.id, context.app.clock.now()) or made
     answer = {**_describe(made, home, now), "new": is_new}
@@ -143,18 +142,6 @@ def _require_rights(context: CallContext) -> None:
             "EPERM",
             "in a group only owners change what is scheduled",
             suggestion="say so; in a private chat everybody may",
-        )
-
-
-def _require_room_for_guest(context: CallContext, *, works: bool) -> None:
-    """Raise `Refused` when a guest has enough schedules, or wants work that a guest may not."""
-    if works and not context.app.rules.may_work("guest"):
-        raise Refused("EPERM", "no work is done for guests", suggestion="use say instead of text")
-    if context.app.schedules.count_of_person(context.by) >= GUEST_MOST:
-        raise Refused(
-            "EQUOTA",
-            f"a guest has at most {GUEST_MOST} schedules",
-            suggestion=f"{CANCEL} makes room for another",
         )
 
 

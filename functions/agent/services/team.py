@@ -87,7 +87,7 @@ def spawn_teammate(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         recall=read_flag(arguments, "recall") or template.recall,
     )
     context.posts.take(1, to=join_name(app.root, order.name))
-    post = spawn(app, order, context.gate.require)
+    post = spawn(app, order, context.gate.require, context.find_holder())
     return ServiceAnswer(f"Spawned '{order.name}' (role: {order.role})", (post,))
 
 
@@ -237,7 +237,8 @@ def plan_approval(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         request = TeamRequest("plan", name, LEAD, now, plan, home=home)
         keep_request(app.kv, app.root, id, request)
         text = f"request_id={id}: {plan}"
-        posts = mail_lead(app, home, Mail(context.call, name, text, now, "plan_approval"))
+        mail = Mail(context.call, name, text, now, "plan_approval", context.by)
+        posts = mail_lead(app, home, mail, context.find_holder())
         said = context.texts.team_plan.format(name=name, id=id, text=plan)
         posts += say_home(app.root, home, said, name)
         context.posts.take(len(posts))
@@ -284,7 +285,7 @@ def _deliver(
         context.posts.take(1)
         if not is_counted:
             context.posts.take_mail()
-        return mail_lead(app, home, mail)
+        return mail_lead(app, home, mail, context.find_holder())
     if not is_name(to) or to == sender:
         require_teammate(None, one_line(to, SHOWN_CHARACTERS))
     member = require_teammate(Members(app.kv, app.root).read(to), to)
@@ -299,7 +300,7 @@ def _deliver(
     context.posts.take(1, to=full)
     if not is_counted:
         context.posts.take_mail()
-    Mailbox(app.kv, keys.escape(full)).deliver(mail)
+    Mailbox(app.kv, keys.escape(full)).deliver(mail, context.find_holder())
     return (Post("mail", full, OWN_MAIN, data={"home": context.home, "from": to}),)
 
 

@@ -89,7 +89,7 @@ def remember(context: CallContext, arguments: Arguments) -> Json:
         context.require_called(thing.source)
     things = context.shared if shared else context.things
     with context.app.helpers.lock:
-        saved = things.save(thing)
+        saved = things.save(thing, None if shared else context.find_holder_here())
     answer: dict[str, Json] = {
         "remembered": describe_thing(saved.thing, shared=shared),
         "new": saved.new,

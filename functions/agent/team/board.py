@@ -8,10 +8,11 @@ task completes the move.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.sanitize import clean_text, cut_text
 from functions.agent.team.member import parse_owner
@@ -51,8 +52,15 @@ from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import retry_conflicts, scan_all, update, update_item
 from sigil.storage.stored import Shape, Stored, damaged, dumps
 
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
+
 OPEN_MOST: Final = 500
 """A board has so many open tasks, and no more but for those that are added at one moment."""
+FREED: Final = (
+    "whoever asked for a task ends it with `/tasks done N` or `/tasks drop N`; owners end all"
+)
+"""Who makes room for a task, and how."""
 KEPT_SECONDS: Final = 180 * 86_400.0
 """A task that has ended is kept for so long."""
 KEYS_MOST: Final = 128
@@ -221,15 +229,16 @@ class Board:
 
     # making
 
-    def add(self, wanted: NewTask) -> Task:
+    def add(self, wanted: NewTask, holder: Holder | None = None) -> Task:
         """Store a new task and return it, or the one that the same call has made already.
 
-        `UsageError` EINVAL for one that cannot be, ENOENT for one that waits for a task that never
-        was; `Refused` EQUOTA when the board is full.
+        The `holder` wants it, without one an owner on the machine. `UsageError` EINVAL for one that
+        cannot be, ENOENT for one that waits for a task that never was; `PlacesTaken` when there is
+        no place for it.
         """
         owner = parse_owner(self._kv, self.root, wanted.owner)
         made = _make_task(replace(wanted, owner=owner), self._now())
-        number, is_known = self._reserve_number(made)
+        number, is_known = self._reserve_number(made, holder)
         if is_known:
             known = self.find(number)
             if known:
@@ -241,8 +250,11 @@ class Board:
             return self.read(number)
         return task
 
-    def _reserve_number(self, made: Task) -> tuple[int, bool]:
+    def _reserve_number(self, made: Task, holder: Holder | None) -> tuple[int, bool]:
         """Return the number of a new task, and whether its call had one already."""
+        from functions.agent.shares import Places, require_place
+
+        places = Places("open tasks", OPEN_MOST, FREED)
 
         def decide(value: bytes | None) -> tuple[bytes | None, tuple[int, bool]]:
             counter = _read_counter(value)
@@ -255,12 +267,7 @@ class Board:
             for head in heads:
                 if made.key and head.key == made.key:
                     return None, (head.id, True)
-            if len(heads) >= OPEN_MOST:
-                raise Refused(
-                    "EQUOTA",
-                    f"the board has {OPEN_MOST} open tasks, and takes no more",
-                    suggestion="end or drop some of them first",
-                )
+            require_place(places, Counter(head.by for head in heads), holder)
             # a counter that was lost, such as by a restored backup, gives no number twice
             number = max([counter.next, *(head.id + 1 for head, _ in scanned)])
             if number > NUMBER_MOST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.agents.record import is_name, join_name
 from functions.agent.app import App
@@ -26,6 +26,9 @@ from functions.agent.workspace.edits import TaskEdit, describe_task_edit, note_t
 from functions.events import Event
 from sigil.errors import Refused, one_line
 from sigil.storage.kv import keys
+
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
 
 MAIL: Final = "board"
 """The type of the mail that tells a teammate of a change of its task."""
@@ -59,11 +62,13 @@ class BoardEditor:
         self._board = view.board
         self._cause = cause
 
-    def add(self, wanted: NewTask, *, by: str, home: str = "") -> Edited:
+    def add(
+        self, wanted: NewTask, *, by: str, home: str = "", holder: Holder | None = None
+    ) -> Edited:
         """Put a new task on the board, for a person and a chat; the same cause makes it once."""
         self.view.require_visible(wanted.blocked_by)
         made = replace(wanted, by=by, home=home, key=self._cause)
-        return self._follow(make_added(self._board.add(made)), "added")
+        return self._follow(make_added(self._board.add(made, holder)), "added")
 
     def edit(self, number: int, edit: Edit, *, revision: int | None = None) -> Edited:
         """Change what a task says."""

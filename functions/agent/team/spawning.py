@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from functions.agent.agents.bundle import resolve_bundle
 from functions.agent.agents.lifecycle import reserve_seat
@@ -21,12 +22,16 @@ from functions.agent.app import App
 from functions.agent.posts import Post
 from functions.agent.team.leg import GENERATION, LEG, OWN_MAIN
 from functions.agent.team.member import Member, Members
-from sigil.errors import ToolError, UsageError
+from functions.events import ID_CHARACTERS
+from sigil.errors import ToolError, UsageError, one_line
 from sigil.protocol import Json, is_full_name
 from sigil.protocol import is_name as is_capability
 from sigil.storage.kv import keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import dumps
+
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,14 @@ class Order:
     recall: bool = False
 
 
-def spawn(app: App, order: Order, require: Callable[[str, str], None] | None = None) -> Post:
-    """Start a teammate of the app's root, and return the post that sets it to work.
+def spawn(
+    app: App,
+    order: Order,
+    require: Callable[[str, str], None] | None = None,
+    holder: Holder | None = None,
+) -> Post:
+    """Start a teammate of the app's root, and return the post that sets it to work. The `holder`
+    wants it, without one an owner on the machine.
 
     `require` raises for an act (its kind and target) that whoever orders it may not do.
     `ToolError` EBUSY for one that is at work, `UsageError` for a name that none can have or that
@@ -87,7 +98,7 @@ def spawn(app: App, order: Order, require: Callable[[str, str], None] | None = N
         return made, made
 
     _require_free(app, name)
-    reserve_seat(app.kv, root, name, app.agents_most, now)
+    reserve_seat(app.kv, root, name, app.agents_most, now, holder=holder)
     member = Members(app.kv, app.root).change(name, take)
     try:
         _write_record(app, order, member, now)
@@ -152,7 +163,7 @@ def _write_record(app: App, order: Order, member: Member, now: float) -> None:
         "kind": "teammate",
         "state": "enabled",
         "since": now,
-        "by": order.by[:80],
+        "by": one_line(order.by, ID_CHARACTERS),
         "model": order.model,
         "role": order.role,
         "prompt": order.prompt,

@@ -157,6 +157,7 @@ class TaskHead(Struct, frozen=True):
     priority: int = 0
     claim: ClaimHead | None = None
     key: str = ""
+    by: str = ""
     revision: int = 1
     format: int = FORMAT
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.app import App
 from functions.agent.language import choose_texts_for
@@ -44,6 +44,9 @@ from functions.events import Event, Sender, order_of
 from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import keys
+
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
 
 STEP: Final = "team"
 """The step of a turn that only settles something of the team, without a request to the model."""
@@ -380,14 +383,14 @@ def _release_all(event: Event, app: App) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def mail_lead(app: App, home: str, mail: Mail) -> tuple[Post, ...]:
+def mail_lead(app: App, home: str, mail: Mail, holder: Holder | None = None) -> tuple[Post, ...]:
     """Put a mail into the mailbox of the chat that leads a team, and return what tells the chat
     that there is one: it is shown when the chat's next request is made.
     """
     if not home:
         return ()
     Mailbox(app.kv, keys.session_of(app.root, home)).deliver(
-        replace(mail, text=clean_text(mail.text))
+        replace(mail, text=clean_text(mail.text)), holder
     )
     return (Post("mail", app.root, home, data={QUIET: True}),)
 

@@ -8,10 +8,11 @@ call goes on with it, and the sweep removes the rest.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.workspace.difference import Difference, compare_texts
 from functions.agent.workspace.edits import note_scope
@@ -27,11 +28,14 @@ from functions.agent.workspace.file import (
 )
 from functions.agent.workspace.path import fold_path
 from functions.events import ID_CHARACTERS
-from sigil.errors import BackendError, Conflict, Refused, UsageError, one_line
+from sigil.errors import BackendError, Conflict, UsageError, one_line
 from sigil.storage.artifacts import Artifacts, artifact_name
 from sigil.storage.kv import ABSENT, KV, keys
 from sigil.storage.kv.update import pause_after_race, scan_all
 from sigil.storage.stored import dumps
+
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
 
 FILE_BYTES: Final = 256 * 1024
 INLINE_BYTES: Final = 32 * 1024
@@ -39,6 +43,8 @@ INLINE_BYTES: Final = 32 * 1024
 FILES_MOST: Final = 2_000
 TOTAL_BYTES: Final = 50 * 1024 * 1024
 """The newest versions of a workspace have so many bytes together."""
+FREED: Final = "several files fit into one; owners remove files, with `uncaged files remove PATH`"
+"""Who makes room for a file, and how."""
 VERSIONS_MOST: Final = 50
 TRIM_EVERY: Final = 16
 """Each so many versions the oldest of a file go."""
@@ -55,11 +61,14 @@ PAGE: Final = 50
 class Writer:
     """Who writes: the person on whose behalf, the piece of work, and the call of a service, the
     same when it is run again after a crash.
+
+    The `holder` takes room that others use as well; None where the files are one person's.
     """
 
     by: str
     task: str = ""
     call: str = ""
+    holder: Holder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +242,7 @@ class Workspace:
             if body is not None and known and known.sha == digest:
                 return self._require_version(known)
             if body is not None and (known is None or len(body) > known.size):
-                self._require_room(path, len(body), known)
+                self._require_room(path, len(body), known, writer.holder)
             made = self._make_version(path, body, head, writer=writer, why=why)
             stored = self._reserve(made, body)
             key = keys.workspace_file(self.scope, fold_path(path))
@@ -311,12 +320,16 @@ class Workspace:
             return stored
         raise Conflict(f"{made.path} cannot be written: too many writes of it came to nothing")
 
-    def _require_room(self, path: str, size: int, known: FileHead | None) -> None:
-        """Raise `Refused` EQUOTA when a file of this size does not fit, and `UsageError` EINVAL
-        when a file and a folder would have the same name.
+    def _require_room(
+        self, path: str, size: int, known: FileHead | None, holder: Holder | None
+    ) -> None:
+        """Raise `PlacesTaken` when a file of this size does not fit, and `UsageError` EINVAL when a
+        file and a folder would have the same name.
         """
-        files = 0
-        total = 0
+        from functions.agent.shares import Places, require_place
+
+        files: Counter[str] = Counter()
+        total: Counter[str] = Counter()
         folded = fold_path(path)
         is_new = True
         for head in self.scan():
@@ -324,24 +337,14 @@ class Workspace:
             other = fold_path(head.path)
             if other == folded:
                 continue
-            files += 1
-            total += head.size
+            files[head.by] += 1
+            total[head.by] += head.size
             if known is None:
                 _require_apart(path, head.path)
         if is_new:
             note_scope(self._kv, self.scope)
-        if files >= FILES_MOST:
-            raise Refused(
-                "EQUOTA",
-                f"the workspace has {files:,} files, and no more fit",
-                suggestion="remove some, or put several into one",
-            )
-        if total + size > TOTAL_BYTES:
-            raise Refused(
-                "EQUOTA",
-                f"the workspace would have {total + size:,} bytes",
-                suggestion=f"at most {TOTAL_BYTES >> 20} MB; remove some files",
-            )
+        require_place(Places("files", FILES_MOST, FREED), files, holder)
+        require_place(Places("bytes of files", TOTAL_BYTES, FREED), total, holder, size)
 
     def _read(self, path: str) -> tuple[FileHead | None, str]:
         """Return the head of a path, also of a removed file, and the store's version of it."""

@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.sanitize import clean_text
 from functions.agent.workspace.files import FILE_BYTES, Workspace, Writer
@@ -20,6 +20,9 @@ from functions.events import Event
 from sigil.errors import SigilError, UsageError
 from sigil.json_fields import as_integer, as_string
 from sigil.storage.artifacts import artifact_name
+
+if TYPE_CHECKING:
+    from functions.agent.shares import Holder
 
 Fetch = Callable[[Mapping[str, object], int], bytes]
 """Returns the bytes of an attachment, at most so many; `SigilError` when it cannot."""
@@ -53,10 +56,12 @@ def has_text_file(event: Event) -> bool:
     return any(map(is_text_file, event.attachments))
 
 
-def keep_received(event: Event, files: Workspace, fetch: Fetch) -> Event:
+def keep_received(
+    event: Event, files: Workspace, fetch: Fetch, holder: Holder | None = None
+) -> Event:
     """Return a message's event with the paths of the texts that it brings, which are files then.
 
-    Doing it again writes nothing anew.
+    The `holder` takes room that others use as well. Doing it again writes nothing anew.
     """
     attachments = []
     fetched = 0
@@ -64,21 +69,14 @@ def keep_received(event: Event, files: Workspace, fetch: Fetch) -> Event:
         path = ""
         if is_text_file(attachment) and fetched < FILES_MOST:
             fetched += 1
-            path = _keep(event, number, attachment, files, fetch=fetch)
+            writer = Writer(event.sender.id, event.id, f"{event.id}:{number}", holder)
+            path = _keep(attachment, files, writer, fetch)
         attachments.append({**attachment, "path": path} if path else attachment)
     return replace(event, attachments=tuple(attachments))
 
 
-def _keep(
-    event: Event,
-    number: int,
-    attachment: Mapping[str, object],
-    files: Workspace,
-    *,
-    fetch: Fetch,
-) -> str:
+def _keep(attachment: Mapping[str, object], files: Workspace, writer: Writer, fetch: Fetch) -> str:
     """Return the path under which a text stands now, empty when it could not be kept."""
-    writer = Writer(event.sender.id, event.id, f"{event.id}:{number}")
     try:
         body = fetch(attachment, FILE_BYTES)
         text = body.decode("utf-8-sig")

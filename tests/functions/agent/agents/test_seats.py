@@ -10,7 +10,7 @@ import pytest
 
 from functions.agent.agents.lifecycle import create_agent, reserve_seat
 from functions.agent.agents.record import AgentRecord, change_state, scan_agents
-from sigil.errors import UsageError
+from sigil.errors import Refused
 from sigil.storage.kv import KV
 from sigil.storage.kv.memory import MemoryKV
 from tests.sigil.stores import Place, place, pytest_generate_tests
@@ -29,7 +29,7 @@ def test_of_32_that_are_made_at_once_as_many_are_made_as_there_may_be(place: Pla
         begin.wait()
         try:
             create_agent(kv, "main", f"a{number}", RECORD, most=MOST)
-        except UsageError as problem:
+        except Refused as problem:
             return problem.code
         return "made"
 
@@ -47,7 +47,7 @@ def test_a_seat_is_free_again_when_its_agent_ended_or_was_never_made() -> None:
         change_state(kv, "main", name, "archived", now)
     create_agent(kv, "main", "c", RECORD, most=2)
     reserve_seat(kv, "main", "d", 2, now)  # killed before it was made
-    with pytest.raises(UsageError, match="there are 2 agents below main already"):
+    with pytest.raises(Refused, match="2 of 2 agents below main are taken"):
         reserve_seat(kv, "main", "e", 2, now + 59)
     reserve_seat(kv, "main", "d", 2, now + 59)  # whoever repeats it has its seat
     late = replace(RECORD, since=now + 120)

@@ -342,7 +342,7 @@ def test_a_schedule_that_cannot_be_is_refused_in_a_sentence(
 def test_an_agent_has_no_more_than_sixty_four_that_are_not_over(agents: Agents) -> None:
     for number in range(SCHEDULES_MOST):
         agents.add(once(600.0 + number, session=f"telegram:{number}"))
-    with pytest.raises(Refused, match="at most 64"):
+    with pytest.raises(Refused, match="64 of 64 schedules are taken"):
         agents.schedules.add(once(60.0))
     agents.tick(600.0)  # the first is over
     agents.add(once(900.0))

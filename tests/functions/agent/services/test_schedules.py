@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from functions.agent.schedules.schedule import (
-    GUEST_MOST,
     SCHEDULES_MOST,
     Schedule,
     Schedules,
@@ -20,6 +19,7 @@ from functions.agent.schedules.when import When
 from functions.agent.services import table
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.schedules import cancel_wakeup, list_wakeups, schedule_wakeup
+from functions.agent.shares import divide_places
 from functions.wiring import AgentRuntime
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.storage.kv import keys
@@ -262,9 +262,9 @@ def test_who_may_is_as_with_remind(caller: Caller) -> None:
     schedule_wakeup(replace(group, role="owner"), PILLS)
     guest = replace(caller.context, role="guest", by="telegram:9")
     schedule_wakeup(guest, {"when": "every hour", "text": "look"})
-    for number in range(GUEST_MOST - 1):
+    for number in range(divide_places(SCHEDULES_MOST).guest - 1):
         schedule_wakeup(guest, {"when": "every hour", "say": str(number)})
-    with pytest.raises(Refused, match="at most 8 schedules"):
+    with pytest.raises(Refused, match="one guest has at most 8 of 64 schedules"):
         schedule_wakeup(guest, {"when": "every hour", "say": "one more"})
     closed = replace(guest.app, rules=replace(guest.app.rules, access="members"))
     with pytest.raises(Refused, match="no work is done for guests"):
@@ -272,6 +272,7 @@ def test_who_may_is_as_with_remind(caller: Caller) -> None:
 
 
 def test_an_agent_has_so_many_schedules(caller: Caller) -> None:
+    caller.context = replace(caller.context, role="owner")
     for number in range(SCHEDULES_MOST):
         caller.add(when="every hour", say=str(number))
     assert caller.why_not(when="every hour", say="65").startswith("EQUOTA")

@@ -191,7 +191,7 @@ def test_a_full_mailbox_is_said_to_the_sender_and_stops_nothing_else(
     fill(crew, keys.escape("main.bob"))
     fill(crew, keys.session_of("main", HOME))
     refused = ask(crew, ("cap_send_message", {"to": "bob", "content": "are you there?"}))
-    assert "the mailbox holds 1,000 mails that nobody has read" in refused
+    assert "1,000 of 1,000 mails that nobody has read are taken" in refused
     assert ask(crew, ("cap_broadcast", {"content": "we stop at five"})) == (
         '{"ok":"Broadcast to 1 teammates, and not to bob: too much mail that nobody has read"}'
     )

@@ -27,7 +27,7 @@ from functions.agent.management.agents import make_agent, read_new_agent
 from functions.cli.app import cli
 from functions.texts.languages import load_texts
 from functions.wiring import AgentRuntime
-from sigil.errors import UsageError
+from sigil.errors import Refused, UsageError
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
 from sigil.storage.stored import dumps
@@ -198,7 +198,7 @@ def test_so_many_agents_live_below_a_root_and_an_archived_one_leaves_its_place()
     kv = MemoryKV()
     for name in ("a", "b"):
         create_agent(kv, "main", name, RECORD, most=2)
-    with pytest.raises(UsageError, match="2 agents below main already"):
+    with pytest.raises(Refused, match="2 of 2 agents below main are taken"):
         create_agent(kv, "main", "c", RECORD, most=2)
     kv.put(keys.agent_record("main", "a"), dumps(replace(RECORD, state="archived")))
     create_agent(kv, "main", "c", RECORD, most=2)
