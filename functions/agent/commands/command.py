@@ -94,6 +94,13 @@ class CommandCall:
 
         return Holder(self.event.behalf, self.role, self.app.people)
 
+    def begin_turn(self) -> str | None:
+        """Count the message as a turn of its sender and return None, or return why it may not
+        begin, as `Allowances.begin_turn` does.
+        """
+        allowances = self.app.make_allowances(self.app.find_zone(self.document))
+        return allowances.begin_turn(self.event, self.role, self.texts, payer=self.payer)
+
     def find_time(self) -> float:
         """Return when the message was sent: that is what “now” means, though it may have waited."""
         now = self.app.clock.now()
@@ -149,8 +156,9 @@ class Command:
     `arguments` shows what may follow its name; empty, nothing may. `changes_chat` says whether
     these words change something of the chat, which only owners do in groups; `changes_agent`
     whether they change the agent, which only owners ever do. A command that `asks_model` counts as
-    a turn of its sender, but for the words that `needs_no_model` accepts. One that is `for_owners`
-    is shown to owners alone, and only where it `works_for` them.
+    a turn of its sender, but for the words that `needs_no_model` accepts, and so does one with
+    which these words `stores` something new. One that is `for_owners` is shown to owners alone, and
+    only where it `works_for` them.
     """
 
     run: Run
@@ -159,8 +167,15 @@ class Command:
     changes_agent: WordsTest | None = None
     asks_model: bool = False
     needs_no_model: WordsTest | None = None
+    stores: WordsTest | None = None
     for_owners: bool = False
     works_for: Callable[[Reader], bool] = lambda _: True
+
+    def counts_as_turn(self, words: str) -> bool:
+        """Return whether the command with these words counts as a turn of its sender."""
+        if self.stores and self.stores(words):
+            return True
+        return self.asks_model and not (self.needs_no_model and self.needs_no_model(words))
 
     def is_of_use(self, reader: Reader) -> bool:
         """Return whether somebody can do anything with the command where they are."""

@@ -66,5 +66,5 @@ def run_remind(call: CommandCall) -> CommandResult:
 
 
 COMMANDS: Final[Commands] = {
-    "remind": Command(run_remind, arguments="TIME TEXT", changes_chat=always),
+    "remind": Command(run_remind, arguments="TIME TEXT", changes_chat=always, stores=bool),
 }

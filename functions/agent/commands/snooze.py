@@ -143,6 +143,8 @@ def answer_reminder(call: CommandCall) -> CommandResult | None:
         when = _read_time((later["words"] or "").strip(_EDGE) if later else "", call)
     except UsageError:
         return None
+    if call.begin_turn() is not None:
+        return None  # the turn that follows says so
     return _snooze(call, there[-1], when)
 
 
@@ -304,6 +306,6 @@ def _end(call: CommandCall, reminder: Schedule) -> CommandResult:
 
 
 COMMANDS: Final[Commands] = {
-    "snooze": Command(run_snooze, arguments="[N] [TIME]", changes_chat=always),
+    "snooze": Command(run_snooze, arguments="[N] [TIME]", changes_chat=always, stores=always),
     "done": Command(run_done, arguments="[N]", changes_chat=always),
 }

@@ -137,10 +137,9 @@ def _find_refusal(command: Command, call: CommandCall, words: str) -> str | None
             return call.texts.owners_only
         if not call.event.private and command.changes_chat and command.changes_chat(words):
             return call.texts.not_here
-    if not command.asks_model or (command.needs_no_model and command.needs_no_model(words)):
+    if not command.counts_as_turn(words):
         return None
-    allowances = call.app.make_allowances(call.app.find_zone(call.document))
-    return allowances.begin_turn(call.event, call.role, call.texts, payer=call.payer)
+    return call.begin_turn()
 
 
 def _find_command_name(name: str) -> str:

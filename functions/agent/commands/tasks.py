@@ -191,5 +191,6 @@ COMMANDS: Final[Commands] = {
     "tasks": Command(
         run_tasks,
         arguments="[N | add SUBJECT | done N | drop N | assign N NAME | reopen N]",
+        stores=lambda words: _ADD.fullmatch(words) is not None,
     ),
 }

@@ -270,6 +270,23 @@ def test_taking_into_memory_is_a_turn(opened: Open, model: ScriptedModel) -> Non
     assert not any("cake" in str(body) for body in model.bodies)
 
 
+def test_a_command_that_stores_something_is_a_turn_and_one_that_shows_something_is_none(
+    opened: Open,
+) -> None:
+    home = opened(guest_turns=2, member_turns=2)
+    home.app.people.let_in("telegram:7", "member", "Ben", OWNER)
+    for who, other in ((GUEST, "/remind in 3 hours call Bob"), ("telegram:7", "/tasks add a pump")):
+        assert "call Eve" in said(home, who, "/remind in 2 hours call Eve")[0]
+        for shows in ("/wakeups", "/tasks", "/remind"):
+            assert "used your" not in said(home, who, shows)[0]
+        said(home, who, other)
+        assert "You have used your 2 turns" in said(home, who, "/remind in 4 hours call Ann")[0]
+        assert said(home, who, "/remind in 4 hours call Ann") == []
+        assert "Dropped" in said(home, who, "/wakeups drop 1")[0]
+    for number in range(3):
+        assert "call" in said(home, OWNER, f"/remind in {number + 2} hours call {number}")[0]
+
+
 def test_what_a_command_costs_is_counted_with_it(
     opened: Open, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
