@@ -25,7 +25,7 @@ from functions.agent.behaviours.chain import MODEL, NAME
 from functions.agent.schedules.when import When, find_next
 from functions.events import OWN, Event, Sender, order_of
 from functions.time.time_zone import is_known
-from sigil.errors import UsageError, one_line
+from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -374,9 +374,21 @@ class Schedules:
             number = self._find_number(schedule.session, known, agents)
             made = replace(schedule, number=number)
             self.write(item, made, moved=True)
+            if holder and not schedule.is_extra:
+                self._require_own_place(made, holder)
             return made, True
 
         return retry_conflicts(store)
+
+    def _require_own_place(self, made: Schedule, holder: Holder) -> None:
+        """Take a new schedule back and raise `PlacesTaken` where others have taken its place at the
+        same moment: of several that are added at once each sees all that came before it.
+        """
+        try:
+            _require_place([each for each in self.scan() if each.id != made.id], holder)
+        except Refused:
+            self.drop(made.id)
+            raise
 
     def set_heartbeat(self, schedule: Schedule) -> Schedule:
         """Store a heartbeat of the agent, in place of the one that it had, and return it.

@@ -39,19 +39,18 @@ def create_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     view = _open_view(context)
     blockers = _read_numbers(arguments, "blockedBy")
     _find_all(view, blockers)
-    made = view.board.add(
-        NewTask(
-            subject=context.gate.redact(read_text(arguments, "subject")),
-            description=context.gate.redact(read_text(arguments, "description")),
-            blocked_by=blockers,
-            role=read_text(arguments, "role"),
-            priority=_read_priority(arguments) or 0,
-            by=context.by,
-            home=context.home,
-            key=context.call,
-        ),
-        context.find_holder(),
+    wanted = NewTask(
+        subject=context.gate.redact(read_text(arguments, "subject")),
+        description=context.gate.redact(read_text(arguments, "description")),
+        blocked_by=blockers,
+        role=read_text(arguments, "role"),
+        priority=_read_priority(arguments) or 0,
+        by=context.by,
+        home=context.home,
+        key=context.call,
     )
+    with context.app.helpers.lock:  # calls that run side by side would take the same place
+        made = view.board.add(wanted, context.find_holder())
     return _answer(context, view, made_by=make_added(made))
 
 

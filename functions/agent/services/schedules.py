@@ -80,7 +80,8 @@ def schedule_wakeup(context: CallContext, arguments: Arguments) -> Json:
         name=one_line(clean_text(read_text(arguments, "name")), NAME_CHARACTERS),
         language=home.texts.code,
     )
-    made, is_new = context.app.schedules.add(wanted, context.find_holder())
+    with context.app.helpers.lock:  # calls that run side by side would take the same place
+        made, is_new = context.app.schedules.add(wanted, context.find_holder())
     if made.paused:
         made = context.app.schedules.resume(made.id, context.app.clock.now()) or made
     answer = {**_describe(made, home, now), "new": is_new}

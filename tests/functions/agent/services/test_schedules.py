@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
+from functions.agent.schedules import schedule
 from functions.agent.schedules.schedule import (
     SCHEDULES_MOST,
     Schedule,
@@ -19,7 +23,7 @@ from functions.agent.schedules.when import When
 from functions.agent.services import table
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.schedules import cancel_wakeup, list_wakeups, schedule_wakeup
-from functions.agent.shares import divide_places
+from functions.agent.shares import Holder, divide_places
 from functions.wiring import AgentRuntime
 from sigil.errors import Refused, SigilError, UsageError
 from sigil.storage.kv import keys
@@ -269,6 +273,44 @@ def test_who_may_is_as_with_remind(caller: Caller) -> None:
     closed = replace(guest.app, rules=replace(guest.app.rules, access="members"))
     with pytest.raises(Refused, match="no work is done for guests"):
         schedule_wakeup(replace(guest, app=closed), {"when": "every hour", "text": "x"})
+
+
+def test_calls_side_by_side_take_no_more_than_the_share_of_a_person(caller: Caller) -> None:
+    share = divide_places(SCHEDULES_MOST).person
+
+    def take(number: int) -> None:
+        with suppress(Refused):
+            caller.add(when="every hour", say=str(number))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(take, range(share + 8)))
+    assert len(caller.numbers()) == share
+
+
+def test_schedules_that_several_processes_add_at_once_leave_the_reserve(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "SCHEDULES_MOST", 8)
+    app = caller.context.app
+    begin = Barrier(8)
+
+    def take(number: int) -> None:
+        who = f"telegram:{number % 4 + 50}"
+        wanted = Schedule(
+            id="",
+            when=When(kind="every", every=3600.0, zone="UTC"),
+            session=who,
+            by=who,
+            since=1e9,
+            say="x",
+        )
+        begin.wait()
+        with suppress(Refused):
+            app.schedules.add(replace(wanted, say=str(number)), Holder(who, "member", app.people))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(take, range(8)))
+    assert len(app.schedules.list_of_chat()) <= 6
 
 
 def test_an_agent_has_so_many_schedules(caller: Caller) -> None:
