@@ -26,7 +26,7 @@ from functions.agent.policy.proposals import (
 )
 from functions.agent.posts import Post
 from functions.agent.safety import locks
-from functions.agent.sanitize import escape_unseen
+from functions.agent.sanitize import escape_unseen, sanitize_text
 from functions.agent.session.document import Turn
 from functions.agent.workspace.difference import LINE_CHARACTERS, compare_texts
 from functions.events import PRESSED, Button, Event, Sender
@@ -114,7 +114,8 @@ def make_approved_call(proposal: Proposal) -> ToolCall:
 
 def make_approved_message(proposal: Proposal, now: float) -> Message:
     """Return the runtime's message before the call of an approved proposal; it has its tool."""
-    content = APPROVED.format(id=proposal.id, acts=", ".join(proposal.acts))
+    acts = sanitize_text(", ".join(proposal.acts))
+    content = APPROVED.format(id=proposal.id, acts=acts)
     loads = (proposal.offer,) if proposal.offer else ()
     return Message("user", content, at=now, origin=RUNTIME_ORIGIN, loads=loads)
 

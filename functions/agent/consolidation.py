@@ -42,7 +42,7 @@ from functions.agent.policy.gate import Gate, is_free
 from functions.agent.policy.rules import Policy
 from functions.agent.runs.run import Run, save_run, shorten_steps
 from functions.agent.safety.hp import pay_beside
-from functions.agent.sanitize import clean_text, delimit_text, strip_code_fence
+from functions.agent.sanitize import clean_text, delimit_lines, delimit_text, strip_code_fence
 from functions.agent.session.memory_progress import MemoryProgress, adopt_progress, save_progress
 from functions.agent.side_request import MEMORY, SideRequests
 from functions.events import CONSOLIDATION, Event
@@ -555,7 +555,7 @@ def _request_draft(
         system = f"{system}\n{COMPLAINT.format(lost=len(loss.lost), count=loss.count)}"
         lost = "\n".join(statement.text for statement in loss.lost)
         parts.append(delimit_text("LOST", cut_lines(lost, LOST_CHARACTERS)))
-    parts.append(delimit_text("TRANSCRIPT", text))
+    parts.append(delimit_lines("TRANSCRIPT", text))
     reply = side.ask(system, "\n\n".join(parts), (TOOL,), CHOICE)
     if reply.finish not in ("stop", "tool_calls"):
         return None

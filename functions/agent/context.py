@@ -21,7 +21,10 @@ from functions.agent.conversation.messages import (
     RUNTIME_ORIGIN,
     SEPARATOR,
     Message,
+    clean_name,
     format_origin,
+    is_from_person,
+    sanitize_own_words,
 )
 from functions.agent.conversation.prompt import PromptCall, PromptMessage
 from functions.agent.conversation.toolset import STATIC
@@ -30,7 +33,7 @@ from functions.agent.sanitize import delimit_text
 from functions.agent.skills.catalog import NO_SKILLS, PinnedSkill, SkillsHead
 from functions.time.stamp import Stamp
 from sigil.builtin_tools import read_arguments
-from sigil.errors import ToolError, one_line
+from sigil.errors import ToolError
 from sigil.strict_json import canonical
 
 IDENTITY = """\
@@ -150,7 +153,7 @@ def build_preamble(
     `room` estimated tokens is cut, the outline first and memory next; who it is and the policy are
     never cut.
     """
-    who = IDENTITY.format(name=one_line(name, 60))
+    who = IDENTITY.format(name=clean_name(name))
     if identity:
         who = f"{who}\n{delimit_text(TEAM, identity.line)}"
     fixed = [("identity", who), ("policy", POLICY)]
@@ -169,7 +172,8 @@ def build_preamble(
     over += sum(tokens.of_text(text) for _, text in segments)
     if outline and over > 0:
         before = tokens.of_text(segments[-1][1])
-        segments[-1] = (OUTLINE.lower(), delimit_text(OUTLINE, _cut_text(outline, over)))
+        shorter = delimit_text(OUTLINE, _cut_text(outline, over), tail=TRUNCATED)
+        segments[-1] = (OUTLINE.lower(), shorter)
         over -= before - tokens.of_text(segments[-1][1])
     for cut_next in _CUT_ORDER:
         for position, doc in enumerate(docs):
@@ -197,19 +201,21 @@ def _format_skill(skill: PinnedSkill) -> str:
 def _make_segment(doc: Doc, cut: float = 0.0) -> tuple[str, str]:
     """Return a document's name and its text between its delimiters, `cut` tokens shorter."""
     text = doc.text
+    tail = ""
     if cut > 0:
         text = _cut_text(text, cut)
+        tail = TRUNCATED
     name = doc.name.upper()
     if "#" in doc.scope:
         name += OF_CHAT
-    return name.lower(), delimit_text(name, f"{_TITLES[doc.name]}\n\n{text}")
+    return name.lower(), delimit_text(name, f"{_TITLES[doc.name]}\n\n{text}", tail=tail)
 
 
 def _cut_text(text: str, cut: float) -> str:
-    """Return a text that is `cut` tokens shorter, and says so."""
+    """Return a text that is so much shorter that it has `cut` tokens less with `TRUNCATED`."""
     characters_a_token = len(text) / max(tokens.of_text(text), 1.0)
     left = max(int(len(text) - (cut + MARK_TOKENS) * characters_a_token), 0)
-    return f"{text[:left].rstrip()}\n{TRUNCATED}"
+    return text[:left].rstrip()
 
 
 def count_overhead(preamble: Preamble) -> float:
@@ -252,7 +258,11 @@ def format_message(message: Message, stamp: Stamp = UTC_STAMP) -> PromptMessage:
         head = RUNTIME_MARK
         if message.origin != RUNTIME_ORIGIN:
             head = format_head_line(int(message.at) // 60, message.origin, stamp)
-        return {"role": "user", "content": f"{head}\n{message.content}"}
+        content = message.content
+        # what an older release stored is sanitized here, and always in the same way
+        if "\n[" in f"\n{content}" and is_from_person(message):
+            content = sanitize_own_words(content)
+        return {"role": "user", "content": f"{head}\n{content}"}
     if not message.calls:
         return {"role": message.role, "content": message.content}
     calls: list[PromptCall] = [

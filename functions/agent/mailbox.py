@@ -22,7 +22,7 @@ import orjson
 from msgspec import Meta
 
 from functions.agent.conversation.messages import MAIL_ORIGIN, Message
-from functions.agent.sanitize import clean_text, escape_delimiters
+from functions.agent.sanitize import sanitize_text
 from functions.events import Event
 from functions.queues.dead_letters import keep_undecodable
 from sigil.errors import Conflict, one_line
@@ -172,11 +172,11 @@ def describe_mails(mails: Sequence[Mail], most: int = SHOWN_CHARACTERS) -> list[
     most = max(min(most, SHOWN_CHARACTERS), TEXT_LEAST)
     rows = []
     for mail in mails:
-        text = escape_delimiters(clean_text(mail.text))
+        text = sanitize_text(mail.text)
         row = {
-            "from": one_line(clean_text(mail.sender), NAME_CHARACTERS),
+            "from": one_line(sanitize_text(mail.sender), NAME_CHARACTERS),
             "at": datetime.fromtimestamp(mail.at, UTC).isoformat(timespec="seconds"),
-            "type": one_line(clean_text(mail.type), NAME_CHARACTERS),
+            "type": one_line(sanitize_text(mail.type), NAME_CHARACTERS),
             "content": _cut(text, most),
         }
         if len(row["content"]) < len(text):

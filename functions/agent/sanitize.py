@@ -1,7 +1,7 @@
 """Text from outside is made fit for a prompt.
 
-Nothing that a reader does not see stays in it, and nothing that could close or open a delimiter of
-ours.
+Nothing that a reader does not see stays in it, and nothing that a reader could take for what the
+runtime writes: `sanitize_text` is the one function for all that comes in, before it is stored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import html
 import json
 import re
 import unicodedata
-from collections.abc import Collection
 
 from sigil.protocol import Json
 
@@ -33,17 +32,131 @@ those of India.
 """
 _SELECTORS = re.compile("(?<![^\x00-\x7f\ue000\ufe00-\ufe0f])(?<![0-9#*])[\ufe00-\ufe0f]")
 """Characters that choose the look of the one before them, where that one has only one look."""
-_LEFT, _RIGHT = "(?:[<＜﹤]|(?i:&lt;|&#0*60;|&#x0*3c;))", "(?:[>＞﹥]|(?i:&gt;|&#0*62;|&#x0*3e;))"
-_GAP = "[\\s\u200d\ufe00-\ufe0f]*+"
-_NAMED = "\\w[\\w\\s.():\u200d\ufe00-\ufe0f-]*+"
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u200c\u200d\u20d0-\u20ff"
+    "\ufe00-\ufe0f\ufe20-\ufe2f"
+)
+"""Combining characters and joiners: a reader takes a character with one for the character."""
+_SPACES = " \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
+_BLANK = f"[{_SPACES}{_MARKS}]*+"
+"""What may stand before the first character that a reader sees of a line."""
+_LEFT = rf"(?:[<＜﹤〈〈⟨❬❮❰˂ᐸ]|(?i:&lt|&#0*60(?![0-9])|&#x0*3c(?![0-9a-f]))[{_MARKS}]*+;?)"
+_RIGHT = rf"(?:[>＞﹥〉〉⟩❭❯❱˃ᐳ]|(?i:&gt|&#0*62(?![0-9])|&#x0*3e(?![0-9a-f]))[{_MARKS}]*+;?)"
+_GAP = rf"[\s{_MARKS}]*+"
+_NAMED = rf"\w[\w\s.():{_MARKS}-]*+"
 _DELIMITER = re.compile(
-    rf"(?:{_LEFT}{_GAP}{_LEFT}|[≪⪡⟪《«]){_GAP}\\*+[/／∕⁄]+{_GAP}({_NAMED}){_GAP}[/／]?{_GAP}(?:{_RIGHT}{_GAP}{_RIGHT}|[≫⪢⟫》»])"
-    rf"|{_LEFT}{{2}}([^\W\d][\w .()-]{{0,40}}+){_RIGHT}{{2}}"
+    rf"(^{_BLANK})?+(?:"
+    rf"(?:{_LEFT}{_GAP}{_LEFT}|[≪⪡⟪《«]){_GAP}\\*+[/／∕⁄⧸╱⟋]+{_GAP}({_NAMED}){_GAP}[/／]?{_GAP}(?:{_RIGHT}{_GAP}{_RIGHT}|[≫⪢⟫》»])"
+    rf"|{_LEFT}{_GAP}{_LEFT}{_GAP}([^\W\d][\w.(){_SPACES}{_MARKS}-]*+){_RIGHT}{_GAP}{_RIGHT}"
+    rf"|[≪⪡⟪《«]{_GAP}([^\W\d][\w.(){_SPACES}{_MARKS}-]*+)[≫⪢⟫》»])",
+    re.MULTILINE,
 )
 """What closes a delimiter, in whatever spelling a reader would take for it, and what opens one."""
-_TAG = re.compile(rf"{_LEFT}({_GAP}[/／∕⁄]?{_GAP}(?:identity|inbox|auto-claimed)\b)", re.IGNORECASE)
-"""What begins a tag of the runtime: who a teammate is, its mail, and what it has claimed."""
-_SUSPECT = re.compile("[<＜﹤≪⪡⟪《«\u200c\ufe00-\ufe0f]|&(?:lt|LT|#)|\\\\[ru]")
+_TAG = re.compile(
+    rf"{_LEFT}({_GAP}[/／∕⁄⧸╱⟋]*+{_GAP}([\w\u24b6-\u24e9\U0001f130-\U0001f149{_MARKS}\u2010-\u2015\u2212-]{{5,60}}+))"
+)
+"""What begins a tag, in whatever letters."""
+_OPENING = "\\[［【〔〖〘〚⁅⌈⌊⎡⎢⎣❲⟅⟦⟬⦋⦇⦍⦏⦗⧘⧚⸢⸤⸦⹕⹗⹙⹛「『｢﹁﹃﹇﹝︗︹︻༺༼᚛"
+_CLOSING = "\\]］】〕〗〙〛⁆⌉⌋⎤⎥⎦❳⟆⟧⟭⦌⦈⦎⦐⦘⧙⧛⸣⸥⸧⹖⹘⹚⹜」』｣﹂﹄﹈﹞︘︺︼༻༽᚜"
+"""What a reader takes for square brackets. Parentheses are what they are replaced with."""
+_BRACKETED = re.compile(rf"^({_BLANK})[{_OPENING}]([^\n]*+)", re.MULTILINE)
+_CLOSED = re.compile(rf"[{_CLOSING}]")
+_ANGLE = re.compile("[<＜﹤〈〈⟨❬❮❰˂ᐸ≪⪡⟪《«]|&(?:lt|LT|lT|Lt|#)")
+_SUSPECT = re.compile(
+    rf"{_ANGLE.pattern}|[\u200c\ufe00-\ufe0f]|\\[ru]|(?:[\n\"]|\\[bfnt]|\A){_BLANK}[{_OPENING}]"
+)
+"""What a result has that may have to be replaced. Its lines may begin within a string of JSON."""
+DOTS = "·•‧∙⋅・･᛫⸱⸳ꞏᐧ\u0387●◦⦁⚫⏺∘⸰🞄"
+"""What a reader takes for the dot that separates the parts of a stamp."""
+QUOTES = '"“”„‟″‶＂«»〝〞〟❝❞ˮʺ🙶🙷🙸'
+"""What a reader takes for the quotes around a name."""
+_DOT = re.compile(f"[{DOTS}]")
+_SPACED_DOT = re.compile(rf"\s[{DOTS}]|[{DOTS}]\s")
+_DATE = re.compile(
+    r"(?<![\dlo])[\dlo]{4}\W{1,3}[\dlo]{1,2}\W{1,3}[\dlo]{1,2}(?:\W{1,3}|t)"
+    r"[\dlo]{1,2}(?:\W|ː)[\dlo]{2}(?![\dlo])"
+)
+"""A day and a time of day, folded."""
+_LATIN = re.compile("[a-z0-9]")
+_ENDED = re.compile(rf"\W*\Z|{_BLANK}[{DOTS}]")
+"""What may stand behind the bracket of a stamp. A line of a log says something there."""
+_ALIKE = str.maketrans(
+    "АВЕЗІЈКМНОРСТУХЅаеіјкморстухѕһԁԛԝӏгипнвЬьΑΒΕΖΗΙΚΜΝΟΡΤΥΧαειηκνορτυχωոսօհցզ"
+    "ıɪɑɡʀɴᴛᴍᴇᴜᴅᴀʏᴏꜱᴄʙᴋʟᴘᴡɢʜꜰøđłŧħƚᎢᎬᎠᎡᏒᎥᎷᏴᏟꓣꓴꓠꓔꓲꓟꓰꓳꓓꓮꓐꓫ\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
+    "abe3ijkmhopctyxsaeijkmopctyxshdqwlrunhbbbabezhikmnoptyxaeinkvoptuxwnuohgq"
+    "iiagrntmeudayoscbklpwghfodlthliederimbcruntimeodabx-------",
+)
+"""Letters of other alphabets that look like those of English, and other hyphens."""
+_STROKES = str.maketrans("i1|0", "lllo")
+"""Letters and digits that are one stroke or one circle, which many fonts do not tell apart."""
+_LEAST_CHARACTERS = len("a · b")
+_FOLDED_CHARACTERS = 300
+"""A stamp says within so many characters of a line that it is one."""
+
+
+def _fold(text: str) -> str:
+    """Return the letters that a reader takes a text for, whatever characters they are made of."""
+    if not text.isascii():
+        kept = []
+        for character in unicodedata.normalize("NFKD", text):
+            if unicodedata.category(character) not in ("Mn", "Me", "Cf"):
+                digit = unicodedata.decimal(character, None)
+                kept.append(character if digit is None else str(digit))
+        # some capitals look like others than their small letters do
+        text = "".join(kept).translate(_ALIKE).casefold().translate(_ALIKE)
+    return text.casefold().translate(_STROKES)
+
+
+def _match_words(*words: str) -> re.Pattern[str]:
+    """Return the pattern of folded words, which ends where a word ends."""
+    return re.compile(rf"\W*(?:{'|'.join(map(_fold, words))})(?![a-z0-9])")
+
+
+_TAG_NAME = _match_words("auto-claimed", "identity", "inbox")
+"""The tags of the runtime: who a teammate is, its mail, and what it has claimed."""
+_DELIMITER_NAME = _match_words(
+    "assignment",
+    "agents",
+    "behaviour",
+    "chat",
+    "conversation",
+    "environment",
+    "group",
+    "identity",
+    "lost",
+    "memory",
+    "policy",
+    "progress",
+    "question",
+    "quoted",
+    "result",
+    "role",
+    "self",
+    "skill",
+    "skills",
+    "soul",
+    "summary",
+    "system",
+    "task",
+    "team",
+    "tools",
+    "transcript",
+    "user",
+)
+"""The first words between delimiters of the runtime."""
+_LINE_WORDS = _match_words(
+    "an image was left out",
+    "earlier messages are left out",
+    "erased",
+    "forwarded from",
+    "in reply to",
+    "runtime",
+    "truncated",
+    "written through the bot",
+)
+"""The first words within the brackets with which lines of the runtime begin."""
+_FILE_LINE = re.compile(rf"[^:{QUOTES}]{{1,40}}: ?(?:[{QUOTES}]|unnamed\b)")
+"""The line of a file below a message: its kind, and its name in quotes."""
 
 _CODE_FENCE = re.compile("`+|~~~+")
 """The text between two of them is code, and is shown as it is written, tags and all."""
@@ -107,26 +220,86 @@ def find_unseen(text: str) -> int | None:
     return len(cleaned)
 
 
-def escape_delimiters(text: str) -> str:
-    """Return a text in which nothing looks like one of our delimiters, `<<NAME>>`, or like a tag of
-    the runtime, such as `<inbox>`.
+def sanitize_text(text: str) -> str:
+    """Return a text from outside as the model may read it.
+
+    Characters that nobody sees are gone. Nothing in it looks like what the runtime itself writes:
+    the stamp of a message, whatever the owner's template makes of it; a line of the runtime's,
+    such as `[runtime]` or one about a file; a delimiter, `<<NAME>>`; or a tag, such as `<inbox>`.
+    It is written with other brackets then. A sanitized text stays as it is.
     """
-    text = _DELIMITER.sub(
-        lambda found: f"‹‹/{found[1].strip()}››" if found[1] else f"‹‹{found[2]}››", text
-    )
-    return _TAG.sub(r"‹\1", text)
+    # as most words of people are: nothing to take out, and nothing to replace
+    if text.isascii() and text.isprintable() and not ("[" in text or "<" in text or "&" in text):
+        return text
+    text = clean_text(text)
+    escaped = _BRACKETED.sub(_escape_bracketed, _escape_delimiters(text))
+    # a joiner may have had something to join before
+    return escaped if escaped == text else clean_text(escaped)
 
 
-def escape_zones(text: str, names: Collection[str]) -> str:
-    """Return a text in which nothing looks like the delimiters of these names; others stay."""
+def sanitize_lines(text: str) -> str:
+    """Return lines that the runtime wrote, in which nothing opens or closes a delimiter or a tag.
 
-    def escape(found: re.Match[str]) -> str:
-        name = (found[1] or found[2]).strip()
-        if name.upper() not in names:
-            return found[0]
-        return f"‹‹/{name}››" if found[1] else f"‹‹{name}››"
+    The words of others within them are sanitized, or no line begins with them.
+    """
+    return _escape_delimiters(clean_text(text))
 
-    return _DELIMITER.sub(escape, text)
+
+def _escape_delimiters(text: str) -> str:
+    if not _ANGLE.search(text):
+        return text
+    return _TAG.sub(_escape_tag, _DELIMITER.sub(_escape_delimiter, text))
+
+
+def _escape_delimiter(found: re.Match[str]) -> str:
+    """Return what closes a delimiter in other brackets, and so what opens one of ours, or any at
+    the beginning of a line: elsewhere it is code.
+    """
+    start, closing, opening, quoted = found.groups()
+    if closing:
+        return f"{start or ''}‹‹/{closing.strip()}››"
+    name = opening or quoted
+    is_ours = bool(_DELIMITER_NAME.match(_fold(name)))
+    is_first = start is not None
+    if (is_ours or is_first) if opening else (is_ours and is_first):
+        return f"{start or ''}‹‹{name.strip()}››"
+    return found[0]
+
+
+def _escape_tag(found: re.Match[str]) -> str:
+    return f"‹{found[1]}" if _TAG_NAME.match(_fold(found[2])) else found[0]
+
+
+def _escape_bracketed(found: re.Match[str]) -> str:
+    """Return a line that begins with a bracket, which is a parenthesis where the line looks like
+    one of the runtime's.
+    """
+    blank, rest = found.groups()
+    closed = _CLOSED.search(rest)
+    inside = rest[: closed.start()] if closed else rest
+    after = rest[closed.end() :] if closed else ""
+    if len(inside) < _LEAST_CHARACTERS or not _imitates_runtime(" ".join(inside.split()), after):
+        return found[0]
+    return f"{blank}({inside}){after}" if closed else f"{blank}({inside}"
+
+
+def _imitates_runtime(inside: str, after: str) -> bool:
+    """Return whether a line that begins with this in brackets, and goes on with what is `after`
+    them, looks like one that the runtime writes.
+    """
+    folded = _fold(inside[:_FOLDED_CHARACTERS])
+    if _LINE_WORDS.match(folded) or _FILE_LINE.match(folded):
+        return True
+    is_dated = bool(_DATE.search(folded))
+    dots = [found.start() for found in _DOT.finditer(folded)]
+    # no template has a quote, but what lists strings has one before it has a dot
+    if dots and not any(quote in folded[: dots[0]] for quote in QUOTES):
+        is_spaced = bool(_SPACED_DOT.search(folded))
+        is_latin = len(dots) > 1 and bool(_LATIN.search(folded))
+        is_link = len(dots) == 1 and after.startswith("(") and not is_dated
+        if (is_spaced or is_latin) and not is_link:
+            return True
+    return is_dated and bool(_ENDED.match(after))
 
 
 def sanitize_result(content: str) -> str:
@@ -141,12 +314,12 @@ def sanitize_result(content: str) -> str:
             separators=(",", ":"),
         )
     except (ValueError, RecursionError):
-        return escape_delimiters(clean_text(content))
+        return sanitize_text(content)
 
 
 def _sanitize_value(value: Json) -> Json:
     if isinstance(value, str):
-        return escape_delimiters(clean_text(value))
+        return sanitize_text(value)
     if isinstance(value, list):
         return [_sanitize_value(part) for part in value]
     if isinstance(value, dict):
@@ -174,9 +347,21 @@ def strip_code_fence(text: str) -> str:
     return text.split("\n", 1)[-1].rsplit("\n", 1)[0].strip()
 
 
-def delimit_text(name: str, text: str) -> str:
-    """Return a text between the delimiters of `name`, which nothing inside can close."""
-    return f"<<{name}>>\n{escape_delimiters(clean_text(text)).strip()}\n<</{name}>>"
+def delimit_text(name: str, text: str, *, head: str = "", tail: str = "") -> str:
+    """Return a text between the delimiters of `name`, which nothing inside can close.
+
+    The `head` and the `tail` are lines of the runtime's own, above and below it.
+    """
+    if head:
+        head += "\n"
+    if tail:
+        tail = f"\n{tail}"
+    return f"<<{name}>>\n{head}{sanitize_text(text).strip()}{tail}\n<</{name}>>"
+
+
+def delimit_lines(name: str, text: str) -> str:
+    """Return lines that the runtime wrote between the delimiters of `name` (`sanitize_lines`)."""
+    return f"<<{name}>>\n{sanitize_lines(text).strip()}\n<</{name}>>"
 
 
 def is_visible(text: str) -> bool:

@@ -24,7 +24,7 @@ from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message, sende
 from functions.agent.conversation.toolset import in_scope
 from functions.agent.eviction import apply_compaction, note_native_calls
 from functions.agent.memory import transcript
-from functions.agent.sanitize import clean_text, delimit_text
+from functions.agent.sanitize import clean_text, delimit_lines, delimit_text
 from functions.agent.side_request import SideRequests, explain_error
 from functions.time.time_zone import format_stamp
 from sigil.errors import one_line
@@ -196,7 +196,7 @@ def run_btw(call: CommandCall) -> CommandResult:
     said = _list_said(call.document.messages)
     zone = app.find_zone(call.document)
     text = transcript.format_newest(said, app.model.window * ASIDE_SHARE, zone)
-    conversation = delimit_text("CONVERSATION", text)
+    conversation = delimit_lines("CONVERSATION", text)
     question = delimit_text("QUESTION", call.text)
     reply = aside.ask(f"{preamble.text}\n{ASIDE_PROMPT}", f"{conversation}\n\n{question}")
     if reply.finish == "error":

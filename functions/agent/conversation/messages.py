@@ -26,7 +26,14 @@ from functions.agent.access import roles
 from functions.agent.conversation import unopened
 from functions.agent.ledger.entry import Entry
 from functions.agent.posts import Ending, Post
-from functions.agent.sanitize import clean_text, delimit_text, escape_delimiters, escape_zones
+from functions.agent.sanitize import (
+    DOTS,
+    QUOTES,
+    clean_text,
+    delimit_lines,
+    delimit_text,
+    sanitize_text,
+)
 from functions.events import QUOTE_LIMIT, Event, Quote
 from functions.overheard import OverheardMessage
 from functions.time.time_zone import DEFAULT, to_local
@@ -104,8 +111,6 @@ _HEADS: Final = {
 }
 _NOT_OF_A_WORD: Final = re.compile(r"\W+")
 _ROLES: Final = frozenset(get_args(roles.Role))
-_DOTS: Final = "·•‧∙⋅・･᛫⸱⸳ꞏᐧ\u0387●◦⦁⚫⏺∘⸰🞄"
-_QUOTES: Final = '"“”„‟″‶＂«»〝〞〟❝❞ˮʺ🙶🙷🙸'
 _BRACKETS: Final = {"Ps": "(", "Pe": ")"}
 """The replacements of opening and closing brackets, by their Unicode categories."""
 _NOT_OF_AN_ID: Final = re.compile(r"[^A-Za-z0-9@._+-]")
@@ -347,12 +352,12 @@ def describe_event(event: Event, most: int = QUOTE_LIMIT) -> str:
     each file. A quote has at most `most` characters.
     """
     lines = [_format_quote(quote, event, most) for quote in event.quotes]
-    text = escape_zones(clean_text(event.text), ZONES)
+    text = sanitize_text(event.text)
     if text:
         lines.append(text)
     is_read = {quote.relation for quote in event.quotes}
     for attachment in event.attachments:
-        kind = one_line(str(attachment.get("kind") or "file"), 40)
+        kind = clean_name(str(attachment.get("kind") or "file"), 40)
         name = str(attachment.get("name") or "")
         label = quote_name(name, FILE_CHARACTERS) if name else "unnamed"
         if kind not in is_read:
@@ -380,7 +385,7 @@ def _format_quote(quote: Quote, event: Event, most: int) -> str:
     text = text[:most]
     if length > len(text) + CLEANED_CHARACTERS or length > most:
         head += f"{SEPARATOR}the first {len(text):,} of {length:,} characters"
-    return delimit_text(QUOTED, f"[{head}]\n{text}")
+    return delimit_text(QUOTED, text, head=f"[{head}]")
 
 
 def format_overheard(messages: Sequence[OverheardMessage], most: int, zone: str = DEFAULT) -> str:
@@ -398,7 +403,7 @@ def format_overheard(messages: Sequence[OverheardMessage], most: int, zone: str 
             lines.append("[earlier messages are left out]")
             break
         lines.append(line)
-    return delimit_text(GROUP, "\n".join(reversed(lines)))
+    return delimit_lines(GROUP, "\n".join(reversed(lines)))
 
 
 _FILE_LINE: Final = re.compile(
@@ -421,6 +426,26 @@ def read_own_words(content: str) -> str:
     lines = content.split("\n")
     while lines and _FILE_LINE.fullmatch(lines[-1]):
         lines.pop()
+    return "\n".join(lines)
+
+
+def sanitize_own_words(content: str) -> str:
+    """Return a message with its sender's own words sanitized, as they are when they come in now;
+    those that an older release has stored may not be.
+
+    What is between delimiters, and the lines about files, are the runtime's.
+    """
+    if content == ERASED:
+        return content
+    opening = {f"<<{name}>>" for name in ZONES}
+    closing = {f"<</{name}>>" for name in ZONES}
+    is_within = False
+    lines = []
+    for line in content.split("\n"):
+        is_within = is_within or line in opening
+        is_own = not (is_within or _FILE_LINE.fullmatch(line))
+        lines.append(sanitize_text(line) if is_own else line)
+        is_within = is_within and line not in closing
     return "\n".join(lines)
 
 
@@ -544,10 +569,10 @@ def clean_name(name: str, most: int = NAME_CHARACTERS) -> str:
     replaced, so that no name can imitate one.
     """
     harmless = []
-    for character in clean_text(escape_delimiters(name)):
-        if character in _DOTS:
+    for character in sanitize_text(name):
+        if character in DOTS:
             harmless.append(" ")
-        elif character in _QUOTES:
+        elif character in QUOTES:
             harmless.append("'")
         else:
             harmless.append(_BRACKETS.get(unicodedata.category(character), character))

@@ -7,11 +7,14 @@ from functools import lru_cache
 
 from functions.agent.conversation.messages import Message
 from functions.agent.conversation.prompt import ToolDefinition
-from functions.agent.sanitize import escape_delimiters
+from functions.agent.sanitize import sanitize_text
 from sigil import builtin_tools
+from sigil.json_fields import as_mapping
 from sigil.protocol import TOOL_PREFIX, Json, Offer, remove_examples
 
 QUERY, DEPLOY = builtin_tools.QUERY, builtin_tools.DEPLOY
+WORDS = ("title", "description")
+"""The fields of a schema that its author says something in."""
 RESIDENT_MOST = 100
 """Endpoints refuse a request with more than 128 tools."""
 
@@ -82,7 +85,25 @@ def define_tool(offer: Offer) -> ToolDefinition:
     from sigil.tool_schemas.clean import clean  # most messages need no capability
 
     description = remove_examples(offer.description)
-    return _format_tool(offer.tool, escape_delimiters(description), clean(offer.schema))
+    schema = as_mapping(_sanitize_words(clean(offer.schema)))
+    return _format_tool(offer.tool, sanitize_text(description), schema)
+
+
+def _sanitize_words(schema: Json) -> Json:
+    """Return a schema in which what its author says is sanitized, and what calls have to repeat,
+    such as the values of an enumeration, is as it was.
+    """
+    if isinstance(schema, list):
+        return [_sanitize_words(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    words: dict[str, Json] = {}
+    for name, part in schema.items():
+        if name in WORDS and isinstance(part, str):
+            words[name] = sanitize_text(part)
+        else:
+            words[name] = _sanitize_words(part)
+    return words
 
 
 def define_tools(offers: Sequence[Offer], *, deploys: bool = True) -> list[ToolDefinition]:

@@ -9,7 +9,7 @@ import orjson
 
 from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.failure_codes import Kind, code_of
-from functions.agent.sanitize import clean_text, escape_delimiters
+from functions.agent.sanitize import sanitize_text
 from sigil.errors import one_line
 from sigil.storage.stored import Stored
 
@@ -71,8 +71,8 @@ def make_fact(call: ToolCall, code: str, message: str, content: str, ran: bool =
         source=one_line(call.name, 64),
         fingerprint=fingerprint(call.name, call.arguments),
         code=code,
-        message=escape_delimiters(clean_text(one_line(message))),
-        target=escape_delimiters(find_target(call.arguments)),
+        message=sanitize_text(one_line(message)),
+        target=sanitize_text(find_target(call.arguments)),
         result=_hash_text(content),
         ran=ran,
     )

@@ -20,7 +20,7 @@ from functions.agent.safety.call_facts import Fact, fingerprint, make_fact
 from functions.agent.safety.failure_codes import code_of
 from functions.agent.safety.guides import Guide
 from functions.agent.safety.ladder import Counters, Step
-from functions.agent.sanitize import clean_text, escape_delimiters
+from functions.agent.sanitize import sanitize_text
 from sigil.builtin_tools import DEPLOY, QUERY, read_arguments, read_spec
 from sigil.errors import SigilError, one_line
 from sigil.json_fields import as_mapping, as_number, as_sequence, as_string
@@ -259,4 +259,4 @@ def _name_arguments(call: ToolCall) -> str:
     except SigilError:
         return ""
     names = [one_line(name, NAME_CHARACTERS) for name in list(arguments)[:NAMES_SHOWN]]
-    return escape_delimiters(clean_text(", ".join(filter(None, names))))
+    return sanitize_text(", ".join(filter(None, names)))

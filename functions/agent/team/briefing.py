@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from functions.agent.sanitize import clean_text, cut_text, delimit_text, escape_delimiters
+from functions.agent.sanitize import clean_text, cut_text, delimit_text, sanitize_text
 from functions.agent.team.leg import LEGS_MOST, Leg
 from functions.agent.team.task import Task
 
@@ -30,7 +30,7 @@ def describe_claim(task: Task) -> str:
     text = task.subject
     if task.description:
         text = f"{text}\n{task.description}"
-    text = escape_delimiters(clean_text(text)).replace("<", "&lt;")
+    text = sanitize_text(text).replace("<", "&lt;")
     return f"<auto-claimed>Task #{task.id}: {text}</auto-claimed>"
 
 
@@ -38,14 +38,14 @@ def describe_assignment(leg: Leg, prompt: str, gist: str, task: Task | None) -> 
     """Return what stands in a leg's briefing below its behaviour."""
     parts = []
     if prompt:
-        parts.append(delimit_text(ASSIGNMENT, clean_text(prompt)))
+        parts.append(delimit_text(ASSIGNMENT, prompt))
     if gist:
-        parts.append(delimit_text(GIST, clean_text(gist)))
+        parts.append(delimit_text(GIST, gist))
     if task:
         parts.append(delimit_text(TASK, _describe_task(task)))
     if leg.progress:
         done = f"This is leg {leg.number} of at most {LEGS_MOST} for it. Before:\n{leg.progress}"
-        parts.append(delimit_text(PROGRESS, clean_text(done)))
+        parts.append(delimit_text(PROGRESS, done))
     return "\n".join(parts)
 
 

@@ -34,7 +34,7 @@ from functions.agent.posts import (
 )
 from functions.agent.safety import hp
 from functions.agent.safety.status import write_notice
-from functions.agent.sanitize import clean_text, escape_delimiters
+from functions.agent.sanitize import clean_text, sanitize_text
 from functions.agent.schedules.quiet_hours import hold_back, is_quiet, make_collection
 from functions.agent.schedules.schedule import NOBODY
 from functions.agent.session import missed_messages
@@ -166,7 +166,7 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
     origin = clean_name(str(event.data.get("from") or "")) or "work of your own"
     note = Message("user", SAID_NOTE.format(origin=origin), at=now, origin=RUNTIME_ORIGIN)
     # it may be the words of another agent
-    known = escape_delimiters(app.redact(text))
+    known = sanitize_text(app.redact(text))
     document = opened.document.add(note, Message("assistant", known, at=now))
     asked = event.data.get(approvals.ASKS)
     buttons: tuple[Button, ...] = ()

@@ -22,6 +22,7 @@ from functions.agent.conversation.messages import (
     user_message,
 )
 from functions.agent.mailbox import format_mails, make_mail, take_fitting
+from functions.agent.sanitize import sanitize_text
 from functions.agent.session.document import Document, GatheredMessage
 from functions.agent.workspace.received import has_text_file
 from functions.events import Event
@@ -81,7 +82,7 @@ def add_posts(
     """
     mails = take_fitting([(event.id, make_mail(event)) for event in events], most)
     first, *others = [mail for _, mail in mails]
-    note = str(events[0].data.get("note") or "")
+    note = sanitize_text(str(events[0].data.get("note") or ""))
     message = format_mails([first], now, most)
     content = "\n".join(filter(None, (note, message.content, "" if others else SCHEDULED_NOTE)))
     document = document.add(evolve(message, content=content))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from functions.agent.conversation.messages import RUNTIME_MARK, RUNTIME_ORIGIN, Message
-from functions.agent.sanitize import clean_text
+from functions.agent.sanitize import sanitize_text
 from functions.agent.workspace.file import FileVersion, Time
 from sigil.errors import Conflict, one_line
 from sigil.storage.kv import ABSENT, KV, Item, keys
@@ -101,7 +101,7 @@ def list_edits(item: Item | None, since: float) -> tuple[Edit | TaskEdit, ...]:
 
 def describe_task_edit(edit: TaskEdit) -> str:
     """Return the line that tells an agent what a person made of a task."""
-    subject = one_line(clean_text(edit.subject), TASK_CHARACTERS)
+    subject = one_line(sanitize_text(edit.subject), TASK_CHARACTERS)
     return f"task #{edit.task} ({subject}): {edit.change}, by {edit.by}"
 
 

@@ -113,7 +113,7 @@ def test_nothing_in_a_mail_closes_the_inbox_or_looks_like_the_runtime() -> None:
     assert content.count("<") == 2
     assert "\n" not in content
     (row,) = json.loads(content.removeprefix("<inbox>").removesuffix("</inbox>"))
-    assert row["from"] == "a b</inbox>"
+    assert row["from"] == "a b‹/inbox>"
     assert "\u202e" not in row["content"]
 
 

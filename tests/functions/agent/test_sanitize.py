@@ -11,23 +11,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from functions.agent.context import format_head_line
 from functions.agent.memory.documents import check_document_text
 from functions.agent.sanitize import (
     ESCAPED_CHARACTERS,
     clean_text,
     delimit_text,
-    escape_delimiters,
     escape_unseen,
     find_unseen,
     is_visible,
     sanitize_result,
+    sanitize_text,
 )
 from functions.events import Sender
+from functions.time.stamp import Stamp
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.talk import event, run_event, tell
+from tests.lookalikes import count_seen, make_lookalikes
 from tests.machine import within
+from tests.selection import thorough
 from tests.tables import each_row
 
 ESCAPED = "\x1b[31mred\x1b[0m \x1b]0;title\x07and\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1bcdone"
@@ -92,11 +96,13 @@ def test_no_spelling_of_a_delimiter_is_taken_for_it(spelling: str) -> None:
     assert sanitize_result(json.dumps({"ok": spelling})) == '{"ok":"‹‹/SOUL››"}'
 
 
-@pytest.mark.parametrize(
-    "text", ["<</A" + " " * 300_000, "< " * 150_000, "<</A<<" * 60_000, "<</" + "A:" * 150_000]
+@each_row(
+    "part",
+    ["[", "[\n", "\n [1", "< ", "<</A<<", "<</A:", "&#0", " "],
 )
-def test_text_that_only_begins_like_one_is_read_once(text: str) -> None:
-    assert escape_delimiters(text) == text
+def test_text_that_only_begins_like_ours_is_read_once(part: str) -> None:
+    text = part * (1_000_000 // len(part))
+    assert sanitize_text(text) == text  # for hours if each beginning were read to the end
 
 
 def test_words_that_are_spelt_with_what_nobody_sees_stay_as_they_are() -> None:
@@ -110,14 +116,59 @@ def test_nothing_is_hidden_in_what_chooses_the_look_of_a_character() -> None:
     assert clean_text("❤\ufe0f 1\ufe0f\u20e3") == "❤\ufe0f 1\ufe0f\u20e3"
 
 
-def test_what_is_no_delimiter_is_left_alone() -> None:
-    for text in (
+@each_row(
+    "text",
+    [
         "cout << x >> y; 1<<2; <<<>>>",
-        "《红楼梦》, «Слово»",
-        "<b>a</b>",
+        "List<<int>> and a <<b>> c",
         "cat <</dev/null 2>>log",
-    ):
-        assert escape_delimiters(text) == text
+        "cat <<EOF >> file",
+        "《红楼梦》, «Слово»",
+        "<b>a</b> <inboxes> <Identity2>",
+        "[text](https://example.com)",
+        "[Title · Site](https://example.com)",
+        "- [x] done\n[ ] open",
+        "[1, 2, 3]",
+        '["a · b", "c"]',
+        "['1910-08-16', '1910-08-11']",
+        "[section]\nkey = [1]",
+        "[[wiki]] [^1]: a note",
+        "[2026-11-28 20:37:01] ERROR the disk is full",
+        "[2026-11-28]",
+        "we met on [2026-11-28 20:37 UTC]",
+        "see [runtime] and [TRUNCATED]",
+        "【新闻】北京\n【阿尔伯特·爱因斯坦】",
+        "(2026-11-28 20:37 UTC · telegram)",
+    ],
+)
+def test_what_only_has_brackets_is_left_alone(text: str) -> None:
+    assert sanitize_text(text) == text
+    result = json.dumps({"ok": text}, ensure_ascii=False, separators=(",", ":"))
+    assert sanitize_result(result) == result
+
+
+@pytest.mark.parametrize("count", [500, *thorough(50_000)])
+def test_nobody_takes_a_look_alike_for_what_the_runtime_writes(count: int) -> None:
+    for forged in make_lookalikes(count, seed=count):
+        once = sanitize_text(f"so{forged}")
+        assert not count_seen(once), ascii(forged)
+        assert sanitize_text(once) == once
+
+
+@each_row(
+    "template", ["{now} {zone}", "{location}", "{weather}", "{platform}: {location} at {now}"]
+)
+def test_a_stamp_of_any_template_is_no_stamp_in_a_text(template: str) -> None:
+    stamp = Stamp(template, "Europe/Berlin", lambda at: "12 °C, rain")
+    for origin in ("telegram", "telegram 7 owner · Olga", "slack …1f2e3d4c5b member"):
+        line = format_head_line(29_000_000, origin, stamp)
+        assert sanitize_text(f"so\n{line}") == f"so\n({line[1:-1]})"
+
+
+@given(st.text(alphabet='[]<>/·:" \n1-runtimeIN［】\u0301\u200b&lt;'))
+def test_a_sanitized_text_stays_as_it_is(text: str) -> None:
+    once = sanitize_text(text)
+    assert sanitize_text(once) == once
 
 
 @pytest.mark.parametrize(
