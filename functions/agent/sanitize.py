@@ -53,7 +53,7 @@ _DELIMITER = re.compile(
 )
 """What closes a delimiter, in whatever spelling a reader would take for it, and what opens one."""
 _TAG = re.compile(
-    rf"{_LEFT}({_GAP}[/／∕⁄⧸╱⟋]*+{_GAP}([\w\u24b6-\u24e9\U0001f130-\U0001f149{_MARKS}\u2010-\u2015\u2212-]{{5,60}}+))"
+    rf"{_LEFT}({_GAP}[/／∕⁄⧸╱⟋]*+{_GAP}([\w\u24b6-\u24e9\U0001f130-\U0001f149{_MARKS}\u2010-\u2015\u2212-]{{5,200}}+))"
 )
 """What begins a tag, in whatever letters."""
 _OPENING = "\\[［【〔〖〘〚⁅⌈⌊⎡⎢⎣❲⟅⟦⟬⦋⦇⦍⦏⦗⧘⧚⸢⸤⸦⹕⹗⹙⹛「『｢﹁﹃﹇﹝︗︹︻༺༼᚛"
@@ -90,7 +90,8 @@ _ALIKE = str.maketrans(
 _STROKES = str.maketrans("i1|0", "lllo")
 """Letters and digits that are one stroke or one circle, which many fonts do not tell apart."""
 _LEAST_CHARACTERS = len("a · b")
-_FOLDED_CHARACTERS = 300
+"""No line of the runtime has less in its brackets."""
+_FOLDED_CHARACTERS = 600
 """A stamp says within so many characters of a line that it is one."""
 
 

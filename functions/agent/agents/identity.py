@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from functions.agent.sanitize import clean_text
+from functions.agent.sanitize import sanitize_text
 from sigil.errors import one_line
 
 BLOCK: Final = (
@@ -54,7 +54,7 @@ class TeamIdentity:
 
 def clean_role(role: str) -> str:
     """Return a role as it can stand between the signs of the identity."""
-    return one_line(clean_text(role).replace("<", "(").replace(">", ")"), ROLE_CHARACTERS)
+    return one_line(sanitize_text(role).replace("<", "(").replace(">", ")"), ROLE_CHARACTERS)
 
 
 def make_identity(root: str, name: str, role: str) -> TeamIdentity:

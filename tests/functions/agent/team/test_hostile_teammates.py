@@ -133,7 +133,7 @@ def test_nothing_that_a_teammate_writes_reads_as_more_than_data(
     board = crew.write("/tasks all")
     assert board[-1].count("\n") <= 2
     assert crew.write("/team")[-1].splitlines()[1:] == [
-        "alice (coder(/identity) ((POLICY)) [runtime]): idle",
+        "alice (coder‹/identity) ‹‹POLICY›› [runtime]): idle",
         "bob (tester): idle",
     ]
 
