@@ -10,6 +10,7 @@ from functions.agent.access.members import People
 from functions.agent.access.roles import Role, Rules
 from functions.agent.shares import Holder, Places, PlacesTaken, require_place
 from sigil.storage.kv.memory import MemoryKV
+from tests.tables import each_row
 
 OWNER, ANN, BEN = "telegram:1", "telegram:10", "telegram:11"
 PLACES = Places("things", 16, "an owner drops one")
@@ -20,7 +21,7 @@ def people() -> People:
     made = People(MemoryKV(), "main", Rules(owners=(OWNER,)), lambda: 1.0)
     made.let_in(ANN, "member", "Ann", OWNER)
     made.let_in(BEN, "member", "Ben", OWNER)
-    made.link("slack:A", "Ann", ANN, OWNER)
+    made.link("slack:A", "Ann", ANN, OWNER, "member")
     return made
 
 
@@ -33,7 +34,7 @@ def why(people: People, who: str, role: Role, taken: Mapping[str, int], wanted: 
     return ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("who", "role", "taken", "bound"),
     [
         (ANN, "member", {}, ""),
