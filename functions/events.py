@@ -50,6 +50,8 @@ CONSOLIDATION: Final = "consolidate:"
 """The ids of the events that let memory hear of what left a history begin so."""
 HOOK_SENDER: Final = "hook:"
 """The ids of the senders of what is posted to hooks begin so."""
+LOCAL_SENDERS: Final = frozenset({"terminal:local", "http:admin"})
+"""Senders that only the machine's own user and the bearer of the admin token can be."""
 HOPS_MOST: Final = 16
 """So often may one agent set off another in a chain of events. Circles end there."""
 NOBODY = ("",)

@@ -1303,7 +1303,9 @@ class German(Texts):
     mem_takes = " Mit /mem merke ich mir, was hier gesagt wurde."
     kb_how = "Sende `/kb FRAGE`, und ich suche die Antwort in der Wissensdatenbank."
     kb_nothing = "Dazu steht nichts in der Wissensdatenbank."
-    kb_passage = "**{title}** ({place}):\n> {text}\n\nQuelle: {source}, {day}"
+    kb_passage = "**{title}** ({place}):\n> {text}\n\nQuelle: {source}, {day}\n{added}"
+    kb_added = "Aufgenommen von `{by}`"
+    kb_stated = "Verfasst von: {author} (so angegeben vom Eigentümer `{by}`)"
     nothing_found = (
         "Dazu finde ich nichts, weder in dem, was ich mir gemerkt habe, noch im Gesagten."
     )

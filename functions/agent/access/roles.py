@@ -7,13 +7,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from functions.events import Event
+from functions.events import LOCAL_SENDERS, Event
 
 Role = Literal["owner", "member", "guest"]
 Access = Literal["open", "members", "owners"]
 Deploy = Literal["members", "owners", "none"]
-LOCAL_OWNERS = frozenset({"terminal:local", "http:admin"})
-"""Senders that only the machine's own user and the bearer of the admin token can be."""
+LOCAL_OWNERS = LOCAL_SENDERS
 PERSON: Final = re.compile(r"[a-z][a-z0-9-]*:[!-~]{1,255}")
 """A person's id on a platform, or on one of several bots there (`slack-work:T1.U1`)."""
 

@@ -12,11 +12,11 @@ from functions.agent.knowledge.search import (
     SEARCH,
     DocumentFilter,
     ScopedChunk,
+    describe_author,
     make_excerpt,
     search_knowledge,
 )
 from functions.agent.services.things import format_time
-from functions.texts.en import Texts
 
 SHOWN: Final = 3
 LINE_CHARACTERS: Final = 600
@@ -38,11 +38,12 @@ def run_kb(call: CommandCall) -> CommandResult:
         documents = replace(documents, tags=(PUBLIC,))
     bases = {scope: call.app.open_knowledge(scope) for scope in SCOPES}
     found = search_knowledge(bases, call.text, SHOWN, documents)
-    passages = [_describe_passage(each, texts) for each in found]
+    passages = [_describe_passage(each, call) for each in found]
     return call.reply("\n\n".join(passages) or texts.kb_nothing)
 
 
-def _describe_passage(passage: ScopedChunk, texts: Texts) -> str:
+def _describe_passage(passage: ScopedChunk, call: CommandCall) -> str:
+    texts = call.texts
     record = passage.found.record
     chunk = passage.found.chunk
     return texts.kb_passage.format(
@@ -51,6 +52,7 @@ def _describe_passage(passage: ScopedChunk, texts: Texts) -> str:
         text=make_excerpt(chunk.text, LINE_CHARACTERS),
         source=record.source,
         day=format_time(record.time)[:DAY],
+        added=describe_author(record.by, record.stated_author, texts),
     )
 
 

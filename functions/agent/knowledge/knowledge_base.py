@@ -256,7 +256,7 @@ class KnowledgeBase:
         )
         is_there = before is not None and before.is_there
         if before and is_there:
-            if _says_the_same(before, record):
+            if _says_the_same(before, record, is_hearsay=draft.is_hearsay):
                 return WrittenDocument(id, before, new=False, changed=False)
             if not may_replace:
                 raise Refused(
@@ -472,20 +472,25 @@ class KnowledgeBase:
                     yield number << STRENGTH_BITS | strength, terms
 
 
-def _says_the_same(one: KnowledgeDocument, other: KnowledgeDocument) -> bool:
-    """Return whether two records tell of the same text, from the same source."""
+def _says_the_same(
+    before: KnowledgeDocument, after: KnowledgeDocument, *, is_hearsay: bool
+) -> bool:
+    """Return whether two records tell of the same text, from the same source.
+
+    Hearsay takes nothing away from what an owner has stated of it.
+    """
 
     def fields(record: KnowledgeDocument) -> tuple[object, ...]:
-        return (
-            record.title,
-            record.source,
-            record.author,
-            record.confidence,
-            record.digest,
-            record.tags,
-        )
+        return record.title, record.source, record.digest, record.tags
 
-    return fields(one) == fields(other)
+    def stated(record: KnowledgeDocument) -> tuple[object, ...]:
+        return record.stated_author, record.known_confidence
+
+    if fields(before) != fields(after):
+        return False
+    if is_hearsay and before.known_confidence >= after.known_confidence:
+        return True
+    return stated(before) == stated(after)
 
 
 def _join_number(serial: int, at: int) -> int:

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from functions.agent.memory.thing import fold
 from functions.agent.sanitize import clean_text
-from functions.events import ID_CHARACTERS
+from functions.events import ID_CHARACTERS, LOCAL_SENDERS
 from sigil.errors import UsageError, one_line
 from sigil.storage.stored import Shape, Stored, later
 
@@ -27,6 +27,8 @@ TEXT_CHARACTERS: Final = 2_000_000
 TIME_MOST: Final = 1e11
 SURE: Final = 1.0
 """The confidence in a document of which nobody says how sure it is."""
+HEARSAY: Final = 0.5
+"""The confidence in what was added in a turn is at most this: a model says it, or repeats it."""
 _ID: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _TAG: Final = re.compile(r"[^\W_](?:[\w.:-]*\w)?")
 
@@ -36,7 +38,7 @@ Serial = Annotated[int, Meta(ge=0, lt=1 << 32)]
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A document as somebody wants it kept. `time` is when its source said so, in seconds since
-    1970; `by` is who adds it.
+    1970; `by` is who adds it. `is_hearsay` says that it comes from a turn, whoever's that is.
     """
 
     title: str
@@ -47,6 +49,7 @@ class Draft:
     author: str = ""
     confidence: float = SURE
     tags: tuple[str, ...] = ()
+    is_hearsay: bool = False
 
     @property
     def id(self) -> str:
@@ -64,7 +67,8 @@ class KnowledgeDocument(Stored):
     """A document: what it is called, and its provenance.
 
     `author` wrote it, `time` is when (seconds since 1970), and `confidence` how sure it is, 0 to 1.
-    `by` has added it, `at`. `serial` is the number of its version, 0 while the first one is being
+    `by` has added it, `at`. Only an owner at the shell or over HTTP says who wrote it and how sure
+    it is; earlier versions stored what anybody said. `serial` is the number of its version, 0 while the first one is being
     written, and `writing` that of the version which is being written, 0 for none.
     """
 
@@ -86,6 +90,23 @@ class KnowledgeDocument(Stored):
     def is_there(self) -> bool:
         """Return whether a version of it can be found."""
         return self.serial > 0
+
+    @property
+    def stated_author(self) -> str:
+        """The author as an owner has stated it, empty where none has."""
+        return self.author if self.by in LOCAL_SENDERS else ""
+
+    @property
+    def known_author(self) -> str:
+        """The author whom an owner has stated, else whoever has added the document."""
+        return self.stated_author or self.by
+
+    @property
+    def known_confidence(self) -> float:
+        """The confidence that an owner has stated; that of anybody else is at most hearsay."""
+        if self.by in LOCAL_SENDERS:
+            return self.confidence
+        return min(self.confidence, HEARSAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +180,10 @@ def describe_document(id: str, record: KnowledgeDocument, scope: str) -> dict[st
         "scope": scope,
         "title": record.title,
         "source": record.source,
-        "author": record.author or record.by,
+        "author": record.known_author,
+        "stated_by_owner": bool(record.stated_author),
         "time": record.time,
-        "confidence": record.confidence,
+        "confidence": record.known_confidence,
         "tags": list(record.tags),
         "by": record.by,
         "at": record.at,
@@ -181,11 +203,16 @@ def make_draft(
     author: str = "",
     confidence: float = SURE,
     tags: Sequence[str] = (),
+    is_hearsay: bool = False,
 ) -> Draft:
     """Return a document in clean texts; `UsageError` EINVAL or ETOOBIG for one that is none.
 
-    A document without a source is refused: nobody could tell what it is worth.
+    A document without a source is refused: nobody could tell what it is worth. Hearsay has no
+    author but whoever adds it.
     """
+    if is_hearsay:
+        author = ""
+        confidence = min(confidence, HEARSAY)
     cleaned = clean_text(text)
     if not cleaned.strip():
         raise _refuse("text is empty", "give the document's own words")
@@ -214,6 +241,7 @@ def make_draft(
         author=one_line(clean_text(author), AUTHOR_CHARACTERS),
         confidence=round(confidence, 3),
         tags=check_tags(tags),
+        is_hearsay=is_hearsay,
     )
 
 

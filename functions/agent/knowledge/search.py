@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args
 
 from functions.agent.knowledge.knowledge_base import FoundChunk, KnowledgeBase, Wanted
 from functions.agent.knowledge.record import KnowledgeDocument, describe_document
+from functions.texts.en import Texts
 from sigil.errors import UsageError, one_line
 
 Scope = Literal["agent", "team"]
@@ -25,6 +26,8 @@ FOUND_FIELDS: Final = (
     "title",
     "source",
     "author",
+    "stated_by_owner",
+    "by",
     "time",
     "confidence",
     "tags",
@@ -47,13 +50,12 @@ class DocumentFilter:
 
     def accepts(self, record: KnowledgeDocument) -> bool:
         """Return whether a document is meant."""
-        author = record.author or record.by
         return (
             set(self.tags) <= set(record.tags)
             and self.source.casefold() in record.source.casefold()
-            and self.author.casefold() in author.casefold()
+            and self.author.casefold() in record.known_author.casefold()
             and record.time >= self.since
-            and record.confidence >= self.confidence
+            and record.known_confidence >= self.confidence
         )
 
     @property
@@ -88,6 +90,13 @@ def search_knowledge(
 def make_excerpt(text: str, most: int) -> str:
     """Return the beginning of a passage on one line, without the marks of its headings."""
     return one_line(" ".join(_HEADING_MARKS.sub("", text).split()), most)
+
+
+def describe_author(by: str, stated: str, texts: Texts) -> str:
+    """Return who has added a document, or the author whom an owner has stated."""
+    if stated:
+        return texts.kb_stated.format(author=stated, by=by)
+    return texts.kb_added.format(by=by)
 
 
 def describe_found(each: ScopedChunk) -> dict[str, object]:

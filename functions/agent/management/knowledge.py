@@ -132,8 +132,8 @@ def _read_draft(
         text=_read_text(fields, "text"),
         by=BY,
         time=_read_number(fields, "time", app.clock.now()),
-        author=_read_text(fields, "author") or (before.author if before else ""),
-        confidence=_read_number(fields, "confidence", before.confidence if before else SURE),
+        author=_read_text(fields, "author") or (before.stated_author if before else ""),
+        confidence=_read_number(fields, "confidence", before.known_confidence if before else SURE),
         tags=tags,
     )
 

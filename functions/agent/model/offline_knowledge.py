@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE, make_excerpt
+from functions.agent.knowledge.search import INGEST, SEARCH, UPDATE, describe_author, make_excerpt
 from functions.agent.model.offline_talk import strip_opening
 from functions.texts.en import Texts
 from sigil.json_fields import as_mapping, as_sequence, as_string
@@ -130,6 +130,8 @@ def describe_found(result: Json, texts: Texts) -> str:
     passages = []
     for row in as_sequence(as_mapping(result).get("results"))[:SHOWN]:
         fields = as_mapping(row)
+        by = as_string(fields.get("added_by"))
+        stated = as_string(fields.get("author")) if "author_stated_by" in fields else ""
         passages.append(
             texts.kb_passage.format(
                 title=as_string(fields.get("title")),
@@ -137,6 +139,7 @@ def describe_found(result: Json, texts: Texts) -> str:
                 text=make_excerpt(as_string(fields.get("text")), EXCERPT_CHARACTERS),
                 source=as_string(fields.get("source")),
                 day=as_string(fields.get("time"))[:DAY],
+                added=describe_author(by, stated, texts),
             )
         )
     return "\n\n".join(passages) or texts.kb_nothing

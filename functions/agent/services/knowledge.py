@@ -14,7 +14,7 @@ from typing import Final
 from functions.agent.knowledge.knowledge_base import KnowledgeBase, WrittenDocument
 from functions.agent.knowledge.page import READER, is_page, read_page
 from functions.agent.knowledge.record import (
-    SURE,
+    HEARSAY,
     Draft,
     KnowledgeDocument,
     check_tags,
@@ -30,7 +30,6 @@ from functions.agent.knowledge.search import (
     read_scopes,
     search_knowledge,
 )
-from functions.agent.memory.thing import USER, is_address
 from functions.agent.policy.act import Act
 from functions.agent.services.call_context import (
     Arguments,
@@ -40,7 +39,7 @@ from functions.agent.services.call_context import (
     read_text,
 )
 from functions.agent.services.files import read_whole_text
-from functions.agent.services.things import HEARD, format_time, parse_time
+from functions.agent.services.things import format_time, parse_time
 from functions.agent.workspace.path import parse_path
 from sigil.errors import Refused, UsageError
 from sigil.protocol import Json
@@ -137,12 +136,15 @@ def describe_chunk(found: ScopedChunk) -> dict[str, Json]:
         "place": found.found.chunk.place,
         "source": record.source,
         "time": format_time(record.time),
-        "author": record.author or record.by,
-        "confidence": record.confidence,
+        "author": record.known_author,
+        "added_by": record.by,
+        "confidence": record.known_confidence,
         "score": found.found.score,
         "id": found.found.id,
         "scope": found.scope,
     }
+    if record.stated_author:
+        row["author_stated_by"] = "owner"
     if record.tags:
         row["tags"] = list(record.tags)
     return row
@@ -153,6 +155,7 @@ def _describe_written(written: WrittenDocument, scope: Scope) -> Json:
         "id": written.id,
         "title": written.record.title,
         "source": written.record.source,
+        "added_by": written.record.by,
         "scope": scope,
         "chunks": written.record.chunks,
         "new": written.new,
@@ -169,22 +172,23 @@ def _read_draft(
 ) -> Draft:
     """Return the document that the arguments give, which may be a new text of one before. It
     leaves the chat, so it is without what the policy's patterns fit.
+
+    A model says what the arguments are, so nobody's name is taken from them: the document is by the
+    person whose turn it is, and hearsay.
     """
     title, text = _read_text(context, arguments)
     title, text = context.gate.redact(title), context.gate.redact(text)
     arguments = {name: context.redact(value) for name, value in arguments.items()}
-    source = read_text(arguments, "source")
-    usual = SURE if source == USER or not is_address(source) else HEARD
     tags = _read_texts(arguments, "tags")
     return make_draft(
         title=read_text(arguments, "title") or title or (before.title if before else ""),
-        source=source,
+        source=read_text(arguments, "source"),
         text=text,
         by=context.by,
         time=context.app.clock.now(),
-        author=read_text(arguments, "author") or (before.author if before else ""),
-        confidence=read_share(arguments, "confidence", usual),
+        confidence=read_share(arguments, "confidence", HEARSAY),
         tags=tags if "tags" in arguments or not before else before.tags,
+        is_hearsay=True,
     )
 
 

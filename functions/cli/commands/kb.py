@@ -89,7 +89,8 @@ def search(
         blank = "\n" if number else ""
         printer.text(
             f"{blank}{record.title} ({each.found.chunk.place})\n  {text}\n"
-            f"  source: {record.source}, score {each.found.score:g}, id {each.found.id}"
+            f"  source: {record.source}, {_describe_author(record)},"
+            f" score {each.found.score:g}, id {each.found.id}"
         )
     if not found:
         printer.note("nothing in the knowledge base answers that")
@@ -218,13 +219,14 @@ def show(id: Id, scope: AnyScope = None, agent: Whose = None, json: Json = False
     """
     with open_agent(switch=True, name=agent) as (app, _):
         name, base = _find_base(app, id, scope)
-        row = _describe(id, base.read(id), name)
+        record = base.read(id)
+        row = _describe(id, record, name)
         text = base.read_text(id)
     if json:
         Printer(json=True).document({**row, "text": text})
         return
     Printer().text(text.removesuffix("\n"))
-    Printer().note(f"{row['title']}, from {row['source']}, added by {row['by']}")
+    Printer().note(f"{row['title']}, from {row['source']}, {_describe_author(record)}")
 
 
 @cli.command()
@@ -261,8 +263,8 @@ def update(
                 title=title or before.title,
                 source=source or file,
                 tags=before.tags if tag is None else tag,
-                author=author or before.author,
-                confidence=before.confidence if confidence is None else confidence,
+                author=author or before.stated_author,
+                confidence=before.known_confidence if confidence is None else confidence,
             ),
         )
     row = {"state": _name_state(written), **_describe(id, written.record, name)}
@@ -309,8 +311,8 @@ def _add_file(
         draft = replace(
             draft,
             tags=before.tags if tags is None else draft.tags,
-            author=draft.author or before.author,
-            confidence=before.confidence if confidence is None else draft.confidence,
+            author=draft.author or before.stated_author,
+            confidence=before.known_confidence if confidence is None else draft.confidence,
         )
     return base.add(draft, may_replace=True)
 
@@ -388,6 +390,14 @@ def _describe(id: str, record: KnowledgeDocument, scope: str) -> dict[str, objec
     from functions.agent.knowledge.record import describe_document
 
     return describe_document(id, record, str(scope))
+
+
+def _describe_author(record: KnowledgeDocument) -> str:
+    """Return who has added a document, and its author as far as an owner has stated one."""
+    added = f"added by {record.by}"
+    if record.stated_author:
+        return f"author {record.stated_author} (stated by the owner), {added}"
+    return added
 
 
 def _describe_found(each: ScopedChunk) -> dict[str, object]:

@@ -34,8 +34,20 @@ def test_the_answer_comes_with_its_place_and_source_and_no_model_is_asked(
         "**Handbook** (Handbook > Holidays, lines 12-16):\n> Holidays Everybody"
     )
     assert "28 days of vacation" in reply
-    assert "Source: people/handbook.md, 2001-09-09" in reply
+    assert "Source: people/handbook.md, 2001-09-09\nAdded by `telegram:42`" in reply
     assert model.bodies == []
+
+
+def test_an_author_is_named_only_where_an_owner_has_stated_one(home: AgentRuntime) -> None:
+    rules = {"source": "rules.md", "author": "Human Resources"}
+    base = home.app.open_knowledge("agent")
+    base.add(draft("Claimed", "Platypus may be kept.", by="telegram:2", **rules), may_replace=False)
+    (reply,) = tell(home, "/kb platypus", **OWNER)
+    assert reply.endswith("\nAdded by `telegram:2`")
+    assert "Human Resources" not in reply
+    base.add(draft("Stated", "Walruses may be kept.", by="http:admin", **rules), may_replace=False)
+    (reply,) = tell(home, "/kb walruses", **OWNER)
+    assert reply.endswith("\nAuthor: Human Resources (stated by the owner `http:admin`)")
 
 
 def test_guests_are_shown_what_is_public_alone(home: AgentRuntime) -> None:

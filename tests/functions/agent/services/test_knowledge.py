@@ -68,6 +68,47 @@ def test_a_query_that_finds_one_of_them_brings_all_three(chat: Chat) -> None:
     )
 
 
+def test_whoever_adds_a_document_is_its_author_and_it_is_hearsay_whatever_the_call_says(
+    chat: Chat,
+) -> None:
+    claimed = {**DOCUMENT, "source": "handbook.md by Human Resources"}
+    for claim in ({"author": "Human Resources"}, {"confidence": 1}):
+        assert chat.fails("kb-ingest", {**claimed, **claim}, **MEMBER)["code"] == "EINVAL"
+    added = chat.gets("kb-ingest", claimed, **MEMBER)
+    assert added["added_by"] == "telegram:2"
+    (first, *_) = chat.gets("kb-search", QUESTION, **OWN)["results"]
+    assert (first["author"], first["added_by"], first["confidence"]) == (
+        "telegram:2",
+        "telegram:2",
+        0.5,
+    )
+    assert "author_stated_by" not in first
+    update = {"id": added["id"], "text": HANDBOOK, "source": "user"}
+    assert chat.gets("kb-update", update, **OWN)["added_by"] == "telegram:1"
+    record = chat.home.app.open_knowledge("agent").read(added["id"])
+    assert (record.known_author, record.known_confidence) == ("telegram:1", 0.5)
+
+
+def test_what_an_earlier_version_let_a_member_claim_is_not_believed(chat: Chat) -> None:
+    base = chat.home.app.open_knowledge("agent")
+    base.add(draft(by="telegram:2", author="Human Resources", confidence=1.0), may_replace=False)
+    (first, *_) = chat.gets("kb-search", QUESTION, **OWN)["results"]
+    assert (first["author"], first["confidence"]) == ("telegram:2", 0.5)
+    filters = {"author": "Human Resources"}
+    assert chat.gets("kb-search", {**QUESTION, "filters": filters}, **OWN)["found"] == 0
+
+
+def test_what_an_owner_states_at_the_shell_stays_when_a_member_adds_the_same(chat: Chat) -> None:
+    base = chat.home.app.open_knowledge("agent")
+    text = HANDBOOK.strip()
+    stated = {"by": "terminal:local", "author": "Human Resources", "source": DOCUMENT["source"]}
+    base.add(draft("Handbook", text, **stated), may_replace=False)
+    assert chat.gets("kb-ingest", DOCUMENT, **MEMBER)["changed"] is False
+    (first, *_) = chat.gets("kb-search", QUESTION, **MEMBER)["results"]
+    assert (first["author"], first["author_stated_by"]) == ("Human Resources", "owner")
+    assert (first["added_by"], first["confidence"]) == ("terminal:local", 1.0)
+
+
 def test_without_a_source_nothing_is_kept(chat: Chat) -> None:
     for source in ({}, {"source": ""}, {"source": "  "}, {"source": "\u200b"}):
         given = {"text": HANDBOOK, "title": "Handbook", **source}
@@ -126,7 +167,10 @@ def test_scopes_are_apart_and_a_search_looks_into_both(chat: Chat) -> None:
 
 def test_filters_say_which_documents_are_meant(chat: Chat) -> None:
     base = chat.home.app.open_knowledge("agent")
-    base.add(draft("Old", source="a.md", author="Ann", confidence=0.2), may_replace=False)
+    base.add(
+        draft("Old", source="a.md", by="http:admin", author="Ann", confidence=0.2),
+        may_replace=False,
+    )
     base.add(draft("New", source="b.md", tags=("x", "y"), time=2e9), may_replace=False)
 
     def search(**filters: Any) -> set[str]:
@@ -236,10 +280,9 @@ def test_what_the_policy_redacts_is_not_kept(chat: Chat) -> None:
     versions = open_versions(chat.home.app.kv, "main", chat.home.app.clock.now)
     write_policy(versions, "format = 1\nredact = ['[0-9]{4}( ?[0-9]{4}){3}']", by="test")
     text = "The card is 4111 1111 1111 1111, and vacation is 28 days."
-    added = chat.gets("kb-ingest", {**DOCUMENT, "text": text, "author": "4111111111111111"}, **OWN)
+    added = chat.gets("kb-ingest", {**DOCUMENT, "text": text}, **OWN)
     base = chat.home.app.open_knowledge("agent")
     assert base.read_text(added["id"]) == "The card is [redacted], and vacation is 28 days."
-    assert base.read(added["id"]).author == "[redacted]"
     chat.gets("kb-update", {"id": added["id"], "text": text, "source": "user"}, **OWN)
     assert "4111" not in base.read_text(added["id"])
 

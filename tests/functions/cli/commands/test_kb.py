@@ -65,6 +65,7 @@ def test_a_folder_is_added_searched_shown_and_dropped(run: Run) -> None:
     people = run("search", "days of vacation").stdout
     assert people.startswith("Handbook (Handbook > Holidays, lines 12-16)\n")
     assert f"id {found['id']}" in people
+    assert "author HR (stated by the owner), added by terminal:local" in people
     assert rows(run, "search", "grüner Tee")[0]["title"] == "tea"
     assert [row["title"] for row in rows(run, "list")] == ["Handbook", "tea"]
     assert "docs/handbook.md" in run("list").stdout
