@@ -18,10 +18,9 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Final
 
-import orjson
 from msgspec import Meta
 
-from functions.agent.conversation.messages import MAIL_ORIGIN, Message
+from functions.agent.conversation.messages import OPENING, Message, make_inbox
 from functions.agent.sanitize import sanitize_text
 from functions.events import Event
 from functions.queues.dead_letters import keep_undecodable
@@ -44,7 +43,6 @@ SHOWN_MOST: Final = 64
 SHOWN_CHARACTERS: Final = 16_000
 """The characters of the mails in one message; a longer one is shown alone, and cut."""
 TEXT_LEAST: Final = 200
-OPENING: Final = "<"
 OPENED_CHARACTERS: Final = 5
 """So many more characters an `OPENING` takes in the message than in the mail."""
 NAME_CHARACTERS: Final = 100
@@ -161,10 +159,8 @@ def format_mails(mails: Sequence[Mail], now: float, most: int = SHOWN_CHARACTERS
     """Return the message with which mails enter a history: JSON between `<inbox>` and `</inbox>`,
     which nothing inside can close. For `most` see `describe_mails`.
     """
-    rows = describe_mails(mails, most)
-    written = orjson.dumps(rows).decode().replace(OPENING, "\\u003c")
     by = " ".join(sorted({mail.by for mail in mails if mail.by}))
-    return Message("user", f"<inbox>{written}</inbox>", at=now, origin=MAIL_ORIGIN, by=by)
+    return make_inbox(describe_mails(mails, most), now, by)
 
 
 def describe_mails(mails: Sequence[Mail], most: int = SHOWN_CHARACTERS) -> list[dict[str, str]]:

@@ -33,6 +33,8 @@ DATA_BYTES: Final = 16 * 1024
 """The bytes of a post's `data` as JSON. What every queue takes leaves room for it and the text."""
 LOOK: Final = "look"
 """The field of a task's data by which a teammate looks for work that it may do."""
+OWN_WORDS: Final = "own_words"
+"""The field of a post by which a chat hears what the model of its sender wrote itself."""
 CHAIN, CHAIN_HOPS, CHAIN_MAILS = "chain", "chain-hops", "chain-mails"
 """The limits of a chain of events: the tokens of all its turns, how often one agent sets off
 another, and how much mail one agent sends.
@@ -273,7 +275,7 @@ def report_home(
     if not isinstance(home, str) or not home:
         return ()
     agent = str(event.data.get("home_agent") or event.agent.partition(".")[0])
-    data: dict[str, Json] = {}
+    data: dict[str, Json] = {OWN_WORDS: True}
     if event.data.get("from"):
         data["from"] = event.data["from"]
     try:

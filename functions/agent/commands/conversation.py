@@ -20,7 +20,13 @@ from functions.agent.commands.command import (
 )
 from functions.agent.context import STATIC_TOKENS
 from functions.agent.conversation import compaction, tokens
-from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message, sender_name
+from functions.agent.conversation.messages import (
+    MAIL_ORIGIN,
+    RUNTIME_ORIGIN,
+    Message,
+    read_inbox,
+    sender_name,
+)
 from functions.agent.conversation.toolset import in_scope
 from functions.agent.eviction import apply_compaction, note_native_calls
 from functions.agent.memory import transcript
@@ -111,9 +117,9 @@ def run_history(call: CommandCall) -> CommandResult:
     lines = []
     zone = call.app.find_zone(call.document)
     for message in said[max(len(said) - count, 0) :]:
-        text = one_line(message.content, LINE_CHARACTERS)
+        who, text = _describe_said(message, call)
         stamp = format_stamp(message.at, zone)
-        lines.append(f"- {stamp}, {_name_speaker(message, call)}: {text}")
+        lines.append(f"- {stamp}, {who}: {one_line(text, LINE_CHARACTERS)}")
     return call.reply("\n".join(lines) or texts.history_none)
 
 
@@ -125,8 +131,8 @@ def run_export(call: CommandCall) -> CommandResult:
     zone = call.app.find_zone(call.document)
     for message in _scan_said_backwards(call):
         stamp = format_stamp(message.at, zone)
-        who = _name_speaker(message, call)
-        part = f"**{stamp}, {who}**\n\n{clean_text(message.content).strip()}"
+        who, text = _describe_said(message, call)
+        part = f"**{stamp}, {who}**\n\n{clean_text(text).strip()}"
         if len(part) > left:
             parts.append(texts.export_cut)
             break
@@ -173,10 +179,15 @@ def _list_said(messages: Sequence[Message]) -> list[Message]:
     ]
 
 
-def _name_speaker(message: Message, call: CommandCall) -> str:
+def _describe_said(message: Message, call: CommandCall) -> tuple[str, str]:
+    """Return who said a message, and what they said."""
     if message.role == "assistant":
-        return call.app.name
-    return sender_name(message.origin) or call.texts.history_you
+        return call.app.name, message.content
+    if message.origin == MAIL_ORIGIN:
+        mails = read_inbox(message)
+        senders = ", ".join(dict.fromkeys(sender for sender, _ in mails))
+        return senders or MAIL_ORIGIN, "\n\n".join(text for _, text in mails) or message.content
+    return sender_name(message.origin) or call.texts.history_you, message.content
 
 
 def run_btw(call: CommandCall) -> CommandResult:

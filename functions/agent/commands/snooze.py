@@ -10,8 +10,14 @@ import re
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.conversation.messages import RUNTIME_ORIGIN, SAID_NOTE
-from functions.agent.sanitize import clean_text
+from functions.agent.conversation.messages import (
+    MAIL_ORIGIN,
+    RUNTIME_ORIGIN,
+    SAID_FOR_OTHERS,
+    SAID_NOTE,
+    read_inbox,
+)
+from functions.agent.sanitize import clean_text, sanitize_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.when import When
@@ -29,6 +35,8 @@ _IDENTIFIED: Final = re.compile(r"([0-9a-f]{12})(?:\s+(\S.*))?", re.DOTALL | re.
 _NUMBERED: Final = re.compile(r"#?(\d{1,9})\s+(\S.*)", re.DOTALL | re.ASCII)
 _NUMBER: Final = re.compile(r"#?(\d{1,9})", re.ASCII)
 _CJK: Final = re.compile("[\u3400-\u9fff]")
+_SAID_NOTES: Final = (SAID_NOTE.partition("{")[0], SAID_FOR_OTHERS.partition("{")[0])
+"""How the lines begin that stand above what was said by itself."""
 _EDGE: Final = " \t\n.!,。！，~"
 _DONE: Final = re.compile(
     r"(?:all |already )?done|(?:it['’]s |it is )?done|did it"
@@ -127,14 +135,20 @@ def answer_reminder(call: CommandCall) -> CommandResult | None:
     if not (done or later) or len(messages) < 2:
         return None
     note, said = messages
-    is_ours = note.origin == RUNTIME_ORIGIN and note.content.startswith(SAID_NOTE.partition("{")[0])
-    if not is_ours or said.role != "assistant" or call.app.clock.now() - said.at > DAY_SECONDS:
+    is_ours = note.origin == RUNTIME_ORIGIN and note.content.startswith(_SAID_NOTES)
+    if not is_ours or call.app.clock.now() - said.at > DAY_SECONDS:
+        return None
+    if said.origin == MAIL_ORIGIN:
+        texts = [text for _, text in read_inbox(said)]
+    elif said.role == "assistant":  # earlier versions had reminders in the history so
+        texts = [said.content]
+    else:
         return None
     if any(not (quote.relation == "reply" and quote.ours) for quote in event.quotes):
         return None
-    shown = said.content.split("\n\n")
+    shown = [part for text in texts for part in text.split("\n\n")]
     said_here = [each.schedule for each in _list_said(call)]
-    there = [each for each in said_here if call.app.redact(clean_text(each.say)) in shown]
+    there = [each for each in said_here if _read_as_said(each, call) in shown]
     if len({_find_root(each) for each in there}) != 1:
         return None
     if done:
@@ -146,6 +160,11 @@ def answer_reminder(call: CommandCall) -> CommandResult | None:
     if call.begin_turn() is not None:
         return None  # the turn that follows says so
     return _snooze(call, there[-1], when)
+
+
+def _read_as_said(schedule: Schedule, call: CommandCall) -> str:
+    """Return a reminder's words as the history has them."""
+    return sanitize_text(call.app.redact(clean_text(schedule.say)))
 
 
 def _split_number(call: CommandCall) -> tuple[int, str]:

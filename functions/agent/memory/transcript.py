@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from functions.agent.conversation import tokens
-from functions.agent.conversation.messages import Message, sender_name
+from functions.agent.conversation.messages import MAIL_ORIGIN, Message, sender_name
 from functions.agent.sanitize import clean_text
 from functions.time.time_zone import DEFAULT, format_stamp
 from sigil.errors import one_line
@@ -29,7 +29,8 @@ def format_message(message: Message, zone: str = DEFAULT, most: int = SAID_CHARA
     Further lines are indented. The head has the tools that were called in brackets, and in a group
     the person's name. At most `most` characters of the content are kept.
     """
-    head = message.role.upper()
+    # nobody of the chat wrote a mail
+    head = (MAIL_ORIGIN if message.origin == MAIL_ORIGIN else message.role).upper()
     person = sender_name(message.origin).replace(":", " ")
     if person:
         head += f" ({person})"

@@ -10,7 +10,7 @@ from typing import Final
 
 from functions.agent.behaviours.chain import count_hops, make_next
 from functions.agent.behaviours.pins import NOTE_CHARACTERS
-from functions.agent.posts import Ending, Post, ServiceAnswer
+from functions.agent.posts import OWN_WORDS, Ending, Post, ServiceAnswer
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.schedule import ASLEEP_MOST, HEARTBEAT
 from functions.agent.services.call_context import Arguments, CallContext, OwnWork, read_text
@@ -103,7 +103,9 @@ def tell(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         )
     context.gate.require("say", to)
     agent = str(data.get("home_agent") or keys.root_of(context.app.name))
-    origin: dict[str, Json] = {"from": data["from"]} if data.get("from") else {}
+    origin: dict[str, Json] = {OWN_WORDS: True}
+    if data.get("from"):
+        origin["from"] = data["from"]
     context.posts.take(1)
     return ServiceAnswer(f"it is said in {to}", (Post("say", agent, to, text, data=origin),))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NotRequired, TypedDict
 
-from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message, sender_name
+from functions.agent.conversation.messages import MAIL_ORIGIN, RUNTIME_ORIGIN, Message, sender_name
 from functions.agent.conversation.toolset import QUERY
 from functions.agent.memory.history import History, RemovedStatements
 from functions.agent.sanitize import clean_text
@@ -142,5 +142,6 @@ def _list_passages(messages: tuple[Message, ...]) -> Iterator[Passage]:
         tool = tools.get(message.call_id, "a tool") if message.role == "tool" else ""
         if message.content and message.origin != RUNTIME_ORIGIN and tool not in ECHOES:
             name = sender_name(message.origin)
-            who = f"{message.role} ({name})" if name else message.role
+            role = MAIL_ORIGIN if message.origin == MAIL_ORIGIN else message.role
+            who = f"{role} ({name})" if name else role
             yield Passage(message.seq, message.at, tool or who, message.content, name)

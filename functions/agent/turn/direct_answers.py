@@ -19,19 +19,19 @@ from functions.agent.commands.snooze import make_buttons as make_reminder_button
 from functions.agent.conversation import unopened
 from functions.agent.conversation.messages import (
     RUNTIME_ORIGIN,
+    SAID_FOR_OTHERS,
     SAID_NOTE,
     SCHEDULED_KINDS,
     SILENT,
     Message,
     clean_name,
     find_last_said,
+    make_said,
     user_message,
 )
 from functions.agent.eviction import archive_messages, note_enough_unheard
 from functions.agent.language import choose_texts_for
-from functions.agent.posts import (
-    report_home,
-)
+from functions.agent.posts import OWN_WORDS, report_home
 from functions.agent.safety import hp
 from functions.agent.safety.status import write_notice
 from functions.agent.sanitize import clean_text, sanitize_text
@@ -130,7 +130,8 @@ def skip_unwanted(
 def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHandle:
     """Say in a chat what the event has to say, without a request to the model.
 
-    The history has it as the agent's own words, below a line that says where they came from.
+    The history has it below a line that says where it came from: as the agent's own words where
+    its model wrote them, else as data between delimiters.
     """
     app = context.app
     event = turn.event
@@ -160,14 +161,20 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         turn = turn.add_step(HELD_STEP, until=document.quiet.partition("-")[2])
         return close_turn(opened.with_document(document), app, turn, "", in_history=False)
     is_alone = not document.held
+    is_own = is_alone and event.sender.id == f"agent:{app.name}" and event.data.get(OWN_WORDS)
     if document.held:
         text = "\n\n".join((text, *document.held) if is_collection else (*document.held, text))
         opened = opened.with_document(evolve(document, held=()))
-    origin = clean_name(str(event.data.get("from") or "")) or "work of your own"
-    note = Message("user", SAID_NOTE.format(origin=origin), at=now, origin=RUNTIME_ORIGIN)
-    # it may be the words of another agent
-    known = sanitize_text(app.redact(text))
-    document = opened.document.add(note, Message("assistant", known, at=now))
+    unnamed = "work of your own" if is_own else "somebody else's work"
+    origin = clean_name(str(event.data.get("from") or "")) or unnamed
+    head = SAID_NOTE if is_own else SAID_FOR_OTHERS
+    note = Message("user", head.format(origin=origin), at=now, origin=RUNTIME_ORIGIN)
+    known = app.redact(text)
+    if is_own:
+        said = Message("assistant", sanitize_text(known), at=now)
+    else:
+        said = make_said(origin, known, now, event.by)
+    document = opened.document.add(note, said)
     asked = event.data.get(approvals.ASKS)
     buttons: tuple[Button, ...] = ()
     if isinstance(asked, str):

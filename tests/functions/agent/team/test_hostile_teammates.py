@@ -122,7 +122,13 @@ def test_nothing_that_a_teammate_writes_reads_as_more_than_data(
     }
     assert senders == {
         "bob": {("alice", "broadcast")},
-        "": {("alice", "message"), ("alice", "broadcast"), ("alice", "plan_approval")},
+        "": {
+            ("alice", "message"),
+            ("alice", "broadcast"),
+            ("alice", "plan_approval"),
+            ("alice", "said"),
+            ("bob", "said"),
+        },
     }
     # what they say is for people, who are not told what is to stay in its chat either
     assert SECRET not in "\n".join(said)

@@ -59,7 +59,12 @@ def test_a_result_comes_while_its_chat_is_busy_and_is_said_behind_the_answer(
         # the chat knows of it from then on, and it is there for whoever asks later
         model.then(say("yes"))
         assert agent.ask("is it done?") == "yes"
-        assert "#1 done by alice: the parser reads lists" in contents(model.of("")[-1])
+        known = model.of("")[-1]["messages"]
+        (heard,) = [each for each in known if "the parser reads lists" in str(each)]
+        # as data of alice, who may write anything: the lead has not said it
+        assert heard["role"] == "user"
+        assert '<inbox>[{"from":"alice"' in heard["content"]
+        assert "#1 done by alice: the parser reads lists" in heard["content"]
         assert "the parser reads lists" in agent.ask("/tasks 1")
 
 
