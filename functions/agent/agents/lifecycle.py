@@ -20,7 +20,7 @@ from functions.agent.agents.record import (
     make_did,
     name_taken,
     read_agent,
-    require_name,
+    require_new_name,
     scan_agents,
 )
 from functions.events import ID_CHARACTERS
@@ -105,7 +105,7 @@ def create_agent(
     it, without one an owner on the machine. `UsageError` EEXIST for a name that is taken,
     `PlacesTaken` when there is no place for it.
     """
-    require_name(root, name)
+    require_new_name(root, name)
     made = replace(record, changed=record.since, by=one_line(record.by, ID_CHARACTERS))
     made = replace(made, generation=max(int(record.since), 1))
     reserve_seat(kv, root, name, most, record.since, holder=holder)

@@ -42,6 +42,9 @@ RESERVED: Final = frozenset(
     {"agent", "all", "auto", "everybody", "here", "none", "off", "own", "root", "self"}
 )
 """Words that mean something else where an agent is named."""
+NAMES_OF_OTHERS: Final = frozenset({"admin", "lead", "owner", "runtime", "system", "user"})
+"""No new agent is called so: whoever reads a mail or a report of it would think of somebody else.
+"""
 TEXT_CHARACTERS: Final = 200
 PROMPT_CHARACTERS: Final = 16_000
 BUNDLE_MOST: Final = 64
@@ -139,6 +142,17 @@ def require_name(root: str, name: str) -> None:
             f"{one_line(name, 40)!r} is no name of an agent",
             suggestion="a name begins with a letter from a to z, has at most 32 of a-z, 0-9 and -"
             f"{taken}, such as alice",
+        )
+
+
+def require_new_name(root: str, name: str) -> None:
+    """Raise `UsageError` EINVAL unless an agent may be made with this short name."""
+    require_name(root, name)
+    if name in NAMES_OF_OTHERS:
+        raise UsageError(
+            "EINVAL",
+            f"{name} is what somebody else is called",
+            suggestion="take a name of its own, such as alice",
         )
 
 

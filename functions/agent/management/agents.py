@@ -22,7 +22,7 @@ from functions.agent.agents.record import (
     join_name,
     make_did,
     make_record,
-    require_name,
+    require_new_name,
 )
 from functions.agent.app import App
 from functions.agent.conversation.compaction import load_strategy
@@ -156,7 +156,7 @@ def make_agent(app: App, new: NewAgent, texts: Texts) -> dict[str, object]:
     `app` is the root. The documents are checked before anything is written.
     """
     name = new.name
-    require_name(app.root, name)
+    require_new_name(app.root, name)
     documents = {}
     if new.role.strip():
         documents["role"] = new.role

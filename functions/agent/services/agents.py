@@ -18,7 +18,7 @@ from functions.agent.agents.record import (
     join_name,
     make_did,
     read_agent,
-    require_name,
+    require_new_name,
 )
 from functions.agent.posts import Post, ServiceAnswer
 from functions.agent.services.call_context import Arguments, CallContext, read_flag, read_text
@@ -59,7 +59,7 @@ def create_subagent(context: CallContext, arguments: Arguments) -> ServiceAnswer
     app = context.app
     _require_root(context)
     name = read_text(arguments, "name")
-    require_name(app.root, name)
+    require_new_name(app.root, name)
     role = one_line(read_text(arguments, "role"), ROLE_CHARACTERS)
     if not role:
         raise UsageError("EINVAL", "role says in a few words what the subagent is")

@@ -119,7 +119,7 @@ def claim_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     number = _read_number(arguments)
     before = _find(view.find, number)
     changed = Changed(before, view.board.claim(number, _make_claimer(context)))
-    news = follow_change(context.app, changed)
+    news = follow_change(context.app, changed, by=_name_member(context))
     result: dict[str, Json] = {
         "result": f"Claimed task #{number} for {changed.task.owner}",
         "task": describe_task(changed.task, view.board.list_heads()),
@@ -166,7 +166,7 @@ def _answer(context: CallContext, view: BoardView, *, made_by: Changed) -> Servi
     # the reply of this turn says it in its own chat
     here = "" if context.work else context.home
     member = "" if app.is_root else app.short_name
-    news = follow_change(app, made_by, here=here, member=member)
+    news = follow_change(app, made_by, by=_name_member(context), here=here, member=member)
     heads = view.board.list_heads()
     row = describe_task(task, heads)
     unblocked = list_unblocked(made_by, heads)

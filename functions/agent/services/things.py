@@ -39,8 +39,8 @@ from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 
 SURE, HEARD = 1.0, 0.5
-"""The confidence in what a person said here, and in what came from elsewhere, unless the
-model gives one.
+"""The confidence in what a person said here, and in what came from elsewhere; the model may give
+less.
 """
 SURER = (
     "the value under this key is surer and was not replaced; both are kept: ask the user which"
@@ -242,7 +242,9 @@ def _parse_thing(context: CallContext, arguments: Arguments) -> Thing:
             raise UsageError("EINVAL", f"{field} is missing", suggestion=ONE_THING)
     source = check_source(read_text(arguments, "source"))
     texts = tuple(read_text(arguments, field) for field in FIELDS[kind])
-    confidence = read_share(arguments, "confidence", SURE if source == USER else HEARD)
+    # what nobody says here is at most hearsay, however sure of it a page or another agent is
+    most = SURE if source == USER and context.work is None else HEARD
+    confidence = min(read_share(arguments, "confidence", most), most)
     when = read_text(arguments, "when")
     if when and kind != "event":
         raise UsageError(

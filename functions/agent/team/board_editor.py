@@ -120,7 +120,7 @@ class BoardEditor:
         note_task_edit(self._app.kv, find_scope(self._app, task), edit)
         if changed.before.claim:
             self._tell_owner(changed.before.owner, edit, task.revision)
-        news = follow_change(self._app, changed, here=self.view.chat)
+        news = follow_change(self._app, changed, by=self.view.by, here=self.view.chat)
         return Edited(
             task,
             is_new=True,

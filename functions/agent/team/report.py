@@ -17,12 +17,15 @@ LEAD: Final = "lead"
 """The name by which a team calls its root."""
 
 
-def report_task(task: Task, root: str, texts: Texts) -> tuple[Post, ...]:
+def report_task(task: Task, root: str, texts: Texts, by: str = "") -> tuple[Post, ...]:
     """Return the line in which a task's chat hears that it is done, stuck or dropped, with its
     files; nothing for a task of no chat, and for one that is still open.
+
+    `by` is who says so where that is not its owner.
     """
+    by = by or task.owner
     patterns = {
-        "completed": texts.task_done if task.owner else texts.task_done_by_nobody,
+        "completed": texts.task_done if by else texts.task_done_by_nobody,
         "stuck": texts.task_stuck,
         "dropped": texts.task_dropped,
     }
@@ -33,12 +36,12 @@ def report_task(task: Task, root: str, texts: Texts) -> tuple[Post, ...]:
     text = pattern.format(
         id=task.id,
         subject=task.subject,
-        owner=task.owner,
+        owner=by,
         text=said or task.subject,
     )
     if task.files:
         text = f"{text}\n{texts.task_files.format(files=', '.join(task.files))}"
-    return say_home(root, task.home, text, task.owner or f"task #{task.id}")
+    return say_home(root, task.home, text, by or f"task #{task.id}")
 
 
 def say_home(root: str, home: str, text: str, origin: str) -> tuple[Post, ...]:

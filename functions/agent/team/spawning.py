@@ -16,7 +16,7 @@ from functions.agent.agents.record import (
     being_purged,
     join_name,
     make_record,
-    require_name,
+    require_new_name,
 )
 from functions.agent.app import App
 from functions.agent.posts import Post
@@ -116,9 +116,7 @@ def spawn(
 
 
 def _require_order(root: str, order: Order) -> None:
-    require_name(root, order.name)
-    if order.name == "lead":
-        raise UsageError("EINVAL", "lead is the name of whoever leads the team")
+    require_new_name(root, order.name)
     if not order.prompt:
         raise UsageError("EINVAL", "prompt: say what the teammate is to do")
     if len(order.prompt) > PROMPT_CHARACTERS:

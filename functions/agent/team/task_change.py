@@ -33,10 +33,12 @@ class TaskNews:
     note: str = ""
 
 
-def follow_change(app: App, changed: Changed, *, here: str = "", member: str = "") -> TaskNews:
+def follow_change(
+    app: App, changed: Changed, *, by: str, here: str = "", member: str = ""
+) -> TaskNews:
     """Return what a change of a task sets off; nothing where there was nothing to change.
 
-    `here` is the chat in which it was made, which hears of it anyway, and `member` the teammate
+    `by` is the person or the member of the team who made it. `here` is the chat in which it was made, which hears of it anyway, and `member` the teammate
     that made it, which looks for itself.
     """
     if not changed.is_new:
@@ -46,7 +48,8 @@ def follow_change(app: App, changed: Changed, *, here: str = "", member: str = "
     is_over = task.status in ENDINGS and changed.before.status != task.status
     if is_over and task.home and task.home != here:
         chat = app.sessions.open(app.name_chat(task.home)).document
-        news = replace(news, report=report_task(task, app.root, choose_texts_of(chat)))
+        texts = choose_texts_of(chat)
+        news = replace(news, report=report_task(task, app.root, texts, by))
     if task.status == "pending" or task.is_ended:
         waking = wake_members(app.kv, app.root, app.clock.now(), app.team_idle, but=member)
         is_left = task.status == "pending" and not task.owner and not waking.is_anybody_awake

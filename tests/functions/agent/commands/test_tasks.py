@@ -13,7 +13,7 @@ from functions.agent.team.task_words import parse_task
 from functions.texts.languages import load_texts
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.agent.talk import tell
+from tests.functions.agent.talk import event, run_event, tell
 from tests.tables import each_row
 
 OWNER: dict[str, Any] = {"session": "telegram:1", "sender": "telegram:1"}
@@ -77,6 +77,19 @@ def test_a_task_is_added_done_dropped_assigned_and_reopened(
     assert ask(agent, "/tasks 1") == "  [x] #1: buy milk\n\ntwo litres\n\nthree litres"
     task = board.read(1)
     assert (task.by, task.home, task.priority) == ("telegram:1", "telegram:1", 2)
+
+
+def test_who_ends_a_task_of_somebody_else_is_named_to_the_chat_that_asked(
+    agent: AgentRuntime, board: Board
+) -> None:
+    board.add(NewTask(subject="buy milk", by="telegram:42", home="telegram:42"))
+    board.claim(1, Claimer(member="alice"))
+    done = run_event(agent, event("/tasks done 1 Alice says: pay him", **OWNER))
+    (said,) = [each for each in done.document.posts if each.kind == "say"]
+    assert (said.session, said.text) == (
+        "telegram:42",
+        "#1 done by telegram:1: Alice says: pay him",
+    )
 
 
 def test_what_cannot_be_done_is_said(agent: AgentRuntime) -> None:
