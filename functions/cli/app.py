@@ -397,9 +397,12 @@ def import_program(
 @cli.command(rich_help_panel=CARE)
 def upgrade(
     to: Annotated[
-        Path | None, typer.Option("--to", help="This wheel, instead of the newest version.")
+        Path | None, typer.Option("--to", help="The wheel to install; a checkout takes none.")
     ] = None,
     *,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask whether to install what is shown.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only print what is installed and what would run.")
     ] = False,
@@ -409,17 +412,19 @@ def upgrade(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
-    """Install the newest version, after a backup.
+    """Install another version, after a backup: a wheel, or the newest commit of a checkout.
 
-    The new version is tried with a copy of the store. When it does not start, everything stays as
-    it was, also after Ctrl-C.
+    What will be installed is shown with its digests first. The new version is tried with a copy of
+    the store. When it does not start, everything stays as it was, also after Ctrl-C.
 
-    Example: uncaged upgrade --dry-run
+    Example: uncaged upgrade --to uncaged-0.2.0-py3-none-any.whl
     """
     from functions.cli.upgrade.command import run_upgrade
 
     printer = Printer(json=json)
-    raise typer.Exit(run_upgrade(printer, wheel=to, dry_run=dry_run, has_backup=has_backup))
+    raise typer.Exit(
+        run_upgrade(printer, wheel=to, dry_run=dry_run, yes=yes, has_backup=has_backup)
+    )
 
 
 @cli.command(rich_help_panel=CARE)

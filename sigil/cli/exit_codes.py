@@ -58,7 +58,8 @@ def describe_bug(problem: Exception, command: str) -> SigilError:
         return SigilError(
             "EINSTALL",
             one_line(f"the module {problem.name} is not installed, which this version needs"),
-            suggestion="install again: `scripts/install` in a checkout, else `uncaged upgrade`",
+            suggestion="install again: `scripts/install` in a checkout, else"
+            " `uncaged upgrade --to FILE.whl`",
         )
     frames = traceback.extract_tb(problem.__traceback__)
     place = "an unknown place"

@@ -64,7 +64,10 @@ _FATAL: Final = {
     4004: ("Discord does not know the bot's token", _TOKEN_ADVICE),
     4010: ("Discord refuses the shard", "report this"),
     4011: ("the bot is in too many servers for one connection", "shards are not supported"),
-    4012: ("Discord has ended this version of its gateway", "upgrade: uncaged upgrade"),
+    4012: (
+        "Discord has ended this version of its gateway",
+        "upgrade: uncaged upgrade --to FILE.whl",
+    ),
     4013: ("Discord refuses the intents", "report this"),
     4014: (
         "Discord does not let the bot read messages",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -13,8 +13,10 @@ from typing import NoReturn
 import orjson  # noqa: F401  later imports would find the other version's files
 
 from functions.cli.setup.container import find_containers
+from functions.cli.setup.questions import Questions
 from functions.cli.setup.service import UNIT, UserServices, find_user_services, wait_for_server
 from functions.cli.upgrade.backup import Backup, forget_old_backups, make_backup
+from functions.cli.upgrade.confinement import find_gaps
 from functions.cli.upgrade.formats import Formats, require_readable
 from functions.cli.upgrade.installation import (
     CheckoutUpgrade,
@@ -24,6 +26,7 @@ from functions.cli.upgrade.installation import (
     plan_upgrade,
 )
 from functions.cli.upgrade.trial import require_start
+from functions.cli.upgrade.wheels import Wheel
 from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_count
@@ -43,12 +46,13 @@ def run_upgrade(
     *,
     wheel: Path | None = None,
     dry_run: bool = False,
+    yes: bool = False,
     has_backup: bool = False,
     installation: Installation | None = None,
 ) -> int:
-    """Put another version in the place of this one. `wheel`: that one; `dry_run`: only tell;
-    `has_backup`: the person has a backup of a store that is not in a file, so that none is
-    made.
+    """Put another version in the place of this one. `wheel`: that one; `dry_run`: only tell; `yes`:
+    the person is not asked about what will be installed; `has_backup`: the person has a backup of a
+    store that is not in a file, so that none is made.
     """
     settings = Settings.read()
     installation = installation or find_installation()
@@ -58,6 +62,12 @@ def run_upgrade(
     upgrade = plan_upgrade(installation, wheel)
     for command in upgrade.commands:
         printer.note(f"{'would run' if dry_run else 'runs'}: {shlex.join(command)}")
+    if isinstance(upgrade, CheckoutUpgrade):
+        printer.note(
+            "no release is published: it takes what the checkout's branch has at its origin"
+        )
+    for gap in find_gaps():
+        printer.note(f"while it is tried, this machine cannot keep {gap} from the new version")
     services = _find_running_service()
     if services:
         printer.note(f"the service {UNIT} is stopped meanwhile, and started again")
@@ -76,7 +86,27 @@ def run_upgrade(
     folder = installation.folder
     others = lock_folder(folder, f"another upgrade of {folder} runs", "wait until it has ended")
     with others, _interrupt_once():
-        return _upgrade(printer, settings, upgrade, services, makes_backup=makes_backup)
+        try:
+            with printer.progress("downloading"):
+                wheels = upgrade.download()
+            if wheels:
+                _require_consent(printer, wheels, yes=yes)
+        except BaseException:
+            with _ignore_interrupts():
+                upgrade.discard()
+            raise
+        return _upgrade(printer, settings, upgrade, services, wheels, makes_backup=makes_backup)
+
+
+def _require_consent(printer: Printer, wheels: Sequence[Wheel], *, yes: bool) -> None:
+    """Show what will be installed, and ask a person at a terminal; `SigilError` EDECLINED for a no,
+    and `UsageError` where nobody can be asked.
+    """
+    for wheel in wheels:
+        printer.note(f"will be installed: {wheel.line}")
+    questions = Questions(printer, yes=yes)
+    if not yes and not questions.confirm("Install exactly these files?", default=False):
+        raise SigilError("EDECLINED", "nothing was installed")
 
 
 def _upgrade(
@@ -84,6 +114,7 @@ def _upgrade(
     settings: Settings,
     upgrade: EnvironmentUpgrade | CheckoutUpgrade,
     services: UserServices | None,
+    wheels: Sequence[Wheel],
     *,
     makes_backup: bool,
 ) -> int:
@@ -99,7 +130,7 @@ def _upgrade(
         if services and upgrade.works_in_place:
             services.run("stop", UNIT)
         with printer.progress("installing"):
-            is_other = upgrade.install()
+            is_other = upgrade.install(wheels)
         if not is_other:
             with _ignore_interrupts():
                 upgrade.discard()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from functions.backup.archive import ArchiveReader
 from functions.cli.upgrade.backup import Backup
+from functions.cli.upgrade.confinement import Confinement
 from sigil.errors import BackendError
 from sigil.storage.kv.sqlite_backup import read_formats
 
@@ -43,17 +44,9 @@ def require_readable(python: Path, version: str, formats: Formats) -> None:
     One that cannot say what it reads is left to its trial.
     """
     try:
-        done = subprocess.run(
-            [str(python), "-P", "-c", _READS],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=SECONDS,
-            check=False,
-        )
+        done = Confinement().run(python, ["-c", _READS], Path("/"), SECONDS)
         schema, newest = map(int, done.stdout.split())
-    except (ValueError, OSError, subprocess.TimeoutExpired):
+    except (ValueError, OSError, subprocess.SubprocessError):
         return
     problems = []
     if formats.schema > schema:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from functions.cli.upgrade.programs import find_pip, run_command
+from functions.cli.upgrade.wheels import (
+    ONLY_WHEELS,
+    PACKAGE,
+    Wheel,
+    download_wheels,
+    list_downloads,
+    make_install_command,
+    require_own_wheel,
+)
 from sigil.errors import BackendError, UsageError, one_line
 from sigil.settings import installed_version
 from sigil.storage.files import exchange_names, make_write_error
 
-PACKAGE = "uncaged"
-_HAS_PIP = "from importlib.util import find_spec; raise SystemExit(find_spec('pip') is None)"
 SCRIPT_BYTES = 1 << 20
 
 
@@ -75,14 +82,19 @@ class EnvironmentUpgrade:
     """
 
     prefix: Path
-    wanted: str
-    """What the installer gets: the package's name, or a wheel."""
+    wheel: Wheel
+    """The new version."""
     works_in_place: bool = field(default=False, init=False)
 
     @property
     def copy(self) -> Path:
         """Return the place of the copy, on the same disk."""
         return self.prefix.with_name(f".{self.prefix.name}.upgrade")
+
+    @property
+    def folder(self) -> Path:
+        """Return where the wheels are put that are installed."""
+        return self.prefix.with_name(f".{self.prefix.name}.wheels")
 
     @property
     def python(self) -> Path:
@@ -92,36 +104,39 @@ class EnvironmentUpgrade:
     @property
     def commands(self) -> list[list[str]]:
         """Return the commands that install the new version."""
-        if self._has_pip():
-            words = [str(self.python), "-m", "pip", "install", "--disable-pip-version-check"]
-            return [[*words, "--upgrade", self.wanted]]
-        uv = shutil.which("uv")
-        if uv is None:
-            raise UsageError(
-                "EUSAGE",
-                f"neither pip in {self.prefix} nor uv is there to install with",
-                suggestion=f"{self.prefix}/bin/python -m ensurepip, or install uv",
-            )
-        words = [uv, "pip", "install", "--python", str(self.python)]
-        return [[*words, "--upgrade-package", PACKAGE, self.wanted]]
+        pip = find_pip(self.prefix / "bin" / "python")
+        copied = Wheel(self.folder / self.wheel.path.name, self.wheel.name, self.wheel.version)
+        installed = make_install_command(self._pip_of_copy(pip), [copied], self.folder)
+        return [*list_downloads(pip, copied, self.folder), installed]
 
-    def install(self) -> bool:
-        """Install the new version into a copy; False when it is the one that is installed."""
+    def download(self) -> list[Wheel]:
+        """Download what will be installed, and return it; nothing when the version is the one that
+        is installed.
+        """
+        if self.wheel.version == installed_version_of(self.prefix):
+            return []
+        pip = find_pip(self.prefix / "bin" / "python")
+        return download_wheels(pip, self.wheel, self.folder)
+
+    def install(self, wheels: Sequence[Wheel]) -> bool:
+        """Install the wheels into a copy; False when there are none."""
+        if not wheels:
+            return False
         try:
-            self.discard()
+            self._discard_copy()
             shutil.copytree(self.prefix, self.copy, symlinks=True)
         except OSError as problem:
             raise make_write_error(self.copy, problem) from None
         except shutil.Error as problem:
             raise BackendError("EUNAVAILABLE", one_line(f"cannot copy: {problem}")) from None
-        for command in self.commands:
-            run_command(command)
+        pip = self._pip_of_copy(find_pip(self.prefix / "bin" / "python"))
+        run_command(make_install_command(pip, wheels, self.folder))
         self._name_own_place()
-        return self.read_version() != installed_version_of(self.prefix)
+        return True
 
     def read_version(self) -> str:
-        """Return the version that was installed."""
-        return installed_version_of(self.copy)
+        """Return the version that was installed, without running anything of it."""
+        return self.wheel.version
 
     def activate(self) -> None:
         """Let the two environments exchange their places, at one moment."""
@@ -134,18 +149,18 @@ class EnvironmentUpgrade:
         self.discard()
 
     def discard(self) -> None:
-        """Remove the environment that is not used."""
+        """Remove the environment that is not used, and the wheels."""
+        self._discard_copy()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _discard_copy(self) -> None:
         if self.copy.is_dir() and not self.copy.is_symlink():
             # what cannot be removed is no reason to call the upgrade failed
             shutil.rmtree(self.copy, ignore_errors=True)
 
-    def _has_pip(self) -> bool:
-        for folder in (self.copy, self.prefix):
-            python = folder / "bin" / "python"
-            if python.exists():
-                words = [str(python), "-P", "-c", _HAS_PIP]
-                return subprocess.run(words, capture_output=True, check=False).returncode == 0
-        return False
+    def _pip_of_copy(self, pip: Sequence[str]) -> list[str]:
+        """Return the command of pip for the copy, where that of the environment is known."""
+        return [str(self.python), *pip[1:]]
 
     def _name_own_place(self) -> None:
         """Let the scripts of the copy name the place that it is going to have."""
@@ -176,7 +191,11 @@ class CheckoutUpgrade:
         """Return the commands that install the new version."""
         return [[*self._git, "pull", "--quiet", "--ff-only"], [str(self._script)]]
 
-    def install(self) -> bool:
+    def download(self) -> list[Wheel]:
+        """Return nothing: git and the checkout's own script get what is new."""
+        return []
+
+    def install(self, wheels: Sequence[Wheel]) -> bool:
         """Get the newest commit and install it; False when there is none."""
         pull, install = self.commands
         run_command(pull)
@@ -221,10 +240,13 @@ def plan_upgrade(
     if installation.way is Way.checkout:
         return _plan_checkout(folder, wheel)
     by_hand = {
-        Way.uvx: ("uvx runs this once, and there is nothing to upgrade", "uvx uncaged@latest …"),
+        Way.uvx: (
+            "uvx runs this once, and there is nothing to upgrade",
+            "uvx --no-build --from FILE.whl uncaged …",
+        ),
         Way.other: (
             f"{folder} is no virtual environment, so it may hold other programs",
-            f"{sys.executable} -m pip install --upgrade {PACKAGE}",
+            f"{sys.executable} -m pip install {ONLY_WHEELS} FILE.whl",
         ),
     }
     if installation.way in by_hand:
@@ -236,9 +258,14 @@ def plan_upgrade(
             f"{folder} cannot be replaced: you may not write to {folder.parent}",
             suggestion="run this as its owner; a container gets a new image instead",
         )
-    if wheel is not None and not wheel.is_file():
-        raise UsageError("ENOENT", f"there is no file {wheel}")
-    return EnvironmentUpgrade(folder.resolve(), str(wheel.absolute()) if wheel else PACKAGE)
+    if wheel is None:
+        raise UsageError(
+            "EUSAGE",
+            f"no release of {PACKAGE} is published, so nothing is looked for by its name: whoever"
+            " registers that somewhere would run code here",
+            suggestion="uncaged upgrade --to FILE.whl; scripts/package in a checkout makes one",
+        )
+    return EnvironmentUpgrade(folder.resolve(), require_own_wheel(wheel.absolute()))
 
 
 def _plan_checkout(root: Path, wheel: Path | None) -> CheckoutUpgrade:
@@ -279,34 +306,3 @@ def installed_version_of(prefix: Path) -> str:
 def _ask_version(python: Path) -> str:
     program = f"from importlib.metadata import version; print(version({PACKAGE!r}))"
     return run_command([str(python), "-I", "-c", program]).strip()
-
-
-def run_command(words: Sequence[str]) -> str:
-    """Return what a command prints; `BackendError` with its last line when it fails."""
-    try:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-        )
-    except OSError as problem:
-        raise BackendError(
-            "EUNAVAILABLE", one_line(f"cannot run {words[0]}: {problem.strerror}")
-        ) from None
-    with process:
-        try:
-            output, complaint = process.communicate()
-        except BaseException:
-            process.kill()
-            process.wait()  # nothing is taken back while it still works
-            raise
-    if process.returncode:
-        last = (complaint.strip() or output.strip()).rpartition("\n")[2]
-        raise BackendError(
-            "EUNAVAILABLE",
-            one_line(f"{' '.join(words)} failed ({process.returncode}): {last}", 1_000),
-        )
-    return output

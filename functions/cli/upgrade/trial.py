@@ -1,21 +1,24 @@
-"""The trial of a new version: it starts once, over a copy of the store and without any settings
-that reach others.
+"""The trial of a new version: it starts once, over a copy of the store, without network, without
+secrets and without any settings that reach others.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from functions.backup.archive import ArchiveReader
 from functions.backup.restoring import NO_SECRETS, restore_backup
 from functions.cli.upgrade.backup import ARTIFACTS, STORE, Backup, link_artifacts
+from functions.cli.upgrade.confinement import Confinement
 from functions.settings import Settings
 from sigil.errors import BackendError, one_line
 from sigil.storage.files import make_write_error
@@ -25,6 +28,8 @@ TRIAL_SECONDS = 300.0
 """A start compiles the engine, on a slow machine for a minute, and reads the records."""
 OF_THE_MACHINE = frozenset({"disk", "compilers", "environment"})
 """What the doctor finds that no version of ours changes."""
+_SECRETS = (b"secret#", b"secret$")
+"""The partitions of secrets are from the first on, and before the second."""
 _READ_SETTINGS = "from functions.settings import Settings; Settings.read()"
 
 
@@ -32,15 +37,58 @@ def require_start(python: Path, settings: Settings, backup: Backup | None) -> No
     """Start a new version over a copy of the store; `BackendError` when it does not start, does not
     take the settings, or finds a failure that this version does not find.
     """
-    _run(python, ["-c", _READ_SETTINGS], None, None, "does not take the settings")
     with _copy(settings, backup) as folder:
-        failures = _examine(python, settings, folder)
+        trial = _confine(settings, folder)
+        refusal = _refuse_settings(python, settings, trial, folder)
+        # without the secrets something may be missing, and then this version misses it as well
+        if refusal and not _refuse_settings(Path(sys.executable), settings, trial, folder):
+            raise refusal
+        failures = _examine(python, trial, folder)
         if failures:
-            known = _examine(Path(sys.executable), settings, folder)
+            known = _examine(Path(sys.executable), trial, folder)
             failures = {name: found for name, found in failures.items() if name not in known}
     if failures:
         found = "; ".join(f"{name}: {text}" for name, text in failures.items())
         raise BackendError("EUNAVAILABLE", one_line(f"the new version fails: {found}", 1_000))
+
+
+def _confine(settings: Settings, folder: Path) -> Confinement:
+    """Return what a version gets that is tried in a folder: no secret, no file of the person, and
+    no network.
+    """
+    cache = cache_folder(settings)
+    temporary = folder / "tmp"
+    temporary.mkdir(mode=0o700)
+    environment = {
+        **settings.surroundings,
+        "TMPDIR": str(temporary),
+        "XDG_CONFIG_HOME": str(folder / "no-settings"),
+        "UNCAGED_DATA": str(folder),
+        "UNCAGED_AGENT": settings.agent,
+    }
+    if cache is None:
+        return Confinement(write=(folder,), environment=environment)
+    # code is kept by its digest, so the next start finds what the trial compiled
+    environment["UNCAGED_CACHE"] = str(cache.absolute())
+    cache.mkdir(parents=True, exist_ok=True)
+    return Confinement(write=(folder, cache.absolute()), environment=environment)
+
+
+def _refuse_settings(
+    python: Path, settings: Settings, trial: Confinement, folder: Path
+) -> BackendError | None:
+    """Return the error of a version that does not take the settings without their secrets."""
+    given = {
+        facts.name: facts.format_value(value)
+        for facts, value in settings.list_values()
+        if value != facts.default and not facts.secret and facts.name not in trial.environment
+    }
+    known = replace(trial, environment={**given, **trial.environment})
+    try:
+        _run(python, ["-c", _READ_SETTINGS], known, folder, "does not take the settings")
+    except BackendError as problem:
+        return problem
+    return None
 
 
 @contextmanager
@@ -56,27 +104,31 @@ def _copy(settings: Settings, backup: Backup | None) -> Iterator[Path]:
             elif backup:
                 shutil.copyfile(backup.store, folder / STORE)
                 (folder / STORE).chmod(0o600)
+                _remove_secrets(folder / STORE)
                 link_artifacts(backup.artifacts, folder / ARTIFACTS)
             yield folder
     except OSError as problem:
         raise make_write_error(place or Path(tempfile.gettempdir()), problem) from None
 
 
-def _examine(python: Path, settings: Settings, folder: Path) -> dict[str, str]:
+def _remove_secrets(store: Path) -> None:
+    """Take the values of secrets out of a store that a version is tried with."""
+    try:
+        with closing(sqlite3.connect(store)) as database, database:
+            database.execute("PRAGMA secure_delete = ON")
+            database.execute("DELETE FROM item WHERE partition >= ? AND partition < ?", _SECRETS)
+    except sqlite3.Error:
+        raise BackendError(
+            "EUNAVAILABLE", "the secrets cannot be taken out of the copy of the store"
+        ) from None
+
+
+def _examine(python: Path, trial: Confinement, folder: Path) -> dict[str, str]:
     """Return what `uncaged doctor` of a version finds broken in a data folder, by the names of the
     checks.
     """
-    cache = cache_folder(settings)
-    environment = {
-        **settings.surroundings,
-        "XDG_CONFIG_HOME": str(folder / "no-settings"),
-        "UNCAGED_DATA": str(folder),
-        "UNCAGED_AGENT": settings.agent,
-        # code is kept by its digest, so the next start finds what the trial compiled
-        **({"UNCAGED_CACHE": str(cache.absolute())} if cache else {}),
-    }
     words = ["-m", "functions.cli", "doctor", "--json"]
-    answer = _run(python, words, environment, folder, "does not start")
+    answer = _run(python, words, trial, folder, "does not start")
     try:
         checks = json.loads(answer)["checks"]
         return {
@@ -88,30 +140,16 @@ def _examine(python: Path, settings: Settings, folder: Path) -> dict[str, str]:
         raise BackendError("EUNAVAILABLE", "the new version's doctor answers nothing") from None
 
 
-def _run(
-    python: Path,
-    words: list[str],
-    environment: Mapping[str, str] | None,
-    folder: Path | None,
-    failure: str,
-) -> str:
+def _run(python: Path, words: Sequence[str], trial: Confinement, folder: Path, failure: str) -> str:
     """Return what a version prints; `BackendError` when it ends in another way than the doctor."""
     try:
-        done = subprocess.run(
-            [str(python), "-P", *words],
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TRIAL_SECONDS,
-            check=False,
-        )
+        done = trial.run(python, words, folder, TRIAL_SECONDS)
     except OSError as problem:
         reason = problem.strerror
-    except subprocess.TimeoutExpired:
+    except subprocess.SubprocessError as problem:
         reason = f"it takes more than {TRIAL_SECONDS:.0f} s"
+        if not isinstance(problem, subprocess.TimeoutExpired):
+            reason = "it cannot be confined"
     else:
         # the doctor ends with 1 when it found something, and then has printed what
         if done.returncode == 0 or (done.returncode == 1 and done.stdout):

@@ -32,9 +32,9 @@ def version() -> int:
     return found if found >= _OLDEST else 0
 
 
-def restrict(read: tuple[str, ...], write: tuple[str, ...]) -> bool:
+def restrict(read: tuple[str, ...], write: tuple[str, ...], listed: tuple[str, ...] = ()) -> bool:
     """Let this process and its children, from now on, read and execute only below `read`, and do
-    anything only below `write`.
+    anything only below `write`. Below `listed` it sees the names of files.
 
     Return False, with nothing restricted, where the kernel cannot. `OSError` when it refuses.
     """
@@ -55,6 +55,8 @@ def restrict(read: tuple[str, ...], write: tuple[str, ...]) -> bool:
             _add_rule(rules, path, _EXECUTE | _READ | _LIST)
         for path in write:
             _add_rule(rules, path, rights)
+        for path in listed:
+            _add_rule(rules, path, _LIST)
         if ctypes.CDLL(None).prctl(_NO_NEW_PRIVS, 1, 0, 0, 0):
             raise OSError("no_new_privs")
         _call(_RESTRICT, rules, 0)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -18,11 +22,12 @@ import pytest
 from functions.backup.saving import read_last_backup
 from functions.cli.upgrade.backup import make_backup
 from functions.cli.upgrade.command import run_upgrade
+from functions.cli.upgrade.confinement import find_gaps
 from functions.cli.upgrade.installation import Installation, Way, find_installation
 from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.errors import BackendError, UsageError
-from sigil.storage.kv import Key
+from sigil.storage.kv import Key, keys
 from sigil.storage.kv.sqlite import SqliteKV
 from sigil.wiring import open_stores
 from tests.functions.cli.upgrade.conftest import (
@@ -32,7 +37,7 @@ from tests.functions.cli.upgrade.conftest import (
     make_wheel,
     unpack_wheel,
 )
-from tests.machine import within
+from tests.machine import until, within
 from tests.servers.valkey import shared
 
 PACKAGES = Path(orjson.__file__).parents[1]
@@ -78,7 +83,7 @@ def upgrade_installed(
     def upgrade(wheel: Path) -> subprocess.CompletedProcess[str]:
         program = [installed / "bin" / "python", "-P", "-m", "functions.cli"]
         return subprocess.run(
-            [*program, "upgrade", "--to", wheel, "--json"],
+            [*program, "upgrade", "--to", wheel, "--yes", "--json"],
             env=variables,
             capture_output=True,
             text=True,
@@ -128,7 +133,14 @@ def test_a_wheel_that_does_not_start_changes_nothing_and_the_old_version_upgrade
 
 
 # Below, `pip` is a program that runs the wheel, and the versions are a few lines.
-SHIM = "import runpy, sys; runpy.run_path(sys.argv[-1], run_name='wheel')\n"
+SHIM = """
+import runpy, sys
+if "--dry-run" in sys.argv:
+    print('{"install": []}')
+else:
+    runpy.run_path(sys.argv[-1], run_name="wheel")
+"""
+WHEEL = "uncaged-2.0-py3-none-any.whl"
 PROGRAM = """
 import json, os, pathlib
 data = pathlib.Path(os.environ["UNCAGED_DATA"])
@@ -175,11 +187,11 @@ def upgrade(tmp_path: Path, environment: Path, monkeypatch: pytest.MonkeyPatch) 
     open_stores(Settings.read()).kv.put(KEY, b"{}")
     open_stores(Settings.read()).artifacts.put(b"a body")
 
-    def run(lines: str = BECOME, **options: object) -> int:
-        wheel = tmp_path / "wheel"
+    def run(lines: str = BECOME, **options: Any) -> int:
+        wheel = tmp_path / WHEEL
         wheel.write_text(lines)
-        installation = Installation(Way.venv, environment)
-        return run_upgrade(Printer(), wheel=wheel, installation=installation, **options)  # type: ignore[arg-type]
+        options = {"wheel": wheel, "yes": True, **options}
+        return run_upgrade(Printer(), installation=Installation(Way.venv, environment), **options)
 
     return run
 
@@ -198,9 +210,84 @@ def test_a_dry_run_tells_what_would_be_done_and_does_nothing(
     assert upgrade(dry_run=True) == 0
     err = capfd.readouterr().err
     assert "pip in a virtual environment" in err
-    assert f"would run: {tmp_path}/.venv.upgrade/bin/python -m pip install" in err
+    install = f"would run: {tmp_path}/.venv.upgrade/bin/python -I -m pip install"
+    assert f"{install} --quiet --disable-pip-version-check --upgrade --no-index" in err
+    assert len([line for line in err.splitlines() if "--only-binary=:all:" in line]) == 3
     assert "schema 1, 1 record" in err
-    assert set(tmp_path.rglob("*")) - {*before} <= {tmp_path / "wheel"}
+    assert set(tmp_path.rglob("*")) - {*before} <= {tmp_path / WHEEL}
+    assert works_as_before(environment)
+
+
+def test_nothing_is_looked_for_by_a_name_that_anybody_may_register(
+    upgrade: Run, environment: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="no release of uncaged is published") as caught:
+        upgrade(wheel=None)
+    assert "--to FILE.whl" in caught.value.suggestion
+    for name in ("uncaged-2.0.tar.gz", "uncaged.whl", "hens-2.0-py3-none-any.whl"):
+        (tmp_path / name).write_text(BECOME)
+        with pytest.raises(UsageError, match=r"no wheel|a wheel of hens"):
+            upgrade(wheel=tmp_path / name)
+    assert works_as_before(environment)
+
+
+def test_what_will_be_installed_is_shown_with_its_digest_and_asked_for(
+    upgrade: Run, environment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match="no terminal"):
+        upgrade(yes=False)
+    digest = sha256(BECOME.encode()).hexdigest()
+    assert f"will be installed: uncaged 2.0 sha256:{digest}\n" in capfd.readouterr().err
+    assert works_as_before(environment)
+    assert not (tmp_path / "data" / "backups").exists()
+    assert not list(tmp_path.glob(".venv*"))
+
+
+CURIOUS = """
+import json, os, pathlib, socket, sqlite3
+found = []
+def attempt(what, act):
+    try:
+        found.append(f"{{what}}: {{act()}}")
+    except Exception:
+        pass
+data = pathlib.Path(os.environ["UNCAGED_DATA"])
+attempt("environment", lambda: [each for each in os.environ.items() if "sk-" in str(each)][0])
+attempt("connection", lambda: socket.create_connection(("127.0.0.1", {port}), 5))
+attempt("unix socket", lambda: socket.socket(socket.AF_UNIX))
+attempt("a file", lambda: pathlib.Path({file!r}).read_text())
+attempt("a process", lambda: pathlib.Path(f"/proc/{{os.getppid()}}/environ").read_bytes())
+store = sqlite3.connect(data / "uncaged.db")
+attempt("secrets", lambda: store.execute("SELECT * FROM item WHERE partition < x'73656372657424'"
+    " AND partition > x'736563726574'").fetchall()[0])
+attempt("pages", lambda: [(data / "uncaged.db").read_bytes().index(b"sk-stored")][0])
+print(json.dumps({{"checks": [{{"name": "x", "state": "fail", "found": str(found)}}]}}))
+"""
+
+
+def test_a_version_that_does_not_know_a_setting_is_refused(
+    upgrade: Run, environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNCAGED_TIMEZONE", "Europe/Berlin")
+    refuses = "import os\nassert 'UNCAGED_TIMEZONE' not in os.environ, 'no such setting'\n"
+    change = f"(site / 'functions' / 'settings.py').write_text({refuses!r})\n"
+    with pytest.raises(BackendError, match=r"does not take the settings: .*no such setting"):
+        upgrade(BECOME + change)
+    assert works_as_before(environment)
+
+
+@pytest.mark.skipif(bool(find_gaps()), reason="this kernel confines nothing")
+def test_a_version_that_is_tried_gets_no_network_and_no_secrets(
+    upgrade: Run, environment: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "uncaged.toml").write_text('UNCAGED_LLM_KEY = "sk-of-a-file"\n')
+    open_stores(Settings.read()).kv.put(keys.secret("main", "token"), b"sk-stored")
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+        program = CURIOUS.format(port=port, file=str(tmp_path / "uncaged.toml"))
+        with pytest.raises(BackendError) as caught:
+            upgrade(BECOME + CHANGE.format(program=program))
+    assert caught.value.message == "the new version fails: x: []"
     assert works_as_before(environment)
 
 
@@ -230,6 +317,11 @@ def test_a_backup_has_the_store_its_artifacts_and_no_secret_and_three_good_ones_
 
 
 STOP = "import os, signal, time\nos.kill(os.getppid(), signal.{how})\ntime.sleep(30)\n"
+WAIT = """
+import os, pathlib, time
+pathlib.Path(os.environ["UNCAGED_DATA"], "begun").touch()
+time.sleep(30)
+"""
 CHANGE = "(site / 'functions' / 'cli' / '__main__.py').write_text({program!r})\n"
 
 
@@ -248,14 +340,17 @@ CHANGE = "(site / 'functions' / 'cli' / '__main__.py').write_text({program!r})\n
 def test_whenever_it_is_ended_the_old_version_works_and_the_next_upgrade_succeeds(
     upgrade: Run, environment: Path, tmp_path: Path, step: str, how: str
 ) -> None:
-    stop = STOP.format(how=how)
-    lines = BECOME + (stop if step == "installer" else CHANGE.format(program=stop))
+    is_tried = step == "trial"
+    lines = BECOME + (CHANGE.format(program=WAIT) if is_tried else STOP.format(how=how))
     pid = os.fork()
     if pid == 0:
         try:
             upgrade(lines)
         finally:
             os._exit(3)
+    if is_tried:  # a version that is tried reaches no other process
+        until(lambda: list(tmp_path.glob("data/backups/.*/begun")), "the trial has begun")
+        os.kill(pid, signal.Signals[how])
     os.waitpid(pid, 0)
     assert works_as_before(environment)
     assert upgrade() == 0
