@@ -170,7 +170,7 @@ class Settings:
     ranker: str = setting(
         "SIGIL_RANKER",
         "words",
-        "how a query searches: words, or dense (by meaning as well; needs uncaged[dense])",
+        "how a query searches: words, or dense (by meaning as well; needs another package)",
     )
     rate: int = setting(
         "SIGIL_RATE",

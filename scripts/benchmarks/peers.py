@@ -128,9 +128,8 @@ def _install_peers() -> None:
             ["uv", "venv", "--quiet", "--python", sys.executable, str(FOLDER / "python")],
             check=True,
         )
-        subprocess.run(
-            ["uv", "pip", "install", "--quiet", "--python", str(INTERPRETER), *PYTHON], check=True
-        )
+        install = ["uv", "pip", "install", "--quiet", "--only-binary", ":all:"]
+        subprocess.run([*install, "--python", str(INTERPRETER), *PYTHON], check=True)
 
 
 def _time_calls(sandbox: Sandbox, module: bytes, kind: Kind) -> float:

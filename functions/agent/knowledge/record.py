@@ -68,8 +68,9 @@ class KnowledgeDocument(Stored):
 
     `author` wrote it, `time` is when (seconds since 1970), and `confidence` how sure it is, 0 to 1.
     `by` has added it, `at`. Only an owner at the shell or over HTTP says who wrote it and how sure
-    it is; earlier versions stored what anybody said. `serial` is the number of its version, 0 while the first one is being
-    written, and `writing` that of the version which is being written, 0 for none.
+    it is; earlier versions stored what anybody said. `serial` is the number of its version, 0 while
+    the first one is being written, and `writing` that of the version which is being written, 0 for
+    none.
     """
 
     title: str

@@ -38,8 +38,8 @@ def follow_change(
 ) -> TaskNews:
     """Return what a change of a task sets off; nothing where there was nothing to change.
 
-    `by` is the person or the member of the team who made it. `here` is the chat in which it was made, which hears of it anyway, and `member` the teammate
-    that made it, which looks for itself.
+    `by` is the person or the member of the team who made it. `here` is the chat in which it was
+    made, which hears of it anyway, and `member` the teammate that made it, which looks for itself.
     """
     if not changed.is_new:
         return TaskNews()

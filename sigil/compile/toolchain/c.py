@@ -61,7 +61,7 @@ _FLAGS = (
 )
 _STACK = 65_536
 _REACTOR = "-mexec-model=reactor"
-_COMPILER = f"pip install ziglang=={VERSIONS['c']}"
+_COMPILER = f"pip install --only-binary=:all: ziglang=={VERSIONS['c']}"
 
 # A compiler takes `\n\r` for a line end as well, and splices lines at it. So it gets the line ends
 # that `list_headers` saw, and no others.

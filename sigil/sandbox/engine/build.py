@@ -235,7 +235,8 @@ def _start_engine(compiled: bytes) -> bytes:
         from sigil.sandbox.engine.snapshot import pre_initialise
     except ImportError as error:
         raise BuildError(
-            "the engine is started once with wasmtime, which is missing here: pip install wasmtime"
+            "the engine is started once with wasmtime, which is missing here: pip"
+            " install --only-binary=:all: wasmtime"
         ) from error
     try:
         return pre_initialise(compiled, join_prelude())
@@ -253,7 +254,7 @@ def _find_zig() -> Path:
     if found != ZIG or spec is None or spec.origin is None:
         raise BuildError(
             f"the engine is compiled with ziglang {ZIG}, which is {found} here: pip install"
-            f" ziglang=={ZIG}"
+            f" --only-binary=:all: ziglang=={ZIG}"
         )
     return Path(spec.origin).with_name("zig.exe" if sys.platform == "win32" else "zig")
 

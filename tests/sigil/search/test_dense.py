@@ -12,7 +12,7 @@ import pytest
 from sigil.errors import UsageError
 from sigil.protocol import LIBRARY
 from sigil.search import Index, IndexDocument, IndexHit
-from sigil.search.dense import UniversalEncoder
+from sigil.search.dense import INSTALL, UniversalEncoder
 from sigil.settings import Settings
 from sigil.storage.kv.memory import MemoryKV
 from sigil.wiring import open_encoder
@@ -122,7 +122,7 @@ def test_without_the_extra_the_setting_says_what_to_install() -> None:
     assert encoder
     with pytest.raises(UsageError, match="not installed") as raised:
         encoder.encode(["a text"])
-    assert "uncaged[dense]" in raised.value.suggestion
+    assert INSTALL in raised.value.suggestion
 
 
 @pytest.mark.parametrize(
