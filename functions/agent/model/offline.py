@@ -513,13 +513,13 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
         if message["role"] == "user" and not str(message.get("content")).startswith(RUNTIME_MARK)
     ]
     start = people[-1] if people else 0
-    newest = [_read_words(messages[place]) for place in reversed(people[-LANGUAGE_MESSAGES:])]
+    written = [place for place in people if place == start or not _is_mail(messages[place])]
+    newest = [_read_words(messages[place]) for place in reversed(written[-LANGUAGE_MESSAGES:])]
     texts = choose_texts("", newest, "")
     head = str(messages[start].get("content") or "").partition("\n")[0] if messages else ""
     stamp = _STAMP.search(head.partition(SEPARATOR)[0]) if head.startswith("[") else None
-    # behind the time stands a platform for what people write, and no platform is called so
-    origin = head.rstrip("]").split(SEPARATOR)[1:2]
-    said = _Said(newest[0] if newest else "", origin == [MAIL_ORIGIN], texts=texts)
+    is_mail = bool(messages) and _is_mail(messages[start])
+    said = _Said(newest[0] if newest else "", is_mail, texts=texts)
     if stamp:
         with suppress(ValueError):
             said = replace(said, now=datetime.fromisoformat(stamp[1]), zone=stamp[2] or "")
@@ -543,6 +543,13 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
             AnsweredCall(function["name"], arguments, result.get("ok"), result.get("error"))
         )
     return said, done
+
+
+def _is_mail(message: PromptMessage) -> bool:
+    """Return whether a message holds what others say, and no person of the chat wrote it."""
+    head = str(message.get("content") or "").partition("\n")[0]
+    # behind the time stands a platform for what people write, and no platform is called so
+    return head.rstrip("]").split(SEPARATOR)[1:2] == [MAIL_ORIGIN]
 
 
 def _read_words(message: PromptMessage) -> str:

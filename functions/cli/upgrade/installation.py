@@ -84,6 +84,8 @@ class EnvironmentUpgrade:
     prefix: Path
     wheel: Wheel
     """The new version."""
+    pip: Sequence[str]
+    """The command of the environment's pip."""
     works_in_place: bool = field(default=False, init=False)
 
     @property
@@ -104,10 +106,9 @@ class EnvironmentUpgrade:
     @property
     def commands(self) -> list[list[str]]:
         """Return the commands that install the new version."""
-        pip = find_pip(self.prefix / "bin" / "python")
         copied = Wheel(self.folder / self.wheel.path.name, self.wheel.name, self.wheel.version)
-        installed = make_install_command(self._pip_of_copy(pip), [copied], self.folder)
-        return [*list_downloads(pip, copied, self.folder), installed]
+        install = make_install_command(self._pip_of_copy, [copied], self.folder)
+        return [*list_downloads(self.pip, copied, self.folder), install]
 
     def download(self) -> list[Wheel]:
         """Download what will be installed, and return it; nothing when the version is the one that
@@ -115,8 +116,7 @@ class EnvironmentUpgrade:
         """
         if self.wheel.version == installed_version_of(self.prefix):
             return []
-        pip = find_pip(self.prefix / "bin" / "python")
-        return download_wheels(pip, self.wheel, self.folder)
+        return download_wheels(self.pip, self.wheel, self.folder)
 
     def install(self, wheels: Sequence[Wheel]) -> bool:
         """Install the wheels into a copy; False when there are none."""
@@ -129,8 +129,7 @@ class EnvironmentUpgrade:
             raise make_write_error(self.copy, problem) from None
         except shutil.Error as problem:
             raise BackendError("EUNAVAILABLE", one_line(f"cannot copy: {problem}")) from None
-        pip = self._pip_of_copy(find_pip(self.prefix / "bin" / "python"))
-        run_command(make_install_command(pip, wheels, self.folder))
+        run_command(make_install_command(self._pip_of_copy, wheels, self.folder))
         self._name_own_place()
         return True
 
@@ -158,9 +157,9 @@ class EnvironmentUpgrade:
             # what cannot be removed is no reason to call the upgrade failed
             shutil.rmtree(self.copy, ignore_errors=True)
 
-    def _pip_of_copy(self, pip: Sequence[str]) -> list[str]:
-        """Return the command of pip for the copy, where that of the environment is known."""
-        return [str(self.python), *pip[1:]]
+    @property
+    def _pip_of_copy(self) -> list[str]:
+        return [str(self.python), *self.pip[1:]]
 
     def _name_own_place(self) -> None:
         """Let the scripts of the copy name the place that it is going to have."""
@@ -265,7 +264,9 @@ def plan_upgrade(
             " registers that somewhere would run code here",
             suggestion="uncaged upgrade --to FILE.whl; scripts/package in a checkout makes one",
         )
-    return EnvironmentUpgrade(folder.resolve(), require_own_wheel(wheel.absolute()))
+    prefix = folder.resolve()
+    own = require_own_wheel(wheel.absolute())
+    return EnvironmentUpgrade(prefix, own, find_pip(prefix / "bin" / "python"))
 
 
 def _plan_checkout(root: Path, wheel: Path | None) -> CheckoutUpgrade:

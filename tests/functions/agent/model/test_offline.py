@@ -18,7 +18,7 @@ from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.languages import list_codes, load_texts
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
-from tests.functions.agent.talk import tell
+from tests.functions.agent.talk import event, run_event, tell
 from tests.machine import within
 from tests.tables import each_row
 
@@ -310,6 +310,19 @@ def test_german_gets_a_german_answer(
 
     assert re.search(answer, reply), reply
     assert load_texts("de").offline_signature in reply
+
+
+def test_a_reminder_in_another_language_changes_neither_the_answers_nor_who_said_what(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    home = runtime()
+    assert "Offline-Modell" in tell(home, "Wie viel ist zwölf mal sieben?")[0]
+    words = "Drink water, the doctor says that it is good for you"
+    reminder = replace(event(words), kind="say", by="terminal:local", data={"from": "wakeup tea"})
+    assert run_event(home, reminder).document.outbox[-1].text == words
+    (reply,) = tell(home, "7 * 8")
+    assert reply.startswith("Das verstehe ich nicht")
+    assert f", wakeup tea: {words}\n" in tell(home, "/history")[0]
 
 
 @pytest.mark.parametrize(
