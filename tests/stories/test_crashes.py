@@ -21,7 +21,7 @@ import orjson
 import pytest
 
 from functions.agent.agents.record import AgentRecord, add_agent
-from functions.agent.conversation.messages import SCHEDULED_NOTE, Message
+from functions.agent.conversation.messages import SCHEDULED_NOTE, Message, read_inbox
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.memory.documents import Documents
 from functions.agent.runs.event_chain import read_chain
@@ -442,13 +442,17 @@ def play_work(open_system: OpenSystem, kind: str, point: str) -> Row:
         except AssertionError as problem:
             return row(system, point, [str(problem)])
         document = system.document(OWNER)
-        said = [each.content for each in document.messages if each.role == "assistant"]
+        # what another agent says is its own in the history, and not its chat's
+        said = [row for each in document.messages for row in read_inbox(each)]
+        speakers = {sender.partition(",")[0] for sender, _ in said}
         problems = []
         outcomes = [OUTCOME] * (2 if kind == FOLLOWED else 1)
         # a part that left and was not marked before the crash leaves once more
         allowed = (outcomes, [*texts[-1:], *outcomes])
-        if system.platform.texts not in allowed or said != outcomes:
+        if system.platform.texts not in allowed or [text for _, text in said] != outcomes:
             problems.append(f"sent {system.platform.texts}, in the history {said}")
+        if speakers != {"alice"}:
+            problems.append(f"said by {speakers}")
         session = HOOK.own_session if kind == "hook" else "own:main"
         own = Sessions(system.store).open(keys.session_of(ALICE, session)).document
         roles = "user user assistant"

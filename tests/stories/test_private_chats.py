@@ -20,6 +20,7 @@ import pytest
 
 from functions import worker
 from functions.agent.commands.table import answer_inquiry
+from functions.agent.conversation.messages import read_inbox
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from functions.agent.policy.proposals import make_approval
@@ -268,7 +269,7 @@ def test_an_owners_private_chat_has_what_is_theirs_and_is_erased_as_a_whole(
     # a reminder comes with what snoozes it
     place.wake(say="water it")
     said = app.sessions.open(keys.session_of("main", place.chat)).document
-    assert said.messages[-1].content == "water it"
+    assert read_inbox(said.messages[-1]) == (("wakeup water it", "water it"),)
     assert place.read()[-1].startswith("water it")
 
     # an owner is asked in the same chat, and approves there

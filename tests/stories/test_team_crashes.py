@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from functions.agent.agents.record import AgentRecord, add_agent, change_state
+from functions.agent.conversation.messages import read_inbox
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post
 from functions.agent.team.board import Board, NewTask
@@ -89,8 +90,8 @@ def open_work_queue(system: System) -> Iterator[Queue]:
 
 def list_reports(system: System) -> list[str]:
     """Return the tasks that the chat's history has a report of, in order."""
-    said = [each.content for each in system.document().messages if each.role == "assistant"]
-    return [text.partition(" ")[0] for text in said]
+    said = [row for each in system.document().messages for row in read_inbox(each)]
+    return [text.partition(" ")[0] for _, text in said if text.startswith("#")]
 
 
 def is_finished(system: System, tasks: int = TASKS) -> bool:

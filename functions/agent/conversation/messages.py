@@ -278,7 +278,11 @@ def make_inbox(rows: Sequence[Mapping[str, str]], at: float, by: str = "") -> Me
 
 
 def read_inbox(message: Message) -> tuple[tuple[str, str], ...]:
-    """Return who says what in a message that `make_inbox` has made; nothing where it was erased."""
+    """Return who says what in a message that `make_inbox` has made; nothing for any other one, and
+    where it was erased.
+    """
+    if message.origin != MAIL_ORIGIN:
+        return ()
     try:
         rows = orjson.loads(message.content.removeprefix(INBOX_BEGIN).removesuffix(INBOX_END))
         return tuple((str(row["from"]), str(row["content"])) for row in rows)

@@ -165,8 +165,7 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
     if document.held:
         text = "\n\n".join((text, *document.held) if is_collection else (*document.held, text))
         opened = opened.with_document(evolve(document, held=()))
-    unnamed = "work of your own" if is_own else "somebody else's work"
-    origin = clean_name(str(event.data.get("from") or "")) or unnamed
+    origin = _name_origin(event, app)
     head = SAID_NOTE if is_own else SAID_FOR_OTHERS
     note = Message("user", head.format(origin=origin), at=now, origin=RUNTIME_ORIGIN)
     known = app.redact(text)
@@ -189,6 +188,18 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
     return close_turn(
         opened, app, turn, text, in_history=False, buttons=buttons, chain=context.chain
     )
+
+
+def _name_origin(event: Event, app: App) -> str:
+    """Return out of what something is said, with the name of another agent that says it."""
+    origin = clean_name(str(event.data.get("from") or ""))
+    kind, _, full = event.sender.id.partition(":")
+    if kind != "agent" or full == app.name:
+        return origin or "work of your own"
+    agent = clean_name(full.rpartition(".")[2])
+    if agent in origin.split(" "):
+        return origin
+    return f"{agent}, {origin}" if origin else agent
 
 
 def answer_unopened(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHandle:
