@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from functions.agent import mailbox as mailboxes
 from functions.agent.conversation.messages import SCHEDULED_NOTE
 from functions.agent.mailbox import (
-    MAILS_MOST,
     SHOWN_CHARACTERS,
     SHOWN_MOST,
     TEXT_LEAST,
@@ -128,13 +128,14 @@ def test_long_mails_are_cut_and_come_one_by_one() -> None:
     assert len(format_mails([first[1]], AT, most=-5).content) < TEXT_LEAST + 200
 
 
-def test_a_full_mailbox_refuses_a_mail_and_takes_a_repeat() -> None:
+def test_a_full_mailbox_refuses_a_mail_and_takes_a_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailboxes, "MAILS_MOST", 10)
     mailbox = Mailbox(MemoryKV(), "main")
-    for number in range(MAILS_MOST):
+    for number in range(10):
         mailbox.deliver(mail(number))
     mailbox.deliver(mail(7))
     with pytest.raises(Refused, match="nobody has read"):
-        mailbox.deliver(mail(MAILS_MOST))
+        mailbox.deliver(mail(10))
 
 
 def test_what_is_no_mail_becomes_a_dead_letter_and_hides_nothing() -> None:

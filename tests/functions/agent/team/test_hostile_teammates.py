@@ -8,7 +8,10 @@ import re
 from collections import Counter
 from typing import Any
 
-from functions.agent.mailbox import MAILS_MOST, Mail, Mailbox
+import pytest
+
+from functions.agent import mailbox as mailboxes
+from functions.agent.mailbox import Mail, Mailbox
 from sigil.storage.kv import keys
 from sigil.storage.stored import dumps
 from tests.fakes.model import call, results, say
@@ -182,22 +185,26 @@ def test_only_the_lead_writes_as_the_lead(crew: Crew, model: TeamModel) -> None:
     assert read_senders(model.of("bob")[-1]) == [("helper", "message")]
 
 
+FULL = 40
+
+
 def fill(crew: Crew, scope: str) -> None:
     mailbox = Mailbox(crew.runtime.stores.kv, scope)
-    for number in range(MAILS_MOST):
+    for number in range(FULL):
         mail = Mail(f"m{number}", "carol", "x", 1.0)
         crew.runtime.stores.kv.put(keys.mail(scope, float(number), mail.id), dumps(mail))
     assert len(mailbox.read()[0]) > 0
 
 
 def test_a_full_mailbox_is_said_to_the_sender_and_stops_nothing_else(
-    crew: Crew, model: TeamModel
+    crew: Crew, model: TeamModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(mailboxes, "MAILS_MOST", FULL)
     spawned(crew, "alice", "bob")
     fill(crew, keys.escape("main.bob"))
     fill(crew, keys.session_of("main", HOME))
     refused = ask(crew, ("cap_send_message", {"to": "bob", "content": "are you there?"}))
-    assert "1,000 of 1,000 mails that nobody has read are taken" in refused
+    assert "40 of 40 mails that nobody has read are taken" in refused
     assert ask(crew, ("cap_broadcast", {"content": "we stop at five"})) == (
         '{"ok":"Broadcast to 1 teammates, and not to bob: too much mail that nobody has read"}'
     )

@@ -43,6 +43,7 @@ from tests.functions.agent.team.crew import (
     spawning,
 )
 from tests.functions.people import GUEST
+from tests.selection import in_full
 
 
 def report(body: Body) -> dict[str, Any]:
@@ -505,14 +506,15 @@ def test_a_crash_leaves_no_claim_and_no_end_of_a_task_out_of_the_ledger(
     ]
 
 
-def test_a_thousand_mails_of_ten_senders_come_in_order_once_whatever_fails_between(
+def test_many_mails_of_ten_senders_come_in_order_once_whatever_fails_between(
     crew: Crew, model: TeamModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spawned(crew, "alice")
     kv = crew.runtime.stores.kv
     mailbox = Mailbox(kv, "main.alice")
     now = time.time()
-    for number in range(1000):
+    sent = 1_000 if in_full() else 250
+    for number in range(sent):
         sender, count = number % 10, number // 10
         mailbox.deliver(
             Mail(f"{number:04d}", f"s{sender}", f"mail {sender}-{count:03d}.", now + number / 1000)
@@ -546,7 +548,7 @@ def test_a_thousand_mails_of_ten_senders_come_in_order_once_whatever_fails_betwe
                 break
             except BackendError:  # killed: the queue hands the event out again
                 continue
-    assert len(shown) == 1000
+    assert len(shown) == sent
     for sender in range(10):
         own = [each for each in shown if each.startswith(f"mail {sender}-")]
         assert own == sorted(own)

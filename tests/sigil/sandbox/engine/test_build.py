@@ -124,6 +124,7 @@ def test_an_engine_of_the_same_inputs_is_taken_from_an_earlier_build(
     assert not build.find_problem()
 
 
+@pytest.mark.thorough
 def test_the_first_start_always_gives_the_same_module(unstarted: bytes) -> None:
     assert snapshot.pre_initialise(unstarted, build.join_prelude()) == build.build().read_bytes()
 

@@ -17,7 +17,7 @@ from sigil.sandbox.runtime import memory_images
 from sigil.sandbox.runtime.driver import Driver
 from sigil.sandbox.runtime.memory_images import LoadedSource, MemoryImages
 from tests.machine import within
-from tests.selection import in_full
+from tests.selection import in_full, thorough
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import program, script, wasm
 from tests.tables import each_row
@@ -59,7 +59,7 @@ def refuse(_request: bytes) -> bytes | None:
     return None
 
 
-@pytest.mark.parametrize("mode", ["plain", "auto"])
+@pytest.mark.parametrize("mode", [*thorough("plain"), "auto"])
 def test_no_call_leaves_a_trace(mode: str, opened: Callable[..., Sandbox]) -> None:
     sandbox = opened(mode=mode)
     milliseconds = round(within(200))  # a child that is late by more than that is killed
