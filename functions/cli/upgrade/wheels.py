@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from email.parser import BytesParser
 from hashlib import file_digest
 from pathlib import Path
 from typing import Final
@@ -71,6 +74,26 @@ def require_own_wheel(path: Path) -> Wheel:
     return wheel
 
 
+def _require_named_needs(path: Path) -> None:
+    """Raise `UsageError` where a wheel needs what is at an address: pip takes that whatever it is,
+    and builds a source package there before it says what it would install.
+    """
+    needs: list[str] = []
+    # what cannot be read is refused by pip, which reads it in the same way
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.filename.endswith(".dist-info/METADATA"):
+                about = BytesParser().parsebytes(archive.read(member))
+                needs += map(str, about.get_all("Requires-Dist", []))
+    for need in needs:
+        if "@" in need.partition(";")[0]:
+            raise UsageError(
+                "EINVAL",
+                one_line(f"{path.name} needs {need}", 300),
+                suggestion="take a wheel that needs packages by their names alone",
+            )
+
+
 def list_downloads(pip: Sequence[str], wheel: Wheel, folder: Path) -> list[list[str]]:
     """Return the commands that find out what a wheel needs beside what is installed, and download
     it into a folder.
@@ -92,6 +115,7 @@ def download_wheels(pip: Sequence[str], wheel: Wheel, folder: Path) -> list[Whee
         folder.mkdir(mode=0o700)
         shutil.copyfile(wheel.path, folder / wheel.path.name)
         own = parse_wheel(folder / wheel.path.name)
+        _require_named_needs(own.path)
         resolve, download = list_downloads(pip, own, folder)
         needed = _read_report(run_command(resolve))
         if needed:

@@ -17,7 +17,7 @@ from functions.cli.upgrade.wheels import (
     make_install_command,
     require_own_wheel,
 )
-from sigil.errors import BackendError
+from sigil.errors import BackendError, UsageError
 from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.cli.upgrade.conftest import SITE, make_environment
 from tests.functions.cli.upgrade.conftest import find_pip as find_pip_folder
@@ -118,5 +118,17 @@ def test_a_need_that_is_there_as_source_alone_is_refused_and_nothing_is_built(
     own = tmp_path / "uncaged-9.0-py3-none-any.whl"
     own.write_bytes(write_wheel("uncaged", "9.0", needs="hens"))
     with pytest.raises(BackendError, match="hens"):
+        download_wheels(pip, require_own_wheel(own), tmp_path / "wheels")
+    assert not (tmp_path / "built").exists()
+
+
+def test_a_wheel_that_needs_what_is_at_an_address_is_refused_before_pip_builds_it(
+    tmp_path: Path, pip: list[str]
+) -> None:
+    source = tmp_path / "hens-2.0.tar.gz"
+    source.write_bytes(write_source("hens", "2.0", tmp_path / "built"))
+    own = tmp_path / "uncaged-9.0-py3-none-any.whl"
+    own.write_bytes(write_wheel("uncaged", "9.0", needs=f"hens @ {source.as_uri()}"))
+    with pytest.raises(UsageError, match="needs hens @ file:"):
         download_wheels(pip, require_own_wheel(own), tmp_path / "wheels")
     assert not (tmp_path / "built").exists()
