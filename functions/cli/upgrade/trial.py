@@ -22,7 +22,7 @@ from functions.cli.upgrade.confinement import Confinement
 from functions.settings import Settings
 from sigil.errors import BackendError, one_line
 from sigil.storage.files import make_write_error
-from sigil.wiring import cache_folder, ignore_progress
+from sigil.wiring import ignore_progress
 
 TRIAL_SECONDS = 300.0
 """A start compiles the engine, on a slow machine for a minute, and reads the records."""
@@ -56,7 +56,6 @@ def _confine(settings: Settings, folder: Path) -> Confinement:
     """Return what a version gets that is tried in a folder: no secret, no file of the person, and
     no network.
     """
-    cache = cache_folder(settings)
     temporary = folder / "tmp"
     temporary.mkdir(mode=0o700)
     environment = {
@@ -64,14 +63,11 @@ def _confine(settings: Settings, folder: Path) -> Confinement:
         "TMPDIR": str(temporary),
         "XDG_CONFIG_HOME": str(folder / "no-settings"),
         "UNCAGED_DATA": str(folder),
+        # it compiles for itself: whoever writes where our code is kept makes what runners load
+        "UNCAGED_CACHE": str(folder / "compiled"),
         "UNCAGED_AGENT": settings.agent,
     }
-    if cache is None:
-        return Confinement(write=(folder,), environment=environment)
-    # code is kept by its digest, so the next start finds what the trial compiled
-    environment["UNCAGED_CACHE"] = str(cache.absolute())
-    cache.mkdir(parents=True, exist_ok=True)
-    return Confinement(write=(folder, cache.absolute()), environment=environment)
+    return Confinement(write=(folder,), environment=environment)
 
 
 def _refuse_settings(

@@ -256,6 +256,7 @@ attempt("environment", lambda: [each for each in os.environ.items() if "sk-" in 
 attempt("connection", lambda: socket.create_connection(("127.0.0.1", {port})))
 attempt("unix socket", lambda: socket.socket(socket.AF_UNIX))
 attempt("a file", lambda: pathlib.Path({file!r}).read_text())
+attempt("our compiled code", lambda: pathlib.Path({key!r}).write_bytes(bytes(32)))
 attempt("a process", lambda: pathlib.Path(f"/proc/{{os.getppid()}}/environ").read_bytes())
 store = sqlite3.connect(data / "uncaged.db")
 attempt("secrets", lambda: store.execute("SELECT * FROM item WHERE partition < x'73656372657424'"
@@ -278,13 +279,16 @@ def test_a_version_that_does_not_know_a_setting_is_refused(
 
 @pytest.mark.skipif(bool(find_gaps()), reason="this kernel confines nothing")
 def test_a_version_that_is_tried_gets_no_network_and_no_secrets(
-    upgrade: Run, environment: Path, tmp_path: Path
+    upgrade: Run, environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    monkeypatch.setenv("UNCAGED_CACHE", str(cache))
     (tmp_path / "uncaged.toml").write_text('UNCAGED_LLM_KEY = "sk-of-a-file"\n')
     open_stores(Settings.read()).kv.put(keys.secret("main", "token"), b"sk-stored")
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
-        program = CURIOUS.format(port=port, file=str(tmp_path / "uncaged.toml"))
+        program = CURIOUS.format(port=port, file=str(tmp_path / "uncaged.toml"), key=str(cache / "key"))
         with pytest.raises(BackendError) as caught:
             upgrade(BECOME + CHANGE.format(program=program))
     assert caught.value.message == "the new version fails: x: []"
