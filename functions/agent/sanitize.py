@@ -62,11 +62,13 @@ _CLOSING = "\\]］】〕〗〙〛⁆⌉⌋⎤⎥⎦❳⟆⟧⟭⦌⦈⦎⦐⦘�
 _BRACKETED = re.compile(rf"^({_BLANK})[{_OPENING}]([^\n]*+)", re.MULTILINE)
 _CLOSED = re.compile(rf"[{_CLOSING}]")
 _ANGLE = re.compile("[<＜﹤〈〈⟨❬❮❰˂ᐸ≪⪡⟪《«]|&(?:lt|LT|lT|Lt|#)")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+"""A text within JSON."""
 _SUSPECT = re.compile(
     rf"{_ANGLE.pattern}|[\u200c\ufe00-\ufe0f]|\\[ru]|(?:[\n\"]|\\[bfnt]|\A){_BLANK}[{_OPENING}]"
 )
 """What a result has that may have to be replaced. Its lines may begin within a string of JSON."""
-DOTS = "·•‧∙⋅・･᛫⸱⸳ꞏᐧ\u0387●◦⦁⚫⏺∘⸰🞄"
+DOTS = "·•‧∙⋅・･᛫⸱⸳ꞏᐧ\u0387●◦⦁⚫⏺∘⸰🞄ㆍ\u119e⠂⠐𐄁"
 """What a reader takes for the dot that separates the parts of a stamp."""
 QUOTES = '"“”„‟″‶＂«»〝〞〟❝❞ˮʺ🙶🙷🙸'
 """What a reader takes for the quotes around a name."""
@@ -85,7 +87,9 @@ _ALIKE = str.maketrans(
     "ıɪɑɡʀɴᴛᴍᴇᴜᴅᴀʏᴏꜱᴄʙᴋʟᴘᴡɢʜꜰøđłŧħƚᎢᎬᎠᎡᏒᎥᎷᏴᏟꓣꓴꓠꓔꓲꓟꓰꓳꓓꓮꓐꓫ\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
     "abe3ijkmhopctyxsaeijkmopctyxshdqwlrunhbbbabezhikmnoptyxaeinkvoptuxwnuohgq"
     "iiagrntmeudayoscbklpwghfodlthliederimbcruntimeodabx-------",
-)
+) | {
+    first + number: ord("a") + number for first in (0x1F150, 0x1F170) for number in range(26)
+}
 """Letters of other alphabets that look like those of English, and other hyphens."""
 _STROKES = str.maketrans("i1|0", "lllo")
 """Letters and digits that are one stroke or one circle, which many fonts do not tell apart."""
@@ -300,7 +304,16 @@ def _imitates_runtime(inside: str, after: str) -> bool:
         is_link = len(dots) == 1 and after.startswith("(") and not is_dated
         if (is_spaced or is_latin) and not is_link:
             return True
-    return is_dated and bool(_ENDED.match(after))
+    return is_dated and bool(_ENDED.match(after)) and not _is_list(inside)
+
+
+def _is_list(inside: str) -> bool:
+    """Return whether brackets have a list of texts and numbers, as programs write them."""
+    try:
+        json.loads(f"[{inside.replace(chr(39), chr(34))}]")
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def sanitize_result(content: str) -> str:
@@ -314,8 +327,18 @@ def sanitize_result(content: str) -> str:
             allow_nan=False,
             separators=(",", ":"),
         )
-    except (ValueError, RecursionError):
+    except ValueError:
         return sanitize_text(content)
+    except RecursionError:
+        return sanitize_text(_STRING.sub(_sanitize_string, content))
+
+
+def _sanitize_string(found: re.Match[str]) -> str:
+    """Return a text within JSON that is too deep to be read as a whole."""
+    try:
+        return json.dumps(sanitize_text(json.loads(found[0])), ensure_ascii=False)
+    except ValueError:
+        return found[0]
 
 
 def _sanitize_value(value: Json) -> Json:
