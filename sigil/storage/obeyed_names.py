@@ -13,10 +13,10 @@ from typing import Final
 
 SUFFIX: Final = ".disabled"
 _NAMES: Final = frozenset(
-    "_exrc _gvimrc _netrc _vimrc agents.md agents.override.md autorun.inf claude.local.md"
-    " claude.md conftest.py desktop.ini directory.build.props directory.build.rsp"
+    "_exrc _gvimrc _netrc _vimrc agents.md agents.override.md ansible.cfg autorun.inf bunfig.toml"
+    " claude.local.md claude.md conftest.py desktop.ini directory.build.props directory.build.rsp"
     " directory.build.targets gemini.md mise.local.toml mise.toml nuget.config pip.conf pip.ini"
-    " sitecustomize.py usercustomize.py".split()
+    " rust-toolchain rust-toolchain.toml sitecustomize.py usercustomize.py".split()
 )
 _ENDINGS: Final = tuple(
     ".code-workspace .desktop .library-ms .lnk .pth .scf .search-ms .sublime-project .url"

@@ -13,6 +13,7 @@ from sigil.storage.obeyed_names import disable_path, is_obeyed, restore_path
         *".envrc .vscode .idea .npmrc .git .gitattributes .husky .bashrc .SSH .editorconfig".split(),
         *"team.code-workspace Team.Code-Workspace x.desktop x.lnk a.pth Desktop.ini".split(),
         *"CLAUDE.md agents.md conftest.py SiteCustomize.py mise.toml _netrc".split(),
+        *"ansible.cfg bunfig.toml rust-toolchain rust-toolchain.toml".split(),
         "\uff0eenvrc",
         "\uff23onftest.py",
         "autorun.inf.",
