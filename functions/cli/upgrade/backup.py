@@ -171,10 +171,10 @@ def list_backups(settings: Settings) -> list[Backup]:
     return [Backup(path) for path in sorted(found)]
 
 
-def link_artifacts(source: Path | None, target: Path) -> None:
+def link_artifacts(source: Path | None, target: Path, *, is_copy: bool = False) -> None:
     """Give every artifact a second name in another folder: their bytes never change.
 
-    On another disk they are copied.
+    On another disk they are copied, and with `is_copy`: for somebody who might change them.
     """
     target.mkdir(mode=0o700)
     if source is None or not source.is_dir():
@@ -188,12 +188,22 @@ def link_artifacts(source: Path | None, target: Path) -> None:
             (target / part.name).mkdir(mode=0o700, exist_ok=True)
             copy = target / part.name / body.name
             try:
-                os.link(body, copy)
+                if is_copy or not _link(body, copy):
+                    shutil.copyfile(body, copy)
+                    copy.chmod(OURS)
             except FileNotFoundError:
                 continue  # it was removed meanwhile, so nothing in the store names it
-            except OSError:
-                shutil.copyfile(body, copy)
-                copy.chmod(OURS)
+
+
+def _link(body: Path, copy: Path) -> bool:
+    """Give a file a second name, and return whether its disk can."""
+    try:
+        os.link(body, copy)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return False
+    return True
 
 
 def _choose_name(folder: Path) -> str:

@@ -101,7 +101,7 @@ def _copy(settings: Settings, backup: Backup | None) -> Iterator[Path]:
                 shutil.copyfile(backup.store, folder / STORE)
                 (folder / STORE).chmod(0o600)
                 _remove_secrets(folder / STORE)
-                link_artifacts(backup.artifacts, folder / ARTIFACTS)
+                link_artifacts(backup.artifacts, folder / ARTIFACTS, is_copy=True)
             yield folder
     except OSError as problem:
         raise make_write_error(place or Path(tempfile.gettempdir()), problem) from None

@@ -27,6 +27,7 @@ from functions.cli.upgrade.installation import Installation, Way, find_installat
 from functions.settings import Settings
 from sigil.cli.printing import Printer
 from sigil.errors import BackendError, UsageError
+from sigil.storage.artifacts import artifact_name
 from sigil.storage.kv import Key, keys
 from sigil.storage.kv.sqlite import SqliteKV
 from sigil.wiring import open_stores
@@ -258,6 +259,9 @@ attempt("unix socket", lambda: socket.socket(socket.AF_UNIX))
 attempt("a file", lambda: pathlib.Path({file!r}).read_text())
 attempt("our compiled code", lambda: pathlib.Path({key!r}).write_bytes(bytes(32)))
 attempt("a process", lambda: pathlib.Path(f"/proc/{{os.getppid()}}/environ").read_bytes())
+for body in (data / "artifacts").glob("*/*"):
+    body.chmod(0o600)
+    body.write_bytes(b"of another")
 store = sqlite3.connect(data / "uncaged.db")
 attempt("secrets", lambda: store.execute("SELECT * FROM item WHERE partition < x'73656372657424'"
     " AND partition > x'736563726574'").fetchall()[0])
@@ -288,11 +292,14 @@ def test_a_version_that_is_tried_gets_no_network_and_no_secrets(
     open_stores(Settings.read()).kv.put(keys.secret("main", "token"), b"sk-stored")
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
-        program = CURIOUS.format(port=port, file=str(tmp_path / "uncaged.toml"), key=str(cache / "key"))
+        program = CURIOUS.format(
+            port=port, file=str(tmp_path / "uncaged.toml"), key=str(cache / "key")
+        )
         with pytest.raises(BackendError) as caught:
             upgrade(BECOME + CHANGE.format(program=program))
     assert caught.value.message == "the new version fails: x: []"
     assert works_as_before(environment)
+    assert open_stores(Settings.read()).artifacts.get(artifact_name(b"a body")) == b"a body"
 
 
 def test_a_backup_has_the_store_its_artifacts_and_no_secret_and_three_good_ones_are_kept(
