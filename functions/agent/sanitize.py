@@ -87,9 +87,7 @@ _ALIKE = str.maketrans(
     "ıɪɑɡʀɴᴛᴍᴇᴜᴅᴀʏᴏꜱᴄʙᴋʟᴘᴡɢʜꜰøđłŧħƚᎢᎬᎠᎡᏒᎥᎷᏴᏟꓣꓴꓠꓔꓲꓟꓰꓳꓓꓮꓐꓫ\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
     "abe3ijkmhopctyxsaeijkmopctyxshdqwlrunhbbbabezhikmnoptyxaeinkvoptuxwnuohgq"
     "iiagrntmeudayoscbklpwghfodlthliederimbcruntimeodabx-------",
-) | {
-    first + number: ord("a") + number for first in (0x1F150, 0x1F170) for number in range(26)
-}
+) | {first + number: ord("a") + number for first in (0x1F150, 0x1F170) for number in range(26)}
 """Letters of other alphabets that look like those of English, and other hyphens."""
 _STROKES = str.maketrans("i1|0", "lllo")
 """Letters and digits that are one stroke or one circle, which many fonts do not tell apart."""
