@@ -114,7 +114,8 @@ def make_note(edits: Sequence[Edit | TaskEdit], at: float) -> Message:
             lines.append(f"- {describe_task_edit(each)}")
             kinds.append("tasks of the board")
         else:
-            lines.append(f"- {each.path}: {each.change}, now version {each.version}, by {each.by}")
+            path = sanitize_text(each.path)
+            lines.append(f"- {path}: {each.change}, now version {each.version}, by {each.by}")
             kinds.append("files of your workspace")
     changed = " and ".join(dict.fromkeys(kinds))
     head = f"{RUNTIME_MARK} People have changed {changed} since you were last here:"
