@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final, Protocol
 
 from functions.agent.conversation import tokens
-from functions.agent.conversation.messages import Message
+from functions.agent.conversation.messages import Message, sanitize_said
 from functions.agent.conversation.toolset import in_scope
 from functions.agent.sanitize import delimit_lines, delimit_text, sanitize_lines
 from functions.plugins import PluginSetting, load_plugin, to_sendable
@@ -206,7 +206,7 @@ def format_transcript(messages: Sequence[Message]) -> str:
     """
     lines = []
     for message in messages:
-        lines.append(f"{message.role}: {message.content[:MESSAGE_CHARACTERS]}")
+        lines.append(f"{message.role}: {sanitize_said(message, MESSAGE_CHARACTERS)}")
         for call in message.calls:
             lines.append(f"  called {call.name} {call.arguments[:MESSAGE_CHARACTERS]}")
     indented = (sanitize_lines(line).replace("\n", INDENT) for line in lines)

@@ -490,6 +490,16 @@ def sanitize_own_words(content: str) -> str:
     return "\n".join(lines)
 
 
+def sanitize_said(message: Message, most: int) -> str:
+    """Return the first characters of a message as a transcript has them: what the agent repeats,
+    and what a person said, looks like no line of the runtime's.
+    """
+    content = message.content[:most]
+    if message.role == "assistant":
+        return sanitize_text(content)
+    return clean_text(sanitize_own_words(content) if is_from_person(message) else content)
+
+
 def remove_delimiters(content: str) -> str:
     """Return a message's content without the runtime's lines around what it points at."""
     lines = content.split("\n")

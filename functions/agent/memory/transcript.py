@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from functions.agent.conversation import tokens
-from functions.agent.conversation.messages import MAIL_ORIGIN, Message, sender_name
-from functions.agent.sanitize import clean_text
+from functions.agent.conversation.messages import MAIL_ORIGIN, Message, sanitize_said, sender_name
 from functions.time.time_zone import DEFAULT, format_stamp
 from sigil.errors import one_line
 
@@ -39,7 +38,7 @@ def format_message(message: Message, zone: str = DEFAULT, most: int = SAID_CHARA
         head += f" [tools: {names}]"
     if message.role == "tool":
         most = min(most, RESULT_CHARACTERS)
-    text = clean_text(message.content[:most])
+    text = sanitize_said(message, most)
     over = len(message.content) - most
     if over > 0:
         text += f" [… {over:,} characters more]"
