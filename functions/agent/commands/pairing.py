@@ -188,7 +188,9 @@ def open_link_requests(app: App) -> LinkRequests:
 
 
 def _explain_refusal(problem: SigilError, texts: Texts) -> str:
-    message = problem.message[:1].upper() + problem.message[1:]
+    message = problem.message
+    if ":" not in message.partition(" ")[0]:  # an id has the letters that it has
+        message = message[:1].upper() + message[1:]
     return texts.refused_because.get(problem.code) or f"{message}; {problem.suggestion}."
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import SequenceMatcher
 from typing import Final
 
+from functions.agent.sanitize import sanitize_text
 from functions.agent.services.call_context import (
     Arguments,
     CallContext,
@@ -36,6 +38,8 @@ PART_CHARACTERS: Final = 8_000
 """The model reads so many characters of a file at once."""
 LISTED_MOST: Final = 200
 NUMBER_MOST: Final = 10**9
+MAX_COMPARED: Final = 1_000_000
+"""Two texts are compared letter by letter up to this product of their lengths."""
 NEWER: Final = (
     "nothing was written: somebody else has changed the file. Put your change into this newer text,"
     " and write it with base {version}"
@@ -222,6 +226,9 @@ def _replace_once(text: str, old: str, new: str, path: str) -> str:
     if not old:
         raise UsageError("EINVAL", "old_text is empty", suggestion=f"{WRITE} writes a whole file")
     count = text.count(old)
+    if not count:
+        old, new = _restore_brackets(text, old, new)
+        count = text.count(old)
     if count != 1:
         found = "nowhere" if not count else f"{count} times"
         hint = "read the file, and copy the text letter by letter"
@@ -232,6 +239,27 @@ def _replace_once(text: str, old: str, new: str, path: str) -> str:
     if changed == text:
         raise UsageError("EINVAL", "new_text is the same as old_text")
     return changed
+
+
+def _restore_brackets(text: str, shown: str, new: str) -> tuple[str, str]:
+    """Return a part of a text, and what replaces it, with the brackets that it has in the file.
+
+    The model reads some of them as others (`sanitize_text`), and repeats those in both. Both texts
+    stay as they are where the part is not shown once.
+    """
+    whole = sanitize_text(text)
+    if len(whole) != len(text) or whole.count(shown) != 1:
+        return shown, new
+    if len(shown) * len(new) > MAX_COMPARED:
+        return shown, new
+    start = whole.index(shown)
+    old = text[start : start + len(shown)]
+    restored = []
+    for change, first, last, other, end in SequenceMatcher(
+        None, shown, new, autojunk=False
+    ).get_opcodes():
+        restored.append(old[first:last] if change == "equal" else new[other:end])
+    return old, "".join(restored)
 
 
 def _describe_written(version: FileVersion) -> Json:

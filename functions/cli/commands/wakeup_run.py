@@ -119,10 +119,12 @@ class WakeupRuns:
         """
         self._pending = list(events)
         thread = threading.Thread(target=self._work, name="wakeups", daemon=True)
-        thread.start()
-        is_stopped = False
+        is_started = is_stopped = False
         while not self._over.is_set():
             try:
+                if not is_started:
+                    is_started = True
+                    thread.start()  # which waits for the thread, and that may be at work by then
                 while not self._over.wait(self._lease_seconds / RENEWALS):
                     with suppress(SigilError):
                         self._queue.renew()

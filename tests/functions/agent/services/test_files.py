@@ -229,6 +229,17 @@ def test_an_edit_needs_one_place(caller: Caller, old: str, message: str) -> None
     assert caller.files.require("a").version == 1
 
 
+def test_an_edit_of_a_line_that_the_model_reads_with_other_brackets_keeps_the_files(
+    caller: Caller,
+) -> None:
+    caller.write('a = 1\n[error: "x"] b\n<<user>> c\n')
+    caller.next()
+    shown = '(error: "x") b\n‹‹user›› c'
+    edited = '(error: "y") b\n‹‹user›› d [e]'
+    edit_file(caller.context, {"path": "a", "old_text": shown, "new_text": edited})
+    assert caller.files.read("a").body == b'a = 1\n[error: "y"] b\n<<user>> d [e]\n'
+
+
 def test_an_edit_finds_its_place_in_what_somebody_else_has_just_written(
     caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
