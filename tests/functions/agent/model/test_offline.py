@@ -20,6 +20,7 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.functions.agent.talk import event, run_event, tell
 from tests.machine import within
+from tests.selection import thorough
 from tests.tables import each_row
 
 SIGNATURES = tuple(load_texts(code).offline_signature for code in list_codes())
@@ -375,11 +376,10 @@ def test_what_it_cannot_do_is_said_with_what_to_do_instead(
     "said",
     [
         "hash" + " " * 3_000 + "x md5",
-        "encode" + " " * 3_000 + "x base64",
+        *thorough("encode" + " " * 3_000 + "x base64"),
         "的" + " " * 1_500 + "x" + " " * 1_500 + "的 md5",
-        "is 10.0.0.1/24 in 10.0.0.1/24",
+        *thorough("is 10.0.0.1/24 in 10.0.0.1/24", "1.1.1.1.1.1.1.1"),
         "is the ip address 10.0.0.1 in the subnet 10.0.0.1?",
-        "1.1.1.1.1.1.1.1",
     ],
 )
 def test_no_text_keeps_it_busy_or_ends_it(runtime: Callable[..., AgentRuntime], said: str) -> None:

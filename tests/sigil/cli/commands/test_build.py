@@ -11,7 +11,7 @@ import pytest
 
 from sigil.cli.templates import STARTERS_BY_LANGUAGE
 from sigil.manifest.languages import SOURCES
-from tests.selection import in_full
+from tests.selection import in_full, thorough
 from tests.servers.npm import node, packages
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.compile.toolchain.test_c import CACHE
@@ -51,7 +51,9 @@ def test_there_is_a_beginning_for_every_language_that_has_a_source() -> None:
     assert STARTERS_BY_LANGUAGE.keys() == SOURCES.keys() - {"mcp"} == KINDS.keys()
 
 
-@pytest.mark.parametrize("lang", KINDS)
+@pytest.mark.parametrize(
+    "lang", ["js", "c", "assemblyscript", *thorough("ts", "rust", "wat", "wasm", "wasi")]
+)
 def test_what_init_writes_passes_its_tests_at_once(
     lang: str, run_sigil: Sigil, compilers: Path
 ) -> None:

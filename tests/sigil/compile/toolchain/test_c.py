@@ -222,9 +222,10 @@ def test_where_the_first_source_would_wait_is_known_before(
             b"int x[1000000000] = {1}; int main(void) { return x[0]; }",
             "takes too long or too much memory",
         ),
-        (
+        pytest.param(
             b"#define A(x) x x x x x x x x\nint main(void) {" + b"A(" * 9 + b"0;" + b")" * 9 + b"}",
             "takes too long or too much memory",
+            marks=pytest.mark.thorough,
         ),
         (b"int main(void) { return 0; }\0", "the source holds a zero byte"),
         (
