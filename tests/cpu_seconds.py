@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_name("data") / "cpu_seconds.json"
 BUDGET = 560.0
 """CPU seconds of all files on an idle machine: with what the run itself costs, and with waiting, two
-cores finish in six minutes.
+cores finish in about six minutes.
 """
 _TICKS = os.sysconf("SC_CLK_TCK")
 
