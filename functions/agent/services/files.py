@@ -255,10 +255,9 @@ def _restore_brackets(text: str, shown: str, new: str) -> tuple[str, str]:
     start = whole.index(shown)
     old = text[start : start + len(shown)]
     restored = []
-    for change, first, last, other, end in SequenceMatcher(
-        None, shown, new, autojunk=False
-    ).get_opcodes():
-        restored.append(old[first:last] if change == "equal" else new[other:end])
+    matcher = SequenceMatcher(None, shown, new, autojunk=False)
+    for change, old_from, old_to, new_from, new_to in matcher.get_opcodes():
+        restored.append(old[old_from:old_to] if change == "equal" else new[new_from:new_to])
     return old, "".join(restored)
 
 

@@ -156,6 +156,7 @@ def test_a_second_account_of_the_same_platform_is_somebody_else(home: AgentRunti
         code = code_of(home, new)
         said = say(home, who, f"/pair {code} me")
         assert "their platform is the same; an owner lets them in" in said[0]
+        assert f" {new} and " in said[0], "an id keeps its letters"
         assert role_of(home, new) == "guest"
         # the code was not used, and lets them in as somebody of their own
         assert say(home, OWNER, f"/pair {code}")[-1].endswith("may talk to me now.")
