@@ -22,6 +22,8 @@ BUDGET = 560.0
 """CPU seconds of all files on an idle machine: with what the run itself costs, and with waiting, two
 cores finish in about six minutes.
 """
+SHARED = pytest.StashKey[float]()
+"""What the programs took that all workers use."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -86,7 +88,7 @@ class _Costs:
                 f" seconds; all files together: {sum(read_record().values()):.0f} of {BUDGET:.0f}"
             )
         if self._config.args == ["tests"] and not self._config.getoption("keyword"):
-            spent = self._total + self._total_of_workers
+            spent = self._total + self._total_of_workers + self._config.stash.get(SHARED, 0.0)
             terminalreporter.write_line(
                 f"the suite cost {spent:.0f} CPU seconds; the files may cost {BUDGET:.0f} on an idle"
                 " machine, which finds and starts them for some more"

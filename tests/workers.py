@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
+
+from tests.cpu_seconds import SHARED
+from tests.servers.programs import ProgramForker
 
 ROOT = Path(__file__).parents[1]
 LONG_SECONDS = 0.5
@@ -17,6 +21,32 @@ LONG_SECONDS = 0.5
 def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(_Worker(config), "worker")
+    elif (
+        config.args == ["tests"]
+        and config.getoption("numprocesses", 0)
+        and not config.getoption("record_cpu")  # what a file's commands cost is the file's
+    ):
+        config.pluginmanager.register(_Controller(config), "controller")
+
+
+class _Controller:
+    """Holds what all workers of a whole run use."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._forker: ProgramForker | None = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_setupnodes(self) -> None:
+        self._forker = ProgramForker()
+        self._forker.share()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        if self._forker:
+            before = sum(os.times()[2:4])
+            self._forker.close()
+            self._config.stash[SHARED] = sum(os.times()[2:4]) - before
 
 
 class _Worker:

@@ -18,6 +18,8 @@ from tests.machine import within
 ROOT = Path(__file__).parents[2]
 START_SECONDS = within(60.0)
 _LAUNCHER = str(Path(__file__).with_name("forked_program.py"))
+_SHARED = "TESTS_SHARED_FORKER"
+"""Names the folder of the forker that another process has started."""
 _MODULES = {"uncaged": "functions.cli", "sigil": "sigil.cli"}
 
 
@@ -31,29 +33,43 @@ def command_of(module: str) -> list[str]:
 class ProgramForker:
     """Forks what is asked for by `command_of`, or by the names of the commands in the folder
     `programs`. A context manager.
+
+    All workers of one run use the forker of the process that started them: what it imports takes
+    longer than most commands.
     """
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="forker-"))
+        shared = os.environ.get(_SHARED)
+        self._folder = Path(shared or tempfile.mkdtemp(prefix="forker-"))
         self._address = self._folder / "socket"
+        self._number = self._folder / "pid"
         self.programs = self._folder / "programs"
+        self._program = None if shared else self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
         self.programs.mkdir()
         for name, module in _MODULES.items():
             script = self.programs / name
             script.write_text(f'#!/bin/sh\nexec {" ".join(command_of(module))} "$@"\n')
             script.chmod(0o755)
-        self._program = subprocess.Popen(
+        program = subprocess.Popen(
             [sys.executable, "-m", "tests.servers.program_forker", str(self._address)],
             cwd=ROOT,
             env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
             stdin=subprocess.PIPE,
         )
+        self._number.write_text(str(program.pid))
+        return program
 
-    @property
-    def children(self) -> set[int]:
-        """The process ids of the commands that run."""
-        number = self._program.pid
-        return set(map(int, Path(f"/proc/{number}/task/{number}/children").read_text().split()))
+    def share(self) -> None:
+        """Let the processes that this one starts use the same."""
+        os.environ[_SHARED] = str(self._folder)
+
+    def find_child(self, folder: Path) -> int:
+        """Return the process id of the command that runs in a folder."""
+        forker = self._number.read_text()
+        children = Path(f"/proc/{forker}/task/{forker}/children").read_text().split()
+        return next(int(child) for child in children if Path(f"/proc/{child}/cwd").samefile(folder))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -63,12 +79,18 @@ class ProgramForker:
     def __enter__(self) -> Self:
         deadline = time.monotonic() + START_SECONDS
         while not self._address.exists():
-            assert self._program.poll() is None, "the forker of programs has ended"
+            assert not self._program or self._program.poll() is None, "the forker has ended"
             assert time.monotonic() < deadline, "the forker of programs does not start"
             time.sleep(0.02)
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it, if this process has started it."""
+        if self._program is None:
+            return
         assert self._program.stdin is not None
         self._program.stdin.close()
         self._program.wait(START_SECONDS)

@@ -17,6 +17,7 @@ from sigil.storage.kv.dynamodb_table import create_table
 from tests.functions.cli.channel_command import run_channel
 from tests.functions.queues.invoked import make_queue
 from tests.servers.ministack import Ministack
+from tests.servers.programs import ProgramForker
 from tests.servers.valkey import Valkey
 from tests.stories.backends import (
     DATABASES,
@@ -34,9 +35,9 @@ __all__ = ["run_channel"]
 
 
 @pytest.fixture(scope="session")
-def forker() -> Iterator[ServerForker]:
+def forker(forked: ProgramForker) -> Iterator[ServerForker]:
     """The program that starts servers, one for all tests of this process."""
-    with ServerForker() as opened:
+    with ServerForker(forked) as opened:
         yield opened
 
 

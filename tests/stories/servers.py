@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import httpx
 import orjson
 
 from tests.machine import within
+from tests.servers.programs import ProgramForker, command_of
 from tests.stories.switch import Order
 
 PATIENCE = within(60.0)
@@ -82,18 +82,22 @@ class Server:
 
 
 class ServerForker:
-    """Starts servers and knows which of them live. A context manager."""
+    """Starts servers and knows which of them live. A context manager.
 
-    def __init__(self) -> None:
+    It is itself a program that `forker` forks: most of what it needs is imported there.
+    """
+
+    def __init__(self, forker: ProgramForker) -> None:
         self._changed = threading.Condition()
         self._told: list[dict[str, Any]] = []
         self._started = 0
         environment = {
             **AWS,
+            **forker.environment,
             **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
         }
         self._program = subprocess.Popen(
-            [sys.executable, "-m", "tests.stories.server_forker"],
+            command_of("tests.stories.server_forker"),
             cwd=ROOT,
             env=environment,
             stdin=subprocess.PIPE,

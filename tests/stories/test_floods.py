@@ -110,7 +110,6 @@ def serving(
     }
     log = tmp_path / "log"
     words = [*command_of(module), "serve", "--port", "0"]
-    others = forker.children
     with log.open("wb") as file:
         process = subprocess.Popen(words, env=environment, stdout=file, stderr=file, cwd=tmp_path)
     try:
@@ -122,8 +121,7 @@ def serving(
         url = next((word for word in words if word.startswith("http://127.0.0.1:")), "")
         assert url, words
         until(lambda: _answers(url), "it answers")
-        (pid,) = forker.children - others
-        yield Server(pid, log, url)
+        yield Server(forker.find_child(tmp_path), log, url)
     finally:
         process.kill()
         process.wait()
