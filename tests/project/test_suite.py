@@ -27,17 +27,25 @@ def functions() -> Mapping[str, list[Function]]:
     """Every function of the tests by its name, those of classes too."""
     found: dict[str, list[Function]] = {}
     for path in sorted(TESTS.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, Function):
                 found.setdefault(node.name, []).append(node)
     return found
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield every statement below a node, at any depth, without looking into expressions."""
+    for blocks in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for below in getattr(node, blocks, ()):
+            yield below
+            yield from statements(below)
+
+
 def asserts(function: Function, depth: int = 1) -> bool:
     """Return whether a function asserts something, or calls a function of the tests that does."""
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
-    if any(isinstance(node, ast.Assert) for node in ast.walk(function)):
+    if any(isinstance(node, ast.Assert) for node in statements(function)):
         return True
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
     if any(ast.unparse(call.func) in ASSERTING for call in calls):
         return True
     return depth > 0 and any(
