@@ -10,7 +10,7 @@ from functions.agent.policy.gate import Gate
 from functions.agent.sanitize import clean_text
 from functions.agent.workspace.files import Workspace
 from functions.agent.workspace.path import parse_path
-from functions.agent.workspace.scope import FileScopes, find_scopes, scan_scopes
+from functions.agent.workspace.scope import FileScopes, find_scopes, scan_scopes, split_writer
 from functions.time.time_zone import to_local
 from sigil.errors import BackendError, Refused, UsageError
 
@@ -39,9 +39,10 @@ def _answer(call: CommandCall, gate: Gate) -> str:
     if not call.text:
         return _list(call, gate)
     asked = _WITH_WORD.fullmatch(call.text)
-    path = parse_path((asked[2] if asked else call.text).strip())
+    writer, path = split_writer(call.app.name, (asked[2] if asked else call.text).strip())
+    path = parse_path(path)
     _require_readable(call, gate, path)
-    files = _open(call, path)
+    files = _open(call, path, writer)
     if asked and asked[1] == "diff":
         first, last, found = files.compare(path, int(asked[3] or 0), int(asked[4] or 0))
         if not found.lines:
@@ -117,14 +118,20 @@ def _show(call: CommandCall, text: str) -> str:
     return shown if more <= 0 else f"{shown}\n{call.texts.text_cut.format(count=more)}"
 
 
-def _open(call: CommandCall, path: str) -> Workspace:
-    return call.app.open_workspace(_find_scopes(call).choose(path))
+def _open(call: CommandCall, path: str, writer: str) -> Workspace:
+    """Return the workspace that has a file which the sender reads here; `writer` is whose own it
+    is, by a full name.
+    """
+    scopes = _find_scopes(call, writer)
+    return call.app.open_workspace(scopes.own if writer else scopes.choose(path))
 
 
-def _find_scopes(call: CommandCall) -> FileScopes:
-    """Return the scopes of the files that the sender uses here."""
+def _find_scopes(call: CommandCall, agent: str = "") -> FileScopes:
+    """Return the scopes of the files that the sender uses here, or of what an `agent` uses for
+    them.
+    """
     is_owner = call.role == "owner" and call.event.private
-    return find_scopes(call.app.name, call.event.session, is_owner=is_owner)
+    return find_scopes(agent or call.app.name, call.event.session, is_owner=is_owner)
 
 
 def _format_time(call: CommandCall, at: float) -> str:

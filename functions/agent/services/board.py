@@ -156,7 +156,9 @@ def _list_files(context: CallContext, task: Task) -> tuple[str, ...]:
         scopes = find_scopes_of_call(context)
     except Refused:  # the work has no files
         return ()
-    return list_written(scopes, context.app.open_workspace, context.task, task.claim.at)
+    app = context.app
+    writer = app.short_name if app.is_teammate else ""
+    return list_written(scopes, app.open_workspace, context.task, task.claim.at, writer)
 
 
 def _answer(context: CallContext, view: BoardView, *, made_by: Changed) -> ServiceAnswer:

@@ -26,9 +26,10 @@ from functions.agent.workspace.scope import (
     find_scopes_of_chat,
     find_scopes_of_work,
     scan_scopes,
+    split_writer,
 )
 from functions.time.time_zone import to_local
-from sigil.errors import UsageError, one_line
+from sigil.errors import Refused, UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import keys
 
@@ -49,6 +50,11 @@ NEWER: Final = (
 def name_path(arguments: Mapping[str, Json]) -> str:
     """Return the path that a call names, as rules name it."""
     return _read_path(arguments)
+
+
+def name_path_to_read(arguments: Mapping[str, Json]) -> str:
+    """Return the path that a call reads, as rules name it, whosever own file it is."""
+    return parse_path(_split_writer("", arguments)[1])
 
 
 def write_file(context: CallContext, arguments: Arguments) -> Json:
@@ -101,11 +107,11 @@ def edit_file(context: CallContext, arguments: Arguments) -> Json:
 
 def read_file(context: CallContext, arguments: Arguments) -> Json:
     """Return a file's text or a part of it, by `part`, or by lines with `from` and `lines`."""
-    path = _read_path(arguments)
+    files, path = _open_to_read(context, arguments)
     version = 0
     if arguments.get("version") is not None:
         version = read_number(arguments, "version", 1, NUMBER_MOST)
-    content = _open(context, path).read(path, version)
+    content = files.read(path, version)
     return _describe_part(content, context.zone, arguments)
 
 
@@ -146,10 +152,9 @@ def list_files(context: CallContext, arguments: Arguments) -> Json:
 
 def diff_file(context: CallContext, arguments: Arguments) -> Json:
     """Return what changed between two versions of a file, mostly the last two, and by whom."""
-    path = _read_path(arguments)
+    files, path = _open_to_read(context, arguments)
     first = _read_version_number(arguments, "from")
     last = _read_version_number(arguments, "to")
-    files = _open(context, path)
     first, last, found = files.compare(path, first, last)
     versions: list[Json] = []
     for version in files.list_versions(path):
@@ -171,6 +176,24 @@ def _open(context: CallContext, path: str) -> Workspace:
     return context.app.open_workspace(find_scopes_of_call(context).choose(path))
 
 
+def _open_to_read(context: CallContext, arguments: Arguments) -> tuple[Workspace, str]:
+    """Return the workspace in which a call reads a file, and its path. That may be what another
+    agent of the team has written for the same chat, on behalf of the same person.
+    """
+    app = context.app
+    writer, path = _split_writer(app.name, arguments)
+    path = parse_path(path)
+    if not writer:
+        return _open(context, path), path
+    if app.record and app.record.kind == "subagent":
+        raise Refused("EPERM", "a subagent reads no other agent's files")
+    return app.open_workspace(_find_scopes_of_agent(context, writer).own), path
+
+
+def _split_writer(agent: str, arguments: Mapping[str, Json]) -> tuple[str, str]:
+    return split_writer(agent, _read_text_of_path(arguments))
+
+
 def find_scopes_of_call(context: CallContext) -> FileScopes:
     """Return the scopes of the files that a call uses; `Refused` EPERM where they are nobody's."""
     app = context.app
@@ -182,11 +205,19 @@ def find_scopes_of_call(context: CallContext) -> FileScopes:
         # what its parent uses for the same person, as that person's rights are now
         found = find_scopes_of_work(app.root, record.home, record.by, app.people, app.private_chats)
         return replace(found, chat=found.own, prefix=record.files)
+    found = _find_scopes_of_agent(context, app.name)
+    if app.is_teammate and context.home:
+        # people send files to the root alone
+        return replace(found, chat=app.name_chat(context.home))
+    return found
+
+
+def _find_scopes_of_agent(context: CallContext, agent: str) -> FileScopes:
+    """Return the scopes of what an agent uses for the chat and the person that a call is for."""
+    app = context.app
     if context.work:
-        return find_scopes_of_work(
-            app.name, context.home, context.by, app.people, app.private_chats
-        )
-    return find_scopes(app.name, context.home, is_owner=context.owner)
+        return find_scopes_of_work(agent, context.home, context.by, app.people, app.private_chats)
+    return find_scopes(agent, context.home, is_owner=context.owner)
 
 
 def _make_writer(context: CallContext) -> Writer:
@@ -194,10 +225,14 @@ def _make_writer(context: CallContext) -> Writer:
 
 
 def _read_path(arguments: Mapping[str, Json]) -> str:
+    return parse_path(_read_text_of_path(arguments))
+
+
+def _read_text_of_path(arguments: Mapping[str, Json]) -> str:
     path = arguments.get("path")
     if not isinstance(path, str):
         raise UsageError("EINVAL", "path is a text such as notes/plan.md")
-    return parse_path(path.strip())
+    return path.strip()
 
 
 def _read_raw(arguments: Arguments, name: str) -> str:

@@ -111,8 +111,8 @@ ACTS: Final[Mapping[str, NameActs]] = {
     agents.STOP: _name_one("subagent", agents.name_agent),
     files.WRITE: _name_one("write", files.name_path),
     files.EDIT: _name_one("write", files.name_path),
-    files.READ: _name_one("read", files.name_path),
-    files.DIFF: _name_one("read", files.name_path),
+    files.READ: _name_one("read", files.name_path_to_read),
+    files.DIFF: _name_one("read", files.name_path_to_read),
     INGEST: _name_one("ingest", knowledge.name_scope),
     UPDATE: _name_one("ingest", knowledge.name_scope),
 }

@@ -11,7 +11,8 @@ from typing import Final
 from functions.agent.app import App
 from functions.agent.conversation.messages import is_from_person
 from functions.agent.sanitize import clean_text
-from functions.agent.workspace.scope import find_scopes_of_work
+from functions.agent.workspace.path import RECEIVED, TEAM
+from functions.agent.workspace.scope import find_scopes_of_work, is_below, name_for_others
 from sigil.errors import SigilError, one_line
 
 SAID_MOST: Final = 6
@@ -39,7 +40,13 @@ def make_gist(app: App, session: str, chat: str, by: str = "") -> str:
 def _list_files(app: App, chat: str, by: str) -> list[str]:
     try:
         scopes = find_scopes_of_work(app.name, chat, by, app.people, app.private_chats)
-        found = islice(app.open_workspace(scopes.own).scan(), FILES_MOST)
-        return [head.path for head in found]
+        heads = islice(app.open_workspace(scopes.own).scan(), FILES_MOST)
+        return [_name_for_team(app.root, head.path) for head in heads]
     except SigilError:
         return []
+
+
+def _name_for_team(root: str, path: str) -> str:
+    """Return how a teammate calls a file of the chat: what is shared as it is called there."""
+    is_shared = is_below(path, f"{TEAM}/") or is_below(path, f"{RECEIVED}/")
+    return path if is_shared else name_for_others(root, path)

@@ -300,7 +300,7 @@ def _list_files(app: App, event: Event, since: float) -> tuple[str, ...]:
         scopes = find_scopes_of_work(app.name, home, event.behalf, app.people, app.private_chats)
     except Refused:  # the work has no files
         return ()
-    return list_written(scopes, app.open_workspace, find_work(event), since)
+    return list_written(scopes, app.open_workspace, find_work(event), since, app.short_name)
 
 
 def _find_outcome(turn: Turn, document: Document) -> str:

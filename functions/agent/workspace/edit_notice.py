@@ -13,7 +13,8 @@ from functions.agent.access.private_chats import PrivateChats
 from functions.agent.access.roles import Role
 from functions.agent.session.document import Document
 from functions.agent.workspace.edits import Edit, TaskEdit, list_edits, make_note
-from functions.agent.workspace.scope import find_scopes_of_work
+from functions.agent.workspace.path import TEAM
+from functions.agent.workspace.scope import find_scopes_of_work, is_below
 from functions.events import Event
 from sigil.errors import Refused
 from sigil.json_fields import as_string
@@ -25,12 +26,15 @@ NOTICE_SECONDS: Final = 7 * 86_400.0
 
 def list_record_keys(event: Event, agent: str) -> list[Key]:
     """Return the keys of what says which files people changed, for `tell_edits`: of the agent's, of
-    its team's, and of the chat's, which is the one that work of the agent's own is for.
+    its team's, and of the chat's, which is the one that work of the agent's own is for. Where the
+    root has other files in that chat, the last one is of these: `team/` is among them.
     """
     chat = as_string(event.data.get("home")) if event.is_own_work else event.session
-    names = [keys.escape(agent), keys.team_of(keys.root_of(agent))]
+    root = keys.root_of(agent)
+    names = [keys.escape(agent), keys.team_of(root)]
     if chat:
-        names.append(keys.session_of(agent, chat))
+        of_chat = (keys.session_of(agent, chat), keys.session_of(root, chat))
+        names += dict.fromkeys(of_chat)
     return [keys.workspace_record(name) for name in names]
 
 
@@ -68,6 +72,9 @@ def tell_edits(document: Document, records: Sequence[Item | None], reader: Edits
     if not any(found):
         return document
     agent, team, *others = found
+    if len(others) > 1:
+        of_root = (each for each in others[1] if isinstance(each, Edit))
+        others[1] = tuple(each for each in of_root if is_below(each.path, f"{TEAM}/"))
     of_chat: tuple[Edit | TaskEdit, ...] = sum(others, ())
     edits = of_chat
     if reader.uses_agents_files:

@@ -1,16 +1,22 @@
 """Which workspace somebody's words and work are about: the agent's own, its team's, or a chat's.
 
 The agent's own is its owners': they use it in their private chats, and what the agent does by
-itself for them uses it as well. Where it is used, `team/` is the folder that the root and all
-agents below it share. Every other chat has files of its own, as it has a memory of its own, so
-nobody reads in one chat what was written in another; `team/` is a folder like others there. What
-people sent stands in the chat in which they sent it, for everybody.
+itself for them uses it as well. Every other chat has files of its own, as it has a memory of its
+own, so nobody reads in one chat what was written in another. `team/` is the folder that the root
+and all agents below it share: one for owners, and in every other chat one of its files, which the
+work for that chat uses as well. What people sent stands in the chat in which they sent it, for
+everybody.
+
+What else an agent below the root writes for a chat is its own. The others name such a file with
+its writer, as in `alice:notes.md`, and read it where they use what was written for the same chat.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from functions.agent.access.members import People
 from functions.agent.access.private_chats import PrivateChats
@@ -20,11 +26,13 @@ from functions.agent.workspace.path import RECEIVED, TEAM, fold_path
 from sigil.errors import Refused, one_line
 from sigil.storage.kv import keys
 
+_WRITER: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
 
 @dataclass(frozen=True, slots=True)
 class FileScopes:
     """The scope of the files that are used, that of the chat, which has what people sent, and that
-    of the team. Where the team's are not used, `team` is as `own`.
+    of the team. For the root in a chat that is no owner's, all are one.
 
     Only what is below the `prefix`, such as `drafts/`, is there for an agent that has one.
     """
@@ -63,13 +71,38 @@ def scan_scopes(
 
 
 def list_written(
-    scopes: FileScopes, open_workspace: Callable[[str], Workspace], work: str, since: float
+    scopes: FileScopes,
+    open_workspace: Callable[[str], Workspace],
+    work: str,
+    since: float,
+    writer: str = "",
 ) -> tuple[str, ...]:
     """Return the paths of the files whose newest version a piece of work has written since a time,
-    in their own order: calls that run side by side write in any.
+    in their own order: calls that run side by side write in any. Those that only `writer` has, an
+    agent below the root, are named with it, as its chat reads them.
     """
-    heads = scan_scopes(scopes, open_workspace)
-    return tuple(sorted(head.path for head in heads if head.task == work and head.at >= since))
+    names = []
+    for head in scan_scopes(scopes, open_workspace):
+        if head.task == work and head.at >= since:
+            is_shared = not writer or scopes.choose(head.path) != scopes.own
+            names.append(head.path if is_shared else name_for_others(writer, head.path))
+    return tuple(sorted(names))
+
+
+def name_for_others(writer: str, path: str) -> str:
+    """Return how others call a file that is an agent's own, by its short name."""
+    return f"{writer}:{path}"
+
+
+def split_writer(agent: str, text: str) -> tuple[str, str]:
+    """Return whose own file a text such as `alice:notes.md` names, by the full name of an agent of
+    the team of `agent`, and its path; nobody's for a path alone.
+    """
+    writer, mark, path = text.partition(":")
+    if not (mark and _WRITER.fullmatch(writer)):
+        return "", text
+    root = keys.root_of(agent)
+    return root if writer == root else f"{root}.{writer}", path
 
 
 def find_scopes_of_agent(agent: str) -> FileScopes:
@@ -96,9 +129,9 @@ def find_scopes(agent: str, chat: str, *, is_owner: bool) -> FileScopes:
     `is_owner` says that an owner asks, in a private chat.
     """
     of_chat = keys.session_of(agent, chat)
-    if not is_owner:
-        return find_scopes_of_chat(of_chat)
-    return replace(find_scopes_of_agent(agent), chat=of_chat)
+    if is_owner:
+        return replace(find_scopes_of_agent(agent), chat=of_chat)
+    return FileScopes(of_chat, of_chat, keys.session_of(keys.root_of(agent), chat))
 
 
 def find_scopes_of_work(

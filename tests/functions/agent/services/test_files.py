@@ -368,8 +368,10 @@ def test_the_team_shares_a_folder_that_other_chats_do_not_reach(chat: Chat) -> N
         scopes = find_scopes_of_work(agent, home, by, people, chats)
         assert scopes.choose("team/plan.md") == scopes.choose("TEAM/plan.md") == team
         assert scopes.choose("teams/plan.md") == scopes.own == agent
-    member = find_scopes_of_work("main.alice", "telegram:42", "telegram:42", people, chats)
-    assert member.choose("team/plan.md") == keys.session_of("main.alice", "telegram:42")
+    for agent in ("main", "main.alice"):
+        of_member = find_scopes_of_work(agent, "telegram:42", "telegram:42", people, chats)
+        assert of_member.choose("team/plan.md") == keys.session_of("main", "telegram:42")
+        assert of_member.choose("plan.md") == keys.session_of(agent, "telegram:42")
 
     plan = {"path": "team/plan.md"}
     chat.gets("write-file", {**plan, "content": "of us all"}, **OWNER)
