@@ -114,7 +114,8 @@ class Preamble:
 
     `remembered` are those that the model reads behind what opens the turn, in work of the agent's
     own: what it remembers. `tokens` estimates all of them. `skills` is what the turn knows of the
-    agent's skills. A teammate's `identity` opens every request, before the history.
+    agent's skills. A teammate's `identity` opens every request, before the history. The lead of a
+    team reads what its `team` does before what opens the turn.
     """
 
     segments: tuple[tuple[str, str], ...]
@@ -122,6 +123,7 @@ class Preamble:
     remembered: tuple[tuple[str, str], ...] = ()
     skills: SkillsHead = NO_SKILLS
     identity: TeamIdentity | None = None
+    team: str = ""
 
     @property
     def text(self) -> str:
@@ -236,6 +238,8 @@ def build_prompt(
     """
     system: PromptMessage = {"role": "system", "content": preamble.text}
     prompt = [system, *(format_message(message, stamp) for message in messages)]
+    if preamble.team:
+        prompt.insert(turn + 1, {"role": "user", "content": f"{RUNTIME_MARK}\n{preamble.team}"})
     if preamble.remembered:
         while turn < len(messages) and messages[turn].role == "user":
             turn += 1

@@ -15,7 +15,7 @@ from math import ceil, inf
 
 import orjson
 
-from functions.agent.behaviours.pins import find_pins, pick_offers
+from functions.agent.behaviours.pins import IDLE, PINNED_ONLY, find_pins, pick_offers
 from functions.agent.conversation import tokens
 from functions.agent.conversation.messages import CallResult, ToolCall
 from functions.agent.conversation.toolset import DEPLOY, QUERY, by_tool, is_capability
@@ -504,6 +504,8 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
         deployed = context.registry.deploy(spec, context.caller)
         return _list_loads(call, builtin_tools.deployed_row(deployed), (deployed.offer,))
     offer = by_tool(offers).get(call.name)
+    if offer is None and call.name == tool_of(IDLE):
+        offer = PINNED_ONLY[IDLE]  # the lead of a team is never offered it, and reads why
     if offer is None:
         raise _explain_missing_tool(context, call.name)
     from sigil.tool_schemas.clean import original_arguments

@@ -32,9 +32,10 @@ def run_team(call: CommandCall) -> CommandResult:
     if word:
         return call.reply(texts.team_how)
     now = app.clock.now()
-    if not list_team(app.kv, app.root, now, app.team_idle):
-        return call.reply(f"{texts.team_none} {texts.team_spawn_hint}")
-    return call.reply(format_roster(app, now, texts))
+    roster = format_roster(app, now, texts)
+    if roster == texts.team_none:
+        roster = f"{roster} {texts.team_spawn_hint}"
+    return call.reply(roster)
 
 
 def _stop(call: CommandCall, wanted: str) -> CommandResult:

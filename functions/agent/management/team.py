@@ -12,7 +12,7 @@ from functions.agent.posts import Post
 from functions.agent.team.leg import OWN_MAIN
 from functions.agent.team.member import Member, Members, require_teammate
 from functions.agent.team.report import LEAD
-from functions.agent.team.roster import list_team
+from functions.agent.team.roster import list_shown
 from functions.agent.team.shutdown import request_shutdown
 from functions.agent.team.spawning import Order, spawn
 from functions.agent.team.template import Template
@@ -33,7 +33,7 @@ class Arranged:
 
 def describe_team(app: App) -> dict[str, Json]:
     """Return the team as a row of the API."""
-    team = list_team(app.kv, app.root, app.clock.now(), app.team_idle)
+    team = list_shown(app, app.clock.now())
     items: list[Json] = [each.describe() for each in team]
     return {"team": app.root, "items": items}
 

@@ -1,15 +1,27 @@
 """The briefing of a leg says what the piece of work is and how far it has come.
 
 Each leg has one, so whatever a compaction took away, the next request has what a teammate needs.
+The lead of a team is told who is on it, and what they do.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from functions.agent.app import App
+from functions.agent.context import TEAM, Preamble
+from functions.agent.conversation import tokens
 from functions.agent.sanitize import clean_text, cut_text, delimit_text, sanitize_text
 from functions.agent.team.leg import LEGS_MOST, Leg
 from functions.agent.team.task import Task
+from functions.agent.workspace.edits import forget_team, has_team
+from functions.events import Event
+from sigil.errors import one_line
+from sigil.storage.evolve import evolve
+from sigil.storage.kv import Item
+
+if TYPE_CHECKING:
+    from functions.agent.team.roster import Teammate
 
 ASSIGNMENT: Final = "ASSIGNMENT"
 """The name of the delimiters around what a teammate was spawned for."""
@@ -21,6 +33,12 @@ CLAIMED: Final = "Claimed task #{number}. Working on it."
 TEXT_CHARACTERS: Final = 8_000
 INDENT: Final = "\n    "
 COMMENTS_MOST: Final = 5
+NAMED_MOST: Final = 12
+SUBJECT_CHARACTERS: Final = 80
+OF_TEAM: Final = """\
+Your team: {members}.
+What they finish is said here by itself. Search for teammate to write to one, spawn or stop one."""
+"""What the lead of a team is told of it."""
 
 
 def describe_claim(task: Task) -> str:
@@ -59,3 +77,37 @@ def _describe_task(task: Task) -> str:
     parts += [f"{comment.by}: {comment.text}" for comment in task.comments[-COMMENTS_MOST:]]
     lines = (clean_text(part).replace("\n", INDENT) for part in parts)
     return cut_text("\n".join(lines), TEXT_CHARACTERS)
+
+
+def tell_team(preamble: Preamble, app: App, event: Event, record: Item) -> Preamble:
+    """Return what the lead of a team reads in a turn of a chat: who is on the team, and what they
+    do. `record` is that of the team's workspace, as it was just read; without a team it is the same
+    preamble.
+    """
+    if event.is_own_work or not app.is_root or not has_team(record):
+        return preamble
+    from functions.agent.team.roster import list_shown
+
+    team = list_shown(app, app.clock.now())
+    if not team:
+        forget_team(app.kv, app.root, record)
+        return preamble
+    members = [_describe_teammate(each, app, event.session) for each in team[:NAMED_MOST]]
+    if len(team) > NAMED_MOST:
+        members.append(f"and {len(team) - NAMED_MOST} more")
+    text = delimit_text(TEAM, OF_TEAM.format(members="; ".join(members)))
+    return evolve(preamble, team=text, tokens=preamble.tokens + tokens.of_text(text))
+
+
+def _describe_teammate(teammate: Teammate, app: App, chat: str) -> str:
+    """Return the words for a teammate. What a task is about is said in its own chat alone."""
+    from functions.agent.team.board import Board
+
+    text = f"{teammate.name} ({sanitize_text(teammate.role)}): {teammate.status}"
+    if not teammate.task:
+        return text
+    text = f"{text} on #{teammate.task}"
+    task = Board(app.kv, app.root, app.clock.now).find(teammate.task)
+    if task is None or task.home != chat:
+        return text
+    return f"{text} ({one_line(sanitize_text(task.subject), SUBJECT_CHARACTERS)})"

@@ -13,6 +13,8 @@ from sigil.protocol import Json
 from sigil.storage.kv import KV
 
 NO_ROLE: Final = "teammate"
+ENDED_SECONDS: Final = 3_600.0
+"""So long after it has shut down a teammate is still named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,20 @@ def list_team(kv: KV, root: str, now: float, idle_seconds: float) -> list[Teamma
     return sorted(team, key=lambda each: each.name)
 
 
+def list_shown(app: App, now: float) -> list[Teammate]:
+    """Return the teammates of an agent's root that people hear of: those that are awake or come
+    back by themselves, and those that have shut down lately.
+    """
+    return [
+        each
+        for each in list_team(app.kv, app.root, now, app.team_idle)
+        if each.status != "shutdown" or each.recall or now < each.since + ENDED_SECONDS
+    ]
+
+
 def format_roster(app: App, now: float, texts: Texts) -> str:
     """Return the team of an agent's root in lines: `name (role): status`."""
-    team = list_team(app.kv, app.root, now, app.team_idle)
+    team = list_shown(app, now)
     if not team:
         return texts.team_none
     lines = [texts.team_head.format(name=app.root)]

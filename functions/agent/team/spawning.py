@@ -22,6 +22,7 @@ from functions.agent.app import App
 from functions.agent.posts import Post
 from functions.agent.team.leg import GENERATION, LEG, OWN_MAIN
 from functions.agent.team.member import Member, Members
+from functions.agent.workspace.edits import note_team
 from functions.events import ID_CHARACTERS
 from sigil.errors import ToolError, UsageError, one_line
 from sigil.protocol import Json, is_full_name
@@ -105,6 +106,7 @@ def spawn(
     except UsageError:
         Members(app.kv, root).remove(name)  # somebody else has taken the name meanwhile
         raise
+    note_team(app.kv, root, now)
     data: dict[str, Json] = {
         LEG: 1,
         GENERATION: member.generation,

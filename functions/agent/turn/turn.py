@@ -364,6 +364,8 @@ def _begin_turn(
     # make room for the turn in the window: memory hears of what leaves after the reply
     opened = with_safety(opened, begun)
     preamble = app.build_preamble(opened.memory, prompt, own=event.is_own_work)
+    if context.workspaces and context.workspaces[1] and context.role != "guest":
+        preamble = team_briefing.tell_team(preamble, app, event, context.workspaces[1])
     room = app.count_room(preamble, opened.document.ratio)
     until = min(app.clock.monotonic() + SECONDS, context.worker.until - SAVE_SECONDS)
     spent = context.chain.find_excess(turn) is not None
@@ -481,7 +483,7 @@ def _brief(
     behaviour = app.find_behaviour(wanted) or parse_behaviour(usual, "")
     caller = app.make_caller(event.session)
     record = app.record
-    own = shorten_names(record.bundle) if record and app.is_teammate else ()
+    own = shorten_names(record.bundle) if record else ()
     pins = tuple(dict.fromkeys((*behaviour.pins, *own)))
     offers, left_out = find_pins(pins, app.registry, caller, room * PINS_SHARE)
     facts: dict[str, Json] = {"name": behaviour.name, "pins": len(offers)}

@@ -33,8 +33,9 @@ def list_record_keys(event: Event, agent: str) -> list[Key]:
     root = keys.root_of(agent)
     names = [keys.escape(agent), keys.team_of(root)]
     if chat:
-        of_chat = (keys.session_of(agent, chat), keys.session_of(root, chat))
-        names += dict.fromkeys(of_chat)
+        names.append(keys.session_of(agent, chat))
+        if agent != root:
+            names.append(keys.session_of(root, chat))
     return [keys.workspace_record(name) for name in names]
 
 

@@ -50,11 +50,13 @@ class TaskEdit(Stored):
 @dataclass(frozen=True, slots=True)
 class WorkspaceRecord(Stored):
     """The mark that a workspace was begun. `edits` are the last changes of people, each of another
-    file, and `tasks` those of the board, each of another task, the newest last.
+    file, and `tasks` those of the board, each of another task, the newest last. `spawned` is when
+    somebody last joined the team whose workspace it is (seconds since 1970), 0 without a team.
     """
 
     edits: tuple[Edit, ...] = ()
     tasks: tuple[TaskEdit, ...] = later(())
+    spawned: Time = later(0.0)
 
 
 _RECORD: Final = Shape[WorkspaceRecord](WorkspaceRecord)
@@ -88,6 +90,27 @@ def note_task_edit(kv: KV, scope: str, edit: TaskEdit) -> None:
         return dumps(replace(record, tasks=(*others, edit)[-EDITS_MOST:])), None
 
     update(kv, keys.workspace_record(scope), decide)
+
+
+def note_team(kv: KV, root: str, at: float) -> None:
+    """Note that somebody has joined the team of a root, so that its lead's turns look at it."""
+
+    def decide(value: bytes | None) -> tuple[bytes | None, None]:
+        return dumps(replace(_read(value), spawned=at)), None
+
+    update(kv, keys.workspace_record(keys.team_of(root)), decide)
+
+
+def has_team(item: Item) -> bool:
+    """Return whether there may be a team, from what was just read of its workspace's record."""
+    return _read(item.value).spawned > 0
+
+
+def forget_team(kv: KV, root: str, item: Item) -> None:
+    """Note that there is no team any more, unless somebody has joined it since `item` was read."""
+    record = replace(_read(item.value), spawned=0.0)
+    with suppress(Conflict):
+        kv.put(keys.workspace_record(keys.team_of(root)), dumps(record), expect=item.version)
 
 
 def list_edits(item: Item | None, since: float) -> tuple[Edit | TaskEdit, ...]:

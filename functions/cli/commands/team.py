@@ -95,10 +95,10 @@ def list_team(json: Json = False) -> None:
     Example: uncaged team list
     """
     from functions.agent.management.team import describe_team
-    from functions.agent.team.roster import list_team as list_teammates
+    from functions.agent.team.roster import list_shown
 
     with open_agent(switch=True) as (app, _):
-        found = list_teammates(app.kv, app.root, app.clock.now(), app.team_idle)
+        found = list_shown(app, app.clock.now())
         row = describe_team(app)
     printer = Printer(json=json)
     if json:
