@@ -367,6 +367,7 @@ class German(Texts):
     spent_works = "Nach Art der Arbeit:"
     spent_chains = "Was ein einzelner Anlass am meisten auslöste, in allen Agenten:"
     spent_chain = "{tokens} Token in {events} Ereignissen"
+    spent_cause = "„{words}“ ({event})"
     spent_nothing = "Seit {day} wurden keine Token verbraucht."
     spent_how = "`/spent 30` zeigt die letzten 30 Tage, höchstens 90."
     spent_kinds: ClassVar[Mapping[str, str]] = {

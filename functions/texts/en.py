@@ -299,6 +299,7 @@ class Texts:
     spent_works = "By kind of work:"
     spent_chains = "The most that one cause set off, in all agents:"
     spent_chain = "{tokens:,} tokens in {events:,} events"
+    spent_cause = "“{words}” ({event})"
     spent_nothing = "Since {day} no tokens were used."
     spent_how = "`/spent 30` shows the last 30 days, 90 at most."
     spent_kinds: ClassVar[Mapping[str, str]] = {

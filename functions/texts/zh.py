@@ -288,6 +288,7 @@ class Chinese(Texts):
     spent_works = "按工作种类："
     spent_chains = "由同一件事引发的最大用量，所有智能体合计："
     spent_chain = "{tokens:,} token，{events:,} 个事件"
+    spent_cause = "“{words}”（{event}）"
     spent_nothing = "自 {day} 起没有用过 token。"
     spent_how = "`/spent 30` 查看最近 30 天，最多 90 天。"
     spent_kinds: ClassVar[Mapping[str, str]] = {

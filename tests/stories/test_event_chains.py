@@ -308,7 +308,8 @@ def test_an_owner_reads_which_cause_set_off_the_most(
     told = chats.list_texts()[-1]
     _, chains = told.split("The most that one cause set off, in all agents:")
     assert sorted(chains.split("\n")[1:]) == [
-        f"• {event}: {TOKENS * asked // 2:,} tokens in {load(chats, event).events} events"
+        f"• “pass it on” ({event}): {TOKENS * asked // 2:,} tokens in"
+        f" {load(chats, event).events} events"
         for event in (FIRST, "telegram:4242:2")
     ]
 

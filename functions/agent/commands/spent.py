@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
+from functions.agent.app import App
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
-from functions.agent.runs.event_chain import find_largest
+from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message, read_own_words
+from functions.agent.runs.event_chain import EventChain, find_largest
+from functions.agent.runs.run import Run, load_run
 from functions.agent.runs.spending import Spending, Spent, total, total_by_work
 from functions.agent.runs.tree import list_agents
+from functions.agent.sanitize import clean_text
 from functions.prices import format_money
 from functions.time.time_zone import find_midnight, to_local
-from sigil.errors import one_line
+from sigil.errors import BackendError, one_line
+from sigil.storage.kv import keys
 
 CHAINS: Final = 3
 DAYS: Final = 7
 DAYS_MOST: Final = 90
 EVENT_CHARACTERS: Final = 120
+WORDS_CHARACTERS: Final = 60
+LOOKED_MOST: Final = 3
+"""In so many turns of a chain, the first ones, it is looked for what began it."""
+_TAGS: Final = re.compile(r"</?auto-claimed>")
 _DAYS: Final = re.compile(r"[1-9][0-9]?", re.ASCII)
 
 
@@ -74,10 +84,48 @@ def _list_chains(call: CommandCall, since: float) -> list[str]:
     lines = []
     for event, chain in find_largest(app.kv, app.root, since, CHAINS):
         used = texts.spent_chain.format(tokens=chain.tokens, events=chain.events)
-        lines.append(
-            texts.spent_line.format(what=f"`{one_line(event, EVENT_CHARACTERS)}`", used=used)
-        )
+        what = f"`{one_line(event, EVENT_CHARACTERS)}`"
+        words = _find_first_words(call, chain)
+        if words:
+            what = texts.spent_cause.format(words=words, event=what)
+        lines.append(texts.spent_line.format(what=what, used=used))
     return [texts.spent_chains, *lines] if lines else []
+
+
+def _find_first_words(call: CommandCall, chain: EventChain) -> str:
+    """Return the first words of what began a chain that is the asking person's, as the history of
+    the first of its turns has them; empty where it is somebody else's, or has left that.
+    """
+    people = call.app.people.list_firsts()
+    me = call.event.behalf
+    if people.get(chain.by, chain.by) != people.get(me, me):
+        return ""
+    for run in chain.runs[: -LOOKED_MOST - 1 : -1]:
+        found = load_run(call.app.kv, run.agent, run.run)
+        words = _read_words(call.app, found) if found else ""
+        if words:
+            return words
+    return ""
+
+
+def _read_words(app: App, run: Run) -> str:
+    """Return the first words of what a run answered; empty where its session has them no more."""
+    messages: Sequence[Message] = ()
+    with suppress(BackendError):  # a damaged session has no words
+        session = keys.session_of(run.agent, run.session)
+        messages = app.sessions.open(session).document.messages
+    asked = ""
+    for message in messages:
+        if message.at > run.began + run.seconds + 1:
+            break
+        if message.role == "assistant" and message.at >= run.began:
+            return asked
+        if message.role == "user" and message.origin != RUNTIME_ORIGIN:
+            asked = ""
+            if message.at <= run.began:
+                words = _TAGS.sub("", read_own_words(message.content)).replace("`", "'")
+                asked = one_line(clean_text(words), WORDS_CHARACTERS)
+    return ""
 
 
 def _describe(rows: Sequence[Spent], call: CommandCall) -> str:

@@ -9,7 +9,7 @@ from functions.agent.team.member import Member, Members
 from functions.agent.workspace.edits import has_team
 from sigil.storage.kv import keys
 from tests.fakes.model import say
-from tests.functions.agent.team.crew import Body, Crew, TeamModel, ask, contents, spawned
+from tests.functions.agent.team.crew import Body, Crew, TeamModel, ask, contents, spawned, spawning
 from tests.functions.people import GUEST
 
 MEMBER = 7
@@ -85,3 +85,17 @@ def test_a_lead_that_idles_is_told_that_it_does_not(crew: Crew) -> None:
     assert ask(crew, ("cap_idle", {})) == '{"ok":"Lead does not idle."}'
     spawned(crew, "alice")
     assert ask(crew, ("cap_idle", {})) == '{"ok":"Lead does not idle."}'
+
+
+def test_what_cost_most_is_named_by_the_words_of_whom_it_was_for(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.runtime.app.people.let_in(f"telegram:{MEMBER}", "member", "Bob", "telegram:42")
+    for number, sender in enumerate((MEMBER, 42)):
+        model.plans[f"bob{number}"] = lambda _: say("done")
+        model.then(*spawning(f"bob{number}"))
+        crew.chats.write(50 + number, f"spawn `bob` for {sender}", sender)
+        crew.chats.work_off()
+    told = crew.write("/spent")[0].partition("set off, in all agents:\n")[2].splitlines()
+    named = sorted(line.partition(": ")[0] for line in told)
+    assert named == ["• telegram:4242:50", "• “spawn 'bob' for 42” (telegram:4242:51)"]
