@@ -139,7 +139,7 @@ class German(Texts):
         "start": "[Wort]",
         "language": "[CODE | auto]",
         "timezone": "[STADT | auto]",
-        "tasks": "[N | add TEXT | done N | drop N | assign N NAME | reopen N]",
+        "tasks": "[N | all | add TEXT | done N | drop N | assign N NAME | reopen N]",
         "wakeups": "[pause | resume | now | drop N]",
         "hooks": "[drop NAME]",
         "files": "[PFAD | diff PFAD | history PFAD]",
@@ -898,9 +898,21 @@ class German(Texts):
     tasks_none = "Es stehen keine Aufgaben an. `/tasks add TEXT` fügt eine hinzu."
     tasks_how = (
         "`/tasks add TEXT`, `done N`, `drop N`, `assign N NAME` und `reopen N` ändern die Aufgaben;"
-        " `/tasks N` zeigt eine."
+        " `/tasks N` zeigt eine, `/tasks all` auch die beendeten."
     )
     tasks_more = "… und {count} weitere."
+    task_after_unclear = (
+        "Soll das auf {tasks} warten? Dann schreib `nach {tasks}`. Gehört eine Zahl zum Betreff,"
+        " setz sie in Anführungszeichen. Hinzugefügt wurde nichts."
+    )
+    task_owner_unknown = (
+        "Es gibt kein Teammitglied {name}. Ich kenne: {known}. Lass mich zuerst {name}"
+        " starten, oder nenn jemand anderen. Geändert wurde nichts."
+    )
+    task_owner_alone = (
+        "Es gibt kein Teammitglied {name}, und auch kein anderes. Lass mich zuerst {name}"
+        " starten, oder lass den Namen weg. Geändert wurde nichts."
+    )
     task_full = (
         "Mehr Aufgaben gehen nicht. Wer eine wollte, beendet sie mit `/tasks done N` oder"
         " `/tasks drop N`; Besitzer beenden alle."

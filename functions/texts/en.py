@@ -770,9 +770,21 @@ class Texts:
     tasks_none = "The board is empty. `/tasks add SUBJECT` puts a task on it."
     tasks_how = (
         "`/tasks add SUBJECT`, `done N`, `drop N`, `assign N NAME` and `reopen N` change the board;"
-        " `/tasks N` shows one task."
+        " `/tasks N` shows one task, `/tasks all` lists those that have ended too."
     )
     tasks_more = "… and {count} more."
+    task_after_unclear = (
+        "Shall it wait for {tasks}? Then write `after {tasks}`. If a number belongs to the subject,"
+        " put it into quotes. Nothing was added."
+    )
+    task_owner_unknown = (
+        "There is no teammate {name}. Those that I know: {known}. Ask me to spawn {name} first, or"
+        " name somebody else. Nothing was changed."
+    )
+    task_owner_alone = (
+        "There is no teammate {name}, and no other one. Ask me to spawn {name} first, or leave the"
+        " name out. Nothing was changed."
+    )
     task_full = (
         "There is no room for more tasks. Whoever asked for one ends it with `/tasks done N` or"
         " `/tasks drop N`; owners end everybody's."

@@ -97,7 +97,7 @@ class Chinese(Texts):
         "start": "[任意词]",
         "language": "[语言 | auto]",
         "timezone": "[城市 | auto]",
-        "tasks": "[N | add 内容 | done N | drop N | assign N 名字 | reopen N]",
+        "tasks": "[N | all | add 内容 | done N | drop N | assign N 名字 | reopen N]",
         "wakeups": "[pause | resume | now | drop N]",
         "hooks": "[drop NAME]",
         "files": "[路径 | diff 路径 | history 路径]",
@@ -753,9 +753,21 @@ class Chinese(Texts):
     tasks_none = "看板上没有任务。`/tasks add 内容` 可以添加一个。"
     tasks_how = (
         "`/tasks add 内容`、`done N`、`drop N`、`assign N 名字`、`reopen N` 可以修改看板；"
-        "`/tasks N` 查看一个任务。"
+        "`/tasks N` 查看一个任务，`/tasks all` 连同已结束的任务一起列出。"
     )
     tasks_more = "……还有 {count} 个。"
+    task_after_unclear = (
+        "要等 {tasks} 完成吗？那就写 `在{tasks}之后`。如果数字属于标题，请加上引号。"
+        "没有添加任何任务。"
+    )
+    task_owner_unknown = (
+        "没有名叫 {name} 的队友。我认识的有：{known}。请先让我创建 {name}，或者换一个名字。"
+        "没有任何改动。"
+    )
+    task_owner_alone = (
+        "没有名叫 {name} 的队友，现在一个队友也没有。请先让我创建 {name}，或者去掉名字。"
+        "没有任何改动。"
+    )
     task_full = (
         "没有位置再放任务了。谁要的任务，谁用 `/tasks done N` 或 `/tasks drop N` 结束；"
         "主人可以结束所有人的任务。"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
@@ -12,6 +13,8 @@ from functions.agent.sanitize import clean_text
 from functions.agent.team.board import Board
 from functions.agent.team.board_editor import BoardEditor, Edited
 from functions.agent.team.board_view import BOARD, TASK, BoardView, open_view
+from functions.agent.team.member import NAME_SHOWN, Members, is_known
+from functions.agent.team.report import LEAD
 from functions.agent.team.task import (
     Task,
     format_line,
@@ -19,13 +22,17 @@ from functions.agent.team.task import (
     list_blockers,
     list_open_ids,
 )
-from functions.agent.team.task_words import parse_task
+from functions.agent.team.task_words import TaskQuestion, parse_task
 from functions.time.time_zone import format_stamp
 from sigil.errors import Conflict, Refused, UsageError, one_line
 
 INDENT: Final = "  "
 LISTED_MOST: Final = 60
 ENDED_MOST: Final = 5
+ALL: Final = frozenset(("all", "alle", "全部", "所有"))
+ALL_MOST: Final = 200
+"""So many open tasks, and so many that have ended, are listed where somebody wants all."""
+NAMED_MOST: Final = 12
 NUMBER: Final = r"#?(\d{1,8})"
 _SHOW: Final = re.compile(NUMBER, re.ASCII)
 _ADD: Final = re.compile(r"add\s+(.+)", re.IGNORECASE | re.DOTALL)
@@ -41,12 +48,14 @@ def run_tasks(call: CommandCall) -> CommandResult:
     texts = call.texts
     try:
         view = _open_view(call)
-        if not call.text:
-            return call.reply(_list(call, view))
+        if not call.text or call.text.lower() in ALL:
+            return call.reply(_list(call, view, is_all=bool(call.text)))
         shown = _SHOW.fullmatch(call.text)
         if shown:
             return call.reply(_show(call, view, view.find(int(shown[1]))))
         return _change(call, view)
+    except TaskQuestion as question:
+        return call.reply(question.message)
     except UsageError as problem:
         if problem.code == "ENOENT":
             return call.reply(texts.task_unknown.format(why=problem.message))
@@ -65,7 +74,10 @@ def _change(call: CommandCall, view: BoardView) -> CommandResult:
     if added:
         now = call.find_time()
         zone = call.app.find_zone(call.document)
-        wanted = parse_task(added[1], now, zone, texts)
+        wanted = parse_task(added[1], now, zone, texts, lambda: _list_numbers(view))
+        if wanted.owner.lower() in NOBODY:
+            wanted = replace(wanted, owner="")
+        _require_known(call, wanted.owner)
         try:
             made = editor.add(
                 wanted,
@@ -95,6 +107,7 @@ def _change(call: CommandCall, view: BoardView) -> CommandResult:
     owner = words.removeprefix("@")
     if owner.lower() in NOBODY:
         owner = ""
+    _require_known(call, owner)
     pattern = texts.task_assigned if owner else texts.task_for_anybody
     return _answer(call, editor.assign(number, owner), pattern)
 
@@ -105,6 +118,9 @@ def _answer(call: CommandCall, edited: Edited, pattern: str) -> CommandResult:
     task = edited.task
     subject = clean_text(task.subject)
     lines = [pattern.format(id=task.id, subject=subject, owner=task.owner)]
+    if pattern == texts.task_added and task.blocked_by:
+        named = ", ".join(f"#{number}" for number in task.blocked_by)
+        lines = [f"{lines[0]} ({texts.task_blocked.format(tasks=named)})"]
     if not edited.is_new:
         lines = [texts.task_unchanged.format(id=task.id, line=_format(call, task, ()))]
     if edited.unblocked:
@@ -118,19 +134,39 @@ def _answer(call: CommandCall, edited: Edited, pattern: str) -> CommandResult:
     return CommandResult("\n".join(lines), document, entries=edited.entries)
 
 
-def _list(call: CommandCall, view: BoardView) -> str:
+def _list_numbers(view: BoardView) -> list[int]:
+    return [task.id for task in view.list_open()]
+
+
+def _require_known(call: CommandCall, owner: str) -> None:
+    """Raise `TaskQuestion` for an owner who is nobody of the team: it names those who are."""
+    name = owner.lower()
+    kv, root = call.app.kv, call.app.root
+    if name in ("", LEAD) or is_known(kv, root, name):
+        return
+    known = [each for each, _ in Members(kv, root).scan()]
+    near = get_close_matches(name, known, n=1)
+    known = list(dict.fromkeys((*near, *known)))[:NAMED_MOST]
+    texts = call.texts
+    pattern = texts.task_owner_unknown if known else texts.task_owner_alone
+    shown = one_line(clean_text(owner), NAME_SHOWN).replace("`", "")
+    raise TaskQuestion(pattern.format(name=shown, known=", ".join(known)))
+
+
+def _list(call: CommandCall, view: BoardView, *, is_all: bool = False) -> str:
     """Return a line for each task that is open, and for those that were ended last."""
     texts = call.texts
     if call.find_denial(TASK) and call.find_denial(BOARD):
         return call.find_denial(TASK)
     found = view.list_open()
-    ended = view.list_ended(ENDED_MOST)[::-1]
+    listed_most = ALL_MOST if is_all else LISTED_MOST
+    ended = view.list_ended(ALL_MOST if is_all else ENDED_MOST)[::-1]
     if not found and not ended:
         return texts.tasks_none
     open_ids = list_open_ids(view.board.list_heads() if not view.sees_all else found)
-    lines = [_format(call, task, open_ids) for task in found[:LISTED_MOST]]
-    if len(found) > LISTED_MOST:
-        lines.append(texts.tasks_more.format(count=len(found) - LISTED_MOST))
+    lines = [_format(call, task, open_ids) for task in found[:listed_most]]
+    if len(found) > listed_most:
+        lines.append(texts.tasks_more.format(count=len(found) - listed_most))
     lines += [_format(call, task, ()) for task in ended]
     return "\n".join([*lines, "", texts.tasks_how])
 
@@ -190,7 +226,7 @@ def _open_view(call: CommandCall) -> BoardView:
 COMMANDS: Final[Commands] = {
     "tasks": Command(
         run_tasks,
-        arguments="[N | add SUBJECT | done N | drop N | assign N NAME | reopen N]",
+        arguments="[N | all | add SUBJECT | done N | drop N | assign N NAME | reopen N]",
         stores=lambda words: _ADD.fullmatch(words) is not None,
     ),
 }

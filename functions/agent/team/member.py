@@ -19,6 +19,7 @@ from functions.agent.agents.record import LOOKED_MOST, is_name
 from functions.agent.sanitize import clean_text
 from sigil.errors import UsageError, one_line
 from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps
 
@@ -117,6 +118,12 @@ def read_member(item: Item, name: str) -> Member:
         return _MEMBER.read(item.value)
     except ValueError:
         raise damaged(f"what is known of the teammate {name} cannot be read", source=name) from None
+
+
+def is_known(kv: KV, root: str, name: str) -> bool:
+    """Return whether a root has, or had, a teammate or another agent of this short name."""
+    found = get_many(kv, [keys.team_member(root, name), keys.agent_record(root, name)])
+    return any(found)
 
 
 def parse_owner(kv: KV, root: str, text: str) -> str:

@@ -11,12 +11,15 @@ from functions.agent.language import choose_texts_of
 from functions.agent.ledger.entry import Entry
 from functions.agent.posts import Post
 from functions.agent.team.board import Changed
-from functions.agent.team.report import report_task
+from functions.agent.team.member import is_known
+from functions.agent.team.report import LEAD, report_task
 from functions.agent.team.task import Claim, Task, TaskHead, list_blockers, list_open_ids
 from functions.agent.team.waking import NOBODY_AWAKE, wake_members
 from sigil.protocol import Json
 from sigil.storage.kv import keys
 
+NOBODY_NAMED: Final = "there is no teammate {name}: spawn one, or name another one"
+"""What whoever gives work to somebody is told who is not there."""
 ENDINGS: Final = frozenset(("completed", "dropped", "stuck"))
 
 
@@ -53,7 +56,12 @@ def follow_change(
     if task.status == "pending" or task.is_ended:
         waking = wake_members(app.kv, app.root, app.clock.now(), app.team_idle, but=member)
         is_left = task.status == "pending" and not task.owner and not waking.is_anybody_awake
-        news = replace(news, wakes=waking.posts, note=NOBODY_AWAKE if is_left else "")
+        note = NOBODY_AWAKE if is_left else ""
+        is_new = not changed.before.revision or changed.before.owner != task.owner
+        if is_new and task.status == "pending" and task.owner not in ("", LEAD):
+            is_there = is_known(app.kv, app.root, task.owner)
+            note = "" if is_there else NOBODY_NAMED.format(name=task.owner)
+        news = replace(news, wakes=waking.posts, note=note)
     return news
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from functions.agent.mailbox import Mailbox
 from functions.agent.team.board import Board, Claimer, NewTask
+from functions.agent.team.member import Member, Members
 from functions.agent.team.task_words import parse_task
 from functions.texts.languages import load_texts
 from functions.wiring import AgentRuntime
@@ -63,13 +64,15 @@ def test_a_task_is_added_done_dropped_assigned_and_reopened(
     added = ask(agent, "/tasks add buy milk !2\ntwo litres")
     assert added.splitlines()[0] == "Added #1: buy milk"
     assert "Nobody is awake" in added
-    ask(agent, "/tasks add bake a cake after #1")
+    added = ask(agent, "/tasks add bake a cake after #1")
+    assert added.startswith("Added #2: bake a cake (blocked by #1)")
     assert "  [ ] #2: bake a cake (blocked by #1)" in ask(agent, "/tasks")
     assert ask(agent, "/tasks done #1 three litres").splitlines()[:2] == [
         "#1 is done: buy milk",
         "Now #2 can be done.",
     ]
     assert ask(agent, "/tasks done 1").startswith("Nothing changed:\n  [x] #1: buy milk")
+    Members(agent.app.kv, "main").change("alice", lambda _: (Member("idle", 0.0), None))
     assert ask(agent, "/tasks assign 2 @alice") == "#2 is for alice: bake a cake"
     assert ask(agent, "/tasks assign 2 nobody").startswith("#2 is for anybody")
     assert ask(agent, "/tasks drop 2 no eggs") == "#2 is dropped: bake a cake"
@@ -151,8 +154,104 @@ def test_whoever_works_on_a_task_gets_mail_of_a_change(agent: AgentRuntime, boar
         ("Miete zahlen nach #2 Priorität 1", "Miete zahlen", {"blocked_by": (2,), "priority": 1}),
         ("买牛奶 优先级 2", "买牛奶", {"priority": 2}),
         ("mail me@example.com", "mail me@example.com", {}),
+        ("(call Ann) !1", "(call Ann)", {"priority": 1}),
     ],
 )
 def test_plain_words_say_what_a_task_is(words: str, subject: str, wanted: dict[str, Any]) -> None:
     task = parse_task(words, MONDAY, "UTC", load_texts("en"))
     assert task == NewTask(subject=subject, **wanted)
+
+
+@each_row(
+    ("words", "blockers"),
+    [
+        ("write it up after #1", (1,)),
+        ("after #1: write it up", (1,)),
+        ("after #1, write it up", (1,)),
+        ("After task 1 is done, write it up", (1,)),
+        ("write it up (after #1)", (1,)),
+        ("write (after #1, !2) it up", (1,)),
+        ("write it up, after #1 and #2", (1, 2)),
+        ("write it up after#1", (1,)),
+        ("write it up after #1, #2 and 3.", (1, 2, 3)),
+        ("once #1 and 2 are done write it up", (1, 2)),
+        ("after tasks 1 and 2 write it up", (1, 2)),
+        ("write it up blocked by #1", (1,)),
+        ("write it up depends on task #3", (3,)),
+        ("write it up after 1 and 2", (1, 2)),
+        ("write it up (after 1)", (1,)),
+        ("after 1: write it up", (1,)),
+        ("write it up nach #1", (1,)),
+        ("nach #1 und 2: write it up", (1, 2)),
+        ("sobald #1 erledigt ist, write it up", (1,)),
+        ("write it up (nach Aufgabe 1)", (1,)),
+        ("#1之后write it up", (1,)),
+        ("在#1之后write it up", (1,)),
+        ("在#1、#2完成后write it up", (1, 2)),
+        ("write it up（#1和2之后）", (1, 2)),
+        ("等任务1完成了再write it up", (1,)),
+        ("等#1再write it up", (1,)),
+        ("write it up，在 #1 后", (1,)),
+    ],
+)
+def test_what_a_task_waits_for_may_stand_anywhere(words: str, blockers: tuple[int, ...]) -> None:
+    task = parse_task(words, MONDAY, "UTC", load_texts("en"), lambda: (1, 2, 3))
+    assert (task.subject.rstrip("."), task.blocked_by) == ("write it up", blockers)
+
+
+@each_row(
+    "words",
+    [
+        "fix the follow-up of #1",
+        "处理#1后续工作",
+        "call Ann after 5",
+        "call Ann after 3 days",
+        'call Ann "after 1"',
+        "look at #1 and #2",
+        "in 2 Tagen, nach 10 Uhr: anrufen",
+    ],
+)
+def test_a_number_that_is_none_of_a_task_stays_in_the_subject(words: str) -> None:
+    task = parse_task(words, MONDAY, "UTC", load_texts("en"), lambda: (1, 2, 3, 10))
+    assert task == NewTask(subject=words)
+
+
+@each_row(
+    "words",
+    [
+        "call Ann after 1",
+        "写总结 在2之后",
+        "after #1, 2 litres of milk",
+        "write it up after 1, 9",
+        "after 1 and 2 write it up",
+    ],
+)
+def test_a_number_that_may_be_a_task_is_asked_about(agent: AgentRuntime, words: str) -> None:
+    board = Board(agent.app.kv, "main", agent.app.clock.now)
+    if not board.list_open():
+        for subject in ("one", "two", "three"):
+            board.add(NewTask(subject=subject, by="telegram:1"))
+    assert ask(agent, f"/tasks add {words}").startswith("Shall it wait for #")
+    assert len(board.list_open()) == 3
+
+
+def test_a_task_for_nobody_known_is_asked_about_and_names_who_is(agent: AgentRuntime) -> None:
+    assert "no other one. Ask me to spawn bob" in ask(agent, "/tasks add call Ann @bob")
+    members = Members(agent.app.kv, "main")
+    for name in ("alice", "bobby"):
+        members.change(name, lambda _: (Member("idle", 0.0), None))
+    told = ask(agent, "/tasks add call Ann @bob")
+    assert told.startswith("There is no teammate bob. Those that I know: bobby, alice. Ask me to")
+    assert ask(agent, "/tasks").startswith("The board is empty.")
+    assert ask(agent, "/tasks add call Ann @Alice").startswith("Added #1: call Ann")
+    assert ask(agent, "/tasks assign 1 @bob").startswith("There is no teammate bob.")
+    assert ask(agent, "/tasks assign 1 bobby") == "#1 is for bobby: call Ann"
+
+
+def test_all_tasks_are_listed_with_those_that_have_ended(agent: AgentRuntime, board: Board) -> None:
+    for number in range(1, 9):
+        board.add(NewTask(subject=f"number {number}", by="telegram:1"))
+        board.complete(number, owner="")
+    assert ask(agent, "/tasks").count("[x]") == 5
+    for word in ("all", "alle", "全部"):
+        assert ask(agent, f"/tasks {word}").count("[x]") == 8

@@ -11,6 +11,7 @@ import pytest
 
 from functions.agent.ledger.ledger import Ledger
 from functions.agent.team.board import Board, Claimer, NewTask
+from functions.agent.team.member import Member, Members
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.services.conftest import Chat, OpenAgent
 from tests.functions.agent.talk import tell
@@ -101,6 +102,14 @@ def test_a_task_is_listed_by_status_and_owner(chat: Chat, board: Board) -> None:
     assert chat.gets("list-tasks", {"owner": "alice"}, **OWNER)["found"] == 1
     done = chat.gets("list-tasks", {"status": "completed"}, **OWNER)
     assert [item["subject"] for item in done["items"]] == ["build"]
+
+
+def test_work_for_somebody_who_is_not_on_the_team_says_so(chat: Chat, board: Board) -> None:
+    board.add(NewTask(subject="dig", by="telegram:1", home="telegram:1"))
+    given = chat.gets("update-task", {"task_id": 1, "owner": "bob"}, **OWNER)
+    assert given["note"] == "there is no teammate bob: spawn one, or name another one"
+    Members(chat.home.app.kv, "main").change("alice", lambda _: (Member("idle", 0.0), None))
+    assert "note" not in chat.gets("update-task", {"task_id": 1, "owner": "alice"}, **OWNER)
 
 
 def test_people_see_and_change_their_own_tasks_and_owners_all(chat: Chat, board: Board) -> None:
