@@ -112,8 +112,11 @@ def find_scopes_of_agent(agent: str) -> FileScopes:
 
 
 def find_scopes_of_chat(chat: str) -> FileScopes:
-    """Return the scopes of the files of a chat (an S of the keys)."""
-    return FileScopes(chat, chat, chat)
+    """Return the scopes of the files of an agent in a chat (an S of the keys), or of an agent that
+    shares none.
+    """
+    agent, mark, session = chat.partition("#")
+    return FileScopes(chat, chat, f"{keys.root_of(agent)}{mark}{session}" if mark else chat)
 
 
 def is_below(path: str, prefix: str) -> bool:
@@ -129,9 +132,9 @@ def find_scopes(agent: str, chat: str, *, is_owner: bool) -> FileScopes:
     `is_owner` says that an owner asks, in a private chat.
     """
     of_chat = keys.session_of(agent, chat)
-    if is_owner:
-        return replace(find_scopes_of_agent(agent), chat=of_chat)
-    return FileScopes(of_chat, of_chat, keys.session_of(keys.root_of(agent), chat))
+    if not is_owner:
+        return find_scopes_of_chat(of_chat)
+    return replace(find_scopes_of_agent(agent), chat=of_chat)
 
 
 def find_scopes_of_work(

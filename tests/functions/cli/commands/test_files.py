@@ -128,6 +128,9 @@ def test_the_root_and_the_agents_below_it_share_a_folder(run: Run, tmp_path: Pat
     assert [row["path"] for row in rows] == ["team/plan.md"]
     with pytest.raises(UsageError, match="there is no file"):
         run("show", "team/plan.md", "--session", "telegram:42")
+    of_chat = ("team/plan.md", "--session", "telegram:42")
+    run("put", of_chat[0], "-", "--agent", "alice", *of_chat[1:], given="of a chat")
+    assert run("show", *of_chat).stdout == "of a chat\n"
 
     do("export", "root")
     do("export", "below", "--agent", "alice")
