@@ -10,7 +10,13 @@ from functions.agent.policy.gate import Gate
 from functions.agent.sanitize import clean_text
 from functions.agent.workspace.files import Workspace
 from functions.agent.workspace.path import parse_path
-from functions.agent.workspace.scope import FileScopes, find_scopes, scan_scopes, split_writer
+from functions.agent.workspace.scope import (
+    FileScopes,
+    find_scopes,
+    require_writer,
+    scan_scopes,
+    split_writer,
+)
 from functions.time.time_zone import to_local
 from sigil.errors import BackendError, Refused, UsageError
 
@@ -122,6 +128,8 @@ def _open(call: CommandCall, path: str, writer: str) -> Workspace:
     """Return the workspace that has a file which the sender reads here; `writer` is whose own it
     is, by a full name.
     """
+    if writer:
+        require_writer(call.app.kv, writer)
     scopes = _find_scopes(call, writer)
     return call.app.open_workspace(scopes.own if writer else scopes.choose(path))
 

@@ -25,6 +25,7 @@ from functions.agent.workspace.scope import (
     find_scopes,
     find_scopes_of_chat,
     find_scopes_of_work,
+    require_writer,
     scan_scopes,
     split_writer,
 )
@@ -185,8 +186,9 @@ def _open_to_read(context: CallContext, arguments: Arguments) -> tuple[Workspace
     path = parse_path(path)
     if not writer:
         return _open(context, path), path
-    if app.record and app.record.kind == "subagent":
-        raise Refused("EPERM", "a subagent reads no other agent's files")
+    if not (app.is_root or app.is_teammate):
+        raise Refused("EPERM", "only a team reads what its members have written")
+    require_writer(app.kv, writer)
     return app.open_workspace(_find_scopes_of_agent(context, writer).own), path
 
 

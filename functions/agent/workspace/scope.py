@@ -23,8 +23,8 @@ from functions.agent.access.private_chats import PrivateChats
 from functions.agent.workspace.file import FileHead
 from functions.agent.workspace.files import Workspace
 from functions.agent.workspace.path import RECEIVED, TEAM, fold_path
-from sigil.errors import Refused, one_line
-from sigil.storage.kv import keys
+from sigil.errors import Refused, UsageError, one_line
+from sigil.storage.kv import KV, keys
 
 _WRITER: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -56,6 +56,15 @@ class FileScopes:
         if top == RECEIVED:
             return self.chat
         return self.team if top == TEAM else self.own
+
+
+def require_writer(kv: KV, writer: str) -> None:
+    """Raise `UsageError` ENOENT unless others read the own files of an agent (its full name): the
+    root's and those of teammates are written for the same chats.
+    """
+    root, _, name = writer.partition(".")
+    if name and kv.get(keys.team_member(root, name)) is None:
+        raise UsageError("ENOENT", f"there is no teammate {name}")
 
 
 def scan_scopes(

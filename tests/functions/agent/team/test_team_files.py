@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.management.files import FileEditor
 from functions.agent.team.gist import make_gist
 from functions.agent.workspace.files import Writer
@@ -119,7 +120,7 @@ def test_the_files_of_a_chat_outlive_its_team_and_go_with_their_person(team: Cre
     AgentData(kv, artifacts, "main", "alice", app.clock).purge(lambda _: False)
     for chat in (PRIVATE, GROUP):
         assert "for hens" in chat.read(team, "team/plan.md")
-        assert "there is no file notes.md" in chat.read(team, "alice:notes.md")
+        assert "there is no teammate alice" in chat.read(team, "alice:notes.md")
 
     data = PersonalData(app, artifacts)
     data.erase(data.find(MEMBER))
@@ -155,7 +156,16 @@ def test_a_teammate_reads_what_people_sent_and_what_the_chat_has(team: Crew) -> 
     assert f"sent by {MEMBER}" in received
     assert f"plan of {MEMBER}" in plan
     assert "has the step .." in outside
-    assert "there is no file plan.md" in missing
+    assert "there is no teammate bob" in missing
+
+
+def test_an_agent_that_is_no_teammate_keeps_its_own_files_to_itself(team: Crew) -> None:
+    app = team.runtime.app
+    owner = f"telegram:{OWNER}"
+    add_agent(app.kv, "main", "clerk", AgentRecord("agent", "enabled", 0.0, owner))
+    app.open_workspace("main.clerk").write("notes.md", b"of the clerk", Writer(owner))
+    assert "there is no teammate clerk" in CHATS["owner"].read(team, "clerk:notes.md")
+    assert "there is no teammate clerk" in CHATS["owner"].let_lead_read(team, "clerk:notes.md")
 
 
 def test_a_rule_about_a_path_holds_whosever_file_it_is(team: Crew) -> None:
