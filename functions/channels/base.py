@@ -170,6 +170,21 @@ class FetchesFiles(Protocol):
 
 
 @runtime_checkable
+class EditsMessages(Protocol):
+    """A platform where a message of ours can be changed after it was sent."""
+
+    def send_editable(self, session: str, text: str, key: str) -> str:
+        """Send a short text (markdown) as one message, and return the name by which `edit` finds
+        it, empty where the platform tells none. `key` is as in `Reply`; errors as `send`.
+        """
+
+    def edit(self, session: str, message: str, text: str) -> None:
+        """Change a message that `send_editable` has sent to a chat. Errors as `send`; `Refused`
+        also when the message is gone.
+        """
+
+
+@runtime_checkable
 class UsesStore(Protocol):
     """A platform of which a channel learns what its next process should know as well."""
 

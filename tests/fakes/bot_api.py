@@ -82,6 +82,11 @@ class BotApi(RecordingServer):
         """
         self._failures.append(Failure(answer, method, times))
 
+    def recover(self) -> None:
+        """Fail no more."""
+        with self.changed:
+            self._failures.clear()
+
     def wait_for_messages(self, count: int) -> list[dict[str, Any]]:
         """Return the messages, as soon as there are `count` of them."""
         with self.changed:
@@ -129,6 +134,7 @@ class BotApi(RecordingServer):
         methods: dict[str, Callable[[dict[str, Any]], Answer]] = {
             "getMe": self._get_me,
             "sendMessage": self._send_message,
+            "editMessageText": self._edit_message,
             "sendDocument": self._send_document,
             "sendPhoto": self._send_photo,
             "sendChatAction": self._send_chat_action,
@@ -183,6 +189,32 @@ class BotApi(RecordingServer):
                 "text": params["text"],
             }
         )
+
+    def _edit_message(self, params: dict[str, Any]) -> Answer:
+        """https://core.telegram.org/bots/api#editmessagetext"""
+        number = params.get("message_id")
+        problem = _chat_problem(params) or message_problem(
+            params.get("text"), params.get("entities", ())
+        )
+        with self.changed:
+            if not problem and not (type(number) is int and 0 < number <= len(self.messages)):
+                problem = "message to edit not found"
+            elif not problem:
+                assert isinstance(number, int)
+                shown = self.messages[number - 1]
+                if shown["chat_id"] != params["chat_id"]:
+                    problem = "message to edit not found"
+                elif shown["text"] == params["text"]:
+                    problem = (
+                        "message is not modified: specified new message content and reply markup"
+                        " are exactly the same as a current content and reply markup of the message"
+                    )
+                else:
+                    shown["text"] = params["text"]
+                    self.changed.notify_all()
+        if problem:
+            return _refusal(400, f"Bad Request: {problem}")
+        return _ok({"message_id": number, "chat": _make_chat(params), "date": 0})
 
     def _send_photo(self, params: dict[str, Any]) -> Answer:
         """https://core.telegram.org/bots/api#sendphoto, the file uploaded with the request."""

@@ -288,7 +288,23 @@ class DiscordServer(RecordingServer):
         if steps[0] == "channels" and len(steps) == 3:
             with self.changed:
                 return self._channel(request, int(steps[1]), steps[2])
+        if steps[0] == "channels" and steps[2:3] == ["messages"] and request.method == "PATCH":
+            with self.changed:
+                return self._edit(request, steps[1], steps[3])
         return _refuse(404, 0, "404: Not Found")
+
+    def _edit(self, request: Recorded, channel: str, id: str) -> Answer:
+        """https://discord.com/developers/docs/resources/message#edit-message"""
+        shown = [each for each in self.posted if (each["channel_id"], each["id"]) == (channel, id)]
+        if not shown:
+            return _refuse(404, 10008, "Unknown Message")
+        fields = read_fields(request)
+        problem = _find_problem(fields, edit=True)
+        if problem:
+            return problem
+        shown[0] |= {"content": fields["content"].strip()}
+        self.changed.notify_all()
+        return json_answer(shown[0])
 
     def _take_callback(self, request: Recorded, id: int, token: str) -> Answer:
         """Take the first answer to an interaction that went over the gateway."""

@@ -207,6 +207,7 @@ class FeishuServer(RecordingServer):
             ("POST", "/im/v1/messages", self._send),
             ("POST", "/im/v1/messages/([^/]+)/reply", self._send),
             ("GET", "/im/v1/messages/([^/]+)", self._tell_message),
+            ("PATCH", "/im/v1/messages/([^/]+)", self._change_card),
             ("POST", "/im/v1/messages/([^/]+)/reactions", self._react),
             ("DELETE", "/im/v1/messages/([^/]+)/reactions/([^/]+)", self._unreact),
             ("GET", "/im/v1/messages/([^/]+)/resources/([^/]+)", self._give_file),
@@ -258,6 +259,22 @@ class FeishuServer(RecordingServer):
                 self._uuids[uuid] = answer
             self.changed.notify_all()
         return _ok(answer)
+
+    def _change_card(self, request: Recorded, id: str) -> Answer:
+        """https://open.feishu.cn/document/server-docs/im-v1/message-card/patch"""
+        number = int(id.removeprefix("om_sent") or 0) if id.startswith("om_sent") else 0
+        with self.changed:
+            if not 0 < number <= len(self.messages):
+                return _refusal(230011, "The message was recalled.")
+            message = self.messages[number - 1]
+            if message["msg_type"] != "interactive":
+                return _refusal(230001, "This message is NOT a card.")
+            problem = message_problem({"msg_type": "interactive", **request.json()})
+            if problem:
+                return _refusal(230001, problem)
+            message["content"] = json.loads(request.json()["content"])
+            self.changed.notify_all()
+        return _ok({})
 
     def _tell_message(self, request: Recorded, id: str) -> Answer:
         if id not in self.stored:

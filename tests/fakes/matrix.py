@@ -320,7 +320,13 @@ class Homeserver(RecordingServer):
         with self.changed:
             self._transactions[transaction] = event["event_id"]
             self.rooms[room].events[event["event_id"]] = event
-            self.messages.append(event)
+            relation = content.get("m.relates_to", {})
+            if relation.get("rel_type") == "m.replace":
+                for shown in self.messages:
+                    if shown["event_id"] == relation["event_id"]:
+                        shown["content"] = content["m.new_content"]
+            else:
+                self.messages.append(event)
             self.changed.notify_all()
         return json_answer({"event_id": event["event_id"]})
 

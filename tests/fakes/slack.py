@@ -227,6 +227,7 @@ class SlackWorkspace(RecordingServer):
         methods: dict[str, Callable[[dict[str, Any]], Answer]] = {
             "auth.test": self._auth_test,
             "chat.postMessage": self._post_message,
+            "chat.update": self._update_message,
             "users.info": self._users_info,
             "conversations.open": self._open_conversation,
             "conversations.replies": self._replies,
@@ -253,6 +254,24 @@ class SlackWorkspace(RecordingServer):
         if problem:
             return _refuse(problem)
         return self._take(self.messages, {**params, "channel": channel})
+
+    def _update_message(self, params: dict[str, Any]) -> Answer:
+        """https://docs.slack.dev/reference/methods/chat.update: a channel's id, no person's."""
+        if params.get("channel") not in self.members:
+            return _refuse("channel_not_found")
+        problem = message_problem(params.get("text"), params.get("blocks"))
+        if problem:
+            return _refuse(problem)
+        number = int(params.get("ts", "0.0").partition(".")[2])
+        with self.changed:
+            if not 0 < number <= len(self.messages):
+                return _refuse("message_not_found")
+            blocks = params.get("blocks", [])
+            self.pings += list_pings(params["text"], blocks)
+            seen = read_blocks(blocks) or _unescape(params["text"])
+            self.messages[number - 1] |= {**params, "seen": seen}
+            self.changed.notify_all()
+        return _ok(channel=params["channel"], ts=params["ts"])
 
     def _respond(self, body: dict[str, Any]) -> Answer:
         if len(self.responses) == 5:

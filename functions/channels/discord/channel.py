@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.discord.about import API
 from functions.channels.discord.interactions import read_interaction
-from functions.channels.discord.reply_address import InteractionAddress
+from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
 from functions.channels.discord.signature import (
     load_public_key,
     verify_headers,
@@ -147,6 +147,24 @@ class Discord:
                 conversation.send(sending.make_attachment(part, reply.text), number, reply.key)
             else:
                 conversation.send(part, number, reply.key)
+
+    def send_editable(self, session: str, text: str, key: str) -> str:
+        """Post a message as the bot; one with the same key is the one that is there."""
+        from functions.channels.discord import sending
+
+        fields = {**sending.make_editable(text), **sending.make_nonce(key, 0)}
+        path = f"/channels/{sending.read_channel(session)}/messages"
+        sent = as_mapping(self.api.call("POST", path, fields, timeout=WAITING_TIMEOUT))
+        return as_string(sent.get("id"))
+
+    def edit(self, session: str, message: str, text: str) -> None:
+        """Change a message of the bot."""
+        from functions.channels.discord import sending
+
+        if read_snowflake(message) is None:
+            raise Refused("EBLOCKED", "not a message of Discord", source=self._name)
+        path = f"/channels/{sending.read_channel(session)}/messages/{message}"
+        self.api.call("PATCH", path, sending.make_editable(text), timeout=WAITING_TIMEOUT)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent, from where Discord keeps all of them."""

@@ -141,14 +141,12 @@ class Conversation:
     @classmethod
     def open(cls, api: DiscordApi, session: str, reply_to: str) -> Conversation:
         """Return the conversation of a session; `UsageError` for one that is not Discord's."""
-        channel = read_snowflake(session.rpartition(":")[2])
-        if channel is None:
-            raise UsageError("EINVAL", "not a session of Discord", source="discord")
+        channel = read_channel(session)
         address = InteractionAddress.parse(reply_to)
         if address is not None and time.time() >= address.ends:
             address = None
         message = read_snowflake(reply_to)
-        return cls(api, channel.number, address, message.number if message else 0)
+        return cls(api, channel, address, message.number if message else 0)
 
     def send(self, message: OutgoingMessage, number: int, key: str) -> None:
         """Send the part with a number of a reply with a key; errors as `DiscordApi.call`."""
@@ -198,8 +196,7 @@ class Conversation:
         """Post a message as the bot."""
         fields = message.fields()
         if key:
-            # at most 25 characters; the same message again is the one that is there
-            fields |= {"nonce": f"{key[:20]}-{number}", "enforce_nonce": True}
+            fields |= make_nonce(key, number)
         if self.message and number == 0:
             fields["message_reference"] = {
                 "message_id": str(self.message),
@@ -210,6 +207,26 @@ class Conversation:
             self.api.upload(path, fields, message.files)
         else:
             self.api.call("POST", path, fields)
+
+
+def read_channel(session: str) -> int:
+    """Return the channel of a session; `UsageError` for one that is not Discord's."""
+    channel = read_snowflake(session.rpartition(":")[2])
+    if channel is None:
+        raise UsageError("EINVAL", "not a session of Discord", source="discord")
+    return channel.number
+
+
+def make_nonce(key: str, number: int) -> dict[str, object]:
+    """Return the fields by which the same message again is the one that is there."""
+    # at most 25 characters
+    return {"nonce": f"{key[:20]}-{number}", "enforce_nonce": True}
+
+
+def make_editable(text: str) -> dict[str, object]:
+    """Return the fields of a message that can be changed later."""
+    [content, *_] = render_messages(text, 1)
+    return OutgoingMessage(content).fields()
 
 
 def read_original(api: DiscordApi, address: InteractionAddress) -> Json:

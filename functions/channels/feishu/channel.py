@@ -244,6 +244,19 @@ class Feishu:
         if reply.to:
             self.signs.take_away(reply.to)
 
+    def send_editable(self, session: str, text: str, key: str) -> str:
+        """Send a card: a text could be changed twenty times only."""
+        from functions.channels.feishu.sending import FeishuChat, FeishuSender
+
+        return FeishuSender(self.api, FeishuChat.parse(session), key).send_card(text)
+
+    def edit(self, session: str, message: str, text: str) -> None:
+        """Change a card."""
+        from functions.channels.feishu.sending import write_card
+
+        body = {"content": write_card(text)}
+        self.api.call("PATCH", f"/im/v1/messages/{message}", body, timeout=SIGN_TIMEOUT)
+
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent; Feishu gives files of up to 100 MB."""
         match = _FILE.fullmatch(as_string(attachment.get("file_id")))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
 from sigil.json_fields import as_mapping, as_string
+from sigil.protocol import Json
 
 if TYPE_CHECKING:
     from functions.channels.feishu.api import FeishuApi
@@ -76,11 +78,15 @@ class FeishuText:
         """Return the kind of the message and its content."""
         if self.plain or (not self.buttons and is_plain(self.part)):
             return "text", {"text": make_plain(self.part)}
+        return "interactive", self.make_card()
+
+    def make_card(self) -> dict[str, object]:
+        """Return the content of the message as a card."""
         elements: list[object] = [{"tag": "markdown", "content": self.part}]
         if self.buttons:
             elements.append(self._make_row())
         summary = " ".join(make_plain(self.part[:1000]).split())[:SUMMARY_CHARACTERS]
-        return "interactive", {
+        return {
             "schema": "2.0",
             # without it a notification only says that there is a card
             "config": {"summary": {"content": summary}},
@@ -196,6 +202,10 @@ class FeishuSender:
                     raise
                 text = repaired
 
+    def send_card(self, text: str) -> str:
+        """Send a card that can be changed later, and return its id."""
+        return self._post("interactive", make_card(text), 0, "")
+
     def _upload(self, part: FeishuFile) -> tuple[str, dict[str, object]]:
         if part.is_photo:
             found = self.api.upload("/im/v1/images", {"image_type": "message"}, "image", part.file)
@@ -206,7 +216,8 @@ class FeishuSender:
         found = self.api.upload("/im/v1/files", fields, "file", part.file)
         return "file", {"file_key": as_string(as_mapping(found.get("data")).get("file_key"))}
 
-    def _post(self, kind: str, content: dict[str, object], number: int, answered: str) -> None:
+    def _post(self, kind: str, content: dict[str, object], number: int, answered: str) -> str:
+        """Post a message, and return its id."""
         body: dict[str, object] = {"msg_type": kind, "content": orjson.dumps(content).decode()}
         if self.key:
             name = f"{self.key} {number} {kind}"
@@ -215,11 +226,27 @@ class FeishuSender:
         if target and ID.fullmatch(target):
             in_thread = {"reply_in_thread": True} if self.chat.root else {}
             try:
-                self.api.call("POST", f"/im/v1/messages/{target}/reply", body | in_thread)
-                return
+                path = f"/im/v1/messages/{target}/reply"
+                return _read_id(self.api.call("POST", path, body | in_thread))
             except FeishuRejected as problem:
                 if problem.number not in _ABOUT_ANSWERED:
                     raise
         kind_of_id = "chat_id" if self.chat.is_group else "open_id"
         query = {"receive_id_type": kind_of_id}
-        self.api.call("POST", "/im/v1/messages", body | {"receive_id": self.chat.id}, query)
+        body["receive_id"] = self.chat.id
+        return _read_id(self.api.call("POST", "/im/v1/messages", body, query))
+
+
+def _read_id(answer: Mapping[str, Json]) -> str:
+    return as_string(as_mapping(answer.get("data")).get("message_id"))
+
+
+def make_card(text: str) -> dict[str, object]:
+    """Return the content of a card with a text in markdown."""
+    [part, *_] = render_parts(text, 1)
+    return FeishuText(part).make_card()
+
+
+def write_card(text: str) -> str:
+    """Return the content of a card as Feishu takes it."""
+    return orjson.dumps(make_card(text)).decode()

@@ -379,6 +379,25 @@ class Matrix:
         self._note_answered(reply.to)
         self._set_typing(chat.room, is_typing=False)
 
+    def send_editable(self, session: str, text: str, key: str) -> str:
+        """Send a message; one with the same key is the one that is there. Its name is that of the
+        room and its own.
+        """
+        from functions.channels.matrix.sending import RoomSender, make_editable
+
+        chat = MatrixChat.parse(session)
+        if chat.person:
+            chat = MatrixChat(self.rooms.find_direct(self.api, chat.person))
+        sent = RoomSender(self.api, chat, key).put(make_editable(text), "line", 0)
+        return f"{chat.room} {sent}"
+
+    def edit(self, session: str, message: str, text: str) -> None:
+        """Replace a message (https://spec.matrix.org/latest/client-server-api/#event-replacements)."""
+        from functions.channels.matrix.sending import replace_message
+
+        room, _, event = message.partition(" ")
+        replace_message(self.api, room, event, text)
+
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent, from our own homeserver, which gets it from theirs."""
         match = FILE.fullmatch(as_string(attachment.get("file_id")))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
@@ -11,16 +12,19 @@ from typing import Final
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.matrix.api import MatrixApi, MatrixRejected, quote_id
 from functions.channels.matrix.identifiers import MatrixChat
-from functions.channels.platform_api.http_client import FormFile
+from functions.channels.platform_api.http_client import TIMEOUT, FormFile
 from functions.channels.render.matrix import MatrixPart, render_parts
 from functions.channels.replies.reply_parts import divide_reply
 from functions.channels.visible_text import clean_text
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
+from sigil.json_fields import as_string
 
 MESSAGES_MOST: Final = 5
 """Messages of one reply; the last of them is a file when there would be more."""
+EDIT_TIMEOUT: Final = 5.0
+"""Seconds that the change of a message may take: it is not worth a wait."""
 UPLOAD_NAME: Final = "file"
 """The name of what is uploaded; that which people see is a field of the message."""
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -135,7 +139,7 @@ class RoomSender:
             return
         try:
             address = self.api.upload(part.file)
-            self._put(part.make_content(address), f"{number}-file", number)
+            self.put(part.make_content(address), f"{number}-file", number)
         except MatrixRejected as problem:
             if problem.error not in (*_CONTENT, "M_FORBIDDEN"):
                 raise
@@ -145,7 +149,7 @@ class RoomSender:
         tries = 0
         while True:
             try:
-                self._put(text.make_content(), f"{number}-{tries}", number)
+                self.put(text.make_content(), f"{number}-{tries}", number)
                 return
             except MatrixRejected as problem:
                 repaired = text.repair(problem)
@@ -154,15 +158,17 @@ class RoomSender:
                 text = repaired
                 tries += 1
 
-    def _put(self, content: dict[str, object], transaction: str, number: int) -> None:
+    def put(self, content: dict[str, object], transaction: str, number: int) -> str:
+        """Send the content of the part with a number, and return the name of its event. The
+        homeserver takes a transaction once.
+        """
         # whom it would name: nobody, whatever it says
         content["m.mentions"] = {}
         answers = self.answers if number == 0 else ""
         relation = self._relate(answers)
         if relation:
             content["m.relates_to"] = relation
-        path = f"/rooms/{quote_id(self.chat.room)}/send/m.room.message"
-        self.api.call("PUT", f"{path}/{quote_id(f'{self.key}-{transaction}')}", content)
+        return _send_event(self.api, self.chat.room, f"{self.key}-{transaction}", content)
 
     def _relate(self, answers: str) -> dict[str, object]:
         """Return what a message belongs to: a thread, the message that it answers."""
@@ -176,3 +182,33 @@ class RoomSender:
             relation["m.in_reply_to"] = {"event_id": answers or self.chat.thread}
             relation["is_falling_back"] = True
         return relation
+
+
+def make_editable(text: str) -> dict[str, object]:
+    """Return the content of a message that can be changed later."""
+    [part, *_] = render_parts(text, 1)
+    return MatrixText(part).make_content()
+
+
+def replace_message(api: MatrixApi, room: str, event: str, text: str) -> None:
+    """Change a message of a room; clients that know no changes show it as another one."""
+    content = make_editable(text)
+    changed: dict[str, object] = {
+        "msgtype": content["msgtype"],
+        "body": f"* {content['body']}",
+        "m.new_content": {**content, "m.mentions": {}},
+        "m.mentions": {},
+        "m.relates_to": {"rel_type": "m.replace", "event_id": event},
+    }
+    _send_event(api, room, uuid.uuid4().hex, changed, EDIT_TIMEOUT)
+
+
+def _send_event(
+    api: MatrixApi,
+    room: str,
+    transaction: str,
+    content: dict[str, object],
+    timeout: float = TIMEOUT,
+) -> str:
+    path = f"/rooms/{quote_id(room)}/send/m.room.message/{quote_id(transaction)}"
+    return as_string(api.call("PUT", path, content, timeout=timeout).get("event_id"))

@@ -294,6 +294,23 @@ class Slack:
             sender.send(part, reply.text, number)
         self._clear_signs(to, chat.thread, replied=True)
 
+    def send_editable(self, session: str, text: str, key: str) -> str:
+        """Call `chat.postMessage`; a message has its name within a channel."""
+        from functions.channels.slack import sending
+
+        chat = sending.SlackChat.parse(session)
+        params = sending.make_editable(text) | chat.params()
+        sent, _ = self.api.call("chat.postMessage", params, timeout=WAITING_TIMEOUT)
+        return f"{as_string(sent.get('channel'))}/{as_string(sent.get('ts'))}"
+
+    def edit(self, session: str, message: str, text: str) -> None:
+        """Call `chat.update`."""
+        from functions.channels.slack import sending
+
+        channel, _, ts = message.partition("/")
+        params = sending.make_editable(text) | {"channel": channel, "ts": ts}
+        self.api.call("chat.update", params, timeout=WAITING_TIMEOUT)
+
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent."""
         id = as_string(attachment.get("file_id"))

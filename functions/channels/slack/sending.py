@@ -61,6 +61,17 @@ class SlackChat:
             raise UsageError("EINVAL", "not a session of Slack", source="slack")
         return cls(match[1] or "", match[2] or "", match[3] or "")
 
+    def params(self) -> dict[str, object]:
+        """Return the fields that say where a message goes."""
+        place: dict[str, object] = {
+            "channel": self.channel or self.user,
+            "unfurl_links": False,
+            "unfurl_media": False,
+        }
+        if self.thread:
+            place["thread_ts"] = self.thread
+        return place
+
 
 @dataclass(frozen=True, slots=True)
 class SlackMessage:
@@ -131,6 +142,12 @@ def make_parts(reply: Reply) -> list[SlackOutgoing]:
     return parts
 
 
+def make_editable(text: str) -> dict[str, object]:
+    """Return the fields of a message that can be changed later."""
+    [part, *_] = render_parts(text, 1)
+    return SlackMessage(part).params()
+
+
 def make_attachment(attached: AttachedFile, text: str) -> SlackFile | SlackMessage:
     """Return a kept file as Slack gets it, or a note when it is gone; `text` is the reply that it
     belongs to.
@@ -195,14 +212,7 @@ class SlackSender:
                 self._to = replace(self._to, url="")
             else:
                 return
-        place: dict[str, object] = {
-            "channel": self._chat.channel or self._chat.user,
-            "unfurl_links": False,
-            "unfurl_media": False,
-        }
-        if self._chat.thread:
-            place["thread_ts"] = self._chat.thread
-        self._api.call("chat.postMessage", params | place)
+        self._api.call("chat.postMessage", params | self._chat.params())
 
     def _may_respond(self, number: int) -> bool:
         """Return whether the address of a command takes this part of the reply."""

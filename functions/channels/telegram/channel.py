@@ -152,6 +152,18 @@ class Telegram:
             here = replace(ready, chat=chat, reply_to=answered)
             chat = sending.send_part(self.api, here)
 
+    def send_editable(self, session: str, text: str, key: str) -> str:
+        """Call `sendMessage`, which knows no key: whoever sends again makes another message."""
+        from functions.channels.telegram import sending
+
+        return sending.send_editable(self.api, session, text)
+
+    def edit(self, session: str, message: str, text: str) -> None:
+        """Call `editMessageText`."""
+        from functions.channels.telegram import sending
+
+        sending.edit_message(self.api, session, message, text)
+
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent; Telegram gives files of up to 20 MB."""
         id = as_string(attachment.get("file_id"))

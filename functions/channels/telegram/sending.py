@@ -14,7 +14,8 @@ from functions.channels.replies.reply_parts import divide_reply
 from functions.channels.telegram.api import TelegramRejected
 from functions.events import Button
 from functions.texts.languages import find_texts
-from sigil.errors import UsageError
+from sigil.errors import Refused, UsageError
+from sigil.json_fields import as_integer, as_mapping
 
 if TYPE_CHECKING:
     from functions.channels.telegram.api import TelegramApi
@@ -31,6 +32,8 @@ ROW = 2
 """Buttons side by side."""
 MESSAGES_MOST = 10
 """Messages of one reply; the last of them is a file when there would be more."""
+EDIT_TIMEOUT = 5.0
+"""Seconds that a message which can be changed may take: it is not worth a wait."""
 _PHOTOS = ("image/png", "image/jpeg")
 """The types that Telegram shows as photos."""
 
@@ -174,6 +177,32 @@ def send_part(api: TelegramApi, part: TelegramMessage | TelegramFile) -> Telegra
     if isinstance(part, TelegramFile):
         return send_file(api, part)
     return send_message(api, part)
+
+
+def send_editable(api: TelegramApi, session: str, text: str) -> str:
+    """Send a message without a sound, and return its id. Errors as `Api.call`."""
+    params = _make_editable(session, text) | {"disable_notification": True}
+    sent = as_mapping(api.call("sendMessage", params, timeout=EDIT_TIMEOUT))
+    return str(as_integer(sent.get("message_id"), 0) or "")
+
+
+def edit_message(api: TelegramApi, session: str, message: str, text: str) -> None:
+    """Change a message to another text. Errors as `Api.call`; `Refused` for what is no id."""
+    if not _MESSAGE_ID.fullmatch(message):
+        raise Refused("EBLOCKED", "not a message of Telegram", source="telegram")
+    params = _make_editable(session, text) | {"message_id": int(message)}
+    params.pop("message_thread_id", None)
+    try:
+        api.call("editMessageText", params, timeout=EDIT_TIMEOUT)
+    except TelegramRejected as problem:
+        if "not modified" not in problem.description:
+            raise
+
+
+def _make_editable(session: str, text: str) -> dict[str, object]:
+    """Return the fields of a message of a chat that can be changed later."""
+    [part, *_] = render_parts(text, 1)
+    return TelegramMessage(TelegramChat.parse(session), part).params()
 
 
 def send_file(api: TelegramApi, file: TelegramFile, *, follow: bool = True) -> TelegramChat:

@@ -316,3 +316,14 @@ def test_a_transport_that_fails_is_no_answer(discord_server: DiscordServer) -> N
     with pytest.raises(BackendError, match="ConnectError"):
         send(channel, "hi")
     channel.close()
+
+
+def test_a_message_is_changed_where_it_stands_and_sent_once(
+    discord: Discord, discord_server: DiscordServer
+) -> None:
+    first, again = (discord.send_editable("discord:5", "at work @everyone", KEY) for _ in range(2))
+    assert first == again
+    discord.edit("discord:5", first, "at rest @everyone")
+    assert discord_server.texts() == ["at rest @everyone"]
+    with pytest.raises(Refused):
+        discord.edit("discord:5", "99", "gone")

@@ -381,3 +381,15 @@ def test_a_turn_without_an_answer_leaves_no_reaction(feishu: Feishu, server: Fei
     assert server.reactions == {}
     server.fail(231002, path="/reactions", times=9)
     feishu.show_waiting(receive(feishu, make_message("2", "hello")))
+
+
+def test_a_message_is_changed_where_it_stands_and_sent_once(
+    feishu: Feishu, server: FeishuServer
+) -> None:
+    for session in (TO_ALICE, TO_GROUP, THREAD):
+        first, again = (feishu.send_editable(session, "at work", session) for _ in range(2))
+        assert first == again
+        feishu.edit(session, first, "at rest")
+    assert server.texts() == ["at rest"] * 3
+    with pytest.raises(Refused):
+        feishu.edit(TO_ALICE, "om_sent99", "gone")

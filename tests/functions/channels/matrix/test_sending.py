@@ -311,3 +311,16 @@ def test_a_file_that_is_gone_is_told_so(matrix: Matrix) -> None:
     (attachment,) = read_attachment("mxc://e.org/gone", matrix).attachments
     with pytest.raises(BackendError, match="404"):
         matrix.fetch(attachment, 100)
+
+
+def test_a_message_is_changed_where_it_stands_and_sent_once(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    for session in (f"matrix:{DIRECT}", f"matrix:{GROUP}"):
+        first, again = (matrix.send_editable(session, "at work", session) for _ in range(2))
+        assert first == again
+        for said in ("at rest", "at work", "at rest"):
+            matrix.edit(session, first, said)
+        with pytest.raises(Refused):
+            matrix.edit(session, "!other:example.org $gone", "gone")
+    assert [content["body"] for content in read_contents(server)] == ["at rest"] * 2

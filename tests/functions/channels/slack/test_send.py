@@ -481,3 +481,14 @@ def test_a_token_that_lacks_scopes_is_told(slack: Slack, workspace: SlackWorkspa
 def test_a_setting_that_cannot_be_right_is_refused(token: str, api: str) -> None:
     with pytest.raises(UsageError):
         Slack(token, SECRET, api or "https://slack.com/api")
+
+
+def test_a_message_is_changed_where_it_stands(slack: Slack, workspace: SlackWorkspace) -> None:
+    for session in (CHANNEL, f"{CHANNEL}:{THREAD}", PRIVATE):
+        sent = slack.send_editable(session, "at work <!here>", "k")
+        slack.edit(session, sent, "at rest <!here>")
+        with pytest.raises(Refused):
+            slack.edit(session, f"{CHAT}/1790000000.000099", "gone")
+    assert [message["seen"] for message in workspace.messages] == ["at rest <!here>"] * 3
+    assert [message.get("thread_ts") for message in workspace.messages] == [None, THREAD, None]
+    assert workspace.pings == []

@@ -451,3 +451,15 @@ def test_files_leave_below_the_text_a_part_each_and_one_that_is_gone_is_said(
     assert photo["photo"] == {"name": "file.png", "content": make_png()}
     (document,) = bot_api.documents
     assert document["document"] == {"name": "report.pdf", "content": "%PDF-1.7"}
+
+
+def test_a_message_is_changed_where_it_stands(telegram: Telegram, bot_api: BotApi) -> None:
+    for session in ("telegram:5", f"{GROUP}:7"):
+        sent = telegram.send_editable(session, "at **work**", "k")
+        telegram.edit(session, sent, "at rest")
+        telegram.edit(session, sent, "at rest")  # as it was: Telegram refuses that
+        shown = bot_api.messages[-1]
+        assert (shown["text"], shown["disable_notification"]) == ("at rest", True)
+        with pytest.raises(Refused):
+            telegram.edit(session, "99", "gone")
+    assert len(bot_api.messages) == 2
