@@ -131,7 +131,7 @@ class German(Texts):
         "halt": "hält mich in jedem Chat an, oder nur hier",
         "agents": "zeigt die Agenten unter mir, hält einen an, schaltet ihn ein oder aus",
         "agent": "zeigt, welcher Agent in diesem Chat antwortet, oder wechselt ihn",
-        "team": "zeigt das Team, wer arbeitet und wer nichts zu tun hat, oder beendet die Arbeit",
+        "team": "zeigt das Team und seinen Stand, beendet Arbeit oder legt fest, was es hier sagt",
         "inbox": "zeigt, was Teammitglieder an diesen Chat geschrieben haben",
         "unlock": "lässt mich weitermachen, nachdem ich angehalten wurde",
     }
@@ -166,7 +166,7 @@ class German(Texts):
         "kb": "FRAGE",
         "forget": "ID",
         "agent": "[NAME | enable]",
-        "team": "[stop NAME | stop all]",
+        "team": "[NAME | stop NAME | stop all | mute | unmute | all]",
         "agents": "[stop | enable | disable | archive NAME]",
         "halt": "[here]",
         "unlock": "[here]",
@@ -187,6 +187,25 @@ class German(Texts):
     task_dropped = "#{id} wurde verworfen: {text}"
     task_files = "Dateien: {files}"
     team_said = "{name}: {text}"
+    team_mail = "{name} an {to}: {text}"
+    team_since = "seit {span}"
+    team_leg = "Abschnitt {leg}"
+    team_step = "letzter Schritt {step}"
+    team_thinks = "fragt das Modell"
+    team_elsewhere = "arbeitet für einen anderen Chat"
+    team_line_ended = "Team: Es arbeitet niemand mehr."
+    team_hears: ClassVar[Mapping[str, str]] = {
+        "": (
+            "Ich sage hier, was herauskommt, was gefragt wird und wie es vorangeht. `/team mute`"
+            " lässt weg, wie es vorangeht; `/team all` fügt hinzu, was sie einander schreiben."
+        ),
+        "mute": (
+            "Ich sage hier nur, was herauskommt und was gefragt wird. `/team unmute` beendet das."
+        ),
+        "all": (
+            "Ich sage hier alles, auch was sie einander schreiben. `/team unmute` beendet das."
+        ),
+    }
     team_stuck = "{name} kommt nicht voran: {why}"
     team_too_long = "es brauchte mehr Schritte, als eine Arbeit brauchen darf"
     team_has_shut_down = "{name} hat sich beendet."
@@ -198,7 +217,10 @@ class German(Texts):
     )
     team_stopping = "{names} hört sofort auf."
     team_unknown = "Es gibt kein Teammitglied {name}."
-    team_how = "`/team stop NAME` oder `/team stop all` beendet die Arbeit."
+    team_how = (
+        "`/team NAME` sagt, wie weit jemand ist. `/team stop NAME` oder `/team stop all` beendet"
+        " die Arbeit. `/team mute`, `/team unmute` und `/team all` legen fest, was ich hier sage."
+    )
     offline_team = (
         "Teammitglieder, und mehrere Aufgaben auf einmal, brauchen ein Sprachmodell, und es ist"
         " keines verbunden: `uncaged setup model` verbindet eines. Ohne eines fügt"

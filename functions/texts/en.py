@@ -110,7 +110,7 @@ class Texts:
         "halt": "halts me in every chat, or only here",
         "agents": "lists the agents below me, or stops, enables, disables or archives one",
         "agent": "shows which agent answers in this chat, or lets another one answer",
-        "team": "shows the team, who works and who is idle, or ends their work",
+        "team": "shows the team and how far it has come, ends work, or says what is told here",
         "inbox": "shows what teammates wrote to this chat",
         "unlock": "lets me go on after a halt",
     }
@@ -133,6 +133,26 @@ class Texts:
     task_dropped = "#{id} was dropped: {text}"
     task_files = "Files: {files}"
     team_said = "{name}: {text}"
+    team_mail = "{name} to {to}: {text}"
+    team_since = "for {span}"
+    team_leg = "leg {leg}"
+    team_step = "last step {step}"
+    team_thinks = "asks the model"
+    team_elsewhere = "at work for another chat"
+    team_line_ended = "Team: nobody is at work any more."
+    team_hears: ClassVar[Mapping[str, str]] = {
+        "": (
+            "I say here what comes of the work, what is asked, and how it goes. `/team mute` leaves"
+            " out how it goes; `/team all` adds what teammates write to each other."
+        ),
+        "mute": (
+            "I say here only what comes of the work and what is asked. `/team unmute` ends that."
+        ),
+        "all": (
+            "I say here everything, also what teammates write to each other. `/team unmute` ends"
+            " that."
+        ),
+    }
     team_stuck = "{name} is stuck: {why}"
     team_too_long = "it took more steps than one piece of work may take"
     team_has_shut_down = "{name} has shut down."
@@ -142,7 +162,10 @@ class Texts:
     team_spawn_hint = "Ask for one, such as: spawn alice as a coder and let her find work herself."
     team_stopping = "{names} will shut down at once."
     team_unknown = "There is no teammate {name}."
-    team_how = "`/team stop NAME` or `/team stop all` ends their work."
+    team_how = (
+        "`/team NAME` says how far somebody has come. `/team stop NAME` or `/team stop all` ends"
+        " their work. `/team mute`, `/team unmute` and `/team all` say what I tell of them here."
+    )
     offline_team = (
         "Teammates, and several tasks at once, need a language model, and none is connected:"
         " `uncaged setup model` connects one. Without one, `/tasks add SUBJECT` puts one task on"

@@ -89,7 +89,7 @@ class Chinese(Texts):
         "halt": "让我在所有聊天里停下，或只在这里",
         "agents": "列出下属的智能体，或停止、启用、停用、归档一个",
         "agent": "显示这个聊天由哪个智能体回答，或换一个来回答",
-        "team": "显示团队：谁在干活、谁闲着，或结束他们的工作",
+        "team": "显示团队及其进展，结束工作，或决定在这里说什么",
         "inbox": "显示队友写给这个聊天的邮件",
         "unlock": "停下之后，让我继续",
     }
@@ -124,7 +124,7 @@ class Chinese(Texts):
         "kb": "问题",
         "forget": "编号",
         "agent": "[名称 | enable]",
-        "team": "[stop 名称 | stop all]",
+        "team": "[名称 | stop 名称 | stop all | mute | unmute | all]",
         "agents": "[stop | enable | disable | archive 名称]",
         "halt": "[here]",
         "unlock": "[here]",
@@ -145,6 +145,21 @@ class Chinese(Texts):
     task_dropped = "#{id} 已放弃：{text}"
     task_files = "文件：{files}"
     team_said = "{name}：{text}"
+    team_mail = "{name} 致 {to}：{text}"
+    team_since = "已{span}"
+    team_leg = "第 {leg} 段"
+    team_step = "最近一步 {step}"
+    team_thinks = "正在询问模型"
+    team_elsewhere = "在为另一个聊天干活"
+    team_line_ended = "团队：已没有人在干活。"
+    team_hears: ClassVar[Mapping[str, str]] = {
+        "": (
+            "我在这里说明结果、提问和进展。`/team mute` 不再说进展；`/team all` 还会说出队友之间"
+            "写的内容。"
+        ),
+        "mute": "我在这里只说结果和提问。用 `/team unmute` 恢复。",
+        "all": "我在这里说出一切，包括队友之间写的内容。用 `/team unmute` 恢复。",
+    }
     team_stuck = "{name} 卡住了：{why}"
     team_too_long = "用掉的步数超过了一项工作的上限"
     team_has_shut_down = "{name} 已关机。"
@@ -154,7 +169,10 @@ class Chinese(Texts):
     team_spawn_hint = "可以这样说：派一个程序员 alice，让她自己找活干。"
     team_stopping = "{names} 马上关机。"
     team_unknown = "没有队友 {name}。"
-    team_how = "用 `/team stop 名称` 或 `/team stop all` 结束他们的工作。"
+    team_how = (
+        "用 `/team 名称` 查看某人的进展，用 `/team stop 名称` 或 `/team stop all` 结束他们的工作，"
+        "用 `/team mute`、`/team unmute` 和 `/team all` 决定我在这里说什么。"
+    )
     offline_team = (
         "派队友、一次添加几个任务都要靠语言模型，而现在没有接上：运行 `uncaged setup model`"
         " 接上一个。没有模型时，`/tasks add 内容` 添加一个任务，`/team` 看看有谁。"

@@ -40,6 +40,7 @@ def test_the_team_is_read_with_the_token_by_the_name_of_its_root(live: Lives) ->
             "status": "working",
             "task": None,
             "trouble": None,
+            "progress": None,
             "stay": True,
             "recall": False,
         }

@@ -32,9 +32,15 @@ class Arranged:
 
 
 def describe_team(app: App) -> dict[str, Json]:
-    """Return the team as a row of the API."""
+    """Return the team as a row of the API, with how far the work of each has come."""
+    from functions.agent.team.progress import read_progress
+
     team = list_shown(app, app.clock.now())
-    items: list[Json] = [each.describe() for each in team]
+    found = read_progress(app, [each.name for each in team if each.status == "working"])
+    items: list[Json] = []
+    for each in team:
+        progress = found.get(each.name)
+        items.append({**each.describe(), "progress": progress.describe() if progress else None})
     return {"team": app.root, "items": items}
 
 

@@ -143,6 +143,8 @@ def send_message(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         _require_lead(context)
     content = _read_content(context, arguments)
     posts = _deliver(context, to, content, kind)
+    if to not in (LEAD, context.app.root):
+        posts += _tell_chat(context, to, content)
     return ServiceAnswer(f"Sent {kind} to {to}", posts)
 
 
@@ -161,6 +163,7 @@ def broadcast(context: CallContext, arguments: Arguments) -> ServiceAnswer:
             if problem.code != "EQUOTA":
                 raise
             full.append(name)
+    posts += _tell_chat(context, "all", content)
     said = f"Broadcast to {len(names) - len(full)} teammates"
     if full:
         said += f", and not to {', '.join(full)}: too much mail that nobody has read"
@@ -302,6 +305,26 @@ def _deliver(
         context.posts.take_mail()
     Mailbox(app.kv, keys.escape(full)).deliver(mail, context.find_holder())
     return (Post("mail", full, OWN_MAIN, data={"home": context.home, "from": to}),)
+
+
+def _tell_chat(context: CallContext, to: str, content: str) -> tuple[Post, ...]:
+    """Return what says in the chat of a teammate's work what it writes to others, where the chat
+    wants to hear that.
+    """
+    app = context.app
+    if not (app.is_teammate and context.home):
+        return ()
+    # only the mail of teammates needs it
+    from functions.agent.team.chat_notices import ALL, read_team_chat
+
+    if read_team_chat(app.kv, app.root, context.home).mode != ALL:
+        return ()
+    try:
+        context.posts.take(1)
+    except ToolError:  # the mail is delivered, and its sender is not to send it again
+        return ()
+    text = context.texts.team_mail.format(name=app.short_name, to=to, text=content)
+    return say_home(app.root, context.home, text, app.short_name)
 
 
 def _list_others_awake(context: CallContext) -> list[str]:

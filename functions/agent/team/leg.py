@@ -33,6 +33,8 @@ UNREPORTED: Final = "unreported"
 """The field with how many rounds went by since the board heard of the task."""
 PROGRESS: Final = "progress"
 """The field with what was done so far, a line for each leg."""
+SPENT: Final = "spent"
+"""The field with the tokens of the legs before."""
 SHUTDOWN: Final = "shutdown"
 """The field with the request to shut down that an event carries out."""
 LEGS_MOST: Final = 9
@@ -101,6 +103,7 @@ def make_next_leg(turn: Turn, messages: tuple[Message, ...]) -> Post:
         **event.data,
         LEG: leg.number + 1,
         PROGRESS: progress,
+        SPENT: read_count(event, SPENT) + turn.usage.total,
         UNREPORTED: count_unreported(turn, messages),
     }
     return Post("task", event.agent, event.session, event.text, turn.task, data)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.agents.record import scan_agents
 from functions.agent.app import App
@@ -11,6 +12,9 @@ from functions.agent.team.member import Members, Status
 from functions.texts.en import Texts
 from sigil.protocol import Json
 from sigil.storage.kv import KV
+
+if TYPE_CHECKING:
+    from functions.agent.team.progress import WorkProgress
 
 NO_ROLE: Final = "teammate"
 ENDED_SECONDS: Final = 3_600.0
@@ -89,8 +93,12 @@ def list_shown(app: App, now: float) -> list[Teammate]:
     ]
 
 
-def format_roster(app: App, now: float, texts: Texts) -> str:
-    """Return the team of an agent's root in lines: `name (role): status`."""
+def format_roster(
+    app: App, now: float, texts: Texts, progress: Mapping[str, WorkProgress] | None = None
+) -> str:
+    """Return the team of an agent's root in lines: `name (role): status`, and with the `progress`
+    of its members how far they have come.
+    """
     team = list_shown(app, now)
     if not team:
         return texts.team_none
@@ -99,7 +107,17 @@ def format_roster(app: App, now: float, texts: Texts) -> str:
         line = f"  {each.name} ({each.role}): {each.status}"
         if each.task:
             line += f" #{each.task}"
+        if progress is not None and each.status == "working":
+            line += f", {format_progress(each, progress.get(each.name), now, texts)}"
         if each.trouble:
             line += f" — {each.trouble}"
         lines.append(line)
     return "\n".join(lines)
+
+
+def format_progress(
+    teammate: Teammate, progress: WorkProgress | None, now: float, texts: Texts
+) -> str:
+    """Return since when a teammate is in its state, and how far its work has come."""
+    since = texts.team_since.format(span=texts.format_span(max(now - teammate.since, 0.0)))
+    return f"{since}, {progress.format(texts)}" if progress else since

@@ -249,7 +249,7 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     elif outcome == "stuck":
         why = texts.team_too_long
         posts += say_home(app.root, home, texts.team_stuck.format(name=name, why=why), name)
-    elif text:
+    elif text and _is_heard(turn, app, document, home, outcome):
         text = cut_text(text, SAID_CHARACTERS, texts.text_cut)
         posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
     if number:
@@ -257,6 +257,20 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     if generation and outcome in ("done", "idle", "stuck", "failed"):
         posts.append(make_look(app.name, generation=generation))
     return Ended(stamp_posts(posts, event, "end", now, turn.posted), entries)
+
+
+def _is_heard(turn: Turn, app: App, document: Document, home: str, outcome: str) -> bool:
+    """Return whether a chat hears what a teammate has to say at the end of a turn: not what it
+    answers other teammates, unless the chat wants to hear everything.
+    """
+    if outcome == "failed" or turn.event.kind != "mail":
+        return True
+    # most turns read no mail, and need nothing of it
+    from functions.agent.team.chat_notices import ALL, answers_teammates, read_team_chat
+
+    if not answers_teammates(turn, document.messages):
+        return True
+    return read_team_chat(app.kv, app.root, home).mode == ALL
 
 
 def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str) -> Changed | None:

@@ -95,11 +95,15 @@ def list_team(json: Json = False) -> None:
     Example: uncaged team list
     """
     from functions.agent.management.team import describe_team
+    from functions.agent.team.progress import read_progress
     from functions.agent.team.roster import list_shown
+    from functions.texts.en import TEXTS
 
     with open_agent(switch=True) as (app, _):
         found = list_shown(app, app.clock.now())
         row = describe_team(app)
+        names = [each.name for each in found if each.status == "working"]
+        progress = {name: work.format(TEXTS) for name, work in read_progress(app, names).items()}
     printer = Printer(json=json)
     if json:
         printer.document(row)
@@ -107,7 +111,7 @@ def list_team(json: Json = False) -> None:
         printer.note("No teammates. `uncaged team spawn NAME --file coder` starts one")
     else:
         printer.table(
-            ("name", "role", "status", "since", "task", "trouble"),
+            ("name", "role", "status", "since", "task", "progress", "trouble"),
             [
                 (
                     each.name,
@@ -115,6 +119,7 @@ def list_team(json: Json = False) -> None:
                     each.status,
                     format_time(each.since),
                     f"#{each.task}" if each.task else "",
+                    progress.get(each.name, ""),
                     one_line(each.trouble, SHOWN_CHARACTERS),
                 )
                 for each in found

@@ -486,6 +486,11 @@ def team_member(root: str, name: str) -> Key:
     return Key(f"member#{escape(root)}", escape(name))
 
 
+def team_chat(session: str) -> Key:
+    """What a chat (S) hears of the team, and the message there that shows how its work goes."""
+    return Key("team-chat", session)
+
+
 def team_request(root: str, id: str) -> Key:
     """A request between members of the root's team: to shut down, or to approve a plan."""
     return Key(f"team-request#{escape(root)}", escape(id))
@@ -814,7 +819,7 @@ SESSION_PARTITIONS = frozenset(
     )
 )
 SESSION_ITEMS = frozenset(
-    ("ready", "ready!", "ready~work", "claim", "listening", "native-calls", "begun", "workspaces")
+    "ready ready! ready~work claim listening native-calls begun workspaces team-chat".split()
 )
 MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
 MEMORY_ITEMS = frozenset(("things", "memory-link"))
