@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from functions import cloudformation, log
 from functions.agent.access.invitations import ROOMS_MOST, take_invitation
@@ -19,6 +19,7 @@ from functions.agent.commands import control
 from functions.agent.consolidation import consolidate_owed
 from functions.agent.language import choose_texts_for
 from functions.agent.schedules.outcome import note_lost_run, note_skipped_run
+from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle
 from functions.agent.turn.loop import SAVE_SECONDS
 from functions.agent.turn.turn import abandon_turn, leave_shared_memory, run_turn
@@ -55,6 +56,9 @@ from sigil.protocol import Json
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
 from sigil.storage.stored import NewerFormat
+
+if TYPE_CHECKING:
+    from functions.team_line import TeamLine
 
 RETRY_SECONDS = 5.0
 CONFLICT_SECONDS = 0.5
@@ -510,7 +514,12 @@ def _run_turn(
         channel.acknowledge(event)
     if may_talk and not spent and has_text_file(event):
         event = _keep_files(event, runtime.app, channel)
-    with _show_waiting(channel if may_talk else None, event), _lost_body_is_final():
+    line = _open_team_line(event, runtime)
+    with (
+        _show_waiting(channel if may_talk else None, event),
+        line.keep_shown() if line else nullcontext(),
+        _lost_body_is_final(),
+    ):
         if spent:
             opened = abandon_turn(event, runtime.app)
         else:
@@ -528,6 +537,8 @@ def _run_turn(
     if not (opened.repeated or closed.turn or wait or continuation):
         _end_waiting(opened, channel, event)
     opened = _send_all(opened, runtime)
+    if line and closed.turn is None and not _goes_on(closed, event):
+        line.end()
     if wait:
         raise _ModelSilent(min(wait, STOP_SECONDS))
     if opened.document.owes_memory:
@@ -542,6 +553,24 @@ def _run_turn(
         if event.kind != "continue" and turn and turn.event.id != event.id:
             raise _EarlierTurnFirst
     return gathered
+
+
+def _open_team_line(event: Event, runtime: AgentRuntime) -> TeamLine | None:
+    """Return what shows in a chat how the work goes that an event brings a teammate; None for all
+    other events.
+    """
+    if not (event.is_own_work and runtime.app.is_teammate):
+        return None
+    # a chat without a team needs nothing of it
+    from functions.team_line import open_team_line
+
+    return open_team_line(event, runtime)
+
+
+def _goes_on(closed: Document, event: Event) -> bool:
+    """Return whether an event of the agent's own work has set off another one."""
+    posts = closed.posts
+    return any((each.agent, each.session) == (event.agent, event.session) for each in posts)
 
 
 def _send_earlier_replies(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from functions.agent.agents.record import find_absence, join_name
 from functions.agent.ledger.entry import Entry
 from functions.agent.team.board import Board
+from functions.agent.team.chat_notices import forget_message, scan_team_chats
+from functions.agent.team.leg import make_look
 from functions.agent.team.member import Member, Members
 from functions.agent.team.task import Task
 from functions.agent.team.task_change import describe_change, find_written_end
@@ -20,6 +22,10 @@ SETTLED_SECONDS: Final = 30.0
 """A task is released so many seconds after its owner was last seen to work on something else."""
 NOTED_SECONDS: Final = 180.0
 """For so long a tick makes sure that the ledger has what one before it released."""
+SHOWN_SECONDS: Final = 60.0
+"""What shows how work goes is changed far more often while somebody works."""
+SHOWN_MOST: Final = 3_600.0
+"""A message that could not be changed for so long stays as it is."""
 Note = Callable[[str, Sequence[Entry], str], None]
 """Adds entries to the ledger of an agent (its full name), once for the event that it names."""
 
@@ -37,6 +43,8 @@ def tick_team(
     found = dict(members.scan())
     if not found:
         return 0
+    for event in _end_shown(kv, root, found, now):
+        put(event)
     board = Board(kv, root, lambda: now)
     tasks = board.list_open()
     if not tasks:
@@ -59,6 +67,30 @@ def tick_team(
     for event in make_events(waking.posts, "", now, f"tick:{root}:{int(now // 60)}"):
         put(event)
     return len(waking.posts)
+
+
+def _end_shown(kv: KV, root: str, members: Mapping[str, Member], now: float) -> list[Event]:
+    """Return the events that let the messages be looked after which show how work goes and that
+    nobody has changed for a while: a teammate looks for work, and its worker sees that there is
+    none. Without a teammate that can, they stay as they are.
+    """
+    stale = [
+        (chat, shown) for chat, shown in scan_team_chats(kv, root) if now - shown.at > SHOWN_SECONDS
+    ]
+    if not stale:
+        return []
+    for name in sorted(members):
+        if not find_absence(kv.get(keys.agent_record(root, name))):
+            break
+    else:
+        name = ""
+    for chat, shown in stale:
+        if not name or now - shown.at > SHOWN_MOST:
+            forget_message(kv, root, chat, shown)
+    if not name:
+        return []
+    look = make_look(join_name(root, name), generation=members[name].generation)
+    return make_events((look,), "", now, f"tick:{root}:shown:{int(now // 60)}")
 
 
 def _become_idle(members: Members, name: str, seen: Member, now: float) -> None:
