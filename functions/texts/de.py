@@ -216,10 +216,21 @@ class German(Texts):
         "Bitte um eines, etwa: Starte alice als Programmiererin, die sich selbst Arbeit sucht."
     )
     team_stopping = "{names} hört sofort auf."
+    team_stopped = (
+        "{names} war schon beendet, und niemand weckt sie, bevor du es tust: `/team wake NAME`."
+    )
+    team_woken = "Geweckt: {names}."
+    team_stopped_by_you = "von dir angehalten"
+    team_stopped_by_person = "von einem Menschen angehalten"
+    team_goes_on = "Es geht weiter mit: {names}."
+    team_waiting = "Wartende Aufgaben: {count} ({tasks})."
+    team_anybody = "für alle"
+    limit_setting = "Die Einstellung ist `{setting}`."
     team_unknown = "Es gibt kein Teammitglied {name}."
     team_how = (
         "`/team NAME` sagt, wie weit jemand ist. `/team stop NAME` oder `/team stop all` beendet"
-        " die Arbeit. `/team mute`, `/team unmute` und `/team all` legen fest, was ich hier sage."
+        " die Arbeit; mit `/team wake NAME` geht sie weiter. `/team mute`, `/team unmute` und"
+        " `/team all` legen fest, was ich hier sage."
     )
     offline_team = (
         "Teammitglieder, und mehrere Aufgaben auf einmal, brauchen ein Sprachmodell, und es ist"
@@ -353,7 +364,7 @@ class German(Texts):
     hp_gone = (
         "{name} hat alle HP für eigene Arbeit verbraucht und tut von jetzt an nichts mehr von"
         " selbst. Chats gehen weiter, und nichts ist verloren. Ein Besitzer lässt es "
-        "weiterarbeiten: `/agent enable` hier, oder `uncaged agent enable {name}` auf dem "
+        "weiterarbeiten: `{enable}` hier, oder `uncaged agent enable {name}` auf dem "
         "Rechner."
     )
     hp_enabled = "{name} arbeitet wieder von selbst, mit {hp:,.0f} von {most:,.0f} HP."
@@ -951,6 +962,7 @@ class German(Texts):
     task_unchanged = "Es hat sich nichts geändert:\n{line}"
     task_frees = "Jetzt geht {tasks}."
     task_nobody = "Niemand ist wach, der es macht; bitte mich um Unterstützung im Team."
+    task_yours = "Sie bleibt deine; `/tasks assign {id} anybody` gibt sie dem Team."
     task_blocked = "wartet auf {tasks}"
     task_blocks = "Darauf wartet {tasks}"
     task_priority = "Priorität {priority}"

@@ -161,10 +161,19 @@ class Texts:
     team_head = "Team: {name}"
     team_spawn_hint = "Ask for one, such as: spawn alice as a coder and let her find work herself."
     team_stopping = "{names} will shut down at once."
+    team_stopped = "{names} had shut down, and nobody wakes them before you do: `/team wake NAME`."
+    team_woken = "Woken: {names}."
+    team_stopped_by_you = "stopped by you"
+    team_stopped_by_person = "stopped by a person"
+    team_goes_on = "They go on: {names}."
+    team_waiting = "Tasks that wait: {count} ({tasks})."
+    team_anybody = "anybody"
+    limit_setting = "The setting is `{setting}`."
     team_unknown = "There is no teammate {name}."
     team_how = (
         "`/team NAME` says how far somebody has come. `/team stop NAME` or `/team stop all` ends"
-        " their work. `/team mute`, `/team unmute` and `/team all` say what I tell of them here."
+        " their work; `/team wake NAME` lets it go on. `/team mute`, `/team unmute` and"
+        " `/team all` say what I tell of them here."
     )
     offline_team = (
         "Teammates, and several tasks at once, need a language model, and none is connected:"
@@ -282,7 +291,7 @@ class Texts:
     hp_disabled = "I do nothing by myself until an owner writes `/agent enable`."
     hp_gone = (
         "{name} has used up all HP for work of its own, and does nothing by itself from now "
-        "on. Chats go on, and nothing is lost. An owner lets it go on: `/agent enable` here, "
+        "on. Chats go on, and nothing is lost. An owner lets it go on: `{enable}` here, "
         "or `uncaged agent enable {name}` on the machine."
     )
     hp_enabled = "{name} works by itself again, with {hp:,.0f} of {most:,.0f} HP."
@@ -824,6 +833,7 @@ class Texts:
     task_unchanged = "Nothing changed:\n{line}"
     task_frees = "Now {tasks} can be done."
     task_nobody = "Nobody is awake to do it; ask me to spawn a teammate."
+    task_yours = "It stays yours; `/tasks assign {id} anybody` gives it to the team."
     task_blocked = "blocked by {tasks}"
     task_blocks = "Blocks {tasks}"
     task_priority = "priority {priority}"

@@ -168,9 +168,18 @@ class Chinese(Texts):
     team_head = "团队：{name}"
     team_spawn_hint = "可以这样说：派一个程序员 alice，让她自己找活干。"
     team_stopping = "{names} 马上关机。"
+    team_stopped = "{names} 已经关机；在你发送 `/team wake 名称` 之前，谁也不会叫醒他们。"
+    team_woken = "已叫醒：{names}。"
+    team_stopped_by_you = "被你停下"
+    team_stopped_by_person = "被人停下"
+    team_goes_on = "继续工作：{names}。"
+    team_waiting = "等待的任务：{count} 个（{tasks}）。"
+    team_anybody = "任何人"
+    limit_setting = "相应的设置是 `{setting}`。"
     team_unknown = "没有队友 {name}。"
     team_how = (
         "用 `/team 名称` 查看某人的进展，用 `/team stop 名称` 或 `/team stop all` 结束他们的工作，"
+        "用 `/team wake 名称` 让他们继续，"
         "用 `/team mute`、`/team unmute` 和 `/team all` 决定我在这里说什么。"
     )
     offline_team = (
@@ -270,7 +279,7 @@ class Chinese(Texts):
     hp_disabled = "在所有者发送 `/agent enable` 之前，我不会自主做事。"
     hp_gone = (
         "{name} 自主工作的体力（HP）已经用完，从现在起不再自主做事。聊天照常，什"
-        "么都没有丢失。所有者可以让它继续：在这里发送 `/agent enable`，或"
+        "么都没有丢失。所有者可以让它继续：在这里发送 `{enable}`，或"
         "在机器上运行 `uncaged agent enable {name}`。"
     )
     hp_enabled = "{name} 又可以自主工作了，体力（HP）{hp:,.0f}，上限 {most:,.0f}。"
@@ -802,6 +811,7 @@ class Chinese(Texts):
     task_unchanged = "没有变化：\n{line}"
     task_frees = "现在可以做 {tasks} 了。"
     task_nobody = "现在没有队友在线；可以让我叫一个来。"
+    task_yours = "它归你自己；`/tasks assign {id} anybody` 把它交给团队。"
     task_blocked = "在等 {tasks}"
     task_blocks = "{tasks} 在等它"
     task_priority = "优先级 {priority}"

@@ -18,6 +18,7 @@ from functions.agent.team.report import LEAD
 from functions.agent.team.task import (
     Task,
     format_line,
+    is_private,
     list_blocked,
     list_blockers,
     list_open_ids,
@@ -78,6 +79,7 @@ def _change(call: CommandCall, view: BoardView) -> CommandResult:
         if wanted.owner.lower() in NOBODY:
             wanted = replace(wanted, owner="")
         _require_known(call, wanted.owner)
+        wanted = replace(wanted, personal=call.event.private)
         try:
             made = editor.add(
                 wanted,
@@ -126,7 +128,9 @@ def _answer(call: CommandCall, edited: Edited, pattern: str) -> CommandResult:
     if edited.unblocked:
         free = ", ".join(f"#{number}" for number in edited.unblocked)
         lines.append(texts.task_frees.format(tasks=free))
-    if edited.note:
+    if is_private(task) and task.status == "pending":
+        lines.append(texts.task_yours.format(id=task.id))
+    elif edited.note:
         lines.append(texts.task_nobody)
     document = call.document
     if edited.events:

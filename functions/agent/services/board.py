@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from functions.agent.posts import Post, ServiceAnswer
-from functions.agent.services.call_context import Arguments, CallContext, read_text
+from functions.agent.services.call_context import Arguments, CallContext, read_flag, read_text
 from functions.agent.services.files import find_scopes_of_call
 from functions.agent.team.board import Board, Changed, Claimer, Edit, NewTask
 from functions.agent.team.board_view import BoardView, open_view
@@ -48,6 +48,7 @@ def create_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         by=context.by,
         home=context.home,
         key=context.call,
+        personal=read_flag(arguments, "personal"),
     )
     with context.app.helpers.lock:  # calls that run side by side would take the same place
         made = view.board.add(wanted, context.find_holder())
@@ -74,7 +75,11 @@ def update_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     if note and status not in ("dropped", "stuck"):
         changed = board.comment(number, _name_member(context), note, context.call)
     owner = arguments.get("owner")
-    if isinstance(owner, str) and owner.strip() != task.owner:
+    if context.work and task.personal and isinstance(owner, str):
+        raise Refused(
+            "EPERM", f"task {number} is a person's own", suggestion="they assign it themselves"
+        )
+    if isinstance(owner, str) and (owner.strip() != task.owner or task.personal):
         changed = board.assign(number, owner)
     if status:
         changed = _set_status(context, board, number, status, note=note, report=report)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from functions.agent.sanitize import clean_text, cut_text
 from functions.agent.team.member import parse_owner
+from functions.agent.team.report import LEAD
 from functions.agent.team.task import (
     ATTEMPTS_MOST,
     COMMENT_CHARACTERS,
@@ -39,6 +40,7 @@ from functions.agent.team.task import (
     find_cycle,
     has_role,
     is_claimable,
+    is_private,
     list_distinct_blockers,
     list_open_ids,
     order_of_claims,
@@ -111,6 +113,7 @@ class NewTask:
     home: str = ""
     due: float = 0.0
     key: str = ""
+    personal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +291,7 @@ class Board:
 
         `UsageError` ENOENT for a task that does not exist, EINVAL for one that has ended or is
         stuck; `Refused` EBUSY for one that another one has or that waits for another task, EPERM
-        for one that needs another role.
+        for one that needs another role, or that is a person's own.
         """
 
         def attempt() -> Task:
@@ -302,6 +305,12 @@ class Board:
                 raise _not_claimable(task)
             if task.owner not in ("", claimer.member):
                 raise Refused("EBUSY", f"task {number} is assigned to {task.owner}")
+            if is_private(task) and claimer.member != LEAD:
+                raise Refused(
+                    "EPERM",
+                    f"task {number} is a person's own",
+                    suggestion="leave it to them; they may assign it to somebody",
+                )
             if not task.owner and not has_role(task.role, claimer.role):
                 raise Refused(
                     "EPERM",
@@ -357,6 +366,7 @@ class Board:
             owner=claimer.member,
             claim=claim,
             claims=claim.number,
+            assigned=task.owner,
             changed=now,
             revision=task.revision + 1,
         )
@@ -384,7 +394,8 @@ class Board:
         key: str = "",
         revision: int | None = None,
     ) -> Changed:
-        """Put a task that somebody works on back, so that anybody may take it.
+        """Put a task that somebody works on back, so that anybody may take it, or whoever it is
+        assigned to.
 
         With the number of a `claim` only what that one holds is put back. Where it `failed` that
         is one more attempt, and after the third one the task is stuck. `key` is the event that
@@ -398,7 +409,7 @@ class Board:
             if attempts >= ATTEMPTS_MOST:
                 stuck = replace(task, attempts=attempts, status="stuck", why=_cut_reason(why))
                 return self._end_run(stuck, "stuck", why, before=task, key=key)
-            back = replace(task, attempts=attempts, status="pending", owner="")
+            back = replace(task, attempts=attempts, status="pending", owner=task.assignee)
             outcome = "failed" if failed else "released"
             return self._end_run(back, outcome, why, before=task, key=key)
 
@@ -427,7 +438,7 @@ class Board:
                 raise _ended(task)
             _require_owner(task, owner)
             done = replace(
-                task,
+                _keep_assignee(task),
                 status="completed",
                 report=cut_text(clean_text(report), REPORT_CHARACTERS),
                 files=tuple(files)[:FILES_MOST],
@@ -449,7 +460,9 @@ class Board:
                 return task
             if task.status == "completed":
                 raise _ended(task)
-            gone = replace(task, status="dropped", why=_cut_reason(why), ended=self._now())
+            gone = replace(
+                _keep_assignee(task), status="dropped", why=_cut_reason(why), ended=self._now()
+            )
             return self._end_run(gone, "dropped", why)
 
         return self._change(number, change, revision)
@@ -478,7 +491,7 @@ class Board:
                 return task
             _require_owner(task, owner)
             told = cut_text(clean_text(report), REPORT_CHARACTERS) or task.report
-            stuck = replace(task, status="stuck", why=_cut_reason(why), report=told)
+            stuck = replace(_keep_assignee(task), status="stuck", why=_cut_reason(why), report=told)
             return self._end_run(stuck, "stuck", why, key=key)
 
         return self._change(number, change)
@@ -503,7 +516,14 @@ class Board:
                 return Changed(known, known)
             self._require_no_cycle(number, known.blocked_by)
             opened = self._count_change(
-                replace(known, status="pending", owner="", attempts=0, why="", ended=0.0)
+                replace(
+                    known,
+                    status="pending",
+                    owner=known.assignee,
+                    attempts=0,
+                    why="",
+                    ended=0.0,
+                )
             )
             self._kv.put(self._key(number), dumps(opened), expect=item.version if item else ABSENT)
             if ended:
@@ -525,8 +545,10 @@ class Board:
             if task.is_ended:
                 raise _ended(task)
             if task.status == "in_progress" and task.owner == owner:
-                return task
-            assigned = replace(task, owner=owner, status="pending", why="")
+                return replace(task, assigned=owner)
+            assigned = replace(
+                task, owner=owner, status="pending", why="", assigned=owner, personal=False
+            )
             if task.status == "stuck":
                 assigned = replace(assigned, attempts=0)
             return self._end_run(assigned, "released", f"assigned to {owner or 'anybody'}", task)
@@ -828,9 +850,16 @@ def _make_task(wanted: NewTask, now: float) -> Task:
         home=wanted.home,
         due=wanted.due,
         key=wanted.key,
+        personal=wanted.personal,
+        assigned=wanted.owner,
         created=now,
         changed=now,
     )
+
+
+def _keep_assignee(task: Task) -> Task:
+    """Return a task that nobody works on, before it ends, with who alone might have taken it."""
+    return replace(task, assigned=task.owner) if task.status == "pending" else task
 
 
 def _cut_reason(why: str) -> str:

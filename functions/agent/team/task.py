@@ -15,7 +15,7 @@ from msgspec.json import Decoder
 
 from sigil.errors import Conflict, UsageError
 from sigil.protocol import Json
-from sigil.storage.stored import FORMAT, Shape, Stored, damaged
+from sigil.storage.stored import FORMAT, Shape, Stored, damaged, later
 
 Status = Literal["pending", "in_progress", "completed", "stuck", "dropped"]
 ENDED: Final = frozenset(("completed", "dropped"))
@@ -104,7 +104,9 @@ class Task(Stored):
     `files` that it is about, and `why` the reason why it is stuck or was dropped.
 
     `key` is the call that made it. `revision` counts its changes. The times are in seconds since
-    1970.
+    1970. `assigned` is who alone might take it when the claim of its owner began, or when it ended
+    or got stuck. A `personal` one is somebody's own to-do: no teammate takes it unless it is
+    assigned to one, or needs a role.
     """
 
     id: Number
@@ -131,11 +133,21 @@ class Task(Stored):
     changed: Time = 0.0
     ended: Time = 0.0
     revision: Count = 1
+    assigned: str = later("")
+    personal: bool = later(False)
 
     @property
     def is_ended(self) -> bool:
         """Return whether it is done or dropped."""
         return self.status in ENDED
+
+    @property
+    def assignee(self) -> str:
+        """Return who alone may take it when nobody works on it any more, empty for anybody."""
+        if self.assigned:
+            return self.assigned
+        is_assigned = self.claim is not None and self.claim.source == "assigned"
+        return self.owner if is_assigned else ""
 
 
 class ClaimHead(Struct, frozen=True):
@@ -159,6 +171,7 @@ class TaskHead(Struct, frozen=True):
     key: str = ""
     by: str = ""
     revision: int = 1
+    personal: bool = False
     format: int = FORMAT
 
     @property
@@ -182,6 +195,8 @@ class TaskLike(Protocol):
     def role(self) -> str: ...
     @property
     def priority(self) -> int: ...
+    @property
+    def personal(self) -> bool: ...
     @property
     def is_ended(self) -> bool: ...
 
@@ -247,9 +262,14 @@ def is_claimable(
     """
     if task.status != "pending" or task.owner not in ("", member):
         return False
-    if any(number in open_ids for number in task.blocked_by):
+    if any(number in open_ids for number in task.blocked_by) or is_private(task):
         return False
     return role is None or bool(task.owner) or has_role(task.role, role)
+
+
+def is_private(task: TaskLike) -> bool:
+    """Return whether a task is somebody's own, which no teammate takes as it is."""
+    return task.personal and not (task.owner or task.role)
 
 
 def order_of_claims(task: TaskLike) -> tuple[int, int]:
@@ -310,6 +330,7 @@ def describe_task(task: Task, tasks: Sequence[TaskLike]) -> dict[str, Json]:
         "report": task.report,
         "files": list(task.files),
         "why": task.why,
+        "personal": task.personal,
     }
     row.update({name: value for name, value in optional.items() if value})
     if task.claim:

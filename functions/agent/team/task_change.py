@@ -13,7 +13,14 @@ from functions.agent.posts import Post
 from functions.agent.team.board import Changed
 from functions.agent.team.member import is_known
 from functions.agent.team.report import LEAD, report_task
-from functions.agent.team.task import Claim, Task, TaskHead, list_blockers, list_open_ids
+from functions.agent.team.task import (
+    Claim,
+    Task,
+    TaskHead,
+    is_private,
+    list_blockers,
+    list_open_ids,
+)
 from functions.agent.team.waking import NOBODY_AWAKE, wake_members
 from sigil.protocol import Json
 from sigil.storage.kv import keys
@@ -55,7 +62,8 @@ def follow_change(
         news = replace(news, report=report_task(task, app.root, texts, by))
     if task.status == "pending" or task.is_ended:
         waking = wake_members(app.kv, app.root, app.clock.now(), app.team_idle, but=member)
-        is_left = task.status == "pending" and not task.owner and not waking.is_anybody_awake
+        is_left = task.status == "pending" and not (task.owner or is_private(task))
+        is_left = is_left and not waking.is_anybody_awake
         note = NOBODY_AWAKE if is_left else ""
         is_new = not changed.before.revision or changed.before.owner != task.owner
         if is_new and task.status == "pending" and task.owner not in ("", LEAD):

@@ -63,7 +63,8 @@ def test_a_task_is_added_done_dropped_assigned_and_reopened(
 ) -> None:
     added = ask(agent, "/tasks add buy milk !2\ntwo litres")
     assert added.splitlines()[0] == "Added #1: buy milk"
-    assert "Nobody is awake" in added
+    assert added.endswith("It stays yours; `/tasks assign 1 anybody` gives it to the team.")
+    assert "Nobody is awake" in ask(agent, "/tasks assign 1 anybody")
     added = ask(agent, "/tasks add bake a cake after #1")
     assert added.startswith("Added #2: bake a cake (blocked by #1)")
     assert "  [ ] #2: bake a cake (blocked by #1)" in ask(agent, "/tasks")
@@ -135,7 +136,7 @@ def test_the_next_request_tells_what_people_changed(
 
 
 def test_whoever_works_on_a_task_gets_mail_of_a_change(agent: AgentRuntime, board: Board) -> None:
-    ask(agent, "/tasks add buy milk")
+    ask(agent, "/tasks add buy milk @alice")
     board.claim(1, Claimer(member="alice"))
     ask(agent, "/tasks drop 1 we have some")
     ((_, mail),) = Mailbox(agent.app.kv, "main.alice").read()[0]
