@@ -383,8 +383,17 @@ def _halt_agent(deps: AdminDeps, target: Target) -> dict[str, object]:
 
 def _unlock_agent(deps: AdminDeps, target: Target) -> dict[str, object]:
     app = _find_agent(deps, target)
+    from functions.agent.team.resuming import resume_team
+
     control.unlock(_session_key(app, target.session), app, BY)
-    return {"unlocked": target.session or target.agent or "*"}
+    resumed = resume_team(app, by=BY, cause=f"unlock:{uuid.uuid4().hex[:12]}")
+    for event in resumed.events:
+        deps.queue.put(event)
+    row: dict[str, object] = {"unlocked": target.session or target.agent or "*"}
+    if resumed.names or resumed.waiting:
+        row["woken"] = list(resumed.names)
+        row["waiting"] = [head.id for head in resumed.waiting]
+    return row
 
 
 def _report_status(deps: AdminDeps, target: Target) -> dict[str, object]:
@@ -469,6 +478,12 @@ def _take_step(deps: AdminDeps, request: Request, text: bytes) -> Response:
         removed = data.purge(deps.turns.is_working, PURGE_SECONDS, known=known)
         return json_response({"agent": name, "state": "purged", "removed": removed})
     record = agents.take_step(app, name, step, known)
+    if step == agents.ENABLE:
+        from functions.agent.team.resuming import wake_by_hand
+
+        resumed = wake_by_hand(app, [name], by=BY, cause=f"http:{uuid.uuid4().hex[:12]}")
+        for event in resumed.events:
+            deps.queue.put(event)
     return _answer_agent(deps, name, record)
 
 

@@ -23,10 +23,12 @@ posted to a hook: that is a `mail` to a session of the agent's own.
 OWN: Final = "own"
 """The platform of the sessions in which an agent works by itself. No channel has this name."""
 _CONTROL = re.compile(
-    r"/(?:stop|halt)(?:@[A-Za-z0-9_]+)?(?:\s.*)?|/unlock(?:@[A-Za-z0-9_]+)?(?:\s+here)?|admin:unlock",
+    r"/(?:stop|halt)(?:@[A-Za-z0-9_]+)?(?:\s.*)?|/unlock(?:@[A-Za-z0-9_]+)?(?:\s+(?:here|all))?|admin:unlock",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-"""A stop or a halt counts whatever follows it; an unlock only when nothing does but `here`."""
+"""A stop or a halt counts whatever follows it; an unlock only when nothing does but `here`
+or `all`.
+"""
 _INQUIRY = re.compile(
     r"/(?:status|help|whoami|usage|spent|tools|recall|kb|context|history|files)(?:@[A-Za-z0-9_]+)?(?:\s.*)?"
     r"|/tasks(?:@[A-Za-z0-9_]+)?\s*",

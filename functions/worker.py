@@ -21,6 +21,7 @@ from functions.agent.language import choose_texts_for
 from functions.agent.schedules.outcome import note_lost_run, note_skipped_run
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle
+from functions.agent.team.work import resume_unlocked
 from functions.agent.turn.loop import SAVE_SECONDS
 from functions.agent.turn.turn import abandon_turn, leave_shared_memory, run_turn
 from functions.agent.turn.turn_context import NeedsIsolation, WorkerBudget
@@ -454,7 +455,7 @@ def _make_consolidation(event: Event, opened: SessionHandle, app: App) -> Event:
 
 def _obey_control(event: Event, runtime: AgentRuntime) -> None:
     """Stop, halt or unlock what the control event says, and reply; a halt is an alert as well."""
-    answer = control.handle_control(event, runtime.app)
+    answer = control.handle_control(event, runtime.app, resume=resume_unlocked)
     reply = answer.text
     channel = runtime.channels.get(event.platform)
     if not reply and channel is None:
@@ -462,6 +463,8 @@ def _obey_control(event: Event, runtime: AgentRuntime) -> None:
         reply = choose_texts_for(event).told_to_stop
     if not reply and channel:
         channel.end_waiting(event)
+    for each in answer.events:
+        runtime.queue.put(each)
     try_to_send_notice(event, reply, runtime)
     if answer.halted:
         session = event.session if answer.halted == "chat" else ""

@@ -15,6 +15,7 @@ from sigil.errors import BackendError, UsageError, one_line
 if TYPE_CHECKING:
     from functions.agent.agents.record import AgentRecord
     from functions.agent.app import App
+    from functions.agent.team.resuming import Resumed
     from functions.settings import Settings
     from sigil.wiring import Stores
 
@@ -156,3 +157,16 @@ def print_result(row: dict[str, object], text: str, json: bool) -> None:
         Printer(json=True).document(row)
     else:
         Printer().line(text)
+
+
+def put_resumed(resumed: Resumed, settings: Settings) -> str:
+    """Let those go on who were let go on, and return what is told of them behind what was done."""
+    if not (resumed.events or resumed.waiting):
+        return ""
+    from functions.texts.en import TEXTS as ENGLISH
+    from functions.wiring import open_ingress_queue
+
+    queue = open_ingress_queue(settings)
+    for event in resumed.events:
+        queue.put(event)
+    return f"; {resumed.describe(ENGLISH)}"

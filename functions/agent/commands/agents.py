@@ -5,6 +5,7 @@ those below the root, and brings one into another state.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -20,7 +21,7 @@ from functions.agent.agents.record import (
     scan_agents,
 )
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.safety.hp import enable_work
+from functions.agent.safety.hp import NO_HP_LEFT, enable_work, list_drained
 from sigil.errors import BackendError, UsageError, one_line
 
 ENABLE: Final = "enable"
@@ -45,7 +46,8 @@ def run_agent(call: CommandCall) -> CommandResult:
     name = call.text.lower()
     if name == ENABLE and app.hp.most > 0 and not _is_enabled(call, name):
         hp = enable_work(app.kv, app.name, app.hp, app.clock.now())
-        return call.reply(texts.hp_enabled.format(name=app.short_name, hp=hp, most=app.hp.most))
+        text = texts.hp_enabled.format(name=app.short_name, hp=hp, most=app.hp.most)
+        return _let_go_on(call, app.short_name, text)
     if not name:
         now = texts.agent_now.format(name=app.short_name)
         return call.reply(f"{now} {_describe_choice(call)}")
@@ -115,7 +117,19 @@ def run_agents(call: CommandCall) -> CommandResult:
         return call.reply(refused)
     if step == ENABLE and app.hp.most > 0:
         enable_work(app.kv, join_name(app.root, name), app.hp, now)
-    return call.reply(texts.agents_changed.format(name=name, state=texts.agent_states[state]))
+    text = texts.agents_changed.format(name=name, state=texts.agent_states[state])
+    return _let_go_on(call, name, text) if step == ENABLE else call.reply(text)
+
+
+def _let_go_on(call: CommandCall, name: str, text: str) -> CommandResult:
+    """Return the reply to whoever has enabled an agent, and what takes up the work that waits."""
+    from functions.agent.team.resuming import wake_by_hand
+
+    event = call.event
+    resumed = wake_by_hand(call.app, [name], by=event.behalf, cause=event.id)
+    text = " ".join(filter(None, (text, resumed.describe(call.texts))))
+    document = replace(call.document, posts=(*call.document.posts, *resumed.events))
+    return CommandResult(text, document)
 
 
 def _list_agents(call: CommandCall) -> str:
@@ -125,9 +139,12 @@ def _list_agents(call: CommandCall) -> str:
     lines = []
     found = list(scan_live(app.kv, app.root))
     running = app.list_working() if found else ()
+    drained = list_drained(app.kv, app.root, dict(found), app.hp, app.clock.now())
     for name, record in found:
         is_running = record.state == "enabled" and join_name(app.root, name) in running
         state = texts.agent_states["running" if is_running else read_work(record)]
+        if record.state == "enabled" and name in drained:
+            state = f"{texts.agent_states['disabled']} ({NO_HP_LEFT})"
         role = f": {one_line(record.role, ROLE_CHARACTERS)}" if record.role else ""
         lines.append(f"`{name}` ({state}){role}")
     if not lines:

@@ -5,7 +5,7 @@ It is written beside the session; its turn looks for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,8 +22,18 @@ from functions.texts.en import Texts
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
 
+ALL = "all"
 SESSION_CHARACTERS = 300
 """The most characters of a session's name that does not come from its own platform."""
+
+
+Resume = Callable[[App, Event, Texts], tuple[str, tuple[Event, ...]]]
+"""Lets those go on whom an unlock has freed; returns what is told of them, and their events."""
+
+
+def resume_nobody(app: App, event: Event, texts: Texts) -> tuple[str, tuple[Event, ...]]:
+    """Let nobody go on."""
+    return "", ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +41,17 @@ class ControlAnswer:
     """The reply to a control event, empty when the stopped turn replies itself.
 
     `halted` says what it halted: `chat`, `agent` for all its chats, `root` for every chat of every
-    agent, or nothing.
+    agent, or nothing. The `events` let those go on who were unlocked.
     """
 
     text: str = ""
     halted: Literal["", "chat", "agent", "root"] = ""
+    events: tuple[Event, ...] = ()
 
 
-def handle_control(event: Event, app: App, role: Role | None = None) -> ControlAnswer:
+def handle_control(
+    event: Event, app: App, role: Role | None = None, resume: Resume = resume_nobody
+) -> ControlAnswer:
     """Do what a control event says, and return the reply to send now.
 
     The session's document is only read. A control event that was handled before does nothing: it
@@ -69,8 +82,9 @@ def handle_control(event: Event, app: App, role: Role | None = None) -> ControlA
     elif word == "/halt":
         answer = _halt_from_chat(rest, session, app, event, texts)
     else:
-        unlock(session, app, event.sender.id)
-        answer = ControlAnswer(texts.unlocked)
+        unlock(session, app, event.sender.id, everything=rest == [ALL])
+        told, events = resume(app, event, texts)
+        answer = ControlAnswer(" ".join(filter(None, (texts.unlocked, told))), events=events)
     app.kv.put(handled, b"", ttl=keys.SEEN_TTL)
     return answer
 
@@ -83,7 +97,7 @@ def _halt_from_chat(
     if words == ["here"]:
         halt(session, app, by)
         return ControlAnswer(texts.halted_here, "chat")
-    if app.is_root or words == ["all"]:
+    if app.is_root or words == [ALL]:
         halt_root(app, by)
         return ControlAnswer(texts.halted, "root")
     halt("", app, by)
@@ -104,8 +118,9 @@ def halt(session: str, app: App, by: str) -> None:
     locks.halt(app.kv, session or keys.escape(app.name), by, app.clock.now())
 
 
-def unlock(session: str, app: App, by: str) -> None:
-    """Unlock a session (S of the keys), or all of them when `session` is empty, whatever locked it.
+def unlock(session: str, app: App, by: str, *, everything: bool = False) -> None:
+    """Unlock a session (S of the keys), or all of them when `session` is empty, whatever locked it,
+    with `everything` all of the root's agents.
 
     A halt of the whole agent or of the root ends when one of their sessions is unlocked; what else
     locked other sessions does not. A budget starts again when it is used up, that of the root when
@@ -130,10 +145,11 @@ def unlock(session: str, app: App, by: str) -> None:
         for agent in agents:
             if locks.read_lock(app.kv, agent).closed:
                 locks.unlock(app.kv, agent, by, now, forgives=False)
-        return
-    locks.unlock(app.kv, agents[0], by, now)
-    for halted in locks.list_halted(app.kv, agents[0]):
-        locks.unlock(app.kv, halted, by, now)
+    if everything or not session:
+        whom = agents[-1] if everything else agents[0]
+        locks.unlock(app.kv, whom, by, now)
+        for halted in locks.list_halted(app.kv, whom):
+            locks.unlock(app.kv, halted, by, now)
 
 
 def _read_document(session: str, app: App, *, required: bool) -> Document | None:

@@ -29,7 +29,7 @@ from functions.agent.conversation.compaction import load_strategy
 from functions.agent.conversation.messages import HEARTBEAT_TEXT
 from functions.agent.memory.documents import Documents, check_document_text
 from functions.agent.safety.guides import load_guide
-from functions.agent.safety.hp import enable_work, load_account
+from functions.agent.safety.hp import NO_HP, enable_work, load_account
 from functions.agent.schedules.heartbeat import make_heartbeat, parse_interval, read_versions
 from functions.agent.schedules.schedule import Schedules
 from functions.texts.en import Texts
@@ -40,8 +40,9 @@ ACCESS: Final[tuple[str, ...]] = get_args(Access)
 OFF: Final = "off"
 HEARTBEAT: Final = "30m"
 """What a new agent looks at itself after, where nobody says something else."""
+ENABLE: Final = "enable"
 STEPS: Final[Mapping[str, State]] = {
-    "enable": "enabled",
+    ENABLE: "enabled",
     "disable": "disabled",
     "archive": "archived",
     "purge": "purged",
@@ -211,6 +212,8 @@ def make_row(
     status: str = record.state
     if record.state == "enabled" and full in running:
         status = RUNNING
+    elif record.state == "enabled" and hp and hp["state"] == "disabled":
+        status = NO_HP
     elif record.state == "enabled" and due:
         status = SLEEPING
     return {**about, **row(record), "status": status, "next": due, "hp": hp}
@@ -229,7 +232,7 @@ def take_step(app: App, name: str, step: str, known: str = "") -> AgentRecord:
     `change_state`.
     """
     record = change_state(app.kv, app.root, name, STEPS[step], app.clock.now(), known=known)
-    if step == "enable":
+    if step == ENABLE:
         enable_work(app.kv, join_name(app.root, name), app.hp, app.clock.now())
     return record
 

@@ -13,11 +13,12 @@ from functions.agent.team.leg import OWN_MAIN
 from functions.agent.team.member import Member, Members, require_teammate
 from functions.agent.team.report import LEAD
 from functions.agent.team.roster import list_shown
-from functions.agent.team.shutdown import request_shutdown
+from functions.agent.team.shutdown import ALL, stop_team
 from functions.agent.team.spawning import Order, spawn
 from functions.agent.team.template import Template
-from functions.agent.team.waking import make_events
+from functions.agent.team.waking import make_events, require_workable
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 from sigil.storage.kv import keys
@@ -65,17 +66,34 @@ def spawn_by_hand(
 
 
 def stop_by_hand(app: App, name: str, *, by: str, call: str, graceful: bool = False) -> Arranged:
-    """Shut a teammate down."""
-    record = read_agent(app.kv, app.root, name)
-    made = request_shutdown(app, name, by=LEAD, home=record.home, call=call, graceful=graceful)
-    text = f"Shutdown request {made.id} sent to '{name}'"
-    return _arrange(app, text, made.posts, by, call)
+    """Stop a teammate, or `all` of them, until a person spawns or wakes them."""
+    if name != ALL:
+        read_agent(app.kv, app.root, name)
+    stopped = stop_team(app, name, person=by, home="", call=call, graceful=graceful)
+    lines = [f"Shutdown request sent to '{each}'" for each in stopped.end]
+    lines += [f"'{each}' had shut down, and is not woken" for each in stopped.down]
+    text = "\n".join(lines) or "there is no teammate"
+    return _arrange(app, text, stopped.posts, by, call)
+
+
+def wake_team(app: App, name: str, *, by: str, call: str) -> Arranged:
+    """Let a teammate, or `all` of them, work again."""
+    from functions.agent.team.resuming import wake_by_hand
+
+    names = [each for each, _ in Members(app.kv, app.root).scan()]
+    if name != ALL:
+        _read_teammate(app, name)
+        names = [name]
+    resumed = wake_by_hand(app, names, by=by, cause=call)
+    text = " ".join(filter(None, (f"Woken: {', '.join(names)}.", resumed.describe(ENGLISH))))
+    return Arranged(text, resumed.events)
 
 
 def mail_by_hand(app: App, name: str, text: str, *, by: str, call: str) -> Arranged:
     """Write to a teammate."""
     now = app.clock.now()
     member = _read_teammate(app, name)
+    require_workable(app, name, member, by_person=False)
     if member.find_status(now, app.team_idle) == "shutdown":
         raise UsageError(
             "EINVAL",

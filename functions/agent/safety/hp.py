@@ -7,7 +7,7 @@ other, and whoever enables the agent; both by compare-and-set.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Final
@@ -20,6 +20,7 @@ from sigil.json_fields import as_number
 from sigil.protocol import Json
 from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Item, keys
+from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import update_item
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
 
@@ -43,6 +44,10 @@ DIGITS: Final = 3
 LIMIT: Final = "hp"
 """The limit in a turn's trace, and why a run was left out."""
 DISABLED: Final = "disabled (hp)"
+NO_HP_LEFT: Final = "HP 0"
+NO_HP: Final = f"disabled ({NO_HP_LEFT})"
+"""The state of an agent that has no HP left, for people and programs."""
+SETTING: Final = "UNCAGED_HP"
 DAMAGED: Final = "damaged hp"
 Amount = Annotated[float, Meta(ge=0, lt=1e15)]
 Time = Annotated[float, Meta(ge=0, lt=1e12)]
@@ -213,6 +218,21 @@ def read_account(item: Item | None, limits: HpLimits, now: float) -> HpAccount:
 def load_account(kv: KV, agent: str, limits: HpLimits, now: float) -> HpAccount:
     """Return the account of an agent, as it is stored now."""
     return read_account(kv.get(keys.hp(agent)), limits, now)
+
+
+def list_drained(
+    kv: KV, root: str, names: Iterable[str], limits: HpLimits, now: float
+) -> frozenset[str]:
+    """Return which of the agents below a root, by their short names, have no HP left."""
+    if limits.most <= 0:
+        return frozenset()
+    listed = list(names)
+    items = get_many(kv, [keys.hp(f"{root}.{name}") for name in listed])
+    return frozenset(
+        name
+        for name, item in zip(listed, items, strict=True)
+        if read_account(item, limits, now).record.disabled
+    )
 
 
 def pay_turn(

@@ -13,7 +13,7 @@ from functions.agent.agents.identity import NO_ROLE, clean_role
 from functions.agent.agents.record import is_name, join_name
 from functions.agent.behaviours.pins import IDLE, SHUTDOWN_RESPONSE
 from functions.agent.mailbox import Mail, Mailbox, describe_mails
-from functions.agent.policy.act import Act
+from functions.agent.policy.act import OWN_WORK, Act
 from functions.agent.posts import Ending, Post, ServiceAnswer
 from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import Arguments, CallContext, read_flag, read_text
@@ -29,10 +29,11 @@ from functions.agent.team.request import (
     keep_request,
     make_request_id,
 )
-from functions.agent.team.roster import format_roster
+from functions.agent.team.roster import format_roster, list_team
 from functions.agent.team.shutdown import request_shutdown
 from functions.agent.team.spawning import Order, spawn
 from functions.agent.team.template import Template, find_example
+from functions.agent.team.waking import require_workable
 from functions.agent.team.work import mail_lead
 from functions.texts.languages import load_texts
 from sigil.errors import Refused, ToolError, UsageError, one_line
@@ -85,6 +86,7 @@ def spawn_teammate(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         call=context.call,
         stay=read_flag(arguments, "stay"),
         recall=read_flag(arguments, "recall") or template.recall,
+        by_person=OWN_WORK not in context.gate.actor.labels or context.gate.approved is not None,
     )
     context.posts.take(1, to=join_name(app.root, order.name))
     post = spawn(app, order, context.gate.require, context.find_holder())
@@ -292,6 +294,7 @@ def _deliver(
     if not is_name(to) or to == sender:
         require_teammate(None, one_line(to, SHOWN_CHARACTERS))
     member = require_teammate(Members(app.kv, app.root).read(to), to)
+    require_workable(app, to, member, by_person=False)
     if member.find_status(now, app.team_idle) == "shutdown":
         raise ToolError(
             "ENOENT",
@@ -331,12 +334,8 @@ def _list_others_awake(context: CallContext) -> list[str]:
     """Return who is awake on the team beside the agent itself, with the lead."""
     app = context.app
     own = app.short_name if app.is_teammate else LEAD
-    now = app.clock.now()
-    names = [
-        name
-        for name, member in Members(app.kv, app.root).scan()
-        if name != own and member.find_status(now, app.team_idle) != "shutdown"
-    ]
+    team = list_team(app.kv, app.root, app.clock.now(), app.team_idle, app.hp)
+    names = [each.name for each in team if each.name != own and each.status in ("working", "idle")]
     return [*names, LEAD] if app.is_teammate else names
 
 

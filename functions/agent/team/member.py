@@ -7,9 +7,10 @@ read, `idle_seconds` after it became idle, and no event has to come for that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from hashlib import sha256
 from itertools import islice
 from typing import Annotated, Final, Literal, TypeVar
 
@@ -18,14 +19,18 @@ from msgspec import Meta
 from functions.agent.agents.record import LOOKED_MOST, is_name
 from functions.agent.sanitize import clean_text
 from sigil.errors import UsageError, one_line
+from sigil.protocol import Json
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import scan_all, update
-from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps
+from sigil.storage.stored import NewerFormat, Shape, Stored, damaged, dumps, later
 
 Status = Literal["working", "idle", "shutdown"]
 TROUBLE_CHARACTERS: Final = 300
 NAME_SHOWN: Final = 40
+FOREVER: Final = 1e10
+"""A time that no clock shows: whatever keeps somebody from work until then has no end of its own.
+"""
 _T = TypeVar("_T")
 
 
@@ -40,6 +45,11 @@ class Member(Stored):
     its last piece of work came to nothing. `call` is the call that spawned it. `stopping` is the
     request to shut down that it obeys before anything else. `role` is the one of its record, by
     which it may take tasks.
+
+    `stopped` has a hash of the person who stopped it, and is empty where nobody did: nothing but a
+    person's word lets it work again. `held` is until when a halt or a limit keeps it from work, in
+    seconds since 1970, 0 for not at all; it stays idle meanwhile, and after that until it has
+    looked for work. `left` is the work of no task that this has ended: it is the first to go on.
     """
 
     status: Status
@@ -52,15 +62,28 @@ class Member(Stored):
     call: str = ""
     stopping: str = ""
     role: str = ""
+    stopped: str = later("")
+    held: Annotated[float, Meta(ge=0, lt=1e11)] = later(0.0)
+    left: Mapping[str, Json] = later(default_factory=dict, hash=False)
 
     def find_status(self, now: float, idle_seconds: float) -> Status:
         """Return its status at a time. One that is idle shuts down after `idle_seconds`, with 0
         never.
         """
-        waits = self.stay or idle_seconds <= 0
+        if self.stopped and not self.stopping:
+            return "shutdown"
+        waits = self.stay or self.held or idle_seconds <= 0
         if self.status == "idle" and not waits and now > self.since + idle_seconds:
             return "shutdown"
         return self.status
+
+    def is_held(self, now: float) -> bool:
+        """Return whether a halt or a limit keeps it from work at a time."""
+        return now < self.held
+
+    def stop(self, who: str) -> Member:
+        """Return it when a person has stopped it: what it was at is not gone on with."""
+        return replace(self, stopped=hash_person(who), held=0.0, left={})
 
 
 _MEMBER: Final = Shape[Member](Member, required=("status", "since"))
@@ -102,6 +125,11 @@ class Members:
     def remove(self, name: str) -> None:
         """Forget what changes of a teammate."""
         self._kv.delete(keys.team_member(self._root, name))
+
+
+def hash_person(who: str) -> str:
+    """Return what a member's record has of the person who stopped it."""
+    return sha256(who.encode(errors="replace")).hexdigest()[:16]
 
 
 def list_member_keys(agent: str, *, own_work: bool) -> list[Key]:

@@ -17,7 +17,7 @@ from msgspec import Meta
 from sigil.errors import UsageError, one_line
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
-from sigil.storage.stored import Shape, Stored, damaged, dumps
+from sigil.storage.stored import Shape, Stored, damaged, dumps, later
 
 Kind = Literal["shutdown", "plan"]
 State = Literal["pending", "approved", "rejected"]
@@ -30,7 +30,7 @@ class TeamRequest(Stored):
     """A request: its kind, the short names of who asks and who is asked, and what was answered.
 
     `text` is the plan, `answer` the reason of the answer. `home` is the chat that asked, and `at`
-    when, in seconds since 1970.
+    when, in seconds since 1970. `person` is who asks, where that is a person.
     """
 
     kind: Kind
@@ -41,6 +41,7 @@ class TeamRequest(Stored):
     state: State = "pending"
     answer: str = ""
     home: str = ""
+    person: str = later("")
 
 
 _REQUEST: Final = Shape[TeamRequest](TeamRequest)

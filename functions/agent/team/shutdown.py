@@ -7,18 +7,22 @@ The turn in progress is told to stop, even inside a call, and an event behind it
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
-from functions.agent.agents.record import join_name
+from functions.agent.agents.record import find_absence, join_name, read_agent
 from functions.agent.app import App
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post
 from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
 from functions.agent.team.leg import GENERATION, OWN_MAIN, SHUTDOWN
 from functions.agent.team.member import Member, Members, require_teammate
+from functions.agent.team.report import LEAD
 from functions.agent.team.request import TeamRequest, keep_request, make_request_id
 from sigil.errors import UsageError
 from sigil.protocol import Json
 from sigil.storage.kv import keys
+
+ALL: Final = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +34,17 @@ class ShutdownRequest:
 
 
 def request_shutdown(
-    app: App, name: str, *, by: str, home: str, call: str, graceful: bool = False
+    app: App,
+    name: str,
+    *,
+    by: str,
+    home: str,
+    call: str,
+    graceful: bool = False,
+    person: str = "",
 ) -> ShutdownRequest:
-    """Ask a teammate of the app's root to shut down, at once or when it has answered.
+    """Ask a teammate of the app's root to shut down, at once or when it has answered. A `person`
+    who does so stops it as well.
 
     `UsageError` ENOENT for somebody who is not there, EINVAL for one that has shut down.
     """
@@ -42,7 +54,8 @@ def request_shutdown(
     if member.find_status(now, app.team_idle) == "shutdown":
         raise UsageError("EINVAL", f"Error: '{name}' has shut down already")
     full = join_name(app.root, name)
-    keep_request(app.kv, app.root, id, TeamRequest("shutdown", by, name, now, home=home))
+    request = TeamRequest("shutdown", by, name, now, home=home, person=person)
+    keep_request(app.kv, app.root, id, request)
     data: dict[str, Json] = {SHUTDOWN: id, GENERATION: member.generation, "home": home}
     carry_out = Post("task", full, OWN_MAIN, data=data)
     if graceful:
@@ -55,7 +68,8 @@ def request_shutdown(
     def stop(found: Member | None) -> tuple[Member | None, None]:
         if found is None or found.generation != member.generation:
             return None, None
-        return replace(found, stopping=id), None
+        stopped = found.stop(person) if person else found
+        return replace(stopped, stopping=id), None
 
     # whoever begins a turn from now on sees that; the turn in progress sees the mark
     Members(app.kv, app.root).change(name, stop)
@@ -64,3 +78,52 @@ def request_shutdown(
     if turn is not None:
         write_mark(app.kv, session, StopMark(turn.event.id, BY_OWNER))
     return ShutdownRequest(id, (carry_out,))
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a person has stopped: the names of those that `end` their work, of those that had shut
+    `down` before, and the posts that carry it out.
+    """
+
+    end: tuple[str, ...] = ()
+    down: tuple[str, ...] = ()
+    posts: tuple[Post, ...] = ()
+
+
+def stop_team(
+    app: App, name: str, *, person: str, home: str, call: str, graceful: bool = False
+) -> Stopped:
+    """Stop a teammate by its name, or `all` of them, for a person: whoever is awake shuts down, and
+    nobody comes back before a person says so. Done again after a crash, it stops the rest.
+    """
+    now = app.clock.now()
+    end: list[str] = []
+    down: list[str] = []
+    posts: list[Post] = []
+
+    def stop(found: Member | None) -> tuple[Member | None, None]:
+        return (found.stop(person) if found and not found.stopped else None), None
+
+    members = dict(Members(app.kv, app.root).scan())
+    for each in sorted(members) if name == ALL else [name]:
+        member = require_teammate(members.get(each), each)
+        record = app.kv.get(keys.agent_record(app.root, each))
+        # nobody would carry out the request to one that is disabled
+        is_away = record is None or find_absence(record)
+        if is_away or member.find_status(now, app.team_idle) == "shutdown":
+            Members(app.kv, app.root).change(each, stop)
+            down.append(each)
+            continue
+        made = request_shutdown(
+            app,
+            each,
+            by=LEAD,
+            home=home or read_agent(app.kv, app.root, each).home,
+            call=f"{call}:{each}",
+            graceful=graceful,
+            person=person,
+        )
+        end.append(each)
+        posts += made.posts
+    return Stopped(tuple(end), tuple(down), tuple(posts))

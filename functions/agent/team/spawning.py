@@ -22,6 +22,7 @@ from functions.agent.app import App
 from functions.agent.posts import Post
 from functions.agent.team.leg import GENERATION, LEG, OWN_MAIN
 from functions.agent.team.member import Member, Members
+from functions.agent.team.waking import require_workable
 from functions.agent.workspace.edits import note_team
 from functions.events import ID_CHARACTERS
 from sigil.errors import ToolError, UsageError, one_line
@@ -42,7 +43,8 @@ class Order:
 
     `model` is another one of the same endpoint, empty for that of the settings. `home` is the chat
     that hears of its work, `by` the person on whose behalf it works, and `call` what spawns it, the
-    same when it is done again. For `stay` and `recall` see `Member`.
+    same when it is done again. For `stay` and `recall` see `Member`. `by_person` says that a
+    person wants it now, which no work of an agent's own does.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Order:
     call: str = ""
     stay: bool = False
     recall: bool = False
+    by_person: bool = True
 
 
 def spawn(
@@ -68,7 +71,8 @@ def spawn(
     wants it, without one an owner on the machine.
 
     `require` raises for an act (its kind and target) that whoever orders it may not do.
-    `ToolError` EBUSY for one that is at work, `UsageError` for a name that none can have or that
+    `ToolError` EEXIST for one that is at work, `UsageError` EBUSY for one that would begin nothing,
+    and others for a name that none can have or that
     belongs to another kind of agent. The same call again finds what it has written.
     """
     root = app.root
@@ -81,6 +85,7 @@ def spawn(
     def take(member: Member | None) -> tuple[Member | None, Member]:
         if member and member.call == order.call:
             return None, member
+        require_workable(app, name, member, by_person=order.by_person)
         if member and member.find_status(now, app.team_idle) == "working":
             raise ToolError(
                 "EEXIST",

@@ -8,15 +8,19 @@ from typing import Final
 
 from functions.agent.agents.record import find_absence, join_name
 from functions.agent.ledger.entry import Entry
+from functions.agent.posts import Post
+from functions.agent.safety.locks import parse_lock
 from functions.agent.team.board import Board
 from functions.agent.team.chat_notices import forget_message, scan_team_chats
 from functions.agent.team.leg import make_look
 from functions.agent.team.member import Member, Members
+from functions.agent.team.resuming import resume_members
 from functions.agent.team.task import Task
 from functions.agent.team.task_change import describe_change, find_written_end
 from functions.agent.team.waking import make_events, wake_members
 from functions.events import Event
 from sigil.storage.kv import KV, keys
+from sigil.storage.kv.base import get_many
 
 SETTLED_SECONDS: Final = 30.0
 """A task is released so many seconds after its owner was last seen to work on something else."""
@@ -33,8 +37,9 @@ Note = Callable[[str, Sequence[Entry], str], None]
 def tick_team(
     kv: KV, put: Callable[[Event], None], root: str, now: float, *, idle: float, note: Note
 ) -> int:
-    """Release the tasks whose owner works on nothing, and wake whoever may do what there is; return
-    how many were woken. A teammate that was `idle` for so many seconds has shut down.
+    """Release the tasks whose owner works on nothing, and wake whoever may do what there is, or has
+    not heard that it is to shut down; return how many were woken. A teammate that was `idle` for so
+    many seconds has shut down.
 
     A crash may leave a task with an owner who was disabled while its turn ran, and whose events
     nobody works on. Such a one is idle from now on, so that a later tick releases the task.
@@ -47,7 +52,8 @@ def tick_team(
         put(event)
     board = Board(kv, root, lambda: now)
     tasks = board.list_open()
-    if not tasks:
+    posts = _go_on(kv, root, found, now)
+    if not tasks and not posts:
         return 0
     for task in tasks:
         member = found.get(task.owner)
@@ -63,10 +69,36 @@ def tick_team(
             key = _name_release(root, task.id, claim)
             released = board.release(task.id, "its owner works on nothing", claim=claim, key=key)
             _note_release(root, released.task, now, note)
+    told = {post.agent for post in posts}
     waking = wake_members(kv, root, now, idle)
-    for event in make_events(waking.posts, "", now, f"tick:{root}:{int(now // 60)}"):
+    posts += [post for post in waking.posts if post.agent not in told]
+    for event in make_events(tuple(posts), "", now, f"tick:{root}:{int(now // 60)}"):
         put(event)
-    return len(waking.posts)
+    return len(posts)
+
+
+def _go_on(kv: KV, root: str, found: Mapping[str, Member], now: float) -> list[Post]:
+    """Return the posts for those who have not heard that they are to shut down, and for those whom
+    a limit does not keep from work any more, or a halt that was unlocked meanwhile.
+    """
+    posts = [
+        make_look(join_name(root, name), generation=each.generation)
+        for name, each in found.items()
+        if each.stopping and not find_absence(kv.get(keys.agent_record(root, name)))
+    ]
+    held = {name: each for name, each in found.items() if each.held and not each.stopping}
+    if held:
+        whose = [keys.escape(root), *(keys.escape(join_name(root, name)) for name in held)]
+        items = get_many(kv, [keys.owner_lock(who) for who in whose])
+        halt, *own = [parse_lock(item) for item in items]
+        free = [
+            (name, each)
+            for (name, each), lock in zip(held.items(), own, strict=True)
+            if not (halt.closed or lock.closed)
+            and (not each.is_held(now) or max(halt.unlocked, lock.unlocked) > each.since)
+        ]
+        posts += resume_members(kv, root, free, now)
+    return posts
 
 
 def _end_shown(kv: KV, root: str, members: Mapping[str, Member], now: float) -> list[Event]:

@@ -3,20 +3,28 @@
 Whoever adds, ends or releases a task writes that first, and looks for idle teammates then. A
 teammate that becomes idle writes that first, and looks for work then. So one of the two always sees
 the other. The minute's tick does the same once more, for what a crash has lost.
+
+Whoever a person has stopped is woken by none of that, nor by mail, a schedule or another agent: a
+person's word wakes them alone. Whoever a halt or a limit keeps from work waits until that is over.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.agents.record import find_absence, join_name
 from functions.agent.posts import Post, make_post_id
+from functions.agent.safety.hp import NO_HP, list_drained
 from functions.agent.team.board import Board
 from functions.agent.team.leg import make_look
 from functions.agent.team.member import Member, Members
 from functions.events import Event, Sender, order_of
+from sigil.errors import UsageError
 from sigil.storage.kv import KV, keys
+
+if TYPE_CHECKING:
+    from functions.agent.app import App
 
 NOBODY_AWAKE: Final = "nobody is awake: spawn one"
 """What whoever adds work is told when nobody does it until a teammate is spawned."""
@@ -46,10 +54,15 @@ def wake_members(kv: KV, root: str, now: float, idle_seconds: float, *, but: str
     members = Members(kv, root)
     found = list(members.scan())
     awake = {name: each.find_status(now, idle_seconds) for name, each in found}
+    for name, each in found:
+        if each.stopped or each.is_held(now):
+            del awake[name]
     candidates = [
         (name, each)
         for name, each in found
-        if name != but and (awake[name] == "idle" or (awake[name] == "shutdown" and each.recall))
+        if name in awake
+        and name != but
+        and (awake[name] == "idle" or (awake[name] == "shutdown" and each.recall))
     ]
     # who is idle goes first, and of those who has waited longest
     candidates.sort(key=lambda pair: (awake[pair[0]] != "idle", pair[1].since, pair[0]))
@@ -102,8 +115,26 @@ def _recall(members: Members, name: str, now: float) -> bool:
     """Bring a teammate back that has shut down, and return whether it did."""
 
     def decide(member: Member | None) -> tuple[Member | None, bool]:
-        if member is None or not member.recall:
+        if member is None or not member.recall or member.stopped:
             return None, False
         return replace(member, status="idle", since=now, task=0), True
 
     return members.change(name, decide)
+
+
+def require_workable(app: App, name: str, member: Member | None, *, by_person: bool) -> None:
+    """Raise `UsageError` EBUSY for a teammate that would begin nothing: one that is disabled, has
+    no HP left, or was stopped by a person, whose word alone lets it work again.
+    """
+    why = ""
+    enable = f"an owner enables it with `/agents enable {name}`"
+    record = app.kv.get(keys.agent_record(app.root, name))
+    if find_absence(record) == "disabled":
+        why = "is disabled"
+    elif list_drained(app.kv, app.root, [name], app.hp, app.clock.now()):
+        why = f"is {NO_HP}: it has used up what it may do by itself"
+    elif member and member.stopped and not by_person:
+        why = "was stopped by a person"
+        enable = f"a person wakes it with `/team wake {name}`, or tells you to spawn it again"
+    if why:
+        raise UsageError("EBUSY", f"Error: '{name}' {why}", suggestion=enable)

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.app import App
+from functions.agent.conversation.messages import Message
 from functions.agent.language import choose_texts_for
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.policy.proposals import find_work
-from functions.agent.posts import Post, report_home, stamp_posts
+from functions.agent.posts import CHAIN, Post, report_home, stamp_posts
+from functions.agent.safety import hp
+from functions.agent.safety.budget import find_period_end
+from functions.agent.safety.status import REASONS, SessionState
 from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
 from functions.agent.sanitize import clean_text, cut_text
 from functions.agent.session.document import IDLE, NEXT_LEG, Document, Turn
@@ -33,7 +38,7 @@ from functions.agent.team.leg import (
     make_next_leg,
     read_leg,
 )
-from functions.agent.team.member import TROUBLE_CHARACTERS, Member, Members
+from functions.agent.team.member import FOREVER, TROUBLE_CHARACTERS, Member, Members
 from functions.agent.team.report import SAID_CHARACTERS, report_task, say_home
 from functions.agent.team.request import answer_request, find_request
 from functions.agent.team.task import REPORT_CHARACTERS, Task
@@ -41,9 +46,11 @@ from functions.agent.team.task_change import describe_change, find_written_end
 from functions.agent.team.waking import wake_members
 from functions.agent.workspace.scope import find_scopes_of_work, list_written
 from functions.events import Event, Sender, order_of
-from sigil.errors import Refused, UsageError, one_line
+from functions.texts.en import Texts
+from sigil.errors import Conflict, Refused, UsageError, one_line
+from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import Json
-from sigil.storage.kv import keys
+from sigil.storage.kv import ABSENT, keys
 
 if TYPE_CHECKING:
     from functions.agent.shares import Holder
@@ -56,6 +63,14 @@ CLAIM: Final = "claim"
 """The field with the number of the claim of the task."""
 STUCK: Final = "stuck"
 """How a limit of a piece of work ends it."""
+SETTINGS: Final = {
+    "budget": "UNCAGED_TOKENS_PER_DAY",
+    "session-budget": "UNCAGED_SESSION_TOKENS",
+}
+"""The settings of the budgets, by the reasons why a session does not go on."""
+LEFT: Final = "left:"
+"""The ids of the events begin so with which a teammate goes on with what was ended."""
+GO_ON: Final = "Go on with what you were doing: it was interrupted, and may go on now."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +96,15 @@ def settle_order(
     event: Event, app: App, member: Member | None, turn: Turn, document: Document
 ) -> Settled | None:
     """Return what becomes of an event for a teammate that shuts down, has shut down, or is another
-    one by now; None for all others.
+    one by now; None for all others. Whoever a person has stopped begins nothing at all.
     """
-    if not app.is_teammate or not event.is_own_work or event.kind not in ("task", "mail"):
+    if not app.is_teammate or not event.is_own_work:
+        return None
+    is_stopped = member is not None and bool(member.stopped) and not member.stopping
+    # what carries the stop out may come again after a crash
+    if is_stopped and SHUTDOWN not in event.data:
+        return Settled("a person has stopped it")
+    if event.kind not in ("task", "mail"):
         return None
     if member is None:
         return Settled("nobody of this name was spawned")
@@ -101,8 +122,8 @@ def settle_order(
 def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Settled | None:
     """Return what becomes of an event by which a teammate looks for work; None for all others.
 
-    Mail comes first, then the board. What it finds is another event, so that its turn is one for
-    whoever wanted the work.
+    What a halt or a limit has ended comes first, then mail, then the board. What it finds is
+    another event, so that its turn is one for whoever wanted the work.
     """
     if member is None or not app.is_teammate or not is_look(event):
         return None
@@ -115,6 +136,8 @@ def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Se
     if not own:
         if member.status == "working":
             return Settled("it is at work")
+        if member.left:
+            return Settled("it goes on", (_make_left(member, app, event),))
         mails, _ = Mailbox(app.kv, keys.escape(app.name)).read()
         if mails:
             post = Post("mail", app.name, OWN_MAIN)
@@ -128,6 +151,8 @@ def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Se
     )
     task = board.find(own[0].id) if own else board.claim_next(claimer)
     if task is None or task.claim is None:
+        if member.held:
+            _let_go(app, member)
         return Settled("there is no work for it")
     _set_working(app, member, task.id)
     open_before = replace(task, claim=None, status="pending", owner="")
@@ -174,12 +199,21 @@ def make_first_leg(task: Task, member: Member, app: App, cause: Event) -> Event:
     )
 
 
+def resume_unlocked(app: App, event: Event, texts: Texts) -> tuple[str, tuple[Event, ...]]:
+    """Let those go on whom the message of an owner has unlocked."""
+    # rare
+    from functions.agent.team import resuming
+
+    return resuming.resume_unlocked(app, event, texts)
+
+
 def begin_work(event: Event, app: App, member: Member | None) -> None:
     """Write down that a teammate is at work on what an event brings."""
     if member is not None and app.is_teammate and event.is_own_work:
         task = read_leg(event).task
-        if member.status != "working" or member.task != task:
-            _set_working(app, member, task)
+        is_left = event.id.startswith(LEFT)
+        if member.status != "working" or member.task != task or is_left:
+            _set_working(app, member, task, is_left=is_left)
 
 
 def stop_if_told(event: Event, app: App) -> bool:
@@ -207,7 +241,11 @@ def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> 
     Done again after a crash, it finds what it has written and sets off the same.
     """
     event = turn.event
-    if turn.count_steps(STEP) or is_look(event):
+    if turn.count_steps(STEP):
+        return Ended()
+    if is_look(event):
+        if app.is_teammate:
+            _hold(app, document, now)
         return Ended()
     if turn.ended == NEXT_LEG and not read_leg(event).is_last:
         post = make_next_leg(turn, document.messages)
@@ -223,11 +261,15 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     event = turn.event
     name = app.short_name
     texts = choose_texts_for(event, document)
-    outcome = _find_outcome(turn, document)
+    outcome = _find_outcome(turn, document, text, texts)
     number = read_leg(event).task
     home = str(event.data.get("home") or (app.record.home if app.record else ""))
     posts: list[Post] = []
     entries: tuple[Entry, ...] = ()
+    held = _find_held(app, document, now) if outcome == "closed" else 0.0
+    if held and document.safety.reason:
+        text = _describe_limit(document, texts, app)
+    left = _keep_left(turn, document.messages) if held and not number else {}
     changed = _end_task(turn, app, document, outcome, text) if number else None
     trouble = "" if outcome in ("done", "idle") else one_line(text or outcome, TROUBLE_CHARACTERS)
 
@@ -238,21 +280,30 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
         if isinstance(wanted, int) and wanted != member.generation:
             return None, (0, False)
         idle = replace(member, status="idle", since=now, task=0, trouble=trouble)
+        if held and not member.stopped:
+            idle = replace(idle, held=held)
+        if event.id.startswith(LEFT) or (left and not member.left):
+            idle = replace(idle, left=left)
         return idle, (member.generation, bool(member.stopping))
 
     generation, is_stopping = Members(app.kv, app.root).change(name, become_idle)
+    is_limit = bool(held) and _is_budget(document.safety.reason)
+    if is_limit and not is_stopping and _tells_first(app, home, f"budget:{held}", event):
+        posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
     if changed:
         posts += report_task(changed.task, app.root, texts)
         entries = describe_change(changed)
-    elif is_stopping or number:
+    elif is_stopping or number or held:
         pass  # what it does is said by its shutdown, or is known
+    elif turn.has_reached(CHAIN) and not _tells_first(app, home, f"chain:{event.root}", event):
+        pass
     elif outcome == "stuck":
         why = texts.team_too_long
         posts += say_home(app.root, home, texts.team_stuck.format(name=name, why=why), name)
     elif text and _is_heard(turn, app, document, home, outcome):
         text = cut_text(text, SAID_CHARACTERS, texts.text_cut)
         posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
-    if number:
+    if number and not turn.has_reached(CHAIN):  # or they would begin nothing either
         posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
     if generation and outcome in ("done", "idle", "stuck", "failed"):
         posts.append(make_look(app.name, generation=generation))
@@ -296,8 +347,8 @@ def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str)
         if outcome == "done":
             files = _list_files(app, event, task.claim.at)
             return board.complete(number, text, files=files, owner=name, key=key)
-        if outcome == "stuck":
-            why = texts.team_too_long
+        if outcome == "stuck" or (turn.has_reached(CHAIN) and not is_closed):
+            why = text if turn.has_reached(CHAIN) else texts.team_too_long
             return board.mark_stuck(number, why, report=text, claim=claim, owner=name, key=key)
         why = one_line(text, TROUBLE_CHARACTERS) or f"{name} went on without it"
         # a stop and a halt are no fault of the task
@@ -317,33 +368,154 @@ def _list_files(app: App, event: Event, since: float) -> tuple[str, ...]:
     return list_written(scopes, app.open_workspace, find_work(event), since, app.short_name)
 
 
-def _find_outcome(turn: Turn, document: Document) -> str:
+def _find_outcome(turn: Turn, document: Document, text: str, texts: Texts) -> str:
     """Return how a turn ended: `done`, `idle`, `stuck`, `failed` by the model, `closed` because the
     session may not go on, or `ended` by a limit or a person.
     """
     stuck = any(step.get("kind") == "limit" and step.get("end") == STUCK for step in turn.trace)
-    if not turn.count_steps("request"):
+    if not turn.count_steps("request") or turn.has_reached(hp.LIMIT):
         return "closed"
     if document.safety.reason == "loop" or stuck or turn.ended == NEXT_LEG:
         return "stuck"
     if turn.ended == IDLE:
         return "idle"
+    if document.safety.reason == "frustration":
+        return "failed"
     if document.safety.reason:
         return "closed"
     if turn.count_steps("stop") or turn.is_cut_short:
         return "ended"
     if turn.failed:
         return "failed"
+    finishes = [step.get("finish") for step in turn.trace if step.get("kind") == "request"]
+    is_withheld = finishes[-1] in ("filtered", "refused")
+    if is_withheld or turn.count_steps("given-up") or text.startswith(texts.no_answer):
+        return "failed"
     return "done" if turn.answered else "ended"
 
 
-def _set_working(app: App, member: Member, task: int) -> None:
+def _find_held(app: App, document: Document, now: float) -> float:
+    """Return until when what has ended a turn keeps its teammate from work; 0 where that is over
+    with the turn.
+    """
+    reason = document.safety.reason
+    if _is_budget(reason):
+        return find_period_end(now, app.limits)
+    if reason:
+        return FOREVER
+    if app.hp.most <= 0:
+        return 0.0
+    report = app.load_hp().report(now)
+    if report.state == "disabled":
+        return FOREVER
+    return report.works_at or 0.0
+
+
+def _is_budget(reason: str) -> bool:
+    """Return whether a session does not go on for want of a budget."""
+    return bool(reason) and REASONS[reason].state is SessionState.STOPPED
+
+
+def _describe_limit(document: Document, texts: Texts, app: App) -> str:
+    """Return why a session does not go on, with the setting that says so."""
+    reason = document.safety.reason
+    told = [texts.reasons[reason]]
+    if _is_budget(reason):
+        told.append(texts.budget_resets.format(time=app.describe_reset(document)))
+    if reason in SETTINGS:
+        told.append(texts.limit_setting.format(setting=SETTINGS[reason]))
+    return " ".join(told)
+
+
+def _tells_first(app: App, home: str, what: str, event: Event) -> bool:
+    """Return whether it is this event that tells a chat of a limit, once for all of the team.
+
+    Done again after a crash, it tells the same.
+    """
+    key = keys.seen_event(keys.session_of(app.root, home), f"limit:{what}")
+    own = event.id.encode(errors="replace")
+    try:
+        app.kv.put(key, own, expect=ABSENT, ttl=keys.SEEN_TTL)
+    except Conflict:
+        found = app.kv.get(key)
+        return found is not None and found.value == own
+    return True
+
+
+def _keep_left(turn: Turn, messages: tuple[Message, ...]) -> dict[str, Json]:
+    """Return what the work of no task needs to go on that a halt or a limit ends with a turn; its
+    text is the prompt of the teammate. Mail that it has not read waits by itself.
+    """
+    event = turn.event
+    has_begun = turn.count_steps("request") > 0
+    if event.kind not in ("task", "mail") or not (has_begun or read_leg(event).number):
+        return {}
+    data = event.data
+    if has_begun and not read_leg(event).is_last:
+        data = make_next_leg(turn, messages).data
+    data = {name: value for name, value in data.items() if name != SHUTDOWN}
+    kept: dict[str, Json] = {"id": event.id, "by": event.behalf, "task": turn.task, "data": data}
+    return kept | ({} if read_leg(event).number else {"text": GO_ON})
+
+
+def _make_left(member: Member, app: App, cause: Event) -> Event:
+    """Return the event with which a teammate goes on with what a halt or a limit has ended."""
+    left = member.left
+    ended = sha256(str(left.get("id")).encode(errors="replace")).hexdigest()[:16]
+    now = app.clock.now()
+    prompt = app.record.prompt if app.record else ""
+    return Event(
+        id=f"{LEFT}{app.name}:{ended}",
+        kind="task",
+        agent=app.name,
+        session=OWN_MAIN,
+        sender=Sender(f"agent:{app.name}"),
+        text=as_string(left.get("text")) or prompt,
+        at=now,
+        order=order_of(now, 0),
+        private=True,
+        language=cause.language,
+        cause=cause.id,
+        root=cause.root or cause.id,
+        hops=cause.hops,
+        by=as_string(left.get("by")),
+        task=as_string(left.get("task")),
+        data={LEG: 1, **as_mapping(left.get("data")), GENERATION: member.generation},
+    )
+
+
+def _hold(app: App, document: Document, now: float) -> None:
+    """Write down that a teammate could not look for work, and until when that is so."""
+    held = _find_held(app, document, now)
+
+    def decide(found: Member | None) -> tuple[Member | None, None]:
+        if not held or found is None or found.stopped or found.status != "idle":
+            return None, None
+        return replace(found, held=held, since=now), None
+
+    Members(app.kv, app.root).change(app.short_name, decide)
+
+
+def _let_go(app: App, member: Member) -> None:
+    """Write down that a teammate that was kept from work has looked for it and found none."""
+    now = app.clock.now()
+
+    def decide(found: Member | None) -> tuple[Member | None, None]:
+        if found is None or found.generation != member.generation or not found.held:
+            return None, None
+        return replace(found, held=0.0, since=now), None
+
+    Members(app.kv, app.root).change(app.short_name, decide)
+
+
+def _set_working(app: App, member: Member, task: int, *, is_left: bool = False) -> None:
     now = app.clock.now()
 
     def decide(found: Member | None) -> tuple[Member | None, None]:
         if found is None or found.generation != member.generation:
             return None, None
-        return replace(found, status="working", since=now, task=task, trouble=""), None
+        working = replace(found, status="working", since=now, task=task, trouble="", held=0.0)
+        return replace(working, left={}) if is_left else working, None
 
     Members(app.kv, app.root).change(app.short_name, decide)
 
@@ -362,7 +534,8 @@ def _shut_down(event: Event, app: App, id: str, turn: Turn, document: Document) 
     def decide(member: Member | None) -> tuple[Member | None, bool]:
         if member is None or member.status == "shutdown":
             return None, False
-        return replace(member, status="shutdown", since=now, task=0, stopping=""), True
+        down = replace(member, status="shutdown", since=now, task=0, stopping="", held=0.0, left={})
+        return down.stop(request.person) if request and request.person else down, True
 
     Members(app.kv, app.root).change(name, decide)
     posts: list[Post] = []

@@ -216,12 +216,16 @@ def _pay_hp(turn: Turn, app: App, texts: Texts, now: float, *, zone: str) -> tup
         falls_asleep=turn.has_reached(hp.LIMIT),
     )
     if record.disabled:
-        text = texts.hp_gone.format(name=app.short_name)
+        enable = "/agent enable" if app.is_root else f"/agents enable {app.short_name}"
+        text = texts.hp_gone.format(name=app.short_name, enable=enable)
     elif turn.has_reached(hp.LIMIT) and record.is_told_by(event.id):
         report = HpAccount(app.hp, record).report(now)
         text = f"{texts.hp_ended} {hp.describe(report, zone, now, texts)}"
+        if app.is_teammate:
+            text = texts.team_said.format(name=app.short_name, text=text)
     else:
         return ()
+    text = f"{text} {texts.limit_setting.format(setting=hp.SETTING)}"
     return report_home(event, text, now, place="hp", first=1)
 
 

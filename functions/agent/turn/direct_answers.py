@@ -81,9 +81,11 @@ def answer_directly(
     if event.kind == "say":
         return _say(opened, turn, context)
     if event.is_control:
-        answer = handle_control(event, app, role).text
+        answer = handle_control(event, app, role, work.resume_unlocked)
         turn = turn.add_step("control")
-        return close_turn(opened, app, turn, answer, in_history=False, role=role)
+        document = opened.document
+        opened = opened.with_document(evolve(document, posts=document.posts + answer.events))
+        return close_turn(opened, app, turn, answer.text, in_history=False, role=role)
     if event.kind != "message":
         return None
     call = CommandCall(app, opened, role, event, payer=turn.payer)
@@ -236,13 +238,14 @@ def sleep_without_hp(
 ) -> SessionHandle:
     """Close the turn of work of the agent's own that does not begin, for want of HP.
 
-    A schedule comes again, and mail waits in its mailbox; of all else there is a dead letter.
+    A schedule comes again, mail waits in its mailbox, and a teammate keeps what it was to do; of
+    all else there is a dead letter.
     """
     app = context.app
     event = turn.event
     now = app.clock.now()
     is_lost = event.kind not in ("wakeup", "mail") or event.is_posted
-    if is_lost and not legs.is_look(event):
+    if is_lost and not (app.is_teammate or legs.is_look(event)):
         reason = f"the agent has too few HP for work of its own: {why}"
         give_up(app.kv, event, reason, now, notify_sender=False)
     account = context.hp
@@ -250,6 +253,9 @@ def sleep_without_hp(
     if account and (account.is_damaged or is_told):
         texts = choose_texts_for(event, opened.document)
         line = hp.describe(account.report(now), app.find_zone(opened.document), now, texts)
+        line = f"{line} {texts.limit_setting.format(setting=hp.SETTING)}"
+        if app.is_teammate:
+            line = texts.team_said.format(name=app.short_name, text=line)
         posts = report_home(event, line, now, place="hp")
         document = opened.document
         opened = opened.with_document(evolve(document, posts=document.posts + posts))

@@ -27,6 +27,7 @@ from functions.agent.conversation.toolset import in_scope
 from functions.agent.language import choose_texts_for, choose_texts_of
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
+from functions.agent.team.work import resume_unlocked
 from functions.channels.replies.unread_replies import MOST
 from functions.cli.chat.screen import Screen
 from functions.cli.chat.session_lock import SessionLock
@@ -291,7 +292,9 @@ class _Conversation:
 
     def _obey_control(self, event: Event) -> int:
         """Stop, halt or unlock at once, also while another terminal is in the middle of a turn."""
-        answer = handle_control(event, self._find_agent(event))
+        answer = handle_control(event, self._find_agent(event), resume=resume_unlocked)
+        for each in answer.events:
+            self._runtime.queue.put(each)
         document = self._app.sessions.open(self._key).document
         self._show_text(event, answer.text or choose_texts_for(event, document).told_to_stop)
         return 0

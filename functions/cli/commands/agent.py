@@ -4,6 +4,7 @@ the machine of its store.
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,7 @@ from functions.cli.local_agent import (
     Whose,
     open_agent,
     print_result,
+    put_resumed,
     require_chat,
     session_key,
 )
@@ -111,10 +113,15 @@ def unlock(session: Session = None, json: Json = False) -> None:
     Example: uncaged unlock --session telegram:42
     """
     from functions.agent.commands import control
+    from functions.agent.team.resuming import resume_team
 
-    with open_agent(switch=True, session=session) as (app, _):
+    with open_agent(switch=True, session=session) as (app, settings):
         control.unlock(session_key(app, session), app, BY)
-    print_result({"unlocked": session or "*"}, f"unlocked: {session or 'every chat'}", json)
+        resumed = resume_team(app, by=BY, cause=f"unlock:{uuid.uuid4().hex[:12]}")
+        told = put_resumed(resumed, settings)
+    text = f"unlocked: {session or 'every chat'}{told}"
+    woken = {"woken": list(resumed.names)} if resumed.names else {}
+    print_result({"unlocked": session or "*", **woken}, text, json)
 
 
 @cli.command("status")

@@ -5,13 +5,22 @@ which they answer.
 from __future__ import annotations
 
 import sys
+import uuid
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.local_agent import BY, Json, open_agent, print_result, require_chat, session_key
+from functions.cli.local_agent import (
+    BY,
+    Json,
+    open_agent,
+    print_result,
+    put_resumed,
+    require_chat,
+    session_key,
+)
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError, UsageError, one_line
 
@@ -251,14 +260,20 @@ def enable(name: AgentName, json: Json = False) -> None:
     """
     from functions.agent.agents.record import change_state, join_name
     from functions.agent.safety.hp import enable_work
+    from functions.agent.team.resuming import wake_by_hand
 
-    with open_agent(switch=True) as (app, _):
+    with open_agent(switch=True) as (app, settings):
         agent = app.root
         if name != app.root:
             change_state(app.kv, app.root, name, "enabled", app.clock.now())
             agent = join_name(app.root, name)
         hp = enable_work(app.kv, agent, app.hp, app.clock.now())
-    print_result({"agent": name, "state": "enabled", "hp": hp}, f"enabled: {name}", json)
+        resumed = wake_by_hand(app, [name], by=BY, cause=f"cli:{uuid.uuid4().hex[:12]}")
+        told = put_resumed(resumed, settings)
+    woken = {"woken": list(resumed.names)} if resumed.names else {}
+    print_result(
+        {"agent": name, "state": "enabled", "hp": hp, **woken}, f"enabled: {name}{told}", json
+    )
 
 
 @cli.command()
@@ -351,10 +366,14 @@ def unlock_agent(name: AgentName, json: Json = False) -> None:
     Example: uncaged agent unlock alice
     """
     from functions.agent.commands import control
+    from functions.agent.team.resuming import resume_team
 
-    with open_agent(switch=True, name=name) as (app, _):
+    with open_agent(switch=True, name=name) as (app, settings):
         control.unlock("", app, BY)
-    print_result({"unlocked": name}, f"unlocked: {name}", json)
+        resumed = resume_team(app, by=BY, cause=f"unlock:{uuid.uuid4().hex[:12]}")
+        told = put_resumed(resumed, settings)
+    woken = {"woken": list(resumed.names)} if resumed.names else {}
+    print_result({"unlocked": name, **woken}, f"unlocked: {name}{told}", json)
 
 
 @cli.command()

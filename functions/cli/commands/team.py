@@ -116,7 +116,7 @@ def list_team(json: Json = False) -> None:
                 (
                     each.name,
                     each.role,
-                    each.status,
+                    "stopped" if each.stopped and each.status == "shutdown" else each.status,
                     format_time(each.since),
                     f"#{each.task}" if each.task else "",
                     progress.get(each.name, ""),
@@ -138,24 +138,32 @@ def stop(
 ) -> None:
     """Shut a teammate down, at their next step; their task goes back to the board.
 
+    They stay so until somebody spawns or wakes them.
+
     Example: uncaged team stop alice
     """
-    from functions.agent.management.team import Arranged, stop_by_hand
-    from functions.agent.team.roster import list_team as list_teammates
+    from functions.agent.management.team import stop_by_hand
 
     with open_agent(switch=True) as (app, settings):
-        names = [name]
-        if name == "all":
-            found = list_teammates(app.kv, app.root, app.clock.now(), app.team_idle)
-            names = [each.name for each in found if each.status != "shutdown"]
         call = f"cli:{uuid.uuid4().hex[:12]}"
-        made = [
-            stop_by_hand(app, each, by=BY, call=f"{call}:{each}", graceful=graceful)
-            for each in names
-        ]
-        text = "\n".join(each.text for each in made) or "nobody is awake"
-        events = tuple(event for each in made for event in each.events)
-        _put(Arranged(text, events), settings, json, name=name)
+        made = stop_by_hand(app, name, by=BY, call=call, graceful=graceful)
+        _put(made, settings, json, name=name)
+
+
+@cli.command()
+def wake(
+    name: Annotated[str, typer.Argument(help="Their name, or `all`.", metavar="NAME")],
+    json: Json = False,
+) -> None:
+    """Let a teammate work again that was stopped.
+
+    Example: uncaged team wake alice
+    """
+    from functions.agent.management.team import wake_team
+
+    with open_agent(switch=True) as (app, settings):
+        call = f"cli:{uuid.uuid4().hex[:12]}"
+        _put(wake_team(app, name, by=BY, call=call), settings, json, name=name)
 
 
 @cli.command()

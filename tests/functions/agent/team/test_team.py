@@ -398,7 +398,7 @@ def test_the_commands_of_a_chat_show_the_team_its_mail_and_end_it(
         "alice has shut down.",
         "bob has shut down.",
     ]
-    assert "bob (coder): shutdown" in crew.write("/team")[0]
+    assert "bob (coder): stopped by you" in crew.write("/team")[0]
     asked = len(model.bodies)
     crew.write("/inbox")
     assert len(model.bodies) == asked
