@@ -166,7 +166,7 @@ class German(Texts):
         "kb": "FRAGE",
         "forget": "ID",
         "agent": "[NAME | enable]",
-        "team": "[NAME | stop NAME | stop all | mute | unmute | all]",
+        "team": "[NAME | stop NAME | stop all | wake NAME | wake all | mute | unmute | all]",
         "agents": "[stop | enable | disable | archive NAME]",
         "halt": "[here]",
         "unlock": "[here]",

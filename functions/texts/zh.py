@@ -124,7 +124,7 @@ class Chinese(Texts):
         "kb": "问题",
         "forget": "编号",
         "agent": "[名称 | enable]",
-        "team": "[名称 | stop 名称 | stop all | mute | unmute | all]",
+        "team": "[名称 | stop 名称 | stop all | wake 名称 | wake all | mute | unmute | all]",
         "agents": "[stop | enable | disable | archive 名称]",
         "halt": "[here]",
         "unlock": "[here]",

@@ -151,7 +151,7 @@ def _make_waiting(
 
 
 def _may_work(kv: KV, root: str, name: str, now: float, hp: HpLimits | None) -> bool:
-    """Return whether an agent is enabled, not halted by itself, and has HP left."""
+    """Return whether an agent is enabled, not halted by itself, and has HP enough."""
     full = join_name(root, name)
     places = [keys.agent_record(root, name), keys.owner_lock(keys.escape(full)), keys.hp(full)]
     record, lock, account = get_many(kv, places)
@@ -159,7 +159,7 @@ def _may_work(kv: KV, root: str, name: str, now: float, hp: HpLimits | None) -> 
         return False
     if hp is None or hp.most <= 0:
         return True
-    return not read_account(account, hp, now).record.disabled
+    return not read_account(account, hp, now).find_stop(now)
 
 
 def _can_take(head: TaskHead, open_ids: frozenset[int], name: str, member: Member) -> bool:

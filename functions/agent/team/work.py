@@ -68,6 +68,8 @@ SETTINGS: Final = {
     "session-budget": "UNCAGED_SESSION_TOKENS",
 }
 """The settings of the budgets, by the reasons why a session does not go on."""
+HP_SECONDS: Final = 600.0
+"""A teammate whose HP are not enough for what it is about to do tries again after so long."""
 LEFT: Final = "left:"
 """The ids of the events begin so with which a teammate goes on with what was ended."""
 GO_ON: Final = "Go on with what you were doing: it was interrupted, and may go on now."
@@ -244,9 +246,7 @@ def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> 
     if turn.count_steps(STEP):
         return Ended()
     if is_look(event):
-        if app.is_teammate:
-            _hold(app, document, now)
-        return Ended()
+        return _hold(turn, app, document, now) if app.is_teammate else Ended()
     if turn.ended == NEXT_LEG and not read_leg(event).is_last:
         post = make_next_leg(turn, document.messages)
         return Ended(stamp_posts([post], event, LEG, now, turn.posted))
@@ -266,9 +266,9 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     home = str(event.data.get("home") or (app.record.home if app.record else ""))
     posts: list[Post] = []
     entries: tuple[Entry, ...] = ()
-    held = _find_held(app, document, now) if outcome == "closed" else 0.0
+    held = _find_held(turn, app, document, now) if outcome == "closed" else 0.0
     if held and document.safety.reason:
-        text = _describe_limit(document, texts, app)
+        text = _describe_limit(document, texts, app, text)
     left = _keep_left(turn, document.messages) if held and not number else {}
     changed = _end_task(turn, app, document, outcome, text) if number else None
     trouble = "" if outcome in ("done", "idle") else one_line(text or outcome, TROUBLE_CHARACTERS)
@@ -287,9 +287,8 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
         return idle, (member.generation, bool(member.stopping))
 
     generation, is_stopping = Members(app.kv, app.root).change(name, become_idle)
-    is_limit = bool(held) and _is_budget(document.safety.reason)
-    if is_limit and not is_stopping and _tells_first(app, home, f"budget:{held}", event):
-        posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
+    if held and not is_stopping:
+        posts += _tell_limit(event, app, document, text, home=home, held=held)
     if changed:
         posts += report_task(changed.task, app.root, texts)
         entries = describe_change(changed)
@@ -394,7 +393,7 @@ def _find_outcome(turn: Turn, document: Document, text: str, texts: Texts) -> st
     return "done" if turn.answered else "ended"
 
 
-def _find_held(app: App, document: Document, now: float) -> float:
+def _find_held(turn: Turn, app: App, document: Document, now: float) -> float:
     """Return until when what has ended a turn keeps its teammate from work; 0 where that is over
     with the turn.
     """
@@ -403,12 +402,14 @@ def _find_held(app: App, document: Document, now: float) -> float:
         return find_period_end(now, app.limits)
     if reason:
         return FOREVER
-    if app.hp.most <= 0:
+    skipped = {step.get("reason") for step in turn.trace if step.get("kind") == "skip"}
+    if not (turn.has_reached(hp.LIMIT) or skipped & {hp.LIMIT, hp.DISABLED, hp.DAMAGED}):
         return 0.0
     report = app.load_hp().report(now)
     if report.state == "disabled":
         return FOREVER
-    return report.works_at or 0.0
+    # what it was about to do may need more than it takes to begin anything
+    return report.works_at or now + HP_SECONDS
 
 
 def _is_budget(reason: str) -> bool:
@@ -416,15 +417,33 @@ def _is_budget(reason: str) -> bool:
     return bool(reason) and REASONS[reason].state is SessionState.STOPPED
 
 
-def _describe_limit(document: Document, texts: Texts, app: App) -> str:
-    """Return why a session does not go on, with the setting that says so."""
+def _describe_limit(document: Document, texts: Texts, app: App, notice: str = "") -> str:
+    """Return why a session does not go on: a budget with its setting, else the notice of it."""
     reason = document.safety.reason
+    if not _is_budget(reason):
+        return notice or texts.reasons[reason]
     told = [texts.reasons[reason]]
-    if _is_budget(reason):
-        told.append(texts.budget_resets.format(time=app.describe_reset(document)))
+    told.append(texts.budget_resets.format(time=app.describe_reset(document)))
     if reason in SETTINGS:
         told.append(texts.limit_setting.format(setting=SETTINGS[reason]))
     return " ".join(told)
+
+
+def _tell_limit(
+    event: Event, app: App, document: Document, text: str, *, home: str, held: float
+) -> tuple[Post, ...]:
+    """Return what tells a chat that its team does not go on: a budget once for all of the team, an
+    emergency for each. A halt is known to whoever did it, and of HP the turn tells itself.
+    """
+    reason = document.safety.reason
+    if reason in ("", "halted"):
+        return ()
+    name = app.short_name
+    what = f"budget:{held}" if _is_budget(reason) else f"{reason}:{name}:{document.safety.since}"
+    if not home or not _tells_first(app, home, what, event):
+        return ()
+    texts = choose_texts_for(event, document)
+    return say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
 
 
 def _tells_first(app: App, home: str, what: str, event: Event) -> bool:
@@ -484,16 +503,25 @@ def _make_left(member: Member, app: App, cause: Event) -> Event:
     )
 
 
-def _hold(app: App, document: Document, now: float) -> None:
+def _hold(turn: Turn, app: App, document: Document, now: float) -> Ended:
     """Write down that a teammate could not look for work, and until when that is so."""
-    held = _find_held(app, document, now)
+    event = turn.event
+    held = _find_held(turn, app, document, now)
+    if not held:
+        return Ended()
 
     def decide(found: Member | None) -> tuple[Member | None, None]:
-        if not held or found is None or found.stopped or found.status != "idle":
+        if found is None or found.stopped or found.status != "idle":
             return None, None
         return replace(found, held=held, since=now), None
 
     Members(app.kv, app.root).change(app.short_name, decide)
+    text = ""
+    if document.safety.reason:
+        text = _describe_limit(document, choose_texts_for(event, document), app)
+    home = app.record.home if app.record else ""
+    posts = _tell_limit(event, app, document, text, home=home, held=held)
+    return Ended(stamp_posts(posts, event, "end", now, turn.posted))
 
 
 def _let_go(app: App, member: Member) -> None:

@@ -35,6 +35,7 @@ from tests.functions.agent.team.crew import (
     spawned,
     spawning,
 )
+from tests.functions.people import GROUP
 
 REFUSED = json_answer({"error": {"message": "no such key"}}, 401)
 
@@ -367,6 +368,26 @@ def test_a_to_do_of_ones_own_is_no_work_for_whoever_wakes(crew: Crew, model: Tea
     assert crew.write("/tasks add parse role:coder")[1:] == ["#3 done by alice: did it"]
     assert crew.write("/tasks assign 1 anybody")[1:] == ["#1 done by alice: did it"]
     assert crew.write("/tasks assign 2 alice")[1:] == ["#2 done by alice: did it"]
+
+
+def test_in_a_group_a_task_is_for_the_team_and_a_stop_holds(crew: Crew, model: TeamModel) -> None:
+    spawned(crew, "alice")
+    model.plans["alice"] = work
+
+    def write(number: int, text: str) -> str:
+        command = {"type": "bot_command", "offset": 0, "length": len(text.split(maxsplit=1)[0])}
+        crew.chats.write(number, text, chat=GROUP, entities=[command])
+        crew.chats.work_off()
+        return crew.chats.list_texts()[-1]
+
+    assert write(100, "/tasks add parse") == "#1 done by alice: did it"
+    write(101, "/team stop all")
+    asked = len(model.of("alice"))
+    write(102, "/tasks add print")
+    tick(crew)
+    assert len(model.of("alice")) == asked
+    assert write(103, "/team").endswith("alice (coder): stopped by you")
+    assert write(104, "/team wake alice") == "#2 done by alice: did it"
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_teammate_is_spawned_from_a_file_written_to_listed_saved_and_stopped(
     ]
     for words, problem in (
         (("stop", "carol"), "no agent carol"),
-        (("mail", "alice", "x"), "has shut down"),
+        (("mail", "alice", "x"), "was stopped by a person"),
         (("mail", "carol", "x"), "no teammate 'carol'"),
         (("spawn", "Al ice", "--prompt", "x"), "no name"),
         (("spawn", "alice"), "say what they are to do"),
