@@ -95,7 +95,7 @@ def team(crew: Crew, model: TeamModel) -> Crew:
 @each_row("kind", CHATS)
 def test_the_files_of_a_done_line_open_in_its_chat_and_in_no_other(team: Crew, kind: str) -> None:
     chat = CHATS[kind]
-    said = chat.write(team, f"/tasks add {kind}")
+    said = chat.write(team, f"/tasks add {kind} @alice")
     assert f" done by alice: written\\nFiles: {', '.join(NAMED)}" in said
     for path in NAMED:
         assert f"for {kind}" in chat.read(team, path)
@@ -112,7 +112,7 @@ def test_the_files_of_a_chat_outlive_its_team_and_go_with_their_person(team: Cre
     app = team.runtime.app
     kv, artifacts = app.kv, team.runtime.stores.artifacts
     for chat in (PRIVATE, GROUP):
-        chat.write(team, "/tasks add hens")
+        chat.write(team, "/tasks add hens @alice")
     team.write("/team stop all")
     for chat in (PRIVATE, GROUP):
         assert all("for hens" in chat.read(team, path) for path in NAMED)
@@ -130,7 +130,7 @@ def test_the_files_of_a_chat_outlive_its_team_and_go_with_their_person(team: Cre
 
 
 def test_an_erasure_takes_what_a_teammate_has_of_a_private_chat(team: Crew) -> None:
-    PRIVATE.write(team, "/tasks add hens")
+    PRIVATE.write(team, "/tasks add hens @alice")
     app = team.runtime.app
     data = PersonalData(app, team.runtime.stores.artifacts)
     data.erase(data.find(MEMBER))
@@ -151,7 +151,7 @@ def test_a_teammate_reads_what_people_sent_and_what_the_chat_has(team: Crew) -> 
     calls = [("cap_read_file", {"path": path}) for path in paths]
     steps = iter([call(*calls), say("read")])
     team.model.plans["alice"] = lambda _: next(steps, say("[SILENT]"))
-    PRIVATE.write(team, "/tasks add read them")
+    PRIVATE.write(team, "/tasks add read them @alice")
     received, plan, outside, missing = results(team.model.of("alice")[-1])[-4:]
     assert f"sent by {MEMBER}" in received
     assert f"plan of {MEMBER}" in plan
@@ -169,7 +169,7 @@ def test_an_agent_that_is_no_teammate_keeps_its_own_files_to_itself(team: Crew) 
 
 
 def test_a_rule_about_a_path_holds_whosever_file_it_is(team: Crew) -> None:
-    PRIVATE.write(team, "/tasks add hens")
+    PRIVATE.write(team, "/tasks add hens @alice")
     rules = 'format = 1\nrules = ["deny member read notes*"]'
     team.runtime.app.policy_versions.write("main", "policy", rules, by="terminal:local")
     assert "for hens" not in PRIVATE.read(team, "alice:notes.md")
@@ -183,7 +183,7 @@ def test_a_change_of_what_a_team_shares_is_told_to_who_works_for_that_chat(team:
     editor = FileEditor(app.kv, files, f"telegram:{OWNER}")
     editor.write("team/plan.md", b"another one")
     editor.write("lunch.md", b"nothing of a team")
-    GROUP.write(team, "/tasks add hens")
+    GROUP.write(team, "/tasks add hens @alice")
     told = "\n".join(contents(team.model.of("alice")[-1]))
     assert f"- team/plan.md: written, now version 1, by telegram:{OWNER}" in told
     assert "lunch.md" not in told
