@@ -24,7 +24,7 @@ from functions.agent.policy.proposals import (
     make_proposal,
     require_id,
 )
-from functions.agent.posts import Post
+from functions.agent.posts import ASKS, Post
 from functions.agent.safety import locks
 from functions.agent.sanitize import escape_unseen, sanitize_text
 from functions.agent.session.document import Turn
@@ -41,8 +41,6 @@ from sigil.storage.stored import row
 SHOWN_CHARACTERS: Final = 3_000
 DIFFERENCE_CHARACTERS: Final = 100_000
 STEP: Final = "approved"
-ASKS: Final = "asks"
-"""The name in the `data` of what is said to an owner of the proposal that it is about."""
 APPROVED: Final = (
     "An owner approved proposal {id}, which you made here: {acts}. It is called now, once, with the"
     " arguments that were shown. Tell the person what came of it."

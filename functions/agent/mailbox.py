@@ -8,6 +8,7 @@ event `mail` only wakes the session: what there is to read is what the mailbox h
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -46,6 +47,8 @@ TEXT_LEAST: Final = 200
 OPENED_CHARACTERS: Final = 5
 """So many more characters an `OPENING` takes in the message than in the mail."""
 NAME_CHARACTERS: Final = 100
+_ASKED: Final = re.compile(r"[a-z][a-z0-9-]{0,31} [^(\n]{1,40}\(([0-9a-f]{8})\)[:：] ?", re.ASCII)
+"""How what a teammate asks begins in a chat, in each language: its name, and the question's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,20 @@ def scope_of(event: Event) -> str:
     if event.is_own_work:
         return keys.escape(event.agent)
     return keys.session_of(event.agent, event.session)
+
+
+def find_answered(event: Event) -> str:
+    """Return the id of the teammate's question that a message of a chat replies to, empty for any
+    other message.
+    """
+    if event.kind != "message" or not event.quotes or event.attachments or not event.text.strip():
+        return ""
+    found = [
+        asked[1]
+        for quote in event.quotes
+        if quote.ours and quote.relation == "reply" and (asked := _ASKED.match(quote.text))
+    ]
+    return found[0] if found else ""
 
 
 def make_mail(event: Event) -> Mail:

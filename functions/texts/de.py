@@ -121,8 +121,8 @@ class German(Texts):
         "policy": "zeigt und ändert, was ich tun darf",
         "skills": "zeigt meine Skills, die Regeln für bestimmte Aufgaben; auch zum Anheften",
         "proposals": "zeigt, was auf deine Zustimmung wartet; nimmt Änderungen zurück",
-        "approve": "lässt einen Vorschlag zu",
-        "deny": "lehnt einen Vorschlag ab",
+        "approve": "lässt einen Vorschlag zu, oder den Plan eines Teammitglieds",
+        "deny": "lehnt einen Vorschlag oder einen Plan ab; Worte sagen, warum",
         "mem": "nimmt ins Gedächtnis auf, was hier gesagt wurde, und deine Worte dazu",
         "recall": "zeigt, was ich mir hier gemerkt habe; mit Worten sucht es auch im Gesagten",
         "kb": "sucht die Antwort auf eine Frage in der Wissensdatenbank",
@@ -131,7 +131,7 @@ class German(Texts):
         "halt": "hält mich in jedem Chat an, oder nur hier",
         "agents": "zeigt die Agenten unter mir, hält einen an, schaltet ihn ein oder aus",
         "agent": "zeigt, welcher Agent in diesem Chat antwortet, oder wechselt ihn",
-        "team": "zeigt das Team und seinen Stand, beendet Arbeit oder legt fest, was es hier sagt",
+        "team": "zeigt das Team und seinen Stand, sagt einem etwas, oder beendet Arbeit",
         "inbox": "zeigt, was Teammitglieder an diesen Chat geschrieben haben",
         "unlock": "lässt mich weitermachen, nachdem ich angehalten wurde",
     }
@@ -159,14 +159,17 @@ class German(Texts):
         "policy": "[REGEL | drop N | preset NAME | history | rollback N]",
         "skills": "[NAME | pin NAME | unpin NAME | remove NAME | rollback NAME N]",
         "proposals": "[ID | rollback ID]",
-        "approve": "ID",
-        "deny": "ID",
+        "approve": "ID [TEXT]",
+        "deny": "ID [TEXT]",
         "mem": "[Worte | history | rollback N]",
         "recall": "[Worte]",
         "kb": "FRAGE",
         "forget": "ID",
         "agent": "[NAME | enable]",
-        "team": "[NAME | stop NAME | stop all | wake NAME | wake all | mute | unmute | all]",
+        "team": (
+            "[NAME | tell NAME TEXT | stop NAME | stop all | wake NAME | wake all | mute | unmute"
+            " | all]"
+        ),
         "agents": "[stop | enable | disable | archive NAME]",
         "halt": "[here]",
         "unlock": "[here]",
@@ -209,7 +212,20 @@ class German(Texts):
     team_stuck = "{name} kommt nicht voran: {why}"
     team_too_long = "es brauchte mehr Schritte, als eine Arbeit brauchen darf"
     team_has_shut_down = "{name} hat sich beendet."
-    team_plan = "{name} bittet um die Freigabe eines Plans (request_id={id}):\n{text}"
+    team_plan = (
+        "{name} bittet um die Freigabe eines Plans (request_id={id}):\n{text}\n\n`/approve {id}`"
+        " gibt ihn frei, `/deny {id} TEXT` sagt, warum nicht. Bis dahin wartet {name}."
+    )
+    team_waits = "wartet auf eine Antwort auf den Plan {id}"
+    team_asks = (
+        "{name} fragt ({id}): {text}\n\nAntworte auf diese Nachricht, oder sende"
+        " /team tell {name} TEXT."
+    )
+    team_told = "{name} liest das jetzt."
+    team_reads_nothing = (
+        "{name} hat sich beendet und liest nichts. Bitte mich, {name} noch einmal zu starten."
+    )
+    team_not_for_guests = "Gäste geben hier niemandem Arbeit."
     team_none = "Es gibt keine Teammitglieder."
     team_head = "Team: {name}"
     team_spawn_hint = (
@@ -228,9 +244,9 @@ class German(Texts):
     limit_setting = "Die Einstellung ist `{setting}`."
     team_unknown = "Es gibt kein Teammitglied {name}."
     team_how = (
-        "`/team NAME` sagt, wie weit jemand ist. `/team stop NAME` oder `/team stop all` beendet"
-        " die Arbeit; mit `/team wake NAME` geht sie weiter. `/team mute`, `/team unmute` und"
-        " `/team all` legen fest, was ich hier sage."
+        "`/team NAME` sagt, wie weit jemand ist, `/team tell NAME TEXT` sagt jemandem etwas."
+        " `/team stop NAME` oder `/team stop all` beendet die Arbeit; mit `/team wake NAME` geht"
+        " sie weiter. `/team mute`, `/team unmute` und `/team all` legen fest, was ich hier sage."
     )
     offline_team = (
         "Teammitglieder, und mehrere Aufgaben auf einmal, brauchen ein Sprachmodell, und es ist"
@@ -299,6 +315,27 @@ class German(Texts):
     proposal_runs = "Genehmigt: {acts}. In {session} geht es jetzt weiter."
     proposal_dropped = "Abgelehnt: {acts}. Es wird nicht getan."
     proposal_refused = "Nichts wurde geändert: {why}."
+    plan_line = "- {id}: Plan von {name}, für {by} in {session}: {text}"
+    plans_how = (
+        "`/approve ID` gibt einen Plan frei, `/deny ID TEXT` sagt, warum nicht; bis dahin wartet"
+        " das Teammitglied."
+    )
+    plan_approved = "Freigegeben. {name} macht mit dem Plan {id} weiter."
+    plan_rejected = "Abgelehnt. {name} liest das und kann statt {id} einen anderen Plan vorlegen."
+    plan_problems: ClassVar[Mapping[str, str]] = {
+        "unknown": "Es gibt keinen Plan {id}. `/proposals` zeigt die, die warten.",
+        "stranger": "Den Plan {id} von {name} beantwortet nur mein Besitzer oder wer die Arbeit"
+        " wollte.",
+        "approved": "Der Plan {id} von {name} ist schon freigegeben.",
+        "rejected": "Der Plan {id} von {name} ist schon abgelehnt.",
+        "replaced": "{name} hat statt {id} einen anderen Plan vorgelegt: {newer}.",
+        "shut_down": "{name} hat sich beendet, und damit ist der Plan {id} hinfällig.",
+        "disabled": "{name} ist abgeschaltet; mit dem Plan {id} würde nichts geschehen. Schalte"
+        " {name} zuerst ein.",
+        "ended": "{name} wartet nicht mehr auf eine Antwort auf den Plan {id}.",
+        "halted": "Ich bin angehalten; mit dem Plan {id} würde nichts geschehen. Sende zuerst"
+        " /unlock.",
+    }
     button_approve = "Zustimmen {id}"
     button_deny = "Ablehnen {id}"
     policy_closed = (

@@ -100,8 +100,8 @@ class Texts:
         "policy": "shows what I may do, and changes it",
         "skills": "shows my skills, the rules that I follow for certain tasks; pins or removes one",
         "proposals": "shows what waits for your approval; takes an applied change back",
-        "approve": "lets a proposal happen",
-        "deny": "lets a proposal not happen",
+        "approve": "lets a proposal happen, or a teammate's plan",
+        "deny": "lets a proposal or a plan not happen; words say why",
         "mem": "takes what was said here into memory, and your words with it",
         "recall": "shows what I remember here; with words, searches it and what was said",
         "forget": "takes one remembered thing away, by the id that /recall shows",
@@ -110,7 +110,7 @@ class Texts:
         "halt": "halts me in every chat, or only here",
         "agents": "lists the agents below me, or stops, enables, disables or archives one",
         "agent": "shows which agent answers in this chat, or lets another one answer",
-        "team": "shows the team and how far it has come, ends work, or says what is told here",
+        "team": "shows the team and how far it has come, tells one something, or ends work",
         "inbox": "shows what teammates wrote to this chat",
         "unlock": "lets me go on after a halt",
     }
@@ -156,7 +156,15 @@ class Texts:
     team_stuck = "{name} is stuck: {why}"
     team_too_long = "it took more steps than one piece of work may take"
     team_has_shut_down = "{name} has shut down."
-    team_plan = "{name} asks for approval of a plan (request_id={id}):\n{text}"
+    team_plan = (
+        "{name} asks for approval of a plan (request_id={id}):\n{text}\n\n`/approve {id}` lets it"
+        " go on, `/deny {id} WORDS` says why not. Until then {name} waits."
+    )
+    team_waits = "waits for an answer to its plan {id}"
+    team_asks = "{name} asks ({id}): {text}\n\nReply to this, or send /team tell {name} WORDS."
+    team_told = "{name} reads that now."
+    team_reads_nothing = "{name} has shut down and reads nothing. Ask me to spawn {name} again."
+    team_not_for_guests = "Guests set nobody to work here."
     team_none = "No teammates."
     team_head = "Team: {name}"
     team_spawn_hint = "Ask for one, such as: spawn alice as a coder and let her find work herself."
@@ -171,9 +179,9 @@ class Texts:
     limit_setting = "The setting is `{setting}`."
     team_unknown = "There is no teammate {name}."
     team_how = (
-        "`/team NAME` says how far somebody has come. `/team stop NAME` or `/team stop all` ends"
-        " their work; `/team wake NAME` lets it go on. `/team mute`, `/team unmute` and"
-        " `/team all` say what I tell of them here."
+        "`/team NAME` says how far somebody has come, `/team tell NAME WORDS` tells one something."
+        " `/team stop NAME` or `/team stop all` ends their work; `/team wake NAME` lets it go on."
+        " `/team mute`, `/team unmute` and `/team all` say what I tell of them here."
     )
     offline_team = (
         "Teammates, and several tasks at once, need a language model, and none is connected:"
@@ -234,6 +242,25 @@ class Texts:
     proposal_runs = "Approved: {acts}. It goes on in {session} now."
     proposal_dropped = "Denied: {acts}. It is not done."
     proposal_refused = "Nothing was changed: {why}."
+    plan_line = "- {id}: plan of {name}, for {by} in {session}: {text}"
+    plans_how = (
+        "`/approve ID` lets a plan go on, `/deny ID WORDS` says why not; its teammate waits until"
+        " then."
+    )
+    plan_approved = "Approved. {name} goes on with plan {id}."
+    plan_rejected = "Denied. {name} reads that, and may hand in another plan than {id}."
+    plan_problems: ClassVar[Mapping[str, str]] = {
+        "unknown": "There is no plan {id}. `/proposals` shows those that wait.",
+        "stranger": "Only my owner, or whoever wanted the work, answers the plan {id} of {name}.",
+        "approved": "The plan {id} of {name} was approved already.",
+        "rejected": "The plan {id} of {name} was denied already.",
+        "replaced": "{name} has handed in another plan instead of {id}: {newer}.",
+        "shut_down": "{name} has shut down, and with that the plan {id} has ended.",
+        "disabled": "{name} is disabled, so nothing would come of the plan {id}. Enable it first.",
+        "ended": "{name} does not wait for an answer to the plan {id} any more.",
+        "halted": "I am halted, so nothing would come of the plan {id}. Send /unlock first.",
+    }
+    """Why a plan cannot be answered."""
     button_approve = "Approve {id}"
     button_deny = "Deny {id}"
     policy_closed = (

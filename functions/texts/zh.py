@@ -79,8 +79,8 @@ class Chinese(Texts):
         "policy": "查看和修改我可以做什么",
         "skills": "显示我的技能，也就是做某类事情的规则；可以固定或删除",
         "proposals": "显示等你批准的事，撤回已生效的改动",
-        "approve": "同意一个提案",
-        "deny": "拒绝一个提案",
+        "approve": "同意一个提案，或队友的计划",
+        "deny": "拒绝一个提案或计划，可以写明原因",
         "mem": "把这里说过的记下来，你附上的话也一起记",
         "recall": "看看我在这里记住了什么；加上关键词就搜索",
         "kb": "在知识库里查一个问题的答案",
@@ -89,7 +89,7 @@ class Chinese(Texts):
         "halt": "让我在所有聊天里停下，或只在这里",
         "agents": "列出下属的智能体，或停止、启用、停用、归档一个",
         "agent": "显示这个聊天由哪个智能体回答，或换一个来回答",
-        "team": "显示团队及其进展，结束工作，或决定在这里说什么",
+        "team": "显示团队及其进展，给队友带话，或结束工作",
         "inbox": "显示队友写给这个聊天的邮件",
         "unlock": "停下之后，让我继续",
     }
@@ -117,14 +117,17 @@ class Chinese(Texts):
         "policy": "[规则 | drop N | preset 名称 | history | rollback N]",
         "skills": "[NAME | pin NAME | unpin NAME | remove NAME | rollback NAME N]",
         "proposals": "[ID | rollback ID]",
-        "approve": "ID",
-        "deny": "ID",
+        "approve": "ID [说明]",
+        "deny": "ID [说明]",
         "mem": "[要记的话 | history | rollback N]",
         "recall": "[关键词]",
         "kb": "问题",
         "forget": "编号",
         "agent": "[名称 | enable]",
-        "team": "[名称 | stop 名称 | stop all | wake 名称 | wake all | mute | unmute | all]",
+        "team": (
+            "[名称 | tell 名称 内容 | stop 名称 | stop all | wake 名称 | wake all | mute | unmute"
+            " | all]"
+        ),
         "agents": "[stop | enable | disable | archive 名称]",
         "halt": "[here]",
         "unlock": "[here]",
@@ -163,7 +166,15 @@ class Chinese(Texts):
     team_stuck = "{name} 卡住了：{why}"
     team_too_long = "用掉的步数超过了一项工作的上限"
     team_has_shut_down = "{name} 已关机。"
-    team_plan = "{name} 请求批准一个计划 (request_id={id})：\n{text}"
+    team_plan = (
+        "{name} 请求批准一个计划 (request_id={id})：\n{text}\n\n`/approve {id}` 表示同意，"
+        "`/deny {id} 原因` 表示不同意。在此之前 {name} 会等着。"
+    )
+    team_waits = "在等对计划 {id} 的答复"
+    team_asks = "{name} 提问 ({id})：{text}\n\n请回复这条消息，或发送 /team tell {name} 内容。"
+    team_told = "{name} 现在就会看到。"
+    team_reads_nothing = "{name} 已关机，看不到消息。可以让我再派一次 {name}。"
+    team_not_for_guests = "访客不能在这里给人派活。"
     team_none = "没有队友。"
     team_head = "团队：{name}"
     team_spawn_hint = "可以这样说：派一个程序员 alice，让她自己找活干。"
@@ -178,8 +189,8 @@ class Chinese(Texts):
     limit_setting = "相应的设置是 `{setting}`。"
     team_unknown = "没有队友 {name}。"
     team_how = (
-        "用 `/team 名称` 查看某人的进展，用 `/team stop 名称` 或 `/team stop all` 结束他们的工作，"
-        "用 `/team wake 名称` 让他们继续，"
+        "用 `/team 名称` 查看某人的进展，用 `/team tell 名称 内容` 给队友带话，"
+        "用 `/team stop 名称` 或 `/team stop all` 结束他们的工作，用 `/team wake 名称` 让他们继续，"
         "用 `/team mute`、`/team unmute` 和 `/team all` 决定我在这里说什么。"
     )
     offline_team = (
@@ -233,6 +244,21 @@ class Chinese(Texts):
     proposal_runs = "已批准：{acts}。现在在 {session} 继续。"
     proposal_dropped = "已拒绝：{acts}。这件事不做了。"
     proposal_refused = "没有任何变化：{why}。"
+    plan_line = "- {id}：{name} 的计划，为 {by}，在 {session}：{text}"
+    plans_how = "`/approve ID` 表示同意一个计划，`/deny ID 原因` 表示不同意；在此之前队友会等着。"
+    plan_approved = "已同意。{name} 按计划 {id} 继续。"
+    plan_rejected = "已拒绝。{name} 会看到，可以另交一个计划来代替 {id}。"
+    plan_problems: ClassVar[Mapping[str, str]] = {
+        "unknown": "没有计划 {id}。`/proposals` 显示在等答复的计划。",
+        "stranger": "只有我的主人或要求这项工作的人可以答复 {name} 的计划 {id}。",
+        "approved": "{name} 的计划 {id} 已经同意过了。",
+        "rejected": "{name} 的计划 {id} 已经拒绝过了。",
+        "replaced": "{name} 已另交计划 {newer} 来代替 {id}。",
+        "shut_down": "{name} 已关机，计划 {id} 随之作废。",
+        "disabled": "{name} 已停用，答复计划 {id} 不会有结果。请先启用它。",
+        "ended": "{name} 不再等对计划 {id} 的答复。",
+        "halted": "我已被叫停，答复计划 {id} 不会有结果。请先发送 /unlock。",
+    }
     button_approve = "同意 {id}"
     button_deny = "拒绝 {id}"
     policy_closed = (

@@ -1,4 +1,4 @@
-"""/proposals shows what waits for an owner; /approve and /deny decide on it."""
+"""What waits for an owner is shown, and /approve and /deny decide on it, as owners alone do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functions.agent.approvals import (
     describe_proposal,
     settle,
 )
-from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
+from functions.agent.commands.command import CommandCall, CommandResult
 from functions.agent.growth.undoing import roll_back
 from functions.agent.ledger.entry import Entry
 from functions.agent.policy.proposals import (
@@ -114,13 +114,3 @@ def _list_entries(call: CommandCall, proposal: Proposal) -> tuple[Entry, ...]:
     """
     is_new = proposal.decided_in == call.event.id
     return (describe_decision(proposal),) if is_new else ()
-
-
-COMMANDS: Final[Commands] = {
-    "proposals": Command(
-        run_proposals, "[ID | rollback ID]", changes_agent=always, for_owners=True
-    ),
-    "approve": Command(run_approve, "ID", changes_agent=always, for_owners=True),
-    "deny": Command(run_deny, "ID", changes_agent=always, for_owners=True),
-}
-"""Owners alone decide, and nothing but a message of theirs is a command."""

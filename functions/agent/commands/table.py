@@ -25,7 +25,6 @@ from functions.agent.commands import (
     model_choice,
     pairing,
     policy,
-    proposals,
     quiet,
     remind,
     skills,
@@ -72,12 +71,13 @@ NAME_CHARACTERS: Final = 40
 """An unknown command's name is repeated up to so many characters."""
 _SPACED = re.compile(r"[/\uff0f]\s+([A-Za-z]+)(?:\s.*)?", re.DOTALL)
 """A slash alone, with the word after it."""
-ALIASES: Final = {"reset": "new", "clear": "new"}
+ALIASES: Final = {"reset": "new", "clear": "new", "reject": "deny"}
 """Names that people know from elsewhere, and the command that they mean."""
 
 
 def run_command(call: CommandCall) -> CommandResult | None:
-    """Run the command in the event's text, and return None when it is no command.
+    """Run the command in the event's text, or pass a reply on to the teammate that asked; return
+    None when it is neither.
 
     Nothing that begins like a command reaches the model.
     """
@@ -86,7 +86,9 @@ def run_command(call: CommandCall) -> CommandResult | None:
     match = _COMMAND.fullmatch(text)
     if match is None:
         spaced = _SPACED.fullmatch(text)
-        meant = _find_command_name(spaced[1].lower()) if spaced else ""
+        if spaced is None:
+            return team.answer_question(call) if call.event.quotes else None
+        meant = _find_command_name(spaced[1].lower())
         return call.reply(texts.without_space.format(name=meant)) if meant else None
     name = match[2].lower()
     words = (match[3] or "").strip()
@@ -340,7 +342,9 @@ COMMANDS: Final[Commands] = {
     **soul.COMMANDS,
     **policy.COMMANDS,
     **skills.COMMANDS,
-    **proposals.COMMANDS,
+    "proposals": team.COMMANDS["proposals"],
+    "approve": team.COMMANDS["approve"],
+    "deny": team.COMMANDS["deny"],
     **groups.COMMANDS,
     "stop": Command(run_control),
     "pair": pairing.COMMANDS["pair"],

@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from functions.agent.agents.bundle import collapse_bundle
 from functions.agent.agents.record import join_name, read_agent
 from functions.agent.app import App
-from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post
-from functions.agent.team.leg import OWN_MAIN
+from functions.agent.sanitize import clean_text
 from functions.agent.team.member import Member, Members, require_teammate
-from functions.agent.team.report import LEAD
+from functions.agent.team.request import find_request
 from functions.agent.team.roster import list_shown
 from functions.agent.team.shutdown import ALL, stop_team
 from functions.agent.team.spawning import Order, spawn
 from functions.agent.team.template import Template
-from functions.agent.team.waking import make_events, require_workable
+from functions.agent.team.waking import make_events
 from functions.events import Event
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
-from sigil.storage.kv import keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +89,40 @@ def wake_team(app: App, name: str, *, by: str, call: str) -> Arranged:
 
 def mail_by_hand(app: App, name: str, text: str, *, by: str, call: str) -> Arranged:
     """Write to a teammate."""
-    now = app.clock.now()
-    member = _read_teammate(app, name)
-    require_workable(app, name, member, by_person=False)
-    if member.find_status(now, app.team_idle) == "shutdown":
-        raise UsageError(
-            "EINVAL",
-            f"Error: '{name}' has shut down, and reads nothing",
-            suggestion=f"`uncaged team spawn {name}` starts it again",
-        )
-    full = join_name(app.root, name)
-    Mailbox(app.kv, keys.escape(full)).deliver(Mail(call, LEAD, text, now, by=by))
-    record = read_agent(app.kv, app.root, name)
-    post = Post("mail", full, OWN_MAIN, data={"home": record.home, "from": name})
+    from functions.agent.team.telling import tell_teammate
+
+    _read_teammate(app, name)
+    home = read_agent(app.kv, app.root, name).home
+    post = tell_teammate(app, name, text, by=by, key=call, home=home)
     return _arrange(app, f"Sent message to {name}", (post,), by, call)
+
+
+def find_plan(app: App, id: str) -> dict[str, Json] | None:
+    """Return a plan as a row of the API; None when there is none with this id."""
+    from functions.agent.team.plan import describe_plan
+
+    found = find_request(app.kv, app.root, id)
+    return describe_plan(id, found, app.root) if found and found.kind == "plan" else None
+
+
+def list_plans(app: App) -> list[dict[str, Json]]:
+    """Return the plans that wait for an answer as rows of the API."""
+    from functions.agent.team import plan
+
+    return [plan.describe_plan(*found, app.root) for found in plan.list_plans(app.kv, app.root)]
+
+
+def answer_plan_by_hand(app: App, id: str, words: str, *, approve: bool, by: str) -> Arranged:
+    """Answer a plan as an owner, and note that in the ledger."""
+    from functions.agent.management.ledger import add_entries
+    from functions.agent.team.plan import PlanAnswer, answer_plan
+
+    words = app.redact(clean_text(words))
+    answered = answer_plan(app, PlanAnswer(id, approve, by, owner=True, words=words))
+    add_entries(app, [answered.entry], by, f"machine:plan:{id}")
+    word = "approved" if approve else "rejected"
+    text = f"{word}: the plan of {answered.request.sender}, who goes on now"
+    return _arrange(app, text, (answered.post,), answered.request.by, f"plan:{app.root}:{id}")
 
 
 def save_template(app: App, name: str) -> Template:

@@ -5,6 +5,7 @@ Their names and answers are those that people know from the seed of all such tea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -14,20 +15,24 @@ from functions.agent.agents.record import is_name, join_name
 from functions.agent.behaviours.pins import IDLE, SHUTDOWN_RESPONSE
 from functions.agent.mailbox import Mail, Mailbox, describe_mails
 from functions.agent.policy.act import OWN_WORK, Act
-from functions.agent.posts import Ending, Post, ServiceAnswer
+from functions.agent.posts import ASKS, MAILED, Ending, Post, ServiceAnswer
 from functions.agent.sanitize import clean_text
 from functions.agent.services.call_context import Arguments, CallContext, read_flag, read_text
 from functions.agent.session.document import IDLE as IDLE_END
+from functions.agent.session.document import WAITS
 from functions.agent.team.examples import EXAMPLES
 from functions.agent.team.gist import make_gist
 from functions.agent.team.leg import OWN_MAIN
 from functions.agent.team.member import Members, require_teammate
 from functions.agent.team.report import LEAD, say_home
 from functions.agent.team.request import (
+    TEXT_CHARACTERS,
     TeamRequest,
     answer_request,
+    find_request,
     keep_request,
     make_request_id,
+    unknown_request,
 )
 from functions.agent.team.roster import format_roster, list_team
 from functions.agent.team.shutdown import request_shutdown
@@ -54,6 +59,7 @@ TYPES: Final = (
 """What somebody may mean by a message."""
 OF_LEAD: Final = ("shutdown_request", "plan_approval_response")
 """What only the lead of a team may mean by one."""
+QUESTION_MARK: Final = re.compile("[?？؟]")
 CONTENT_CHARACTERS: Final = 8_000
 SHOWN_CHARACTERS: Final = 40
 
@@ -147,7 +153,28 @@ def send_message(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     posts = _deliver(context, to, content, kind)
     if to not in (LEAD, context.app.root):
         posts += _tell_chat(context, to, content)
+    elif kind == MESSAGE and QUESTION_MARK.search(content):
+        posts += _ask(context, content)
     return ServiceAnswer(f"Sent {kind} to {to}", posts)
+
+
+def _ask(context: CallContext, question: str) -> tuple[Post, ...]:
+    """Return what says a teammate's question in the chat that leads it, where a reply to it reaches
+    the teammate; nothing where the policy keeps it from being said there. The lead reads the mail.
+    """
+    app = context.app
+    home = context.home or (app.record.home if app.record else "")
+    is_allowed = home and context.gate.decide("say", home).effect == "allow"
+    if not (app.is_teammate and is_allowed):
+        return ()
+    context.posts.take(1)
+    id = make_request_id(context.call)
+    name = app.short_name
+    text = question[:TEXT_CHARACTERS]
+    request = TeamRequest("question", name, LEAD, app.clock.now(), text, home=home, by=context.by)
+    keep_request(app.kv, app.root, id, request)
+    said = context.texts.team_asks.format(name=name, id=id, text=question)
+    return say_home(app.root, home, said, name, {MAILED: True})
 
 
 def broadcast(context: CallContext, arguments: Arguments) -> ServiceAnswer:
@@ -225,7 +252,13 @@ def shutdown_response(context: CallContext, arguments: Arguments) -> ServiceAnsw
 
 
 def plan_approval(context: CallContext, arguments: Arguments) -> ServiceAnswer:
-    """Submit a plan to the lead, or let the lead answer one."""
+    """Submit a plan to the lead, or let the lead answer one.
+
+    A teammate's turn ends there, and its work goes on when somebody has answered.
+    """
+    # most turns have no plan
+    from functions.agent.team.plan import PlanAnswer, answer_plan, hand_in
+
     app = context.app
     now = app.clock.now()
     if app.is_teammate:
@@ -239,31 +272,36 @@ def plan_approval(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         if home:
             context.gate.require("say", home)
         context.posts.take_mail()
-        request = TeamRequest("plan", name, LEAD, now, plan, home=home)
-        keep_request(app.kv, app.root, id, request)
+        request = TeamRequest("plan", name, LEAD, now, plan, home=home, by=context.by)
+        ending = None
+        if context.work:
+            hand_in(app, id, request)
+            ending = Ending(WAITS)
+        else:
+            keep_request(app.kv, app.root, id, request)
         text = f"request_id={id}: {plan}"
         mail = Mail(context.call, name, text, now, "plan_approval", context.by)
         posts = mail_lead(app, home, mail, context.find_holder())
         said = context.texts.team_plan.format(name=name, id=id, text=plan)
-        posts += say_home(app.root, home, said, name)
+        posts += say_home(app.root, home, said, name, {MAILED: bool(posts), ASKS: id})
         context.posts.take(len(posts))
-        return ServiceAnswer(f"Plan submitted (request_id={id}). Waiting for approval.", posts)
+        text = f"Plan submitted (request_id={id}). Waiting for approval."
+        return ServiceAnswer(text, posts, ending=ending)
     _require_lead(context)
     id = read_text(arguments, "request_id")
     approve = read_flag(arguments, "approve")
     feedback = context.gate.redact(clean_text(read_text(arguments, "feedback")))
-
-    def require(found: TeamRequest) -> None:
-        if found.kind != "plan":
-            raise Refused("EPERM", "Error: that is no plan")
-        context.gate.require("mail", found.sender)
-
-    answered = answer_request(app.kv, app.root, id, require, approve=approve, answer=feedback)
-    is_approved = answered.state == "approved"
-    text = f"request_id={id} approve={str(is_approved).lower()} {feedback}".strip()
-    posts = _deliver(context, answered.sender, text, "plan_approval_response")
-    word = "approved" if is_approved else "rejected"
-    return ServiceAnswer(f"Plan {word} for '{answered.sender}'", posts)
+    found = find_request(app.kv, app.root, id)
+    if found is None:
+        raise unknown_request(id)
+    full = join_name(app.root, found.sender)
+    context.gate.require("mail", full)
+    context.posts.take(1, to=full)
+    context.posts.take_mail()
+    answer = PlanAnswer(id, approve, context.by, context.role == "owner", feedback, context.call)
+    answered = answer_plan(app, answer)
+    word = "approved" if approve else "rejected"
+    return ServiceAnswer(f"Plan {word} for '{answered.request.sender}'", (answered.post,))
 
 
 def idle(context: CallContext, arguments: Arguments) -> ServiceAnswer:

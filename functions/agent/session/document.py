@@ -50,6 +50,8 @@ NEXT_LEG: Final = "!leg"
 """The end of a turn after which another one goes on with the same piece of work."""
 IDLE: Final = "!idle"
 """The end of a turn whose teammate has nothing more to do."""
+WAITS: Final = "!waits"
+"""The end of a turn whose teammate waits for an answer to its plan."""
 SAFE_STOP: Final = "safe_stop"
 """How a limit ends work that it cuts short; work that can still answer sleeps."""
 LOST: Final = "lost"
@@ -125,7 +127,7 @@ class Turn(Stored):
     @property
     def is_handed_on(self) -> bool:
         """Return whether another behaviour goes on where it ended."""
-        return bool(self.ended) and self.ended not in (ASLEEP, NEXT_LEG, IDLE)
+        return bool(self.ended) and self.ended not in (ASLEEP, NEXT_LEG, IDLE, WAITS)
 
     @property
     def held_back(self) -> str:

@@ -37,6 +37,8 @@ SPENT: Final = "spent"
 """The field with the tokens of the legs before."""
 SHUTDOWN: Final = "shutdown"
 """The field with the request to shut down that an event carries out."""
+PLAN: Final = "plan"
+"""The field with the plan whose answer lets the work go on."""
 LEGS_MOST: Final = 9
 PROGRESS_CHARACTERS: Final = 2_000
 SAID_CHARACTERS: Final = 300

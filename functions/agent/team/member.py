@@ -50,6 +50,7 @@ class Member(Stored):
     person's word lets it work again. `held` is until when a halt or a limit keeps it from work, in
     seconds since 1970, 0 for not at all; it stays idle meanwhile, and after that until it has
     looked for work. `left` is the work of no task that this has ended: it is the first to go on.
+    `waiting` is the plan whose answer it waits for together with its task.
     """
 
     status: Status
@@ -65,6 +66,7 @@ class Member(Stored):
     stopped: str = later("")
     held: Annotated[float, Meta(ge=0, lt=1e11)] = later(0.0)
     left: Mapping[str, Json] = later(default_factory=dict, hash=False)
+    waiting: str = later("")
 
     def find_status(self, now: float, idle_seconds: float) -> Status:
         """Return its status at a time. One that is idle shuts down after `idle_seconds`, with 0

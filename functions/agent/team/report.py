@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from functions.agent.posts import Post
@@ -44,14 +45,16 @@ def report_task(task: Task, root: str, texts: Texts, by: str = "") -> tuple[Post
     return say_home(root, task.home, text, by or f"task #{task.id}")
 
 
-def say_home(root: str, home: str, text: str, origin: str) -> tuple[Post, ...]:
+def say_home(
+    root: str, home: str, text: str, origin: str, more: Mapping[str, Json] | None = None
+) -> tuple[Post, ...]:
     """Return the post that says a text in a chat of the root; nothing where there is no chat.
 
-    `origin` is who or what it came from.
+    `origin` is who or what it came from, and `more` is for the `data` of the post.
     """
     if not home or not text:
         return ()
-    data: dict[str, Json] = {"from": origin}
+    data: dict[str, Json] = {"from": origin, **(more or {})}
     try:
         return (Post("say", keys.root_of(root), home, text, data=data),)
     except ToolError:  # no service names such a chat, and a turn has to end all the same

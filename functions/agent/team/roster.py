@@ -26,7 +26,7 @@ ENDED_SECONDS: Final = 3_600.0
 class Teammate:
     """A teammate as people see it: `status` is `working`, `idle` or `shutdown`, or that it is
     disabled, since `since` (seconds since 1970), and `task` the number of the task that it works
-    on, 0 for none. `stopped` is as in `Member`.
+    on, 0 for none. `stopped` is as in `Member`, and `plan` the one whose answer it waits for.
     """
 
     name: str
@@ -40,9 +40,11 @@ class Teammate:
     stay: bool = False
     recall: bool = False
     stopped: str = ""
+    plan: str = ""
 
     def describe(self) -> dict[str, Json]:
         """Return it as a row of the API."""
+        waits: dict[str, Json] = {"plan": self.plan} if self.plan else {}
         return {
             "name": self.name,
             "role": self.role,
@@ -53,6 +55,7 @@ class Teammate:
             "stay": self.stay,
             "recall": self.recall,
             "stopped": bool(self.stopped),
+            **waits,
         }
 
 
@@ -91,6 +94,7 @@ def list_team(
                 member.stay,
                 member.recall,
                 member.stopped,
+                member.waiting if status == "working" else "",
             )
         )
     return sorted(team, key=lambda each: each.name)
@@ -149,6 +153,8 @@ def describe_teammate(
         line += f" #{teammate.task}"
     if progress is not None and teammate.name in progress:
         line += f", {format_progress(teammate, progress[teammate.name], now, texts)}"
+    if teammate.plan:
+        line += f" — {texts.team_waits.format(id=teammate.plan)}"
     if teammate.trouble:
         line += f" — {teammate.trouble}"
     return line

@@ -14,6 +14,7 @@ from functions.agent.team.board import Board
 from functions.agent.team.chat_notices import forget_message, scan_team_chats
 from functions.agent.team.leg import make_look
 from functions.agent.team.member import Member, Members
+from functions.agent.team.request import find_request
 from functions.agent.team.resuming import resume_members
 from functions.agent.team.task import Task
 from functions.agent.team.task_change import describe_change, find_written_end
@@ -50,6 +51,11 @@ def tick_team(
         return 0
     for event in _end_shown(kv, root, found, now):
         put(event)
+    for name, each in found.items():
+        if each.waiting:
+            for post in _look_after_plan(kv, root, name, each, now):
+                cause = f"tick:{root}:{each.waiting}:{int(now // 60)}"
+                put(*make_events((post,), "", now, cause))
     board = Board(kv, root, lambda: now)
     tasks = board.list_open()
     posts = _go_on(kv, root, found, now)
@@ -125,11 +131,28 @@ def _end_shown(kv: KV, root: str, members: Mapping[str, Member], now: float) -> 
     return make_events((look,), "", now, f"tick:{root}:shown:{int(now // 60)}")
 
 
+def _look_after_plan(kv: KV, root: str, name: str, member: Member, now: float) -> tuple[Post, ...]:
+    """Return what wakes a teammate whose plan was answered a while ago; one whose plan nobody
+    answered for as long as it is kept works on nothing any more.
+    """
+    from functions.agent.team.plan import make_waker
+
+    id = member.waiting
+    request = find_request(kv, root, id)
+    if request is None:
+        _become_idle(Members(kv, root), name, member, now)
+    elif request.state != "pending" and now - request.answered_at > SETTLED_SECONDS:
+        return (make_waker(root, id, request),)
+    return ()
+
+
 def _become_idle(members: Members, name: str, seen: Member, now: float) -> None:
     """Write down that a teammate works on nothing, unless it has changed since it was seen."""
 
+    idle = replace(seen, status="idle", since=now, task=0, waiting="")
+
     def decide(member: Member | None) -> tuple[Member | None, None]:
-        return (replace(seen, status="idle", since=now, task=0) if member == seen else None), None
+        return (idle if member == seen else None), None
 
     members.change(name, decide)
 

@@ -24,13 +24,14 @@ from functions.agent.safety.budget import find_period_end
 from functions.agent.safety.status import REASONS, SessionState
 from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
 from functions.agent.sanitize import clean_text, cut_text
-from functions.agent.session.document import IDLE, NEXT_LEG, Document, Turn
+from functions.agent.session.document import IDLE, NEXT_LEG, WAITS, Document, Turn
 from functions.agent.team.board import Board, Changed, Claimer
 from functions.agent.team.briefing import describe_claim
 from functions.agent.team.leg import (
     GENERATION,
     LEG,
     OWN_MAIN,
+    PLAN,
     SHUTDOWN,
     TASK,
     is_look,
@@ -97,8 +98,9 @@ class Ended:
 def settle_order(
     event: Event, app: App, member: Member | None, turn: Turn, document: Document
 ) -> Settled | None:
-    """Return what becomes of an event for a teammate that shuts down, has shut down, or is another
-    one by now; None for all others. Whoever a person has stopped begins nothing at all.
+    """Return what becomes of an event for a teammate that shuts down, has shut down, is another one
+    by now, or waits for an answer to its plan; None for all others. Whoever a person has stopped
+    begins nothing at all.
     """
     if not app.is_teammate or not event.is_own_work:
         return None
@@ -118,6 +120,11 @@ def settle_order(
         return _shut_down(event, app, member.stopping or str(request), turn, document)
     if member.find_status(event.at, app.team_idle) == "shutdown":
         return Settled("it has shut down")
+    if member.waiting or PLAN in event.data:
+        from functions.agent.team.plan import settle_waiting
+
+        waits = settle_waiting(event, app, member)
+        return Settled(*waits) if waits else None
     return None
 
 
@@ -213,8 +220,10 @@ def begin_work(event: Event, app: App, member: Member | None) -> None:
     """Write down that a teammate is at work on what an event brings."""
     if member is not None and app.is_teammate and event.is_own_work:
         task = read_leg(event).task
+        if member.waiting and event.data.get(PLAN) != member.waiting:
+            return  # it only reads its mail
         is_left = event.id.startswith(LEFT)
-        if member.status != "working" or member.task != task or is_left:
+        if member.status != "working" or member.task != task or is_left or member.waiting:
             _set_working(app, member, task, is_left=is_left)
 
 
@@ -254,6 +263,12 @@ def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> 
         if turn.ended == NEXT_LEG and not text:
             text = choose_texts_for(event, document).own_reasons["loop"]
         return Ended(report_home(event, text, now) if text else ())
+    if turn.ended == WAITS and not (document.safety.reason or turn.count_steps("stop")):
+        from functions.agent.team.plan import wait_for_answer
+
+        posts = wait_for_answer(turn, document.messages, app, now)
+        if posts is not None:
+            return Ended(posts)
     return _end_work(turn, app, document, text, now)
 
 
@@ -279,7 +294,9 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
             return None, (0, False)
         if isinstance(wanted, int) and wanted != member.generation:
             return None, (0, False)
-        idle = replace(member, status="idle", since=now, task=0, trouble=trouble)
+        if member.waiting and _keeps_waiting(app, event, member.waiting):
+            return None, (0, False)
+        idle = replace(member, status="idle", since=now, task=0, trouble=trouble, waiting="")
         if held and not member.stopped:
             idle = replace(idle, held=held)
         if event.id.startswith(LEFT) or (left and not member.left):
@@ -391,6 +408,12 @@ def _find_outcome(turn: Turn, document: Document, text: str, texts: Texts) -> st
     if is_withheld or turn.count_steps("given-up") or text.startswith(texts.no_answer):
         return "failed"
     return "done" if turn.answered else "ended"
+
+
+def _keeps_waiting(app: App, event: Event, plan: str) -> bool:
+    from functions.agent.team.plan import keeps_waiting
+
+    return keeps_waiting(app.kv, app.root, event, plan)
 
 
 def _find_held(turn: Turn, app: App, document: Document, now: float) -> float:
@@ -542,7 +565,9 @@ def _set_working(app: App, member: Member, task: int, *, is_left: bool = False) 
     def decide(found: Member | None) -> tuple[Member | None, None]:
         if found is None or found.generation != member.generation:
             return None, None
-        working = replace(found, status="working", since=now, task=task, trouble="", held=0.0)
+        working = replace(
+            found, status="working", since=now, task=task, trouble="", held=0.0, waiting=""
+        )
         return replace(working, left={}) if is_left else working, None
 
     Members(app.kv, app.root).change(app.short_name, decide)
@@ -562,7 +587,8 @@ def _shut_down(event: Event, app: App, id: str, turn: Turn, document: Document) 
     def decide(member: Member | None) -> tuple[Member | None, bool]:
         if member is None or member.status == "shutdown":
             return None, False
-        down = replace(member, status="shutdown", since=now, task=0, stopping="", held=0.0, left={})
+        down = replace(member, status="shutdown", since=now, task=0, stopping="", waiting="")
+        down = replace(down, held=0.0, left={})
         return down.stop(request.person) if request and request.person else down, True
 
     Members(app.kv, app.root).change(name, decide)

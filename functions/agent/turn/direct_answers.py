@@ -31,7 +31,7 @@ from functions.agent.conversation.messages import (
 )
 from functions.agent.eviction import archive_messages, note_enough_unheard
 from functions.agent.language import choose_texts_for
-from functions.agent.posts import OWN_WORDS, report_home
+from functions.agent.posts import ASKS, MAILED, OWN_WORDS, report_home
 from functions.agent.safety import hp
 from functions.agent.safety.status import write_notice
 from functions.agent.sanitize import clean_text, sanitize_text
@@ -175,8 +175,10 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         said = Message("assistant", sanitize_text(known), at=now)
     else:
         said = make_said(origin, known, now, event.by)
-    document = opened.document.add(note, said)
-    asked = event.data.get(approvals.ASKS)
+    document = opened.document
+    if not event.data.get(MAILED):
+        document = document.add(note, said)
+    asked = event.data.get(ASKS)
     buttons: tuple[Button, ...] = ()
     if isinstance(asked, str):
         buttons = approvals.make_buttons([asked], choose_texts_for(event, document))

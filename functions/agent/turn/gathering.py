@@ -21,7 +21,7 @@ from functions.agent.conversation.messages import (
     shorten_own_words,
     user_message,
 )
-from functions.agent.mailbox import format_mails, make_mail, take_fitting
+from functions.agent.mailbox import find_answered, format_mails, make_mail, take_fitting
 from functions.agent.sanitize import sanitize_text
 from functions.agent.session.document import Document, GatheredMessage
 from functions.agent.workspace.received import has_text_file
@@ -62,6 +62,7 @@ def list_row(event: Event, waiting: Sequence[Event]) -> list[Event]:
             or other.looks_like_command
             or unopened.is_all(other)
             or has_text_file(other)
+            or find_answered(other)
         ):
             break
         row.append(other)

@@ -136,7 +136,7 @@ def test_the_next_request_tells_what_people_changed(
 
 
 def test_whoever_works_on_a_task_gets_mail_of_a_change(agent: AgentRuntime, board: Board) -> None:
-    board.add(NewTask("buy milk", by="telegram:1", home="telegram:1", owner="alice"))
+    board.add(NewTask(subject="buy milk", by="telegram:1", home="telegram:1", owner="alice"))
     board.claim(1, Claimer(member="alice"))
     ask(agent, "/tasks drop 1 we have some")
     ((_, mail),) = Mailbox(agent.app.kv, "main.alice").read()[0]

@@ -108,6 +108,8 @@ def test_nothing_that_a_teammate_writes_reads_as_more_than_data(
     crew.write("spawn bob")
     model.then(*spawning("alice", role=ROLE[:80], prompt=HOSTILE.replace(SECRET, "")))
     said = crew.write("spawn alice")
+    id = said[-1].partition("request_id=")[2][:8]
+    said += crew.write(f"/approve {id}")[1:]
     assert [text.partition(" ")[0] for text in said] == ["They", "alice", "alice:", "#1"]
     assert "did /halt" in said[-1]
     model.then(say("well"), call(("cap_get_task", {"task_id": 1}), ("cap_list_tasks", {})))

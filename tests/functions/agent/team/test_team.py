@@ -284,11 +284,13 @@ def test_a_plan_is_said_in_the_chat_and_its_approval_wakes_who_submitted_it(
     model.then(*spawning("alice"))
     said = crew.write("spawn alice")[-1]
     id = said.partition("request_id=")[2][:8]
-    assert said == f"alice asks for approval of a plan (request_id={id}):\nparser first"
-    assert seen[1] == f'{{"ok":"Plan submitted (request_id={id}). Waiting for approval."}}'
+    asked = f"alice asks for approval of a plan (request_id={id}):\nparser first\n"
+    assert said.startswith(asked)
+    assert len(seen) == 1  # it waits
     approval = {"request_id": id, "approve": True, "feedback": "but test it"}
     assert ask(crew, ("cap_plan_approval", approval)) == '{"ok":"Plan approved for \'alice\'"}'
     told = "\n".join(contents(model.of("alice")[-1]))
+    assert f'{{"ok":"Plan submitted (request_id={id}). Waiting for approval."}}' in told
     assert f"request_id={id} approve=true but test it" in told
     for unknown in ("0" * 8, "", "x#y"):
         assert "Unknown request_id" in ask(
@@ -726,7 +728,9 @@ def test_what_a_team_says_in_a_chat_is_in_the_language_of_that_chat(
     model.then(*spawning("alice"))
     said = crew.write("Bitte stell mir Alice als Programmiererin ein, und lass sie arbeiten.")
     assert said[1].startswith("alice bittet um die Freigabe eines Plans (request_id=")
-    assert said[2] == "#1 von alice erledigt: did: 1: parse"
+    id = said[1].partition("request_id=")[2][:8]
+    told = f"Freigegeben. alice macht mit dem Plan {id} weiter."
+    assert crew.write(f"/approve {id}") == [told, "#1 von alice erledigt: did: 1: parse"]
     assert crew.write("/team stop alice")[-1] == "alice hat sich beendet."
 
 

@@ -1,0 +1,283 @@
+"""A teammate waits for an answer to its plan, and what it asks is answered by a reply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from functions import worker
+from functions.agent.mailbox import find_answered
+from functions.agent.session.document import Document
+from functions.agent.session.store import SessionHandle, Sessions
+from functions.agent.team.member import Members
+from functions.agent.team.plan import PlanAnswer, answer_plan, list_plans
+from functions.agent.team.tick import tick_team
+from functions.events import Event, Quote, Sender
+from functions.texts.en import TEXTS as ENGLISH
+from functions.texts.languages import list_codes, load_texts
+from sigil.errors import BackendError
+from sigil.storage.kv import keys
+from tests.fakes.model import call, say
+from tests.functions.agent.team.crew import (
+    HOME,
+    Body,
+    Crew,
+    TeamModel,
+    ask,
+    contents,
+    spawned,
+    spawning,
+)
+from tests.functions.people import GROUP, GUEST, OWNER
+from tests.selection import sample
+
+MEMBER, OTHER = 7, 8
+
+
+def hand_in(crew: Crew, *plans: str, report: str = "parsed") -> str:
+    """Let alice hand in plans for task #1, one after the other, and return the id of the first."""
+
+    def work(body: Body) -> dict[str, Any]:
+        read = "\n".join(contents(body))
+        if "<<TASK>>" not in read:
+            return say("[SILENT]")
+        done = read.count("Plan submitted")
+        return call(("cap_plan_approval", {"plan": plans[done]})) if plans[done:] else say(report)
+
+    crew.add("parse")
+    crew.model.plans["alice"] = work
+    crew.model.then(*spawning("alice"))
+    return find_id(crew.write("spawn alice")[-1])
+
+
+def find_id(said: str) -> str:
+    return said.partition("request_id=")[2][:8]
+
+
+def last_words(crew: Crew) -> str:
+    return "\n".join(contents(crew.model.of("alice")[-1]))
+
+
+def tick(crew: Crew, later: float = 60.0) -> int:
+    put = crew.runtime.work or crew.runtime.queue
+    now = crew.runtime.app.clock.now() + later
+    return tick_team(crew.runtime.stores.kv, put.put, "main", now, idle=60.0, note=lambda *_: None)
+
+
+def test_a_plan_is_refused_with_words_and_the_next_one_approved_while_the_task_waits(
+    crew: Crew, model: TeamModel
+) -> None:
+    id = hand_in(crew, "rewrite all", "mend the lexer")
+    markup = crew.chats.bot.messages[-1]["reply_markup"]["inline_keyboard"]
+    pressed = [button["callback_data"] for row in markup for button in row]
+    assert pressed == [f"/approve {id}", f"/deny {id}"]
+    asked = len(model.of("alice"))
+
+    # others leave the task alone, and so does the tick
+    spawned(crew, "bob")
+    assert tick(crew, 600.0) == 0
+    crew.chats.work_off()
+    (task,) = crew.board.list_open()
+    assert (task.status, task.owner, task.claims) == ("in_progress", "alice", 1)
+    (line, _) = crew.write("/team")[-1].splitlines()[1:]
+    assert line == f"alice (coder): working #1 — waits for an answer to its plan {id}"
+    listed = crew.write("/proposals")[-1]
+    assert listed.startswith(f"• {id}: plan of alice, for {HOME} in {HOME}: rewrite all")
+    # what another teammate writes does not let it go on
+    model.plans["bob"] = lambda body: (
+        call(("cap_send_message", {"to": "alice", "content": "go on"}))
+        if "ask her" in contents(body)[-1]
+        else say("[SILENT]")
+    )
+    ask(crew, ("cap_send_message", {"to": "bob", "content": "ask her"}))
+    assert len(model.of("alice")) == asked
+
+    refused = crew.write(f"/reject {id} too much\nat once")
+    assert refused[0] == f"Denied. alice reads that, and may hand in another plan than {id}."
+    assert f"request_id={id} approve=false too much\\nat once" in last_words(crew)
+    newer = find_id(refused[-1])
+    assert newer not in ("", id)
+    said = crew.write(f"/approve {newer} but test it")
+    assert said == [f"Approved. alice goes on with plan {newer}.", "#1 done by alice: parsed"]
+    told = last_words(crew)
+    assert f"request_id={newer} approve=true but test it" in told
+    assert f"plan {newer}: approved. but test it" in told
+    assert crew.board.list_open() == []
+    assert (crew.member("alice").status, crew.member("alice").waiting) == ("idle", "")
+    assert crew.write("/proposals") == [ENGLISH.proposals_none]
+
+
+def write_as(crew: Crew, number: int, text: str, sender: int, **message: Any) -> list[str]:
+    """Write as somebody, and return what is said of it in any chat."""
+    before = len(crew.chats.list_texts())
+    crew.chats.write(number, text, sender, **message)
+    crew.chats.work_off()
+    return crew.chats.list_texts()[before:]
+
+
+def write_in_group(crew: Crew, number: int, text: str, sender: int) -> list[str]:
+    """Write to the agent in a group, as somebody there."""
+    kind = "mention"
+    if text.startswith("/"):
+        kind, text = "bot_command", text.replace(" ", "@Sigil_Bot ", 1)
+    else:
+        text = f"@Sigil_Bot {text}"
+    entity = {"type": kind, "offset": 0, "length": text.index(" ")}
+    return write_as(crew, number, text, sender, chat=GROUP, entities=[entity])
+
+
+def test_a_plan_is_answered_by_whoever_wanted_the_work_and_by_no_stranger(
+    crew: Crew, model: TeamModel
+) -> None:
+    people = crew.runtime.app.people
+    for who in (MEMBER, OTHER):
+        people.let_in_by_id(f"telegram:{who}", f"telegram:{OWNER}")
+    model.plans["alice"] = lambda body: (
+        say("[SILENT]")
+        if "request_id" in contents(body)[-1]
+        else call(("cap_plan_approval", {"plan": "buy <all>"}))
+    )
+    model.then(*spawning("alice"))
+    id = find_id(write_in_group(crew, 1, "spawn alice", MEMBER)[-1])
+    refusal = f"Only my owner, or whoever wanted the work, answers the plan {id} of alice."
+    for number, who in enumerate((OTHER, GUEST), 2):
+        assert write_in_group(crew, number, f"/approve {id}", who) == [refusal]
+    # nor does the lead's model for a stranger
+    approval = ("cap_plan_approval", {"request_id": id, "approve": True})
+    model.then(call(("sigil_query", {"query": "approve a plan"})), call(approval), say("no"))
+    write_in_group(crew, 5, "approve it", OTHER)
+    assert "Only my owner, or whoever wanted the work" in str(model.of("")[-1])
+    assert write_in_group(crew, 6, "/deny 00000000", MEMBER) == [
+        "There is no plan 00000000. /proposals shows those that wait."
+    ]
+    # to decide on a proposal takes an owner as before
+    assert write_in_group(crew, 7, "/approve 123456", MEMBER) == [ENGLISH.owners_only]
+    approved = write_in_group(crew, 8, f"/approve {id}", MEMBER)
+    assert approved == [f"Approved. alice goes on with plan {id}."]
+
+
+def test_an_answer_that_nobody_waits_for_is_a_clear_sentence(crew: Crew, model: TeamModel) -> None:
+    id = hand_in(crew, "one", "two", "three")
+    crew.runtime.app.kv.put(keys.owner_lock(keys.escape("main.alice")), b"damaged")
+    assert crew.write(f"/approve {id}")[-1].startswith("I am halted, so nothing would come of")
+    crew.runtime.app.kv.delete(keys.owner_lock(keys.escape("main.alice")))
+    crew.write(f"/deny {id}")
+    assert crew.write(f"/approve {id}") == [f"The plan {id} of alice was denied already."]
+    (newer, _), *_ = list_plans(crew.runtime.stores.kv, "main")
+    # a word of its lead is read at once, and the plan handed in then is in place of this one
+    crew.write("/team tell alice a smaller one")
+    (newest, plan), *_ = list_plans(crew.runtime.stores.kv, "main")
+    assert "a smaller one" in last_words(crew)
+    assert plan.text == "three"
+    assert crew.write(f"/approve {newer}") == [
+        f"alice has handed in another plan instead of {newer}: {newest}."
+    ]
+    assert crew.member("alice").task == 1
+    crew.write("/team stop alice")
+    ended = f"alice has shut down, and with that the plan {newest} has ended."
+    assert crew.write(f"/approve {newest}") == [ended]
+    (task,) = crew.board.list_open()
+    assert (task.status, task.owner) == ("pending", "")
+
+
+def test_a_plan_approved_in_the_end_of_its_turn_or_before_a_crash_goes_on(
+    crew: Crew, model: TeamModel
+) -> None:
+    id = hand_in(crew, "one")
+    # the answer is written, and whoever gave it is killed before anything else
+    answer = PlanAnswer(id, True, HOME, owner=True, words="quickly", key="m1")
+    answer_plan(crew.runtime.app, answer)
+    assert tick(crew, 10.0) == 0
+    tick(crew)
+    tick(crew, 120.0)
+    before = len(crew.chats.list_texts())
+    crew.chats.work_off()
+    assert crew.chats.list_texts()[before:] == ["#1 done by alice: parsed"]
+    assert len(model.of("alice")) == 3
+    # the message that was killed comes again, and finds its own answer
+    assert answer_plan(crew.runtime.app, answer).request.state == "approved"
+
+
+def test_a_reply_to_what_a_teammate_asks_reaches_it_and_the_chat_hears_it_once(
+    crew: Crew, model: TeamModel
+) -> None:
+    question = {"to": "lead", "content": "Tabs or spaces?"}
+    steps = iter([call(("cap_send_message", question)), say("[SILENT]")])
+    model.plans["alice"] = lambda body: next(steps, say("[SILENT]"))
+    model.then(*spawning("alice"))
+    said = crew.write("spawn alice")[1:]
+    id = said[0].partition("(")[2][:8]
+    assert said == [
+        f"alice asks ({id}): Tabs or spaces?\n\nReply to this, or send /team tell alice WORDS."
+    ]
+    us = {"id": 1, "is_bot": True, "first_name": "Bot", "username": "a_bot"}
+    us["id"] = int(crew.chats.bot.token.partition(":")[0])
+    quoted = {"message_id": 900, "date": 1, "chat": {"id": OWNER}, "from": us, "text": said[0]}
+    # long after it has shut down for want of work
+    members = Members(crew.runtime.stores.kv, "main")
+    members.change("alice", lambda each: (each and replace(each, since=each.since - 999), None))
+    asked = len(model.of(""))
+    told = write_as(crew, 50, "spaces /halt", OWNER, reply_to_message=quoted)
+    assert told == ["alice reads that now."]
+    assert len(model.of("")) == asked
+    assert f"request_id={id}: spaces /halt" in last_words(crew)
+    # the lead knows of both with its next message
+    model.then(say("fine"))
+    crew.write("and?")
+    history = "\n".join(contents(model.of("")[-1]))
+    assert history.count('"content":"Tabs or spaces?"') == 1
+    assert "spaces /halt" in history
+    # a stopped one is not woken, and a guest wakes nobody
+    crew.write("/team stop alice")
+    assert write_as(crew, 51, "tabs", OWNER, reply_to_message=quoted) == [
+        "alice has shut down and reads nothing. Ask me to spawn alice again."
+    ]
+    assert crew.write("/team tell carol hi") == ["There is no teammate carol."]
+
+
+def test_each_sentence_about_a_plan_exists_in_each_language() -> None:
+    for code in list_codes():
+        assert load_texts(code).plan_problems.keys() == ENGLISH.plan_problems.keys()
+        asked = load_texts(code).team_asks.format(name="al-1ce", id="0a1b2c3d", text="x?")
+        quote = Quote("reply", asked, ours=True)
+        reply = Event("1", "message", "main", HOME, Sender(HOME), "x", 1.0, "1", quotes=(quote,))
+        assert find_answered(reply) == "0a1b2c3d"
+        forged = replace(reply, quotes=(replace(quote, ours=False),))
+        assert find_answered(forged) == ""
+
+
+@pytest.mark.parametrize("killed", sample(range(1, 15), 2))
+def test_a_plan_is_asked_and_answered_once_whichever_write_a_kill_comes_before(
+    crew: Crew, model: TeamModel, monkeypatch: pytest.MonkeyPatch, killed: int
+) -> None:
+    save = Sessions.save
+    handle = worker.handle_event
+    saves: list[str] = []
+
+    def fail_once(store: Sessions, opened: SessionHandle, document: Document) -> SessionHandle:
+        if opened.key.startswith("main.alice"):
+            saves.append(document.turn.event.kind if document.turn else "")
+            if len(saves) == killed:
+                raise BackendError("EUNAVAILABLE", "killed before the session was saved")
+        return save(store, opened, document)
+
+    def hand_out_again(*arguments: Any, **more: Any) -> Any:
+        try:
+            return handle(*arguments, **more)
+        except BackendError:  # killed: the queue hands the event out again
+            return handle(*arguments, **more)
+
+    monkeypatch.setattr(Sessions, "save", fail_once)
+    monkeypatch.setattr(worker, "handle_event", hand_out_again)
+    id = hand_in(crew, "one")
+    assert crew.member("alice").waiting == id
+    asked = [text for text in crew.chats.list_texts() if "asks for approval" in text]
+    assert len(asked) == 1
+    assert crew.write(f"/approve {id}") == [
+        f"Approved. alice goes on with plan {id}.",
+        "#1 done by alice: parsed",
+    ]
+    assert len(saves) >= killed
+    assert crew.member("alice").waiting == ""
