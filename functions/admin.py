@@ -9,7 +9,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Final
 
 from mangum import Mangum
 from starlette.applications import Starlette
@@ -163,6 +164,8 @@ class BoardRequest:
 AnswerBoard = Callable[[BoardRequest], Response]
 Decide = Callable[[App, str, str], tuple[Proposal, Event | None]]
 """Approves, denies or rolls back a proposal by its id, and returns it with what follows."""
+PLAN_ANSWERS: Final[Mapping[Decide, bool]] = {approvals.approve: True, approvals.deny: False}
+"""Whether a decision approves the plan of a teammate."""
 
 
 def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
@@ -265,6 +268,12 @@ def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
                 deps = await run_in_threadpool(open_deps)
                 require_admin(await admit_request(request, deps.gate), "does this")
                 id = str(request.path_params["id"])
+                body = await read_body(request, BODY_BYTES)
+                plan = await run_in_threadpool(team.find_plan, deps.app, id)
+                if plan and decide in PLAN_ANSWERS:
+                    approve = PLAN_ANSWERS[decide]
+                    answer = partial(_answer_plan, deps, id, body, approve=approve)
+                    return json_response(await run_in_threadpool(answer))
                 return json_response(await run_in_threadpool(_decide_proposal, deps, id, decide))
             except SigilError as problem:
                 return failure_response(problem)
@@ -785,13 +794,28 @@ def _answer_edited(asked: BoardRequest, edited: Edited, status: int) -> Response
 
 
 def _list_proposals(deps: AdminDeps, request: Request) -> object:
-    """Return what waits for an owner, with `?all=1` what was decided in the last month too."""
+    """Return what waits for an owner, and the plans of teammates that do; with `?all=1` also what
+    was decided in the last month, of plans those that wait.
+    """
     proposals = deps.app.proposals
     now = deps.app.clock.now()
     found = proposals.list_open()
     if request.query_params.get("all") == "1":
         found = sorted(proposals.scan(), key=lambda each: (each.at, each.id))
-    return {"items": [approvals.make_row(each, now) for each in found]}
+    plans = team.list_plans(deps.app)
+    return {"items": [*(approvals.make_row(each, now) for each in found), *plans]}
+
+
+def _answer_plan(deps: AdminDeps, id: str, body: bytes, *, approve: bool) -> object:
+    """Answer a plan with the words of a body `{"words"}`, with none without one, and return it."""
+    fields = strict_json.read_object(body, source="http") if body.strip() else {}
+    words = fields.get("words", "")
+    if not fields.keys() <= {"words"} or not isinstance(words, str):
+        raise UsageError("EINVAL", "an answer to a plan has the words alone", source="http")
+    made = team.answer_plan_by_hand(deps.app, id, words, approve=approve, by=BY)
+    for event in made.events:
+        deps.queue.put(event)
+    return team.find_plan(deps.app, id)
 
 
 def _decide_proposal(deps: AdminDeps, id: str, decide: Decide) -> object:

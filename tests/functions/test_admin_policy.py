@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 
 from functions.agent.agents.record import AgentRecord, add_agent
 from functions.agent.policy.proposals import Proposal
+from tests.functions.agent.team.waiting import let_wait
 from tests.functions.people import Live
 
 Lives = Callable[..., AbstractContextManager[Live]]
@@ -60,3 +61,24 @@ def test_the_policy_is_read_and_proposals_are_decided_with_the_admin_token(live:
         for path in ("/policy/main", "/proposals"):
             headers = {"authorization": "Bearer wrong"}
             assert server.client.get(path, headers=headers).status_code in (401, 403)
+
+
+def test_the_plan_of_a_teammate_is_answered_over_http_with_words_for_it(live: Lives) -> None:
+    with live() as agent:
+        server = agent.server
+        id = let_wait(server.runtime.app, "mend the lexer")
+        (shown,) = server.client.get("/proposals").json()["items"]
+        assert (shown["id"], shown["kind"], shown["state"]) == (id, "plan", "open")
+        assert shown["text"] == "mend the lexer"
+        assert server.client.get("/team").json()["items"][0]["plan"] == id
+        path = f"/proposals/{id}/approve"
+        refused = server.client.post(path, headers={"authorization": "Bearer wrong"})
+        assert refused.status_code in (401, 403)
+        for body in ({"words": 1}, {"why": "x"}, []):
+            assert server.post(path, json=body).status_code == 400
+        approved = server.post(path, json={"words": "but test it"}).json()
+        assert (approved["state"], approved["answer"]) == ("approved", "but test it")
+        again = server.post(f"/proposals/{id}/deny")
+        assert again.status_code == 400
+        assert again.json()["error"]["message"] == f"The plan {id} of alice was approved already."
+        assert server.post("/proposals/00000000/approve").status_code == 404

@@ -1,4 +1,7 @@
-"""`uncaged proposals`, `approve` and `deny`: what waits for an owner, and what to take back."""
+"""`uncaged proposals`, `approve` and `deny`: what waits for an owner, and what to take back.
+
+The plans of teammates wait there as well.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,16 @@ from sigil.cli.times import format_time
 from sigil.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from functions.agent.app import App
     from functions.agent.policy.proposals import Proposal
+    from functions.settings import Settings
 
 cli = typer.Typer(rich_markup_mode=None)
+Words = Annotated[
+    str, typer.Argument(help="For a plan: what its teammate is to read.", metavar="[WORDS]")
+]
 Id = Annotated[str, typer.Argument(help="The id that `uncaged proposals` shows.", metavar="ID")]
 
 
@@ -32,6 +42,7 @@ def proposals(
     Example: uncaged proposals
     """
     from functions.agent.approvals import make_row
+    from functions.agent.management.team import list_plans
 
     if context.invoked_subcommand:
         return
@@ -40,16 +51,20 @@ def proposals(
         found = app.proposals.list_open()
         if everything:
             found = sorted(app.proposals.scan(), key=lambda each: (each.at, each.id))
+        plans = list_plans(app)
         if agent:
             found = [each for each in found if each.agent == app.name]
+            plans = [each for each in plans if each["agent"] == app.name]
     printer = Printer(json=json)
     if json:
-        printer.document([make_row(each, now) for each in found])
-    elif not found:
+        printer.document([*(make_row(each, now) for each in found), *plans])
+    elif not (found or plans):
         printer.note("nothing waits for an approval")
     else:
         for each in found:
             printer.line(_describe(each, now))
+        for plan in plans:
+            printer.line(_describe_plan(plan))
 
 
 @cli.command()
@@ -59,10 +74,15 @@ def show(id: Id, json: Json = False) -> None:
     Example: uncaged proposals show 3f2a9c
     """
     from functions.agent.approvals import make_row
+    from functions.agent.management.team import find_plan
 
     with open_agent(switch=True) as (app, _):
         proposal = app.proposals.find(id)
+        plan = None if proposal else find_plan(app, id)
         now = app.clock.now()
+    if plan:
+        print_result({**plan}, _describe_plan(plan), json)
+        return
     if proposal is None:
         raise UsageError(
             "ENOENT", f"there is no proposal {id}", suggestion="`uncaged proposals --all` lists all"
@@ -96,8 +116,8 @@ def rollback(id: Id, json: Json = False) -> None:
     _print_decision(proposal, now, f"rolled back: {', '.join(proposal.acts)}", json=json)
 
 
-def approve(id: Id, json: Json = False) -> None:
-    """Let a proposal happen: its call goes on in its own chat.
+def approve(id: Id, words: Words = "", json: Json = False) -> None:
+    """Let a proposal happen: its call goes on in its own chat. Or let a teammate's plan go on.
 
     Example: uncaged approve 3f2a9c
     """
@@ -106,6 +126,8 @@ def approve(id: Id, json: Json = False) -> None:
     from functions.wiring import open_ingress_queue
 
     with open_agent(switch=True) as (app, settings):
+        if _answer_plan(app, settings, id, words, approve=True, json=json):
+            return
         proposal, event = approvals.approve(app, id, BY)
         open_ingress_queue(settings).put(event)
         note_decision(app, proposal)
@@ -114,8 +136,8 @@ def approve(id: Id, json: Json = False) -> None:
     _print_decision(proposal, now, text, json=json)
 
 
-def deny(id: Id, json: Json = False) -> None:
-    """Let a proposal not happen, and say so in its chat.
+def deny(id: Id, words: Words = "", json: Json = False) -> None:
+    """Let a proposal not happen, and say so in its chat. Or deny a teammate's plan, and say why.
 
     Example: uncaged deny 3f2a9c
     """
@@ -124,6 +146,8 @@ def deny(id: Id, json: Json = False) -> None:
     from functions.wiring import open_ingress_queue
 
     with open_agent(switch=True) as (app, settings):
+        if _answer_plan(app, settings, id, words, approve=False, json=json):
+            return
         proposal, event = approvals.deny(app, id, BY)
         if event:
             open_ingress_queue(settings).put(event)
@@ -131,6 +155,33 @@ def deny(id: Id, json: Json = False) -> None:
         note_decision(app, proposal)
         now = app.clock.now()
     _print_decision(proposal, now, f"denied: {', '.join(proposal.acts)}", json=json)
+
+
+def _answer_plan(
+    app: App, settings: Settings, id: str, words: str, *, approve: bool, json: bool
+) -> bool:
+    """Answer the plan of this id, and return whether there is one."""
+    from functions.agent.management.team import answer_plan_by_hand, find_plan
+    from functions.wiring import open_ingress_queue
+
+    if not find_plan(app, id):
+        if words:
+            raise UsageError("EUSAGE", "words are for the plan of a teammate", source=id)
+        return False
+    made = answer_plan_by_hand(app, id, words, approve=approve, by=BY)
+    queue = open_ingress_queue(settings)
+    for event in made.events:
+        queue.put(event)
+    print_result({**(find_plan(app, id) or {})}, made.text, json)
+    return True
+
+
+def _describe_plan(plan: Mapping[str, object]) -> str:
+    """Return the line of a teammate's plan."""
+    from functions.agent.sanitize import clean_text
+
+    fields = (plan["id"], plan["state"], f"plan {plan['agent']}", clean_text(str(plan["text"])))
+    return "  ".join(map(str, (*fields, plan["session"], plan["by"])))
 
 
 def _describe(proposal: Proposal, now: float) -> str:

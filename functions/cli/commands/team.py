@@ -120,7 +120,9 @@ def list_team(json: Json = False) -> None:
                     format_time(each.since),
                     f"#{each.task}" if each.task else "",
                     progress.get(each.name, ""),
-                    one_line(each.trouble, SHOWN_CHARACTERS),
+                    f"waits for an answer to its plan {each.plan}"
+                    if each.plan
+                    else one_line(each.trouble, SHOWN_CHARACTERS),
                 )
                 for each in found
             ],

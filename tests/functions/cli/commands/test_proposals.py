@@ -10,8 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from functions.agent.policy.proposals import Proposal
+from functions.agent.team.member import Members
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
+from tests.functions.agent.team.waiting import let_wait
 
 
 def test_proposals_are_listed_approved_and_denied(
@@ -81,3 +83,35 @@ def test_what_is_approved_in_the_terminal_goes_on_there_at_once(
     said = chat(f"/approve {proposal.id}")
     assert "It goes on in terminal:main now." in said
     assert f"(Approved, proposal {proposal.id}: call calculate.)\n\n1039" in said
+
+
+def test_the_plans_of_teammates_are_listed_and_answered_with_words(
+    runtime: Callable[..., AgentRuntime], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = runtime()
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(cli, arguments)
+        return done.output if done.exception is None else str(done.exception)
+
+    id = let_wait(home.app, "mend the\u202elexer")
+    line = f"{id}  open  plan main.alice  mend thelexer  telegram:7  telegram:7\n"
+    assert run("proposals") == line
+    assert run("proposals", "show", id) == line
+    assert json.loads(run("proposals", "--json"))[0]["kind"] == "plan"
+    assert f"waits for an answer to its plan {id}" in run("team", "list")
+    denied = run("deny", id, "too much")
+    assert denied == "rejected: the plan of alice, who goes on now\n"
+    assert "was denied already" in run("approve", id)
+    assert "words are for the plan" in run("deny", "222222", "too much")
+    assert home.work is not None
+    delivery = home.work.take(0.0)
+    assert delivery is not None
+    assert (delivery.event.agent, delivery.event.by) == ("main.alice", "telegram:7")
+    # it still waits, until it has gone on
+    member = Members(home.app.kv, "main").read("alice")
+    assert member is not None
+    assert member.waiting == id
+    (row,) = [json.loads(each) for each in run("ledger", "export").splitlines()]
+    assert row["facts"] == {"proposal": id, "state": "denied", "acts": ["plan alice"]}
