@@ -191,8 +191,9 @@ def _tell(call: CommandCall, name: str, words: str) -> CommandResult:
             holder=call.find_holder(),
         )
     except SigilError as problem:
-        none = texts.team_unknown if problem.code == "ENOENT" else texts.team_reads_nothing
-        return call.reply(none.format(name=shown))
+        patterns = {"ENOENT": texts.team_unknown, "EINVAL": texts.team_reads_nothing}
+        pattern = patterns.get(problem.code, texts.proposal_refused)
+        return call.reply(pattern.format(name=shown, why=problem.message))
     posts = stamp_posts([post], event, f"tell:{name}", app.clock.now())
     document = replace(call.document, posts=(*call.document.posts, *posts))
     return CommandResult(texts.team_told.format(name=name), document)

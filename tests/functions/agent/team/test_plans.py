@@ -182,7 +182,27 @@ def test_an_answer_that_nobody_waits_for_is_a_clear_sentence(crew: Crew, model: 
     assert (task.status, task.owner) == ("pending", "")
 
 
-def test_a_plan_approved_in_the_end_of_its_turn_or_before_a_crash_goes_on(
+def test_a_plan_that_is_approved_before_its_turn_has_ended_goes_on(
+    crew: Crew, model: TeamModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = Sessions.save
+    answered: list[str] = []
+
+    def answer_early(store: Sessions, opened: SessionHandle, document: Document) -> SessionHandle:
+        member = Members(crew.runtime.stores.kv, "main").read("alice")
+        if member and member.waiting and not answered:
+            answered.append(member.waiting)
+            answer_plan(crew.runtime.app, PlanAnswer(member.waiting, True, HOME, owner=True))
+        return save(store, opened, document)
+
+    monkeypatch.setattr(Sessions, "save", answer_early)
+    hand_in(crew, "one")
+    assert answered
+    assert crew.chats.list_texts()[-1] == "#1 done by alice: parsed"
+    assert (crew.member("alice").status, crew.member("alice").waiting) == ("idle", "")
+
+
+def test_the_tick_lets_a_plan_go_on_whose_answer_a_crash_has_left_alone(
     crew: Crew, model: TeamModel
 ) -> None:
     id = hand_in(crew, "one")
@@ -200,6 +220,36 @@ def test_a_plan_approved_in_the_end_of_its_turn_or_before_a_crash_goes_on(
     assert answer_plan(crew.runtime.app, answer).request.state == "approved"
 
 
+def quote(crew: Crew, text: str, chat: dict[str, Any]) -> dict[str, Any]:
+    """The message of ours that a reply points at."""
+    id = int(crew.chats.bot.token.partition(":")[0])
+    us = {"id": id, "is_bot": True, "first_name": "Sigil", "username": "Sigil_Bot"}
+    return {"message_id": 900, "date": 1, "chat": chat, "from": us, "text": text}
+
+
+def test_in_a_group_a_member_replies_to_what_a_teammate_asks(crew: Crew, model: TeamModel) -> None:
+    for who in (MEMBER, OTHER):
+        crew.runtime.app.people.let_in_by_id(f"telegram:{who}", f"telegram:{OWNER}")
+    steps = iter([call(("cap_send_message", {"to": "lead", "content": "Tabs or spaces?"}))])
+    model.plans["alice"] = lambda body: next(steps, say("[SILENT]"))
+    model.then(*spawning("alice"))
+    asked = write_in_group(crew, 1, "spawn alice", MEMBER)[-1]
+    quoted = quote(crew, asked, GROUP)
+    asks = len(model.of(""))
+    told = write_as(crew, 2, "spaces", OTHER, chat=GROUP, reply_to_message=quoted)
+    assert told == ["alice reads that now."]
+    assert len(model.of("")) == asks
+    assert "spaces" in last_words(crew)
+    # who writes such a message themselves quotes nothing of ours
+    model.then(say("what?"))
+    quoted["from"] = {"id": OTHER, "is_bot": False, "first_name": "Eve"}
+    own = "@Sigil_Bot tabs"
+    entity = {"type": "mention", "offset": 0, "length": 10}
+    forged = {"chat": GROUP, "entities": [entity], "reply_to_message": quoted}
+    assert write_as(crew, 3, own, OTHER, **forged) == ["what?"]
+    assert "tabs" not in last_words(crew)
+
+
 def test_a_reply_to_what_a_teammate_asks_reaches_it_and_the_chat_hears_it_once(
     crew: Crew, model: TeamModel
 ) -> None:
@@ -212,9 +262,7 @@ def test_a_reply_to_what_a_teammate_asks_reaches_it_and_the_chat_hears_it_once(
     assert said == [
         f"alice asks ({id}): Tabs or spaces?\n\nReply to this, or send /team tell alice WORDS."
     ]
-    us = {"id": 1, "is_bot": True, "first_name": "Bot", "username": "a_bot"}
-    us["id"] = int(crew.chats.bot.token.partition(":")[0])
-    quoted = {"message_id": 900, "date": 1, "chat": {"id": OWNER}, "from": us, "text": said[0]}
+    quoted = quote(crew, said[0], {"id": OWNER})
     # long after it has shut down for want of work
     members = Members(crew.runtime.stores.kv, "main")
     members.change("alice", lambda each: (each and replace(each, since=each.since - 999), None))
