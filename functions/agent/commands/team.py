@@ -193,7 +193,10 @@ def _tell(call: CommandCall, name: str, words: str) -> CommandResult:
     except SigilError as problem:
         patterns = {"ENOENT": texts.team_unknown, "EINVAL": texts.team_reads_nothing}
         pattern = patterns.get(problem.code, texts.proposal_refused)
-        return call.reply(pattern.format(name=shown, why=problem.message))
+        member = Members(app.kv, app.root).read(name) if problem.code == "EBUSY" else None
+        if member and member.stopped:
+            pattern = texts.team_stopped
+        return call.reply(pattern.format(name=shown, names=shown, why=problem.message))
     posts = stamp_posts([post], event, f"tell:{name}", app.clock.now())
     document = replace(call.document, posts=(*call.document.posts, *posts))
     return CommandResult(texts.team_told.format(name=name), document)

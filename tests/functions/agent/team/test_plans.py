@@ -82,7 +82,8 @@ def test_a_plan_is_refused_with_words_and_the_next_one_approved_while_the_task_w
     (task,) = crew.board.list_open()
     assert (task.status, task.owner, task.claims) == ("in_progress", "alice", 1)
     (line, _) = crew.write("/team")[-1].splitlines()[1:]
-    assert line == f"alice (coder): working #1 — waits for an answer to its plan {id}"
+    assert line.startswith("alice (coder): working #1, for ")
+    assert line.endswith(f" — waits for an answer to its plan {id}")
     listed = crew.write("/proposals")[-1]
     assert listed.startswith(f"• {id}: plan of alice, for {HOME} in {HOME}: rewrite all")
     # what another teammate writes does not let it go on
@@ -280,7 +281,7 @@ def test_a_reply_to_what_a_teammate_asks_reaches_it_and_the_chat_hears_it_once(
     # a stopped one is not woken, and a guest wakes nobody
     crew.write("/team stop alice")
     assert write_as(crew, 51, "tabs", OWNER, reply_to_message=quoted) == [
-        "alice has shut down and reads nothing. Ask me to spawn alice again."
+        ENGLISH.team_stopped.format(names="alice")
     ]
     assert crew.write("/team tell carol hi") == ["There is no teammate carol."]
 
