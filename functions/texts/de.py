@@ -210,7 +210,29 @@ class German(Texts):
         ),
     }
     team_stuck = "{name} kommt nicht voran: {why}"
-    team_too_long = "es brauchte mehr Schritte, als eine Arbeit brauchen darf"
+    limits_reached: ClassVar[Mapping[str, str]] = {
+        "steps": (
+            "nach {most:,} Schritten war Schluss, mehr darf eine Arbeit nicht"
+            " brauchen (`UNCAGED_TICKS`)"
+        ),
+        "legs": (
+            "nach {most:,} Durchgängen war es nicht fertig, und mehr darf eine"
+            " Arbeit nicht brauchen"
+        ),
+        "seconds": "es dauerte länger als {span}, und mehr darf ein Durchgang nicht brauchen",
+        "workers": (
+            "es wurde {most:,}-mal weitergereicht, und öfter darf ein Durchgang das nicht werden"
+        ),
+        "chain": (
+            "alles, was ein Anlass auslöst, darf {most:,} Token verbrauchen"
+            " (`UNCAGED_CHAIN_TOKENS`), und dies hat {spent:,} verbraucht"
+        ),
+        "max_steps": "`max_steps` ({most:,}) ist erreicht",
+        "max_tokens": "`max_tokens` ({most:,}) ist erreicht",
+        "max_walltime": "`max_walltime` ({most:,}) ist erreicht",
+    }
+    own_limit = "Ich habe etwas beendet, das ich von mir aus tat: {why}."
+    said_last = "Bisher: {text}"
     team_has_shut_down = "{name} hat sich beendet."
     team_plan = (
         "{name} bittet um die Freigabe eines Plans (request_id={id}):\n{text}\n\n`/approve {id}`"
@@ -1169,9 +1191,7 @@ class German(Texts):
         "idle": "ohne Aufgabe",
     }
     subagent_report = "`{name}` berichtet:\n{text}"
-    subagent_stuck = (
-        "`{name}` kommt nicht weiter: `{limit}` ({most:,}) ist erreicht. Zuletzt hieß es:"
-    )
+    subagent_stuck = "`{name}` kommt nicht weiter: {why}. Zuletzt hieß es:"
     nothing_reported = "Berichtet hat er nichts."
     out_of_time = (
         "Dafür reichte die Zeit nicht. Was bisher getan ist, bleibt: Bitte mich weiterzumachen."
@@ -1218,6 +1238,7 @@ class German(Texts):
     }
     model_busy = "Das Modell nimmt im Moment keine Anfragen mehr an."
     model_away = "Das Modell antwortet gerade nicht."
+    work_waits = "Was hier von selbst läuft, wartet und geht weiter, sobald das Modell antwortet."
     try_again_in = "Deine Nachricht geht nicht verloren: In {time} versuche ich es wieder."
     please_try_in = "Versuch es bitte in {time} noch einmal."
     please_try_soon = "Versuch es bitte gleich noch einmal."

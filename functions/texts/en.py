@@ -154,7 +154,22 @@ class Texts:
         ),
     }
     team_stuck = "{name} is stuck: {why}"
-    team_too_long = "it took more steps than one piece of work may take"
+    limits_reached: ClassVar[Mapping[str, str]] = {
+        "steps": "it took {most:,} steps, and one piece of work may take no more (`UNCAGED_TICKS`)",
+        "legs": "it was not done after {most:,} turns, and one piece of work may take no more",
+        "seconds": "it took longer than {span}, and one turn may take no more",
+        "workers": "it was handed on {most:,} times, and one turn may be no more",
+        "chain": (
+            "all that one cause sets off may use {most:,} tokens"
+            " (`UNCAGED_CHAIN_TOKENS`), and this has used {spent:,}"
+        ),
+        "max_steps": "it reached `max_steps` ({most:,})",
+        "max_tokens": "it reached `max_tokens` ({most:,})",
+        "max_walltime": "it reached `max_walltime` ({most:,})",
+    }
+    """Why a piece of work ended before it was done, by the limit that it has reached."""
+    own_limit = "I ended something that I did by myself: {why}."
+    said_last = "So far: {text}"
     team_has_shut_down = "{name} has shut down."
     team_plan = (
         "{name} asks for approval of a plan (request_id={id}):\n{text}\n\n`/approve {id}` lets it"
@@ -1018,7 +1033,7 @@ class Texts:
         "idle": "idle",
     }
     subagent_report = "`{name}` reports:\n{text}"
-    subagent_stuck = "`{name}` is stuck: it reached `{limit}` ({most:,}). What it said last:"
+    subagent_stuck = "`{name}` is stuck: {why}. What it said last:"
     nothing_reported = "It has reported nothing."
     out_of_time = "I ran out of time on this. What was done so far is kept: ask me to go on."
     no_answer = "The model gave no answer to this. Please ask again, or say it in another way."
@@ -1066,6 +1081,7 @@ class Texts:
     """Why the model gave no answer, by the kinds of failures."""
     model_busy = "The model takes no more requests for now."
     model_away = "The model does not answer at the moment."
+    work_waits = "What runs here by itself waits, and goes on as soon as the model answers."
     try_again_in = "Your message is kept, and I try again in {time}."
     please_try_in = "Please try again in {time}."
     please_try_soon = "Please try again in a moment."

@@ -164,7 +164,21 @@ class Chinese(Texts):
         "all": "我在这里说出一切，包括队友之间写的内容。用 `/team unmute` 恢复。",
     }
     team_stuck = "{name} 卡住了：{why}"
-    team_too_long = "用掉的步数超过了一项工作的上限"
+    limits_reached: ClassVar[Mapping[str, str]] = {
+        "steps": "已经用了 {most:,} 步，一项工作最多只能用这么多（`UNCAGED_TICKS`）",
+        "legs": "做了 {most:,} 轮还没完成，一项工作最多只能做这么多轮",
+        "seconds": "用时超过了{span}，一轮最多只能用这么久",
+        "workers": "已经转交了 {most:,} 次，一轮最多只能转交这么多次",
+        "chain": (
+            "同一个起因引发的全部工作最多可用 {most:,} 个 token（`UNCAGED_CHAIN_TOKENS`），"
+            "已经用了 {spent:,} 个"
+        ),
+        "max_steps": "达到了 `max_steps`（{most:,}）",
+        "max_tokens": "达到了 `max_tokens`（{most:,}）",
+        "max_walltime": "达到了 `max_walltime`（{most:,}）",
+    }
+    own_limit = "我结束了一件自己在做的事：{why}。"
+    said_last = "目前的结果：{text}"
     team_has_shut_down = "{name} 已关机。"
     team_plan = (
         "{name} 请求批准一个计划 (request_id={id})：\n{text}\n\n`/approve {id}` 表示同意，"
@@ -966,7 +980,7 @@ class Chinese(Texts):
         "idle": "空闲",
     }
     subagent_report = "`{name}` 报告：\n{text}"
-    subagent_stuck = "`{name}` 卡住了：达到 `{limit}`（{most:,}）。它最后说的是："
+    subagent_stuck = "`{name}` 卡住了：{why}。它最后说的是："
     nothing_reported = "它什么都没有报告。"
     out_of_time = "这件事的时间用完了。已经做的都保留着：让我继续就行。"
     no_answer = "模型没有给出回答。请再问一次，或换个说法。"
@@ -994,6 +1008,7 @@ class Chinese(Texts):
     }
     model_busy = "模型暂时不再接受请求。"
     model_away = "模型暂时没有回应。"
+    work_waits = "这里自己在做的事先等着，模型一有回应就接着做。"
     try_again_in = "你的消息我留着，{time}后再试。"
     please_try_in = "请{time}后再试。"
     please_try_soon = "请稍后再试。"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from functions.agent.model.base import Failure
+from functions.agent.model.base import Failure, ModelReply
 from functions.agent.safety.retry import backoff_seconds
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
@@ -39,6 +39,10 @@ after it.
 GROWTH: Final = 4
 USUAL_MOST: Final = 60.0
 """Seconds that a wait takes at most when the endpoint asked for none."""
+AWAY: Final = frozenset({"key", "money", "model"})
+"""Failures that end when an owner has mended something. Work for whose answer nobody waits goes on
+then.
+"""
 EVENT_SUFFIX: Final = "~waiting"
 """Behind an event's id: the notice of a wait is no answer to the event, so the client that
 waits for the answer must not get it.
@@ -65,6 +69,19 @@ def may_wait(trace: Trace) -> bool:
     if count_failed_tries(trace) >= TRIES_MOST or _seconds_asked_for(trace) > ASKED_MOST:
         return False
     return _sum_waited(trace) + _seconds_asked_for(trace) <= WAITED_MOST
+
+
+def may_wait_long(trace: Trace, reply: ModelReply) -> bool:
+    """Return whether work that nobody waits for may ask again later, its last request having failed
+    with this reply: as often as it takes, for as long as a turn waits in all.
+    """
+    is_away = reply.transient or (reply.failure is not None and reply.failure.kind in AWAY)
+    return is_away and _sum_waited(trace) < WAITED_MOST
+
+
+def is_over(trace: Trace) -> bool:
+    """Return whether a turn has waited for as long as it may, and its model was still away."""
+    return _sum_waited(trace) >= WAITED_MOST and trace[-1].get("finish") == "error"
 
 
 def seconds_to_wait(trace: Trace, first: float) -> float:

@@ -9,8 +9,11 @@ from functions.agent.safety.status import SafetyStatus
 
 STEPS, TOKENS, WALLTIME = "max_steps", "max_tokens", "max_walltime"
 """The names of the limits, as a subagent is made with them."""
-STUCK: Final = "stuck"
-"""How a task ends that reaches one of its limits."""
+TICKS, LEGS, SECONDS, WORKERS = "steps", "legs", "seconds", "workers"
+"""The limits of a piece of work, of its legs, of a turn's time, and of the workers that take it on.
+"""
+SLACK_SECONDS: Final = 1.0
+"""Two clocks that measure the same time may differ by so much."""
 
 
 def find_reached(limits: TaskLimits | None, status: SafetyStatus, now: float) -> str:
@@ -29,3 +32,8 @@ def find_reached(limits: TaskLimits | None, status: SafetyStatus, now: float) ->
 def is_last_step(limits: TaskLimits | None, status: SafetyStatus) -> bool:
     """Return whether a task has one request left, which may only ask for its report."""
     return limits is not None and limits.steps > 0 and status.ticks == limits.steps - 1
+
+
+def find_limit(limits: TaskLimits, name: str) -> float:
+    """Return how much of something a task may use at most."""
+    return {STEPS: limits.steps, TOKENS: limits.tokens, WALLTIME: limits.seconds}[name]

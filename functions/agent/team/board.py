@@ -473,13 +473,14 @@ class Board:
         why: str,
         *,
         report: str = "",
+        files: Sequence[str] = (),
         claim: int = 0,
         owner: str = "",
         key: str = "",
     ) -> Changed:
         """Write down that nobody gets on with a task until a person or the lead reopens it.
 
-        `claim`, `owner` and `key` are as for `release` and `complete`.
+        `files`, `claim`, `owner` and `key` are as for `release` and `complete`.
         """
 
         def change(task: Task) -> Task:
@@ -491,7 +492,13 @@ class Board:
                 return task
             _require_owner(task, owner)
             told = cut_text(clean_text(report), REPORT_CHARACTERS) or task.report
-            stuck = replace(_keep_assignee(task), status="stuck", why=_cut_reason(why), report=told)
+            stuck = replace(
+                _keep_assignee(task),
+                status="stuck",
+                why=_cut_reason(why),
+                report=told,
+                files=tuple(files)[:FILES_MOST] or task.files,
+            )
             return self._end_run(stuck, "stuck", why, key=key)
 
         return self._change(number, change)

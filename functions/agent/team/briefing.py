@@ -29,7 +29,6 @@ TASK: Final = "TASK"
 PROGRESS: Final = "PROGRESS"
 GIST: Final = "CHAT"
 """The name of the delimiters around what was said in the chat that the work comes from."""
-CLAIMED: Final = "Claimed task #{number}. Working on it."
 TEXT_CHARACTERS: Final = 8_000
 INDENT: Final = "\n    "
 COMMENTS_MOST: Final = 5

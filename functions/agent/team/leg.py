@@ -15,10 +15,12 @@ from typing import Final
 from functions.agent.behaviours.chain import read_count
 from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message
 from functions.agent.posts import LOOK, Post
-from functions.agent.sanitize import clean_text
-from functions.agent.session.document import Turn
+from functions.agent.sanitize import clean_text, is_visible
+from functions.agent.session.document import SAFE_STOP, Turn
 from functions.events import OWN, Event
+from functions.texts.en import Texts
 from sigil.errors import one_line
+from sigil.json_fields import as_number
 from sigil.protocol import Json, capability_of, tool_of
 
 OWN_MAIN: Final = f"{OWN}:main"
@@ -39,6 +41,8 @@ SHUTDOWN: Final = "shutdown"
 """The field with the request to shut down that an event carries out."""
 PLAN: Final = "plan"
 """The field with the plan whose answer lets the work go on."""
+CLAIMED: Final = "Claimed task #{number}. Working on it."
+"""What a teammate says when it begins to work on a task."""
 LEGS_MOST: Final = 9
 PROGRESS_CHARACTERS: Final = 2_000
 SAID_CHARACTERS: Final = 300
@@ -135,6 +139,34 @@ def make_reminder(turn: Turn, messages: Sequence[Message], at: float) -> Message
     if not task or count_unreported(turn, messages) < UNREPORTED_MOST:
         return None
     return Message("user", REMINDER + REMINDER_REST.format(task=task), at=at, origin=RUNTIME_ORIGIN)
+
+
+def find_stop(trace: Sequence[Mapping[str, Json]]) -> Mapping[str, Json] | None:
+    """Return the step of the limit that ended a turn's work before it was done, None for none."""
+    ends = (step for step in reversed(trace) if step["kind"] == "limit")
+    return next((step for step in ends if step["end"] == SAFE_STOP), None)
+
+
+def describe_limit(step: Mapping[str, Json], texts: Texts) -> str:
+    """Return the sentence for people about the limit that ended a piece of work."""
+    most = round(as_number(step.get("most")))
+    spent = round(as_number(step.get("spent")))
+    pattern = texts.limits_reached[str(step["limit"])]
+    return pattern.format(most=most, spent=spent, span=texts.format_span(most))
+
+
+def find_last_words(turn: Turn, messages: tuple[Message, ...]) -> str:
+    """Return what an agent said last in a piece of work, empty when it has said nothing."""
+    leg = read_leg(turn.event)
+    claimed = CLAIMED.format(number=leg.task)
+    for message in reversed(messages):
+        is_earlier = leg.number <= 1 and message.seq < turn.first
+        if is_earlier or (leg.task and message.role == "user" and message.origin == "task"):
+            break
+        is_own = message.role == "assistant" and message.content != claimed
+        if is_own and is_visible(message.content):
+            return message.content
+    return ""
 
 
 def describe_progress(turn: Turn, messages: tuple[Message, ...]) -> str:

@@ -40,6 +40,8 @@ def report_task(task: Task, root: str, texts: Texts, by: str = "") -> tuple[Post
         owner=by,
         text=said or task.subject,
     )
+    if task.status == "stuck" and task.report and task.report != said:
+        text = f"{text}\n{texts.said_last.format(text=task.report)}"
     if task.files:
         text = f"{text}\n{texts.task_files.format(files=', '.join(task.files))}"
     return say_home(root, task.home, text, by or f"task #{task.id}")

@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from functions.agent.app import App
 from functions.agent.conversation.messages import Message
 from functions.agent.language import choose_texts_for
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
+from functions.agent.model import outage
 from functions.agent.policy.proposals import find_work
 from functions.agent.posts import CHAIN, Post, report_home, stamp_posts
 from functions.agent.safety import hp
@@ -34,6 +37,8 @@ from functions.agent.team.leg import (
     PLAN,
     SHUTDOWN,
     TASK,
+    describe_limit,
+    find_stop,
     is_look,
     make_look,
     make_next_leg,
@@ -49,9 +54,10 @@ from functions.agent.workspace.scope import find_scopes_of_work, list_written
 from functions.events import Event, Sender, order_of
 from functions.texts.en import Texts
 from sigil.errors import Conflict, Refused, UsageError, one_line
-from sigil.json_fields import as_mapping, as_string
+from sigil.json_fields import as_mapping, as_number, as_string
 from sigil.protocol import Json
 from sigil.storage.kv import ABSENT, keys
+from sigil.storage.kv.update import update
 
 if TYPE_CHECKING:
     from functions.agent.shares import Holder
@@ -60,10 +66,10 @@ STEP: Final = "team"
 """The step of a turn that only settles something of the team, without a request to the model."""
 QUIET: Final = "quiet"
 """The field of a mail's data by which it waits for the next turn of its chat."""
+OUTAGE_SECONDS: Final = 120.0
+"""A model that fails again within so many seconds after a wait for it has been away meanwhile."""
 CLAIM: Final = "claim"
 """The field with the number of the claim of the task."""
-STUCK: Final = "stuck"
-"""How a limit of a piece of work ends it."""
 SETTINGS: Final = {
     "budget": "UNCAGED_TOKENS_PER_DAY",
     "session-budget": "UNCAGED_SESSION_TOKENS",
@@ -260,8 +266,8 @@ def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> 
         post = make_next_leg(turn, document.messages)
         return Ended(stamp_posts([post], event, LEG, now, turn.posted))
     if not app.is_teammate:
-        if turn.ended == NEXT_LEG and not text:
-            text = choose_texts_for(event, document).own_reasons["loop"]
+        if app.record is None or app.record.kind != "subagent":
+            text = _name_limit(turn, text, choose_texts_for(event, document))
         return Ended(report_home(event, text, now) if text else ())
     if turn.ended == WAITS and not (document.safety.reason or turn.count_steps("stop")):
         from functions.agent.team.plan import wait_for_answer
@@ -272,21 +278,39 @@ def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> 
     return _end_work(turn, app, document, text, now)
 
 
+def _name_limit(turn: Turn, text: str, texts: Texts) -> str:
+    """Return what a chat is told at the end of work of the agent's own: which limit has cut it
+    short, if one did, and what it said.
+    """
+    stopped = find_stop(turn.trace)
+    if stopped is None or stopped["limit"] == CHAIN:  # the text says so of a chain
+        return text
+    head = texts.own_limit.format(why=describe_limit(stopped, texts))
+    return _add_words(head, text, texts)
+
+
+def _add_words(head: str, text: str, texts: Texts) -> str:
+    return f"{head}\n{texts.said_last.format(text=text)}" if text else head
+
+
 def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -> Ended:
     event = turn.event
     name = app.short_name
     texts = choose_texts_for(event, document)
     outcome = _find_outcome(turn, document, text, texts)
+    stopped = find_stop(turn.trace)
+    is_chain = stopped is not None and stopped["limit"] == CHAIN
     number = read_leg(event).task
     home = str(event.data.get("home") or (app.record.home if app.record else ""))
     posts: list[Post] = []
     entries: tuple[Entry, ...] = ()
     held = _find_held(turn, app, document, now) if outcome == "closed" else 0.0
     if held and document.safety.reason:
-        text = _describe_limit(document, texts, app, text)
+        text = _describe_closed(document, texts, app, text)
     left = _keep_left(turn, document.messages) if held and not number else {}
     changed = _end_task(turn, app, document, outcome, text) if number else None
-    trouble = "" if outcome in ("done", "idle") else one_line(text or outcome, TROUBLE_CHARACTERS)
+    why = describe_limit(stopped, texts) if stopped else text or outcome
+    trouble = "" if outcome in ("done", "idle") else one_line(why, TROUBLE_CHARACTERS)
 
     def become_idle(member: Member | None) -> tuple[Member | None, tuple[int, bool]]:
         wanted = event.data.get(GENERATION)
@@ -305,23 +329,24 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
 
     generation, is_stopping = Members(app.kv, app.root).change(name, become_idle)
     if held and not is_stopping:
-        posts += _tell_limit(event, app, document, text, home=home, held=held)
+        posts += _tell_closed(event, app, document, text, home=home, held=held)
     if changed:
         posts += report_task(changed.task, app.root, texts)
         entries = describe_change(changed)
     elif is_stopping or number or held:
         pass  # what it does is said by its shutdown, or is known
-    elif turn.has_reached(CHAIN) and not _tells_first(app, home, f"chain:{event.root}", event):
+    elif is_chain and not _tells_first(app, home, f"chain:{event.root}", event):
         pass
-    elif outcome == "stuck":
-        why = texts.team_too_long
-        posts += say_home(app.root, home, texts.team_stuck.format(name=name, why=why), name)
+    elif stopped:
+        head = texts.team_stuck.format(name=name, why=why)
+        posts += say_home(app.root, home, _add_words(head, text, texts), name)
     elif text and _is_heard(turn, app, document, home, outcome):
         text = cut_text(text, SAID_CHARACTERS, texts.text_cut)
         posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
-    if number and not turn.has_reached(CHAIN):  # or they would begin nothing either
+    # what the chain set off would end at once as well; the next tick begins another chain
+    if number and not is_chain:
         posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
-    if generation and outcome in ("done", "idle", "stuck", "failed"):
+    if generation and not is_chain and outcome in ("done", "idle", "stuck", "failed"):
         posts.append(make_look(app.name, generation=generation))
     return Ended(stamp_posts(posts, event, "end", now, turn.posted), entries)
 
@@ -350,6 +375,7 @@ def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str)
     name = app.short_name
     number = read_leg(event).task
     is_closed = outcome == "closed"
+    stopped = find_stop(turn.trace)
     claim = event.data.get(CLAIM)
     claim = claim if isinstance(claim, int) else 0
     task = board.find(number)
@@ -360,18 +386,55 @@ def _end_task(turn: Turn, app: App, document: Document, outcome: str, text: str)
     key = event.id
     text = cut_text(clean_text(text), REPORT_CHARACTERS, texts.text_cut)
     try:
-        if outcome == "done":
+        files: tuple[str, ...] = ()
+        if stopped or outcome == "done":
             files = _list_files(app, event, task.claim.at)
+        if outcome == "done":
             return board.complete(number, text, files=files, owner=name, key=key)
-        if outcome == "stuck" or (turn.has_reached(CHAIN) and not is_closed):
-            why = text if turn.has_reached(CHAIN) else texts.team_too_long
-            return board.mark_stuck(number, why, report=text, claim=claim, owner=name, key=key)
+        if stopped:
+            why = describe_limit(stopped, texts)
+            return board.mark_stuck(
+                number, why, report=text, files=files, claim=claim, owner=name, key=key
+            )
         why = one_line(text, TROUBLE_CHARACTERS) or f"{name} went on without it"
-        # a stop and a halt are no fault of the task
-        failed = not (turn.count_steps("stop") or is_closed)
+        # a stop, a halt and a model that stays away are no fault of the task
+        failed = not (turn.count_steps("stop") or is_closed or outage.is_over(turn.trace))
         return board.release(number, why, claim=claim, failed=failed, key=key)
     except (UsageError, Refused):  # somebody else was faster
         return None
+
+
+def report_outage(
+    turn: Turn, app: App, document: Document, now: float, seconds: float, *, is_told: bool
+) -> tuple[Event, ...]:
+    """Return what tells the chat that a piece of work is for that its model is away: once for all
+    that waits there meanwhile, and only where it `is_told` at all.
+
+    The work waits for so many seconds now. A crash may tell it under the same id again.
+    """
+    event = turn.event
+    home = str(event.data.get("home") or (app.record.home if app.record else ""))
+    if not home:
+        return ()
+    until = now + seconds + OUTAGE_SECONDS
+
+    def decide(value: bytes | None) -> tuple[bytes | None, bool]:
+        known = as_mapping(orjson.loads(value)) if value else {}
+        is_on = as_number(known.get("until")) >= now
+        teller = known.get("event") if is_on else event.id
+        if not (is_on or is_told):
+            return None, False
+        last = max(until, as_number(known.get("until")))
+        return orjson.dumps({**known, "event": teller, "until": last}), teller == event.id
+
+    key = keys.outage_told(keys.session_of(app.root, home))
+    is_teller = update(app.kv, key, decide, ttl=keys.SEEN_TTL)
+    if not (is_told and is_teller):
+        return ()
+    texts = choose_texts_for(event, document)
+    why = texts.model_failures[str(turn.trace[-1].get("failure"))]
+    text = f"{texts.could_not_answer.format(why=why)} {texts.work_waits}"
+    return stamp_posts(say_home(app.root, home, text, app.short_name), event, "outage", now)
 
 
 def _list_files(app: App, event: Event, since: float) -> tuple[str, ...]:
@@ -385,13 +448,12 @@ def _list_files(app: App, event: Event, since: float) -> tuple[str, ...]:
 
 
 def _find_outcome(turn: Turn, document: Document, text: str, texts: Texts) -> str:
-    """Return how a turn ended: `done`, `idle`, `stuck`, `failed` by the model, `closed` because the
-    session may not go on, or `ended` by a limit or a person.
+    """Return how a turn ended: `done`, `idle`, `stuck` by a limit, `failed` by the model, `closed`
+    because the session may not go on, or `ended` by a person or what its sender may use.
     """
-    stuck = any(step.get("kind") == "limit" and step.get("end") == STUCK for step in turn.trace)
     if not turn.count_steps("request") or turn.has_reached(hp.LIMIT):
         return "closed"
-    if document.safety.reason == "loop" or stuck or turn.ended == NEXT_LEG:
+    if find_stop(turn.trace):
         return "stuck"
     if turn.ended == IDLE:
         return "idle"
@@ -399,7 +461,7 @@ def _find_outcome(turn: Turn, document: Document, text: str, texts: Texts) -> st
         return "failed"
     if document.safety.reason:
         return "closed"
-    if turn.count_steps("stop") or turn.is_cut_short:
+    if turn.count_steps("stop"):
         return "ended"
     if turn.failed:
         return "failed"
@@ -440,7 +502,7 @@ def _is_budget(reason: str) -> bool:
     return bool(reason) and REASONS[reason].state is SessionState.STOPPED
 
 
-def _describe_limit(document: Document, texts: Texts, app: App, notice: str = "") -> str:
+def _describe_closed(document: Document, texts: Texts, app: App, notice: str = "") -> str:
     """Return why a session does not go on: a budget with its setting, else the notice of it."""
     reason = document.safety.reason
     if not _is_budget(reason):
@@ -452,7 +514,7 @@ def _describe_limit(document: Document, texts: Texts, app: App, notice: str = ""
     return " ".join(told)
 
 
-def _tell_limit(
+def _tell_closed(
     event: Event, app: App, document: Document, text: str, *, home: str, held: float
 ) -> tuple[Post, ...]:
     """Return what tells a chat that its team does not go on: a budget once for all of the team, an
@@ -541,9 +603,9 @@ def _hold(turn: Turn, app: App, document: Document, now: float) -> Ended:
     Members(app.kv, app.root).change(app.short_name, decide)
     text = ""
     if document.safety.reason:
-        text = _describe_limit(document, choose_texts_for(event, document), app)
+        text = _describe_closed(document, choose_texts_for(event, document), app)
     home = app.record.home if app.record else ""
-    posts = _tell_limit(event, app, document, text, home=home, held=held)
+    posts = _tell_closed(event, app, document, text, home=home, held=held)
     return Ended(stamp_posts(posts, event, "end", now, turn.posted))
 
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 from functions.agent import approvals
 from functions.agent.agents import bindings
 from functions.agent.agents.lifecycle import end_task
-from functions.agent.agents.record import AgentRecord, TaskLimits
 from functions.agent.app import App
 from functions.agent.behaviours import chain
 from functions.agent.calls import background_calls
@@ -40,7 +39,6 @@ from functions.agent.safety.session_usage import (
     TITLE_CHARACTERS,
     SessionActivity,
 )
-from functions.agent.safety.task_limits import STEPS, TOKENS, WALLTIME
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.outcome import note_run
 from functions.agent.session import missed_messages
@@ -107,7 +105,7 @@ def close_turn(
     text = remove_silence(event, text)
     texts = choose_texts_for(event, document)
     if app.record and app.record.kind == "subagent" and event.is_own_work:
-        text = write_report(turn, app, app.record, text, texts)
+        text = write_report(turn, app, text, texts)
     files: tuple[KeptFile, ...] = ()
     if in_history and turn.rounds:
         text = unopened.mention(turn.events, text, texts)
@@ -175,26 +173,19 @@ def close_turn(
     return evolve(flush_ledger(closed, app), answered=event, gathered=turn.events[1:])
 
 
-def write_report(turn: Turn, app: App, record: AgentRecord, text: str, texts: Texts) -> str:
+def write_report(turn: Turn, app: App, text: str, texts: Texts) -> str:
     """Return what a subagent's chat is told at the end of its task: its own last words, below the
     limit that ended it where one did.
     """
-    if turn.ended == NEXT_LEG:
-        if not legs.read_leg(turn.event).is_last:
-            return ""
-        text = text or texts.own_reasons["loop"]
+    if turn.ended == NEXT_LEG and not legs.read_leg(turn.event).is_last:
+        return ""
     name = app.short_name
-    limits = record.task or TaskLimits()
-    most = {STEPS: limits.steps, TOKENS: limits.tokens, WALLTIME: limits.seconds}
-    for limit, value in most.items():
-        if turn.has_reached(limit):
-            head = texts.subagent_stuck.format(
-                name=name,
-                limit=limit,
-                most=value,
-            )
-            return f"{head}\n{text}" if text else head
-    return texts.subagent_report.format(name=name, text=text or texts.nothing_reported)
+    text = text or texts.nothing_reported
+    stopped = legs.find_stop(turn.trace)
+    if stopped:
+        why = legs.describe_limit(stopped, texts)
+        return f"{texts.subagent_stuck.format(name=name, why=why)}\n{text}"
+    return texts.subagent_report.format(name=name, text=text)
 
 
 def _pay_hp(turn: Turn, app: App, texts: Texts, now: float, *, zone: str) -> tuple[Event, ...]:

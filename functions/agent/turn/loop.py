@@ -68,7 +68,7 @@ from functions.agent.session.document import (
 )
 from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import describe_request, explain_error, fill_usage
-from functions.agent.team.leg import make_reminder
+from functions.agent.team.leg import LEGS_MOST, find_last_words, make_reminder, read_leg
 from functions.agent.turn import verification
 from functions.events import Event
 from functions.texts.en import Texts
@@ -83,8 +83,6 @@ ROUND_SECONDS = 20.0
 """A round takes at least so long: a worker with less time left begins none."""
 MAIL_SHARE = 0.5
 """The part of the window's room that the mails of one message may take."""
-SECONDS: Final = "seconds"
-"""The limit of a turn's time."""
 TURN: Final = "turn"
 REQUEST: Final = "request"
 WORKER: Final = "worker"
@@ -139,6 +137,12 @@ class RoundContext:
         return min(ROUNDS, limits.requests - 1)
 
     @property
+    def seconds_most(self) -> float:
+        """Return how many seconds a turn may take."""
+        limits = self.behaviour.limits if self.behaviour else NO_LIMITS
+        return min(self.app.turn_seconds, limits.seconds or inf)
+
+    @property
     def task_limits(self) -> TaskLimits | None:
         """Return what bounds each task of the agent."""
         return self.app.record.task if self.app.record else None
@@ -153,12 +157,24 @@ class RoundContext:
         now = self.app.clock.monotonic()
         return self.until < self.deadline and now + ROUND_SECONDS > self.until
 
-    def may_wait(self, turn: Turn) -> bool:
-        """Return whether a request that failed may be sent again later.
+    @property
+    def waits_long(self) -> bool:
+        """Return whether the turn waits until a model that is away is back: it is work of a
+        teammate or a subagent, for whose answer nobody waits.
+        """
+        record = self.app.record
+        if self.behaviour is None or record is None:
+            return False
+        return record.kind in ("teammate", "subagent")
+
+    def may_wait(self, turn: Turn, reply: ModelReply) -> bool:
+        """Return whether a request that failed with this reply may be sent again later.
 
         Another worker goes on then, or this one while the turn's time is not up.
         """
-        if not outage.may_wait(turn.trace):
+        if self.waits_long:
+            return self.patient and outage.may_wait_long(turn.trace, reply)
+        if not (reply.transient and outage.may_wait(turn.trace)):
             return False
         if self.is_cut_short():
             return True
@@ -193,7 +209,9 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         if context.is_call_alone:
             return opened, SILENT
         if context.app.clock.monotonic() >= context.deadline:
-            return _note_limit(opened, SECONDS, SAFE_STOP), context.texts.out_of_time
+            ending = _end_out_of_time(opened, context)
+            if ending:
+                return ending
         if context.is_cut_short():
             return opened, None
         if _is_near_floor(opened, context):
@@ -205,12 +223,12 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
         # a turn is never compacted; in a full window there is still room for an answer
         is_full = rounds > 0 and context.is_window_full(opened.document)
         if context.goes_in_legs and (is_full or rounds >= ROUNDS):
-            return _with_turn(opened, evolve(_turn_of(opened), ended=NEXT_LEG)), SILENT
+            return _end_leg(opened)
         if rounds >= context.rounds_most:
             opened = _note_limit(opened, "requests", SLEEP)
         is_over = rounds >= context.rounds_most or _turn_of(opened).has_reached("hops")
         if limits.is_last_step(context.task_limits, opened.document.safety):
-            opened = _note_limit(opened, limits.STEPS, limits.STUCK)
+            opened = _note_task_limit(opened, limits.STEPS, context)
             is_over = True
         last = is_over or is_full
         if not last:
@@ -231,7 +249,10 @@ def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHan
                 if shortened:
                     opened, context = shortened
                     continue
-            if reply.transient and context.may_wait(_turn_of(opened)):
+            ending = _end_late(opened, context, reply)
+            if ending:
+                return ending
+            if context.may_wait(_turn_of(opened), reply):
                 return opened, None
             if _is_refused(reply):
                 opened = _withdraw_messages(opened, context.app)
@@ -265,15 +286,88 @@ def _with_turn(opened: SessionHandle, turn: Turn) -> SessionHandle:
     return opened.with_document(evolve(opened.document, turn=turn))
 
 
-def _note_limit(opened: SessionHandle, limit: str, end: str) -> SessionHandle:
-    """Return the session whose turn's trace says which limit of its behaviour ends it, and how.
+def _note_limit(opened: SessionHandle, limit: str, end: str, most: float = 0) -> SessionHandle:
+    """Return the session whose turn's trace says which limit of its behaviour ends it, how, and how
+    much it allows.
 
     A person's turn has no behaviour with limits of its own; its time is limited all the same.
     """
     turn = _turn_of(opened)
-    if not (turn.behaviour or limit == SECONDS) or turn.has_reached(limit):
+    if not (turn.behaviour or limit == limits.SECONDS) or turn.has_reached(limit):
         return opened
-    return _with_turn(opened, turn.add_step("limit", limit=limit, end=end))
+    allowed: dict[str, Json] = {"most": most} if most else {}
+    return _with_turn(opened, turn.add_step("limit", limit=limit, end=end, **allowed))
+
+
+def _note_task_limit(opened: SessionHandle, limit: str, context: RoundContext) -> SessionHandle:
+    """Return the session whose turn's trace says which limit of the agent's tasks ends it."""
+    allowed = context.task_limits or TaskLimits()
+    return _note_limit(opened, limit, SAFE_STOP, limits.find_limit(allowed, limit))
+
+
+def _end_leg(opened: SessionHandle) -> tuple[SessionHandle, str]:
+    """Return the end of a leg: the next one goes on, or the piece of work has had as many as it
+    may, and what was said last stands for its report.
+    """
+    turn = evolve(_turn_of(opened), ended=NEXT_LEG)
+    opened = _with_turn(opened, turn)
+    if not read_leg(turn.event).is_last:
+        return opened, SILENT
+    opened = _note_limit(opened, limits.LEGS, SAFE_STOP, LEGS_MOST)
+    return opened, find_last_words(turn, opened.document.messages) or SILENT
+
+
+def _end_out_of_time(opened: SessionHandle, context: RoundContext) -> tuple[SessionHandle, str]:
+    """Return the end of a turn whose time is over; work in legs goes on with its next one."""
+    if context.goes_in_legs and _turn_of(opened).rounds:
+        return _end_leg(opened)
+    return _stop_out_of_time(opened, context)
+
+
+def _stop_out_of_time(opened: SessionHandle, context: RoundContext) -> tuple[SessionHandle, str]:
+    """Return the end of a turn that its time has cut short."""
+    late = context.app.clock.now() + limits.SLACK_SECONDS
+    reached = limits.find_reached(context.task_limits, opened.document.safety, late)
+    if reached:
+        return _stop_task(opened, context, reached)
+    opened = _note_limit(opened, limits.SECONDS, SAFE_STOP, context.seconds_most)
+    return opened, _report_stopped(opened, context.texts.out_of_time)
+
+
+def _end_late(
+    opened: SessionHandle, context: RoundContext, reply: ModelReply
+) -> tuple[SessionHandle, str] | None:
+    """Return the end of work of the agent's own whose time was over before its model answered, None
+    for all others. Work that waits for its model has its time again, but for the one of its task.
+    """
+    is_in_time = context.app.clock.monotonic() < context.deadline
+    if is_in_time or not (reply.transient and _turn_of(opened).event.is_own_work):
+        return None
+    late = context.app.clock.now() + limits.SLACK_SECONDS
+    safety = opened.document.safety
+    if context.waits_long and not limits.find_reached(context.task_limits, safety, late):
+        return None
+    return _stop_out_of_time(opened, context)
+
+
+def end_handed_on(
+    opened: SessionHandle, context: RoundContext, most: int
+) -> tuple[SessionHandle, str]:
+    """Return the end of a turn that was handed on from one worker to the next `most` times."""
+    if context.goes_in_legs and _turn_of(opened).rounds:
+        return _end_leg(opened)
+    opened = _note_limit(opened, limits.WORKERS, SAFE_STOP, most)
+    return opened, _report_stopped(opened, context.texts.out_of_time)
+
+
+def _report_stopped(opened: SessionHandle, text: str) -> str:
+    """Return the last words of a turn that a limit has cut short: in work of the agent's own what
+    it said last, since what the limit was is said beside it; else `text`.
+    """
+    turn = _turn_of(opened)
+    if not turn.event.is_own_work:
+        return text
+    return find_last_words(turn, opened.document.messages) or SILENT
 
 
 def estimate_cost(app: App, preamble: Preamble, estimate: float, ratio: float) -> float:
@@ -315,7 +409,12 @@ def _find_ending(opened: SessionHandle, context: RoundContext) -> tuple[SessionH
             safety = context.breakers.stop(safety, reason)
         notice = write_notice(safety, context.reader)
         context.watch(TurnStep("note", reason, notice, error=safety.state))
-        return opened.with_document(evolve(opened.document, safety=safety)), notice
+        opened = opened.with_document(evolve(opened.document, safety=safety))
+        if reason == "loop" and context.goes_in_legs:
+            most = context.breakers.limits.ticks
+            opened = _note_limit(opened, limits.TICKS, SAFE_STOP, most)
+            notice = _report_stopped(opened, notice)
+        return opened, notice
     if told_to_stop:
         by: dict[str, Json] = {"by": told_to_stop.by} if told_to_stop.by else {}
         at = turn.count_ms(context.app.clock.now())
@@ -332,14 +431,17 @@ def _find_task_limit(
     """Return the end of a turn whose task has reached one of its limits, None for all others: what
     the agent said last stands for its report.
     """
-    document = opened.document
     now = context.app.clock.now()
-    reached = limits.find_reached(context.task_limits, document.safety, now)
-    if not reached:
-        return None
-    said = [each.content for each in document.messages if each.role == "assistant"]
-    text = next(filter(is_visible, reversed(said)), context.texts.nothing_reported)
-    return _note_limit(opened, reached, limits.STUCK), text
+    reached = limits.find_reached(context.task_limits, opened.document.safety, now)
+    return _stop_task(opened, context, reached) if reached else None
+
+
+def _stop_task(
+    opened: SessionHandle, context: RoundContext, reached: str
+) -> tuple[SessionHandle, str]:
+    """Return the end of a turn whose task has reached this one of its limits."""
+    opened = _note_task_limit(opened, reached, context)
+    return opened, _report_stopped(opened, context.texts.nothing_reported)
 
 
 def _find_spent_chain(
@@ -358,7 +460,8 @@ def _find_spent_chain(
     text = context.texts.chain_spent.format(spent=spent.tokens, most=chain.most, setting=SETTING)
     context.watch(TurnStep("note", CHAIN, text, error="ELIMIT"))
     # no mail stays behind, or it would set off the same again in another chain
-    return _with_turn(_remove_taken(opened, context.mailbox), turn), text
+    opened = _with_turn(_remove_taken(opened, context.mailbox), turn)
+    return opened, _report_stopped(opened, text) if context.goes_in_legs else text
 
 
 def _remove_taken(opened: SessionHandle, mailbox: Mailbox | None) -> SessionHandle:

@@ -98,6 +98,7 @@ from functions.agent.turn.loop import (
     MAIL_SHARE,
     SAVE_SECONDS,
     RoundContext,
+    end_handed_on,
     estimate_cost,
     run_rounds,
 )
@@ -116,7 +117,7 @@ from functions.agent.turn.turn_context import (
 from functions.agent.workspace.edit_notice import EditsReader, tell_edits
 from functions.events import BACKGROUND_KINDS, Button, Event, order_of
 from functions.queues.dead_letters import give_up, note_sender_told
-from sigil.json_fields import as_string
+from sigil.json_fields import as_number, as_string
 from sigil.protocol import Json
 from sigil.running_call import CallProgress, format_progress
 from sigil.storage.evolve import evolve
@@ -397,7 +398,7 @@ def _begin_turn(
         turn = evolve(turn, first=document.next_seq)
     if event.is_own_work:
         if leg.number == 1 and leg.task:
-            claimed = team_briefing.CLAIMED.format(number=leg.task)
+            claimed = legs.CLAIMED.format(number=leg.task)
             opening = evolve(user_message(event, context.role), content=event.text)
             document = document.add(opening, Message("assistant", claimed, at=turn.began))
         turn, briefing = _brief(turn, document, room, context)
@@ -718,7 +719,7 @@ def _make_round_context(
         context.watch,
         deadline,
         worker.until,
-        patient=worker.patient and turn.waits < WAITS,
+        patient=worker.patient and _count_hand_ons(turn) < WAITS,
         check_allowance=check_allowance,
         # the person whom a paused session asks first may be one of several
         reader=evolve(reader, guest=False),
@@ -757,8 +758,9 @@ def _run_and_close(
     if text is not None:
         activity = describe_activity(turn, opened.document, context)
     context.breakers.settle(opened.document.safety, activity)
-    if text is None and turn.waits >= WAITS:
-        text = rounds.texts.out_of_time
+    if text is None and _count_hand_ons(turn) >= WAITS:
+        opened, text = end_handed_on(opened, rounds, WAITS)
+        turn = opened.document.turn or turn
     if text and turn.event.is_own_work and not app.is_root:
         # the chat that hears of it is another agent's
         text = rounds.calls.gate.redact(text)
@@ -798,9 +800,11 @@ def _run_and_close(
             chain=context.chain,
         )
     used = turn.used + app.clock.monotonic() - began
+    if turn.failed and rounds.waits_long:
+        used = max(used - as_number(turn.trace[-1].get("ms")) / 1000, 0.0)
     turn = evolve(turn, attempts=0, waits=turn.waits + 1, used=used)
     if turn.failed:
-        return _wait_for_model(opened, turn, app, watch)
+        return _wait_for_model(opened, turn, app, watch, tells_home=rounds.waits_long)
     turn = turn.add_step("hand-on", at=turn.count_ms(app.clock.now()))
     watch(TurnStep("note", text="this worker's time is up; another goes on"))
     document = evolve(opened.document, turn=turn)
@@ -817,6 +821,11 @@ def _run_and_close(
         quotes=(),
     )
     return evolve(app.sessions.save(opened, document), next=continuation)
+
+
+def _count_hand_ons(turn: Turn) -> int:
+    """Return how often a worker handed a turn on because its own time was up."""
+    return turn.waits - outage.count_waits(turn.trace)
 
 
 def _continuation_prefix(turn: Turn) -> str:
@@ -836,18 +845,27 @@ def _is_late(event: Event, opened: SessionHandle) -> bool:
     return turn is None or not event.id.startswith(_continuation_prefix(turn))
 
 
-def _wait_for_model(opened: SessionHandle, turn: Turn, app: App, watch: Watch) -> SessionHandle:
+def _wait_for_model(
+    opened: SessionHandle, turn: Turn, app: App, watch: Watch, *, tells_home: bool
+) -> SessionHandle:
     """Save the turn, to go on with it later: the model does not answer.
 
-    The wait is no part of the turn's time. The chat is told by a reply like any other, in the write
-    that notes the wait; the history has nothing of it.
+    The wait is no part of the turn's time, and the request is no step of its work. The chat is told
+    by a reply like any other, in the write that notes the wait; the history has nothing of it. With
+    `tells_home` the chat that the work is for is told, once for all that waits.
     """
     event = turn.event
     now = app.clock.now()
     seconds = outage.seconds_to_wait(turn.trace, WAIT_SECONDS)
     watch(TurnStep("note", "wait", f"the model does not answer; trying again in {seconds:.0f} s"))
-    outbox = opened.document.outbox
+    document = opened.document
+    outbox = document.outbox
+    posts = document.posts
     facts: dict[str, Json] = {"seconds": round(seconds, 1), "at": now}
+    if tells_home:
+        is_told = outage.is_worth_telling(turn.trace, seconds)
+        posts += work.report_outage(turn, app, document, now, seconds, is_told=is_told)
+        facts["told"] = is_told
     # nobody waits for the answer to scheduled work
     if event.kind not in SCHEDULED_KINDS and outage.is_worth_telling(turn.trace, seconds):
         name = f"{event.id}{outage.EVENT_SUFFIX}"
@@ -856,5 +874,6 @@ def _wait_for_model(opened: SessionHandle, turn: Turn, app: App, watch: Watch) -
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
         facts["told"] = True
     turn = evolve(turn, rounds=turn.rounds - 1).add_step("wait", **facts)
-    document = evolve(opened.document, turn=turn, outbox=outbox)
+    safety = evolve(document.safety, ticks=max(document.safety.ticks - 1, 0))
+    document = evolve(document, turn=turn, outbox=outbox, safety=safety, posts=posts)
     return evolve(app.sessions.save(opened, document), wait=seconds)

@@ -360,6 +360,11 @@ def zone_asked(session: str) -> Key:
     return Key(f"session#{session}", "zone-asked")
 
 
+def outage_told(session: str) -> Key:
+    """The mark that a chat was told that a model is away which works for it by itself."""
+    return Key(f"session#{session}", "outage-told")
+
+
 def listening(session: str) -> Key:
     """The mark that an owner lets the agent read along in a group."""
     return Key("listening", session)

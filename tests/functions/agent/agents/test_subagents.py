@@ -17,6 +17,7 @@ from functions.agent.agents.record import AgentRecord, add_agent, read_agent
 from functions.agent.memory.documents import Documents
 from functions.agent.policy.document import NAME as POLICY
 from functions.agent.policy.document import open_versions
+from functions.agent.runs.run import scan_runs
 from functions.events import Event, Sender
 from functions.time.clock import Clock
 from functions.wiring import AgentRuntime
@@ -26,6 +27,7 @@ from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.mcp import FakeMcp
 from tests.fakes.model import ScriptedModel, call, offered, results, say
+from tests.fakes.server import Answer
 from tests.functions.agent.agents.test_agents import list_reasons, list_texts, message
 from tests.functions.model_steps import find
 from tests.functions.people import GUEST, platform
@@ -259,6 +261,28 @@ def test_tokens_and_time_end_a_task_with_what_was_said_last(
     settle(aged, message("delegate it again"))
     assert "slow is stuck: it reached max_walltime (600)" in list_texts(bot)[-1]
     assert list_reasons(home) == []
+
+
+def test_a_model_that_hangs_until_a_task_is_out_of_time_is_told_as_that_limit(
+    home: AgentRuntime, bot: BotApi, model: ScriptedModel
+) -> None:
+    passed: list[float] = []
+
+    def hang(body: dict[str, Any]) -> Answer:
+        passed.append(200.0)
+        return Answer(503, b"", {"retry-after": "0"})
+
+    clock = Clock(lambda: time.time() + sum(passed), lambda: time.monotonic() + sum(passed))
+    aged = replace(home, app=replace(home.app, clock=clock))
+    model.then(FOUND, create(max_steps=9), say("made"), STEPS[0], hang, hang, hang, say("late"))
+    settle(aged, message("delegate it"))
+    assert list_texts(bot)[-1] == (
+        "legal is stuck: it reached max_walltime (600). What it said last:\nlooking at 0"
+    )
+    run = next(scan_runs(home.stores.kv, "main.legal"))
+    step = run.steps[-1]
+    assert (step["limit"], step["end"]) == ("max_walltime", "safe_stop")
+    assert (run.outcome, run.why) == ("stopped", "max_walltime")
 
 
 def test_a_turn_makes_eight_subagents_and_a_name_is_taken_while_it_works(

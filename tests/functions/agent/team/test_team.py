@@ -154,7 +154,7 @@ def test_work_that_never_ends_is_stuck_at_the_fiftieth_request_and_the_next_task
     model.then(*spawning("alice"))
     said = crew.write("spawn alice")
     assert said[1:] == [
-        "#1 is stuck: it took more steps than one piece of work may take",
+        "#1 is stuck: it took 50 steps, and one piece of work may take no more (UNCAGED_TICKS)",
         "#2 done by alice: quick",
     ]
     assert len(model.of("alice")) == 1 + 50 + 1
@@ -298,11 +298,11 @@ def test_a_plan_is_said_in_the_chat_and_its_approval_wakes_who_submitted_it(
         )
 
 
-def test_a_model_that_fails_puts_the_task_back_and_after_the_third_time_it_is_stuck(
+def test_a_model_that_takes_no_request_puts_the_task_back_and_after_the_third_time_it_is_stuck(
     crew: Crew, model: TeamModel
 ) -> None:
     crew.add("parse")
-    refused = json_answer({"error": {"message": "no such key"}}, 401)
+    refused = json_answer({"error": {"message": "odd"}}, 400)
     model.plans["alice"] = lambda body: (
         refused if "<<TASK>>" in "\n".join(contents(body)) else say("[SILENT]")
     )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from functions.agent.commands.control import halt
 from functions.agent.conversation.messages import MAIL_ORIGIN, SAID_NOTE, SCHEDULED_NOTE, SILENT
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.management.files import FileEditor
+from functions.agent.runs.run import scan_runs
 from functions.agent.turn.loop import ROUND_SECONDS
 from functions.backup.archive import ArchiveReader
 from functions.backup.format import HEADS
@@ -22,6 +24,7 @@ from functions.backup.saving import save_backup
 from functions.events import HOPS_MOST, Kind
 from functions.queues.dead_letters import scan_dead_letters
 from functions.settings import Settings
+from functions.time.clock import Clock
 from sigil.storage.kv import keys
 from sigil.wiring import open_stores
 from tests.fakes.model import ScriptedModel, call, say
@@ -92,6 +95,32 @@ def test_work_that_never_ends_is_ended_and_told_and_the_next_begins_anew(
     assert len(model.bodies) == 3
     run(chats, work(3))
     assert chats.list_texts()[1:] == ["all quiet"]
+
+
+def test_work_that_is_out_of_time_says_so_whether_its_model_answers_or_not(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    passed: list[float] = []
+    clock = Clock(lambda: time.time() + sum(passed), lambda: time.monotonic() + sum(passed))
+    app = chats.runtime.app
+    aged = replace(chats, runtime=replace(chats.runtime, app=replace(app, clock=clock)))
+
+    def answer_late(reply: Any) -> Callable[[Any], Any]:
+        return lambda body: (passed.append(app.turn_seconds / 4), reply)[1]
+
+    look = call(("sigil_query", {"query": "mail"}), text="two mails so far")
+    away = Answer(503, b"", {"retry-after": "0"})
+    for number, replies in enumerate(([look, away, away, away], [look] * 4)):
+        model.then(*map(answer_late, replies))
+        run(aged, work(number))
+        told = aged.list_texts()[-1]
+        assert told.startswith("I ended something that I did by myself: it took longer than ")
+        assert told.endswith("\nSo far: two mails so far")
+        runs = scan_runs(chats.runtime.stores.kv, "main")
+        done = next(each for each in runs if each.requests)
+        assert done.steps[-1]["limit"] == "seconds"
+        assert done.steps[-1]["end"] == "safe_stop"
+        assert (done.outcome, done.why) == ("stopped", "seconds")
 
 
 def test_a_failure_is_told_to_its_chat(chats: Chats, model: ScriptedModel) -> None:
