@@ -43,9 +43,10 @@ class SigilError(Exception):
 
     `code` is an upper-case word (`EINVAL`), `message` one line, `source` the capability, tool or
     part that failed, `suggestion` what helps. All four are part of replies, so nothing secret
-    belongs in them. `retry_after` has the seconds until it makes sense to try again, 0 when nobody
-    knows; over HTTP it is the header `Retry-After`. `logs` has the lines that a run logged before
-    it failed; for owners alone.
+    belongs in them. `reason` is a word for which of the failures with this code it is, empty where
+    its code says enough; it stays in the process. `retry_after` has the seconds until it makes
+    sense to try again, 0 when nobody knows; over HTTP it is the header `Retry-After`. `logs` has
+    the lines that a run logged before it failed; for owners alone.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class SigilError(Exception):
         *,
         source: str = "",
         suggestion: str = "",
+        reason: str = "",
         retry_after: float = 0.0,
     ) -> None:
         super().__init__(f"{code}: {message}")
@@ -62,6 +64,7 @@ class SigilError(Exception):
         self.message = message
         self.source = source
         self.suggestion = suggestion
+        self.reason = reason
         self.retry_after = retry_after
         self.logs: tuple[str, ...] = ()
 

@@ -121,6 +121,7 @@ class NoteAllowance:
                     "ELIMIT",
                     f"a turn notes at most {NOTES_MOST} things",
                     suggestion="go on without it",
+                    reason="turn",
                 )
             self._left -= 1
 
@@ -170,6 +171,7 @@ class PostAllowance:
                     "ELIMIT",
                     f"a turn sets off at most {POSTS_MOST} pieces of work or messages",
                     suggestion="finish this turn, and go on in the next one",
+                    reason="turn",
                 )
             self._left -= count
 
@@ -189,6 +191,7 @@ class PostAllowance:
                     "ELIMIT",
                     f"a turn makes at most {AGENTS_MOST} agents",
                     suggestion="wait for the reports of those, and make others in another turn",
+                    reason="turn",
                 )
             self._agents_left -= 1
 
@@ -205,6 +208,7 @@ class PostAllowance:
                 f"agents have set each other off {HOPS_MOST} times for this, and no other one may"
                 " follow",
                 suggestion="finish it here, or tell the person what is left to do",
+                reason="hops",
             )
         try:
             self._require_room()

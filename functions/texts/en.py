@@ -809,6 +809,48 @@ class Texts:
     failed_deploy = "a capability that I tried to make"
     code_meanings: ClassVar[Mapping[str, str]] = {}
     """What the codes of failures mean, where that is said otherwise than in `CODES`."""
+    failure_reasons: ClassVar[Mapping[str, str]] = {
+        "taken": "a teammate has the task already",
+        "role": "the task is for another role",
+        "blocked": "the task waits for others, which are not done yet",
+        "circle": "a task would wait for itself",
+        "no-task": "there is no such task",
+        "not-yours": "somebody else has the task",
+        "stuck": "the task is stuck until somebody reopens it",
+        "ended": "the task has ended already",
+        "no-teammate": "there is no such teammate",
+        "no-name": "no teammate can have that name",
+        "no-request": "there is no such request",
+        "other-request": "the request is of another kind, or for somebody else",
+        "at-work": "the agent is at work at the moment",
+        "disabled": "the agent is disabled until an owner enables it",
+        "removed": "an agent of that name is being removed",
+        "name-taken": "another agent has that name",
+        "personal": "a person keeps the task for themselves",
+        "no-hp": "the agent has no HP left for work of its own",
+        "stopped": "a person has stopped the teammate",
+        "shut-down": "the teammate has shut down, and reads nothing",
+        "lead-only": "only the lead of the team may do that",
+        "root-only": "only the agent at the top makes and stops others",
+        "owner-only": "only an owner may do that here",
+        "private": "it holds something that may not leave its chat",
+        "no-guests": "guests may not do that",
+        "no-chat": "the work belongs to no chat",
+        "other-chat": "that is no chat of the person whose work this is",
+        "other-files": "the file is not among those that it may use",
+        "no-file": "there is no such file",
+        "no-version": "there is no such version of it",
+        "own-work": "that is only there in work that I do by myself",
+        "known-document": "the knowledge base has that document already",
+        "behaviours": "no other behaviour may follow in this run",
+        "run-ended": "the run has ended already",
+        "turn": "one turn may not do so much",
+        "chain": "what one cause sets off has used up its tokens",
+        "mails": "an agent has sent as much mail as it may for one cause",
+        "hops": "agents have set each other off too often for one cause",
+        "no-room": "it found no free place in time, and never began",
+    }
+    """What has failed, by the reason of a failure whose code says too little or something else."""
     # --- schedules ---
     skills_none = (
         "I have no skills yet. A skill is a rule for a kind of task, written as a SKILL.md file:"

@@ -138,6 +138,7 @@ def _is_free(name: str, known: AgentRecord, made: AgentRecord) -> bool:
             f"{name} is currently working",
             suggestion="its report is said when it ends; stop-agent ends it, and another name is"
             " free",
+            reason="at-work",
         )
     return True
 

@@ -265,6 +265,7 @@ def name_taken(name: str) -> UsageError:
         "EEXIST",
         f"there is an agent {name} already",
         suggestion="`uncaged agent list` shows all of them",
+        reason="name-taken",
     )
 
 
@@ -274,6 +275,7 @@ def being_purged(name: str) -> UsageError:
         "EBUSY",
         f"{name} is being purged, and its name is not free yet",
         suggestion=f"`uncaged agent purge {name}` goes on with it",
+        reason="removed",
     )
 
 

@@ -231,7 +231,9 @@ def keep_first_ending(results: Sequence[CallResult]) -> list[CallResult]:
     kept: list[CallResult] = []
     for result in results:
         if result.ending and any(other.ending for other in kept):
-            late = ToolError("ELIMIT", "another call of this step has ended the run already")
+            late = ToolError(
+                "ELIMIT", "another call of this step has ended the run already", reason="run-ended"
+            )
             kept.append(evolve(fail_call(result.call, late), ms=result.ms))
         else:
             kept.append(result)
@@ -375,7 +377,9 @@ def _take_result(started: _StartedCall, seconds: float) -> CallResult:
         return future.result()
     late = f"timed out after {seconds * 1000:.0f} ms"
     if future.cancel():
-        never_began = BackendError("EBUSY", f"{late}: it never began", suggestion="try again later")
+        never_began = BackendError(
+            "EBUSY", f"{late}: it never began", suggestion="try again later", reason="no-room"
+        )
         return evolve(fail_call(call, never_began), ran=False)
     started.running.cancel()
     timed_out = ToolError(
@@ -421,6 +425,7 @@ def answer_call(
                 "ELIMIT",
                 f"at most {MOST} calls a step are run",
                 suggestion="call it again in the next step",
+                reason="turn",
             )
         if refusal:
             result = evolve(fail_call(call, refusal), ran=False)
@@ -448,7 +453,9 @@ def fail_call(call: ToolCall, problem: SigilError) -> CallResult:
     """Return the result of a call that failed, as the model reads it: one line of JSON."""
     fields = {**problem.as_dict(), "source": one_line(problem.source or call.name, 64)}
     content = sanitize_result(orjson.dumps({"error": fields}).decode())
-    return CallResult(call, content, error=problem.code, why=fields["message"])
+    return CallResult(
+        call, content, error=problem.code, why=fields["message"], reason=problem.reason
+    )
 
 
 def interrupt_call(call: ToolCall) -> CallResult:

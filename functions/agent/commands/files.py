@@ -7,6 +7,7 @@ from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
 from functions.agent.policy.gate import Gate
+from functions.agent.safety.failure_codes import explain_refusal
 from functions.agent.sanitize import clean_text
 from functions.agent.workspace.files import Workspace
 from functions.agent.workspace.path import parse_path
@@ -34,11 +35,11 @@ def run_files(call: CommandCall) -> CommandResult:
     try:
         return call.reply(_answer(call, gate))
     except (UsageError, Refused) as problem:
-        return call.reply(call.texts.files_refused.format(why=problem.message))
+        return call.reply(call.texts.files_refused.format(why=explain_refusal(problem, call.texts)))
     except BackendError as problem:
         if problem.code != "EDAMAGED":
             raise
-        return call.reply(call.texts.files_refused.format(why=problem.message))
+        return call.reply(call.texts.files_refused.format(why=explain_refusal(problem, call.texts)))
 
 
 def _answer(call: CommandCall, gate: Gate) -> str:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
+from functions.agent.safety.failure_codes import explain_refusal
 from functions.agent.sanitize import clean_text
 from functions.agent.team.board import Board
 from functions.agent.team.board_editor import BoardEditor, Edited
@@ -57,12 +58,10 @@ def run_tasks(call: CommandCall) -> CommandResult:
         return _change(call, view)
     except TaskQuestion as question:
         return call.reply(question.message)
-    except UsageError as problem:
-        if problem.code == "ENOENT":
-            return call.reply(texts.task_unknown.format(why=problem.message))
-        return call.reply(texts.task_refused.format(why=problem.message))
-    except (Refused, Conflict) as problem:
-        return call.reply(texts.task_refused.format(why=problem.message))
+    except (UsageError, Refused, Conflict) as problem:
+        pattern = texts.task_unknown if problem.code == "ENOENT" else texts.task_refused
+        text = pattern.format(why=explain_refusal(problem, texts))
+        return call.reply(text[:1].upper() + text[1:])
 
 
 def _change(call: CommandCall, view: BoardView) -> CommandResult:

@@ -22,6 +22,7 @@ from functions.agent.commands.command import (
 from functions.agent.conversation.messages import Message, user_message
 from functions.agent.mailbox import Mailbox, find_answered
 from functions.agent.posts import stamp_posts
+from functions.agent.safety.failure_codes import explain_refusal
 from functions.agent.sanitize import clean_text
 from functions.agent.team.member import Members
 from functions.agent.team.roster import describe_teammate, format_roster, list_shown, list_team
@@ -193,10 +194,10 @@ def _tell(call: CommandCall, name: str, words: str) -> CommandResult:
     except SigilError as problem:
         patterns = {"ENOENT": texts.team_unknown, "EINVAL": texts.team_reads_nothing}
         pattern = patterns.get(problem.code, texts.proposal_refused)
-        member = Members(app.kv, app.root).read(name) if problem.code == "EBUSY" else None
-        if member and member.stopped:
+        if problem.reason == "stopped":
             pattern = texts.team_stopped
-        return call.reply(pattern.format(name=shown, names=shown, why=problem.message))
+        why = explain_refusal(problem, texts)
+        return call.reply(pattern.format(name=shown, names=shown, why=why))
     posts = stamp_posts([post], event, f"tell:{name}", app.clock.now())
     document = replace(call.document, posts=(*call.document.posts, *posts))
     return CommandResult(texts.team_told.format(name=name), document)

@@ -315,14 +315,14 @@ class CallResult:
     """The result of a tool call.
 
     `content` is for the model, `loads` are the offers that it paged in, `error` and `why` the code
-    and the message of its failure. `listed` is the result that names what was paged in, a row for
-    each, and `content` its text. `ran` says that the call began at all. `files` were kept. `posts`
-    are what it made happen, and `place` names it within its turn, `SEQ:POSITION`. `entries` are for
-    the ledger, beside that of the call. `ending` says that the turn ends with it. `proposal` is the
-    id of the one that it waits for. `skill` is the one whose text it has, as NAME@VERSION. `note`
-    is for the turn's run. `taken` are the mails that the content has, by their items. `stopped`
-    says that it still ran when its turn was told to stop, which then waited no longer.
-    `is_started` says that it goes on as a task.
+    and the message of its failure, and `reason` which of those with this code it is. `listed` is
+    the result that names what was paged in, a row for each, and `content` its text. `ran` says that
+    the call began at all. `files` were kept. `posts` are what it made happen, and `place` names it
+    within its turn, `SEQ:POSITION`. `entries` are for the ledger, beside that of the call. `ending`
+    says that the turn ends with it. `proposal` is the id of the one that it waits for. `skill` is
+    the one whose text it has, as NAME@VERSION. `note` is for the turn's run. `taken` are the mails
+    that the content has, by their items. `stopped` says that it still ran when its turn was told to
+    stop, which then waited no longer. `is_started` says that it goes on as a task.
     """
 
     call: ToolCall
@@ -332,6 +332,7 @@ class CallResult:
     ms: float = 0.0
     cut: int = 0
     why: str = ""
+    reason: str = ""
     ran: bool = True
     listed: Mapping[str, Json] | None = None
     files: tuple[KeptFile, ...] = ()

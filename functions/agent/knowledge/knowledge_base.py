@@ -264,6 +264,7 @@ class KnowledgeBase:
                     f"a document with this title and source is there, with the id {id}",
                     source="knowledge",
                     suggestion="give it another title, or let an owner update it",
+                    reason="known-document",
                 )
         serials = {str(before.serial): before.chunks} if before and before.serial else {}
         change, serial = self._begin(id, serials, new=len(chunks), by=draft.by, holder=holder)

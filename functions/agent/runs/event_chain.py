@@ -174,6 +174,7 @@ class ChainBudget:
                 f" ({SETTING}), and this has used {chain.tokens:,}: too few are left to set off"
                 " another agent",
                 suggestion="finish it here, or tell the person what is left to do",
+                reason="chain",
             )
 
     def count_mail(self) -> None:
@@ -222,6 +223,7 @@ class ChainBudget:
                     "ELIMIT",
                     f"one agent sends at most {MAILS_MOST} mails for the same cause",
                     suggestion="say what is left in your report, or put it on the board",
+                    reason="mails",
                 )
             tokens = turn.usage.counted
             if before and not is_over:

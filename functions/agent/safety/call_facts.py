@@ -11,7 +11,7 @@ from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.failure_codes import Kind, code_of
 from functions.agent.sanitize import sanitize_text
 from sigil.errors import one_line
-from sigil.storage.stored import Stored
+from sigil.storage.stored import Stored, later
 
 TARGETS = ("path", "file", "url", "host", "name", "key", "id", "query")
 """Arguments that say what a call was about; the first that is present counts."""
@@ -25,7 +25,8 @@ class Fact(Stored):
 
     `fingerprint` is the first 16 hex digits of SHA-256 over `TOOL:ARGUMENTS`, the arguments as
     canonical JSON, so that their order makes no difference; `result` is the same of the result.
-    `target` is what the call was about, one clean line, perhaps empty.
+    `target` is what the call was about, one clean line, perhaps empty. `reason` says which of the
+    failures with this code it is, where the code alone does not.
     """
 
     source: str
@@ -35,6 +36,7 @@ class Fact(Stored):
     target: str = ""
     result: str = ""
     ran: bool = True
+    reason: str = later("")
 
     @property
     def failed(self) -> bool:
@@ -62,7 +64,9 @@ class Fact(Stored):
         return f"{self.code} ({code_of(self.code).phrase})"
 
 
-def make_fact(call: ToolCall, code: str, message: str, content: str, ran: bool = True) -> Fact:
+def make_fact(
+    call: ToolCall, code: str, message: str, content: str, *, ran: bool = True, reason: str = ""
+) -> Fact:
     """Return the fact of a call.
 
     `content` is its answer; `code` and `message` are empty unless it failed.
@@ -75,6 +79,7 @@ def make_fact(call: ToolCall, code: str, message: str, content: str, ran: bool =
         target=sanitize_text(find_target(call.arguments)),
         result=_hash_text(content),
         ran=ran,
+        reason=reason,
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
+from sigil.errors import SigilError
 
 Kind = Literal["execution", "transient", "fatal"]
 """`execution`: the caller can fix it. `transient`: it may succeed a moment later. `fatal`: nothing
@@ -46,8 +48,8 @@ CODES: Final = {
     "EMODULE": Code("Invalid Module", "the code cannot be compiled or may not run"),
     "ETESTS": Code("Tests Failed", "a deploy's golden tests did not pass"),
     "EREQUIRES": Code("Requirement Missing", "a capability that it calls does not exist"),
-    "ECYCLE": Code("Circular Call", "capabilities that would call themselves"),
-    "ETOOBIG": Code("Too Large", "a body, a source or a module over its limit"),
+    "ECYCLE": Code("Circle", "capabilities that would call themselves"),
+    "ETOOBIG": Code("Too Large", "it is larger than it may be"),
     "EQUOTA": Code("Quota Exceeded", "no place or room is left for it"),
     "ELIMIT": Code("Limit Exceeded", "more calls, output or depth than a run may have"),
     "ETIMEDOUT": Code("Timed Out", "it took longer than it may"),
@@ -89,7 +91,17 @@ def code_of(name: str) -> Code:
     return CODES.get(name, OTHER)
 
 
-def describe_code(name: str, texts: Texts) -> str:
-    """Return what a code means, in the language of `texts`."""
-    own = texts.code_meanings.get(name if name in CODES else "")
-    return own or code_of(name).meaning
+def describe_failure(code: str, reason: str, texts: Texts) -> str:
+    """Return what has failed, in the language of `texts`: the sentence for the `reason` where a
+    failure has one, else what its code means.
+    """
+    told = texts.failure_reasons.get(reason)
+    return told or texts.code_meanings.get(code if code in CODES else "") or code_of(code).meaning
+
+
+def explain_refusal(problem: SigilError, texts: Texts) -> str:
+    """Return why a person's command was refused. What a problem says itself is in English, so in
+    another language the sentence for its reason stands for it, where there is one.
+    """
+    own = "" if texts.code == ENGLISH.code else texts.failure_reasons.get(problem.reason, "")
+    return own or problem.message

@@ -55,7 +55,8 @@ class Retry:
             try:
                 return attempt()
             except SigilError as problem:
-                if code_of(problem.code).kind != "transient":
+                # what has a reason of its own, as a task that is blocked, does not pass so soon
+                if problem.reason or code_of(problem.code).kind != "transient":
                     raise
                 seconds = max(backoff_seconds(number), problem.retry_after)
                 if seconds > MOST_SECONDS or self.clock.monotonic() + seconds >= over:

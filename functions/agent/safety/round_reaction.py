@@ -93,7 +93,14 @@ def react(
     highest = Step.NONE
     reason = ""
     for result in answers:
-        fact = make_fact(result.call, result.error, result.why, result.content, result.ran)
+        fact = make_fact(
+            result.call,
+            result.error,
+            result.why,
+            result.content,
+            ran=result.ran,
+            reason=result.reason,
+        )
         counters, step = counters.after(fact, unread=facts)
         if step > highest:
             highest = step

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from functions.agent.safety.failure_codes import describe_code
+from functions.agent.safety.failure_codes import describe_failure
 from functions.agent.safety.ladder import Counters
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
@@ -235,7 +235,7 @@ def write_notice(status: SafetyStatus, reader: NoticeReader) -> str:
         last = status.counters.failures[-1]
         # its own message may name what only an owner should read
         message = last.message if reader.owner and reader.alone else ""
-        message = message or describe_code(last.code, texts)
+        message = message or describe_failure(last.code, last.reason, texts)
         own = {QUERY: texts.failed_search, DEPLOY: texts.failed_deploy}
         tool = own.get(last.source) or f"`{capability_of(last.source) or last.source}`"
         parts.append(texts.last_failed.format(tool=tool, message=message.rstrip(".")))

@@ -151,6 +151,7 @@ def _require_root(context: CallContext) -> None:
             "EPERM",
             "an agent below the root makes and stops no other agents",
             suggestion="do it yourself, or say in your report what another one is needed for",
+            reason="root-only",
         )
 
 

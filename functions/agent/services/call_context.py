@@ -138,6 +138,7 @@ class CallContext:
                 "EPERM",
                 "only an owner, in a private chat, changes what all chats share",
                 suggestion=hint,
+                reason="owner-only",
             )
 
     def require_called(self, name: str) -> None:

@@ -112,6 +112,7 @@ def _open_change(context: CallContext, arguments: Arguments) -> tuple[Change, Pa
             "EPERM",
             "the change holds something that may not leave this chat",
             suggestion="propose it without secrets and personal data",
+            reason="private",
         )
     return change, part
 

@@ -92,6 +92,7 @@ def check_ingest(context: CallContext, arguments: Arguments) -> None:
             "EPERM",
             "guests add nothing to the knowledge base, which all chats use",
             suggestion="let a member or an owner say so",
+            reason="no-guests",
         )
     _read_own_scope(arguments)
     _read_draft(context, arguments)

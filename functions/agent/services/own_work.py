@@ -71,6 +71,7 @@ def go_on_with(context: CallContext, arguments: Arguments) -> ServiceAnswer:
             "ELIMIT",
             f"at most {work.behaviour.limits.hops} other behaviours follow in one run",
             suggestion="finish here, or end with sleep",
+            reason="behaviours",
         )
     post = make_next(work.event, work.task, name)
     context.posts.take(1)
@@ -90,6 +91,7 @@ def tell(context: CallContext, arguments: Arguments) -> ServiceAnswer:
             "ENOENT",
             "this work belongs to no chat",
             suggestion="write it into your answer, or remember it",
+            reason="no-chat",
         )
     text = read_text(arguments, "text")
     if not text:
@@ -100,6 +102,7 @@ def tell(context: CallContext, arguments: Arguments) -> ServiceAnswer:
             "EPERM",
             f"{one_line(to, SHOWN_CHARACTERS)} is no chat of the person whose work this is",
             suggestion="leave out to: it is said in the chat that the work belongs to",
+            reason="other-chat",
         )
     context.gate.require("say", to)
     agent = str(data.get("home_agent") or keys.root_of(context.app.name))
@@ -136,5 +139,6 @@ def _require_work(context: CallContext) -> OwnWork:
             "ENOTOOL",
             "this is only there in work of your own",
             suggestion="answer the person who wrote",
+            reason="own-work",
         )
     return context.work

@@ -64,7 +64,12 @@ def schedule_wakeup(context: CallContext, arguments: Arguments) -> Json:
     if bool(text) == bool(say):
         raise UsageError("EINVAL", "give either text or say", suggestion=TEXT_OR_SAY)
     if text and context.role == "guest" and not context.app.rules.may_work("guest"):
-        raise Refused("EPERM", "no work is done for guests", suggestion="use say instead of text")
+        raise Refused(
+            "EPERM",
+            "no work is done for guests",
+            suggestion="use say instead of text",
+            reason="no-guests",
+        )
     # a message that waited means the time at which it was sent, and so does a call that runs again
     now = context.app.clock.now()
     if context.asked_at and abs(now - context.asked_at) < DAY_SECONDS:
@@ -130,7 +135,10 @@ def _find_home(context: CallContext) -> _Home:
     app = context.app
     if not context.home:
         raise UsageError(
-            "ENOENT", "this work belongs to no chat", suggestion="nothing can be scheduled here"
+            "ENOENT",
+            "this work belongs to no chat",
+            suggestion="nothing can be scheduled here",
+            reason="no-chat",
         )
     document = app.sessions.open(keys.session_of(app.name, context.home)).document
     return _Home(app, context.home, app.find_zone(document), choose_texts_of(document))
@@ -143,6 +151,7 @@ def _require_rights(context: CallContext) -> None:
             "EPERM",
             "in a group only owners change what is scheduled",
             suggestion="say so; in a private chat everybody may",
+            reason="owner-only",
         )
 
 

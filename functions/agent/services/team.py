@@ -238,7 +238,9 @@ def shutdown_response(context: CallContext, arguments: Arguments) -> ServiceAnsw
 
     def require(request: TeamRequest) -> None:
         if request.kind != "shutdown" or request.to != name:
-            raise Refused("EPERM", "Error: that is no request to shut you down")
+            raise Refused(
+                "EPERM", "Error: that is no request to shut you down", reason="other-request"
+            )
 
     request = answer_request(app.kv, app.root, id, require, approve=approve, answer=reason)
     said = f"request_id={id} approve={str(approve).lower()} {reason}".strip()
@@ -338,6 +340,7 @@ def _deliver(
             "ENOENT",
             f"Error: '{to}' has shut down, and reads nothing",
             suggestion="spawn it again with spawn-teammate",
+            reason="shut-down",
         )
     full = join_name(app.root, to)
     context.gate.require("mail", full)
@@ -391,6 +394,7 @@ def _require_lead(context: CallContext) -> None:
             "EPERM",
             "Error: only the lead of a team does this",
             suggestion="write to the lead with send-message",
+            reason="lead-only",
         )
 
 

@@ -304,18 +304,20 @@ class Board:
             if task.status != "pending":
                 raise _not_claimable(task)
             if task.owner not in ("", claimer.member):
-                raise Refused("EBUSY", f"task {number} is assigned to {task.owner}")
+                raise Refused("EBUSY", f"task {number} is assigned to {task.owner}", reason="taken")
             if is_private(task) and claimer.member != LEAD:
                 raise Refused(
                     "EPERM",
                     f"task {number} is a person's own",
                     suggestion="leave it to them; they may assign it to somebody",
+                    reason="personal",
                 )
             if not task.owner and not has_role(task.role, claimer.role):
                 raise Refused(
                     "EPERM",
                     f"task {number} needs the role {task.role}",
                     suggestion="leave it to somebody who has it",
+                    reason="role",
                 )
             blockers = self._find_blockers(task)
             if blockers:
@@ -324,6 +326,7 @@ class Board:
                     "EBUSY",
                     f"task {number} is blocked by {named}",
                     suggestion="take another one; it can be taken when these are done",
+                    reason="blocked",
                 )
             return self._write_claim(item, task, claimer)
 
@@ -721,6 +724,7 @@ class Board:
                     "ECYCLE",
                     f"#{number} would wait for {way}",
                     suggestion="leave out one of these",
+                    reason="circle",
                 )
             links.append(Link(number, wanted, now))
             return dumps(replace(counter, links=tuple(links))), None
@@ -777,25 +781,38 @@ def _make_removal(
 
 def unknown_task(number: int) -> UsageError:
     """Return the error for a number that no task has."""
-    return UsageError("ENOENT", f"Task {number} not found", suggestion="list the tasks first")
+    return UsageError(
+        "ENOENT", f"Task {number} not found", suggestion="list the tasks first", reason="no-task"
+    )
 
 
 def _not_claimable(task: Task) -> UsageError | Refused:
     """Return why nobody can take a task."""
     if task.status == "in_progress":
         return Refused(
-            "EBUSY", f"task {task.id} is claimed by {task.owner}", suggestion="take another one"
+            "EBUSY",
+            f"task {task.id} is claimed by {task.owner}",
+            suggestion="take another one",
+            reason="taken",
         )
     if task.status == "stuck":
         return UsageError(
-            "EINVAL", f"task {task.id} is stuck", suggestion="it can be taken when it is reopened"
+            "EINVAL",
+            f"task {task.id} is stuck",
+            suggestion="it can be taken when it is reopened",
+            reason="stuck",
         )
     return _ended(task)
 
 
 def _ended(task: Task) -> UsageError:
     """Return why something cannot be done with a task that has ended."""
-    return UsageError("EINVAL", f"task {task.id} is {task.status} already", suggestion=REOPEN_FIRST)
+    return UsageError(
+        "EINVAL",
+        f"task {task.id} is {task.status} already",
+        suggestion=REOPEN_FIRST,
+        reason="ended",
+    )
 
 
 def _has_claimed(task: Task, claimer: Claimer) -> bool:
@@ -809,7 +826,9 @@ def _require_owner(task: Task, owner: str) -> None:
     """Raise `Refused` EPERM where a task is not that of an owner, if one is given."""
     if owner and task.owner != owner:
         whose = f"is {task.owner}'s" if task.owner else f"is not {owner}'s by now"
-        raise Refused("EPERM", f"task {task.id} {whose}", suggestion="claim it first")
+        raise Refused(
+            "EPERM", f"task {task.id} {whose}", suggestion="claim it first", reason="not-yours"
+        )
 
 
 def _require_revision(task: Task, revision: int | None) -> None:

@@ -173,6 +173,7 @@ def parse_owner(kv: KV, root: str, text: str) -> str:
         source="task",
         suggestion=f"{meant}a name begins with a letter from a to z, and has at most 32 of a-z,"
         " 0-9 and -, such as alice",
+        reason="no-name",
     )
 
 
@@ -183,5 +184,6 @@ def require_teammate(found: Member | None, name: str) -> Member:
             "ENOENT",
             f"Error: there is no teammate '{name}'",
             suggestion="list-teammates names them; spawn-teammate starts one",
+            reason="no-teammate",
         )
     return found

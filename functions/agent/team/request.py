@@ -131,6 +131,7 @@ def unknown_request(id: str) -> UsageError:
         "ENOENT",
         f"Error: Unknown request_id '{one_line(id, 40)}'",
         suggestion="its message says its request_id",
+        reason="no-request",
     )
 
 

@@ -52,7 +52,7 @@ def request_shutdown(
     member = require_teammate(Members(app.kv, app.root).read(name), name)
     id = make_request_id(call)
     if member.find_status(now, app.team_idle) == "shutdown":
-        raise UsageError("EINVAL", f"Error: '{name}' has shut down already")
+        raise UsageError("EINVAL", f"Error: '{name}' has shut down already", reason="shut-down")
     full = join_name(app.root, name)
     request = TeamRequest("shutdown", by, name, now, home=home, person=person)
     keep_request(app.kv, app.root, id, request)

@@ -91,6 +91,7 @@ def spawn(
                 "EEXIST",
                 f"Error: '{name}' is currently working",
                 suggestion="wait until it is idle, or end its work with shutdown-request",
+                reason="at-work",
             )
         made = Member(
             "working",
@@ -151,6 +152,7 @@ def _require_spawnable(known: AgentRecord, name: str) -> None:
             "EEXIST",
             f"Error: '{name}' is an agent of its own, and no teammate",
             suggestion="take another name",
+            reason="name-taken",
         )
     if known.state == "purged":
         raise being_purged(name)
@@ -160,6 +162,7 @@ def _require_spawnable(known: AgentRecord, name: str) -> None:
             f"Error: '{name}' is disabled",
             suggestion=f"an owner enables it with `uncaged agent enable {name}`; or take another"
             " name",
+            reason="disabled",
         )
 
 

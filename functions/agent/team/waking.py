@@ -126,15 +126,15 @@ def require_workable(app: App, name: str, member: Member | None, *, by_person: b
     """Raise `UsageError` EBUSY for a teammate that would begin nothing: one that is disabled, has
     no HP left, or was stopped by a person, whose word alone lets it work again.
     """
-    why = ""
+    why = reason = ""
     enable = f"an owner enables it with `/agents enable {name}`"
     record = app.kv.get(keys.agent_record(app.root, name))
     if find_absence(record) == "disabled":
-        why = "is disabled"
+        why, reason = "is disabled", "disabled"
     elif list_drained(app.kv, app.root, [name], app.hp, app.clock.now()):
-        why = f"is {NO_HP}: it has used up what it may do by itself"
+        why, reason = f"is {NO_HP}: it has used up what it may do by itself", "no-hp"
     elif member and member.stopped and not by_person:
-        why = "was stopped by a person"
+        why, reason = "was stopped by a person", "stopped"
         enable = f"a person wakes it with `/team wake {name}`, or tells you to spawn it again"
     if why:
-        raise UsageError("EBUSY", f"Error: '{name}' {why}", suggestion=enable)
+        raise UsageError("EBUSY", f"Error: '{name}' {why}", suggestion=enable, reason=reason)

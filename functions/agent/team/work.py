@@ -432,7 +432,8 @@ def report_outage(
     if not (is_told and is_teller):
         return ()
     texts = choose_texts_for(event, document)
-    why = texts.model_failures[str(turn.trace[-1].get("failure"))]
+    kind = str(turn.trace[-1].get("failure"))
+    why = texts.model_failures.get(kind, texts.model_failures["down"])
     text = f"{texts.could_not_answer.format(why=why)} {texts.work_waits}"
     return stamp_posts(say_home(app.root, home, text, app.short_name), event, "outage", now)
 

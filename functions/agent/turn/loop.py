@@ -157,22 +157,12 @@ class RoundContext:
         now = self.app.clock.monotonic()
         return self.until < self.deadline and now + ROUND_SECONDS > self.until
 
-    @property
-    def waits_long(self) -> bool:
-        """Return whether the turn waits until a model that is away is back: it is work of a
-        teammate or a subagent, for whose answer nobody waits.
-        """
-        record = self.app.record
-        if self.behaviour is None or record is None:
-            return False
-        return record.kind in ("teammate", "subagent")
-
     def may_wait(self, turn: Turn, reply: ModelReply) -> bool:
         """Return whether a request that failed with this reply may be sent again later.
 
         Another worker goes on then, or this one while the turn's time is not up.
         """
-        if self.waits_long:
+        if waits_long(turn, self.app):
             return self.patient and outage.may_wait_long(turn.trace, reply)
         if not (reply.transient and outage.may_wait(turn.trace)):
             return False
@@ -188,6 +178,14 @@ class RoundContext:
         """Return whether the model's window has no room for another step."""
         estimate = compaction.estimate_size(document.messages) + count_overhead(self.preamble)
         return is_full(self.app.model.window, estimate, document.ratio)
+
+
+def waits_long(turn: Turn, app: App) -> bool:
+    """Return whether a turn waits until a model that is away is back: it is work of a teammate or a
+    subagent, for whose answer nobody waits.
+    """
+    record = app.record
+    return record is not None and record.kind in ("teammate", "subagent") and bool(turn.behaviour)
 
 
 def run_rounds(opened: SessionHandle, context: RoundContext) -> tuple[SessionHandle, str | None]:
@@ -345,7 +343,9 @@ def _end_late(
         return None
     late = context.app.clock.now() + limits.SLACK_SECONDS
     safety = opened.document.safety
-    if context.waits_long and not limits.find_reached(context.task_limits, safety, late):
+    if waits_long(_turn_of(opened), context.app) and not limits.find_reached(
+        context.task_limits, safety, late
+    ):
         return None
     return _stop_out_of_time(opened, context)
 
@@ -812,6 +812,8 @@ def _record_results(
         more: dict[str, Json] = {"loads": loads} if loads else {}
         if fact.failed:
             more["fingerprint"] = fact.fingerprint
+        if result.reason:
+            more["reason"] = result.reason
         if result.stopped:
             more["stopped"] = True
         if result.proposal:

@@ -101,6 +101,7 @@ from functions.agent.turn.loop import (
     end_handed_on,
     estimate_cost,
     run_rounds,
+    waits_long,
 )
 from functions.agent.turn.records import read_turn_records
 from functions.agent.turn.takeover import note_lost_request, take_over_replies
@@ -719,7 +720,7 @@ def _make_round_context(
         context.watch,
         deadline,
         worker.until,
-        patient=worker.patient and _count_hand_ons(turn) < WAITS,
+        patient=worker.patient and _count_waits(turn, app) < WAITS,
         check_allowance=check_allowance,
         # the person whom a paused session asks first may be one of several
         reader=evolve(reader, guest=False),
@@ -758,7 +759,7 @@ def _run_and_close(
     if text is not None:
         activity = describe_activity(turn, opened.document, context)
     context.breakers.settle(opened.document.safety, activity)
-    if text is None and _count_hand_ons(turn) >= WAITS:
+    if text is None and _count_waits(turn, app) >= WAITS:
         opened, text = end_handed_on(opened, rounds, WAITS)
         turn = opened.document.turn or turn
     if text and turn.event.is_own_work and not app.is_root:
@@ -800,11 +801,12 @@ def _run_and_close(
             chain=context.chain,
         )
     used = turn.used + app.clock.monotonic() - began
-    if turn.failed and rounds.waits_long:
+    is_patient = waits_long(turn, app)
+    if turn.failed and is_patient:
         used = max(used - as_number(turn.trace[-1].get("ms")) / 1000, 0.0)
     turn = evolve(turn, attempts=0, waits=turn.waits + 1, used=used)
     if turn.failed:
-        return _wait_for_model(opened, turn, app, watch, tells_home=rounds.waits_long)
+        return _wait_for_model(opened, turn, app, watch, tells_home=is_patient)
     turn = turn.add_step("hand-on", at=turn.count_ms(app.clock.now()))
     watch(TurnStep("note", text="this worker's time is up; another goes on"))
     document = evolve(opened.document, turn=turn)
@@ -823,9 +825,9 @@ def _run_and_close(
     return evolve(app.sessions.save(opened, document), next=continuation)
 
 
-def _count_hand_ons(turn: Turn) -> int:
-    """Return how often a worker handed a turn on because its own time was up."""
-    return turn.waits - outage.count_waits(turn.trace)
+def _count_waits(turn: Turn, app: App) -> int:
+    """Return how often a turn was handed on, with its waits for the model where these are few."""
+    return turn.waits - (outage.count_waits(turn.trace) if waits_long(turn, app) else 0)
 
 
 def _continuation_prefix(turn: Turn) -> str:

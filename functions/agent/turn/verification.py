@@ -21,7 +21,7 @@ import orjson
 from functions.agent.conversation.messages import Message
 from functions.agent.conversation.toolset import is_capability
 from functions.agent.model.base import ModelReply
-from functions.agent.safety.failure_codes import CODES, describe_code
+from functions.agent.safety.failure_codes import CODES, describe_failure
 from functions.agent.session.document import Turn
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
@@ -103,7 +103,8 @@ def describe_unmended_failure(turn: Turn, texts: Texts = ENGLISH) -> str:
         return ""
     last = [row for row in turn.trace if row["kind"] == "call"][-1]
     error = str(last["error"])
-    meaning = describe_code(error if error in CODES else "EGUEST", texts)
+    reason = str(last.get("reason", ""))
+    meaning = describe_failure(error if error in CODES else "EGUEST", reason, texts)
     return texts.tool_failed.format(tool=_tool_name(last), meaning=meaning)
 
 

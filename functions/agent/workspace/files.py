@@ -106,7 +106,9 @@ class Workspace:
             hint = "look at the list of files for what there is"
             if head:
                 hint = f"it was removed; version {self._find_last(head)} can be brought back"
-            raise UsageError("ENOENT", f"there is no file {path}", suggestion=hint)
+            raise UsageError(
+                "ENOENT", f"there is no file {path}", suggestion=hint, reason="no-file"
+            )
         return head
 
     def read(self, path: str, version: int = 0) -> FileContent:
@@ -237,7 +239,7 @@ class Workspace:
             if base is not None and base != (known.version if known else 0):
                 raise FileConflict(path, base, known)
             if body is None and known is None:
-                raise UsageError("ENOENT", f"there is no file {path}")
+                raise UsageError("ENOENT", f"there is no file {path}", reason="no-file")
             digest = sha256(body or b"").hexdigest()
             if body is not None and known and known.sha == digest:
                 return self._require_version(known)
@@ -385,6 +387,7 @@ class Workspace:
             "ENOENT",
             f"{path} has no version {one_line(str(number), 20)}",
             suggestion=f"there are {known}",
+            reason="no-version",
         )
 
     def _find_last(self, removed: FileHead) -> int:

@@ -51,6 +51,7 @@ class FileScopes:
                 "EPERM",
                 f"{one_line(path, 80)} is not below {self.prefix}, the files that you may use",
                 suggestion=f"name a file such as {self.prefix}notes.md",
+                reason="other-files",
             )
         top = fold_path(path).partition("/")[0]
         if top == RECEIVED:
@@ -160,5 +161,6 @@ def find_scopes_of_work(
             "EPERM",
             "this work belongs to no chat, and to no owner",
             suggestion="say what is to be kept instead",
+            reason="no-chat",
         )
     return find_scopes(agent, home, is_owner=is_owner and chats.owns(by, home))

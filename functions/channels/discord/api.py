@@ -39,13 +39,13 @@ SETTLING_SECONDS = 10.0
 
 
 class DiscordRejected(Rejected):
-    """Discord will never take this request as it is. `reason` is its own number for why."""
+    """Discord will never take this request as it is. `number` is its own one for why."""
 
-    def __init__(self, status: int, reason: int, words: str) -> None:
-        said = f"{words} ({reason})" if reason else words or f"status {status}"
+    def __init__(self, status: int, number: int, words: str) -> None:
+        said = f"{words} ({number})" if number else words or f"status {status}"
         super().__init__("Discord", said, source=_SOURCE)
         self.status = status
-        self.reason = reason
+        self.number = number
 
 
 class InteractionOver(Exception):
@@ -121,7 +121,7 @@ class DiscordApi:
             try:
                 return self._send(method, place, fields, files, headers)
             except DiscordRejected as problem:
-                if problem.reason not in _OVER:
+                if problem.number not in _OVER:
                     raise
                 age = time.time() - address.interaction.seconds
                 if pause is None or problem.status != 404 or age > SETTLING_SECONDS:

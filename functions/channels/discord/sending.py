@@ -234,7 +234,7 @@ def read_original(api: DiscordApi, address: InteractionAddress) -> Json:
     try:
         return api.answer(address, "GET", ORIGINAL)
     except DiscordRejected as problem:
-        if problem.reason == UNKNOWN_MESSAGE:
+        if problem.number == UNKNOWN_MESSAGE:
             return None
         raise
 

@@ -256,3 +256,16 @@ def test_no_sentence_to_people_stands_beside_the_table() -> None:
             and re.match(r"\s?[A-Z][\w'’]* [a-z]+ [a-z]+", node.value)
         ]
         assert not [text for text in said if not text.startswith(TO_THE_MODEL)], path.name
+
+
+def test_each_reason_of_a_failure_has_a_sentence_and_no_sentence_is_left_over() -> None:
+    agent = Path(__file__).parents[3] / "functions" / "agent"
+    raised = re.compile(
+        r"(?:Error|Refused)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\breason=\"([a-z-]+)\""
+    )
+    found = {
+        reason
+        for path in agent.rglob("*.py")
+        for reason in raised.findall(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(ENGLISH.failure_reasons)

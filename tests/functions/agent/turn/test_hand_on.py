@@ -18,6 +18,7 @@ from functions.wiring import AgentRuntime
 from functions.worker import process
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.own_work import work
 from tests.functions.agent.talk import event
 
 KEY = keys.session_of("main", "telegram:7")
@@ -126,6 +127,20 @@ def test_a_turn_is_handed_on_so_often_and_then_the_person_is_told(
     assert hops == turn.WAITS + 1
     assert [reply.text for reply in left.document.outbox] == [ENGLISH.out_of_time]
     assert model.bodies == []
+
+
+def test_work_of_its_own_that_is_handed_on_too_often_is_told_as_that_limit(
+    home: AgentRuntime,
+) -> None:
+    event = work(by="terminal:local")
+    left = run_turn(event, home.app, worker=WorkerBudget(soon()))
+    while left.next:
+        left = run_turn(left.next, home.app, worker=WorkerBudget(soon()))
+
+    assert [post.text for post in left.document.posts] == [
+        "I ended something that I did by myself: it was handed on 6 times, and one turn may be no"
+        " more."
+    ]
 
 
 def test_through_the_queue_the_next_message_waits_behind_the_turn_that_was_handed_on(
