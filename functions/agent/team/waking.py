@@ -126,15 +126,18 @@ def require_workable(app: App, name: str, member: Member | None, *, by_person: b
     """Raise `UsageError` EBUSY for a teammate that would begin nothing: one that is disabled, has
     no HP left, or was stopped by a person, whose word alone lets it work again.
     """
-    why = reason = ""
-    enable = f"an owner enables it with `/agents enable {name}`"
     record = app.kv.get(keys.agent_record(app.root, name))
+    enable = f"an owner enables it with `/agents enable {name}`"
     if find_absence(record) == "disabled":
-        why, reason = "is disabled", "disabled"
-    elif list_drained(app.kv, app.root, [name], app.hp, app.clock.now()):
-        why, reason = f"is {NO_HP}: it has used up what it may do by itself", "no-hp"
-    elif member and member.stopped and not by_person:
-        why, reason = "was stopped by a person", "stopped"
-        enable = f"a person wakes it with `/team wake {name}`, or tells you to spawn it again"
-    if why:
-        raise UsageError("EBUSY", f"Error: '{name}' {why}", suggestion=enable, reason=reason)
+        problem = f"Error: '{name}' is disabled"
+        raise UsageError("EBUSY", problem, suggestion=enable, reason="disabled")
+    if list_drained(app.kv, app.root, [name], app.hp, app.clock.now()):
+        problem = f"Error: '{name}' is {NO_HP}: it has used up what it may do by itself"
+        raise UsageError("EBUSY", problem, suggestion=enable, reason="no-hp")
+    if member and member.stopped and not by_person:
+        raise UsageError(
+            "EBUSY",
+            f"Error: '{name}' was stopped by a person",
+            suggestion=f"a person wakes it with `/team wake {name}`, or tells you to spawn it again",
+            reason="stopped",
+        )

@@ -37,7 +37,7 @@ from tests.functions.agent.team.crew import (
 )
 from tests.functions.people import GROUP
 
-REFUSED = json_answer({"error": {"message": "no such key"}}, 401)
+REFUSED = json_answer({"error": {"message": "a message is too odd"}}, 400)
 
 
 def work(body: Body) -> dict[str, Any]:
