@@ -43,6 +43,8 @@ FIRST_SECONDS: Final = 5.0
 """Work that ends sooner shows nothing."""
 PAUSE_SECONDS: Final = 10.0
 """Between two changes of a chat's message."""
+SENDING_SECONDS: Final = 120.0
+"""While one is being sent, nobody sends another; a crash meanwhile holds that up for so long."""
 JOIN_SECONDS: Final = 15.0
 """The end of a turn waits so long for a change that is under way."""
 NAMES_MOST: Final = 20
@@ -109,29 +111,39 @@ class TeamLine:
         now = app.clock.now()
 
         def claim(found: TeamChat) -> TeamChat | None:
-            is_early = 0 <= now - found.at < PAUSE_SECONDS
-            # what is there goes on to its end, without a sound
-            is_unwanted = found.is_muted and not found.message
-            return None if is_unwanted or is_early else evolve(found, at=now)
+            if 0 <= now - found.at < PAUSE_SECONDS:
+                return None
+            if found.message:  # also in a muted chat: what is there goes on to its end, silently
+                return evolve(found, at=now)
+            if found.is_muted or 0 <= now - found.sending < SENDING_SECONDS:
+                return None
+            return evolve(found, at=now, sending=now)
 
         shown = change_team_chat(app.kv, app.root, home, claim)
         if shown.at != now:
             return
         text, is_at_work = write_line(app, home, choose_texts_for(self.event), now)
-        if not is_at_work:
-            return
-        if shown.message:
+        if not shown.message:
+            self._send(home, channel, shown, text if is_at_work and self._may_send(home) else "")
+        elif is_at_work:
             try:
                 channel.edit(home, shown.message, text)
             except Refused:  # somebody has deleted it
                 forget_message(app.kv, app.root, home, shown)
-            return
-        if not self._may_send(home):
-            return
-        name = f"{app.root}\0{home}\0{shown.lines}"
-        key = sha256(name.encode(errors="replace")).hexdigest()[:32]
-        message = channel.send_editable(home, text, key)
-        change_team_chat(app.kv, app.root, home, lambda found: evolve(found, message=message))
+
+    def _send(self, home: str, channel: EditsMessages, shown: TeamChat, text: str) -> None:
+        """Send a text as the message of a chat, unless it is empty; then others may send one."""
+        app = self.app
+        message = ""
+        try:
+            if text:
+                name = f"{app.root}\0{home}\0{shown.lines}"
+                key = sha256(name.encode(errors="replace")).hexdigest()[:32]
+                message = channel.send_editable(home, text, key)
+        finally:
+            change_team_chat(
+                app.kv, app.root, home, lambda found: evolve(found, message=message, sending=0.0)
+            )
 
     def _end(self, home: str, shown: TeamChat, channel: EditsMessages) -> None:
         app = self.app
@@ -182,10 +194,10 @@ def write_line(app: App, home: str, texts: Texts, now: float) -> tuple[str, bool
         place = task.home if task else (found.home if found else "")
         if each.status == "working" and (place or each.home) == home:
             is_at_work = True
-            text = format_progress(each, found, now, texts)
+            text = f"{texts.team_at_work}, {format_progress(each, found, now, texts)}"
             if task:
                 subject = one_line(clean_text(task.subject), SUBJECT_CHARACTERS)
-                text = f"#{task.id} {subject}, {text}"
+                text = f"#{task.id} {subject}, {format_progress(each, found, now, texts)}"
             lines.append(f"{each.name}: {text}")
         elif each.home == home:
             elsewhere = texts.team_elsewhere if each.status == "working" else each.status

@@ -195,6 +195,7 @@ class German(Texts):
     team_leg = "Abschnitt {leg}"
     team_step = "letzter Schritt {step}"
     team_thinks = "fragt das Modell"
+    team_at_work = "bei der Arbeit"
     team_elsewhere = "arbeitet für einen anderen Chat"
     team_line_ended = "Team: Es arbeitet niemand mehr."
     team_hears: ClassVar[Mapping[str, str]] = {

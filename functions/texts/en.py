@@ -138,6 +138,7 @@ class Texts:
     team_leg = "leg {leg}"
     team_step = "last step {step}"
     team_thinks = "asks the model"
+    team_at_work = "at work"
     team_elsewhere = "at work for another chat"
     team_line_ended = "Team: nobody is at work any more."
     team_hears: ClassVar[Mapping[str, str]] = {

@@ -153,6 +153,7 @@ class Chinese(Texts):
     team_leg = "第 {leg} 段"
     team_step = "最近一步 {step}"
     team_thinks = "正在询问模型"
+    team_at_work = "在干活"
     team_elsewhere = "在为另一个聊天干活"
     team_line_ended = "团队：已没有人在干活。"
     team_hears: ClassVar[Mapping[str, str]] = {

@@ -34,13 +34,14 @@ class TeamChat(Stored):
     With the `mode` MUTE it hears of results and questions alone, with ALL also what teammates
     write to each other. `message` names the message at the chat's platform, empty where none is
     shown. `lines` counts those that were begun, and `at` is when one was sent or changed last
-    (seconds since 1970).
+    (seconds since 1970). `sending` is since when one is being sent, 0 for none.
     """
 
     mode: str = NORMAL
     message: str = ""
     lines: Annotated[int, Meta(ge=0)] = 0
     at: Annotated[float, Meta(ge=0, lt=1e11)] = 0.0
+    sending: Annotated[float, Meta(ge=0, lt=1e11)] = 0.0
 
     @property
     def is_muted(self) -> bool:

@@ -138,6 +138,6 @@ def require_workable(app: App, name: str, member: Member | None, *, by_person: b
         raise UsageError(
             "EBUSY",
             f"Error: '{name}' was stopped by a person",
-            suggestion=f"a person wakes it with `/team wake {name}`, or tells you to spawn it again",
+            suggestion=f"a person wakes it with `/team wake {name}`, or tells you to spawn it",
             reason="stopped",
         )
