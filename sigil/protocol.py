@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from sigil.errors import UsageError
 from sigil.json_fields import Json as Json  # noqa: PLC0414  most take it from here
@@ -396,6 +396,14 @@ class Registry(Protocol):
         """Return the bytes of a file that a run of this caller's left; `UsageError` ENOENT when
         there is none, or not any more.
         """
+
+
+@runtime_checkable
+class SearchesMany(Protocol):
+    """A registry that answers several queries with one look at what has changed."""
+
+    def query_each(self, texts: Sequence[str], caller: Caller, *, limit: int = 3) -> list[Found]:
+        """Return what `Registry.query` does for each of the texts."""
 
 
 def offer_row(offer: Offer) -> OfferRow:

@@ -144,6 +144,11 @@ class LocalRegistry:
         """See `Registry.query`. `limit` is at most 50, the text at most 2,000 characters."""
         return self._search.find(text[:QUERY_CHARACTERS], caller, min(max(limit, 1), QUERY_MOST))
 
+    def query_each(self, texts: Sequence[str], caller: Caller, *, limit: int = 3) -> list[Found]:
+        """See `SearchesMany.query_each`; each text is as for `query`."""
+        texts = [text[:QUERY_CHARACTERS] for text in texts]
+        return self._search.find_each(texts, caller, min(max(limit, 1), QUERY_MOST))
+
     def explore(self, text: str, caller: Caller, *, limit: int = 20) -> tuple[Glimpse, ...]:
         """See `CapabilityAdmin.explore`.
 

@@ -10,7 +10,7 @@ import re
 import secrets
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -348,6 +348,9 @@ class LazyRegistry:
 
     def query(self, text: str, caller: Caller, *, limit: int = 3) -> Found:
         return self._opener().query(text, caller, limit=limit)
+
+    def query_each(self, texts: Sequence[str], caller: Caller, *, limit: int = 3) -> list[Found]:
+        return self._opener().query_each(texts, caller, limit=limit)
 
     def inspect(self, ref: str, caller: Caller) -> DetailRow:
         return self._opener().inspect(ref, caller)

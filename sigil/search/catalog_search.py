@@ -71,26 +71,34 @@ class CatalogSearch:
         What others have made public comes behind all that, however well it fits: no stranger's
         words push one's own down.
         """
+        return self._retry_damaged(lambda: self._find(text, caller, limit), caller)
 
-        def find_once() -> Found:
-            answer = self._index.find(text, WIDE, within=caller.sees, among=_reach_filter(caller))
-            ours = self._list_nearest(answer.hits, caller)
-            theirs = self._foreign_hits(text, caller)
-            mine, left_out = self._make_hits(ours, caller, limit)
-            others = tuple(
-                Hit(foreign_offer(record), score, record.manifest.description)
-                for record, score in self._load_public(theirs, limit - len(mine))
-            )
-            found = (*mine, *others)
-            weak: list[WeakHit] = []
-            if len(found) < limit:
-                nearest = self._list_nearest(answer.weak, caller)
-                nearest = [each for each in nearest if each[0] not in left_out]
-                weak = self._make_weak_hits(nearest, caller)
-            repeated = sum(ref in left_out for ref, _ in ours)
-            return Found(found, len(ours) + len(theirs) - repeated, tuple(weak))
+    def find_each(self, texts: Sequence[str], caller: Caller, limit: int) -> list[Found]:
+        """Return what `find` does for each of the texts; the index is brought up to date once."""
 
-        return self._retry_damaged(find_once, caller)
+        def find_all() -> list[Found]:
+            return [self._find(text, caller, limit) for text in texts]
+
+        return self._retry_damaged(find_all, caller)
+
+    def _find(self, text: str, caller: Caller, limit: int) -> Found:
+        """Return the answer of the index as it is."""
+        answer = self._index.find(text, WIDE, within=caller.sees, among=_reach_filter(caller))
+        ours = self._list_nearest(answer.hits, caller)
+        theirs = self._foreign_hits(text, caller)
+        mine, left_out = self._make_hits(ours, caller, limit)
+        others = tuple(
+            Hit(foreign_offer(record), score, record.manifest.description)
+            for record, score in self._load_public(theirs, limit - len(mine))
+        )
+        found = (*mine, *others)
+        weak: list[WeakHit] = []
+        if len(found) < limit:
+            nearest = self._list_nearest(answer.weak, caller)
+            nearest = [each for each in nearest if each[0] not in left_out]
+            weak = self._make_weak_hits(nearest, caller)
+        repeated = sum(ref in left_out for ref, _ in ours)
+        return Found(found, len(ours) + len(theirs) - repeated, tuple(weak))
 
     def explore(self, text: str, caller: Caller, limit: int) -> tuple[Glimpse, ...]:
         """Return a choice of what there is, or of what there is for `text`.

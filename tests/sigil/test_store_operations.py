@@ -176,3 +176,16 @@ def test_another_process_begins_where_the_one_before_it_left_off(
     assert [each for each in looked_at if each.startswith("scan version#")] == [
         "scan version#main / third#* after ''"
     ]
+
+
+def test_several_queries_at_once_look_once_for_what_has_changed(
+    kv: CountingKV, open_registry: Open
+) -> None:
+    registry = open_registry(kv)
+    deploy(registry, FIRST)()
+    deploy(registry, SECOND, name="whisper")()
+    texts = ["shout", "whisper", "nothing like them"]
+    alone = [registry.query(text, PERSON) for text in texts]
+    for_one = kv.during(lambda: registry.query("shout", PERSON))
+    assert registry.query_each(texts, PERSON) == alone
+    assert kv.during(lambda: registry.query_each(texts, PERSON)) == for_one

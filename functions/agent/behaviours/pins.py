@@ -19,7 +19,7 @@ from functions.agent.behaviours.behaviour import (
 )
 from functions.agent.conversation import tokens
 from sigil.errors import BackendError, UsageError
-from sigil.protocol import Caller, Hit, Json, Offer, Registry
+from sigil.protocol import Caller, Hit, Json, Offer, Registry, SearchesMany
 from sigil.strict_json import canonical
 
 SLEEP: Final = "sleep"
@@ -193,10 +193,11 @@ def find_pins(
     """
     offers: list[Offer] = []
     left_out = []
+    known = _search_at_once(names, registry, caller)
     for name in names:
         if any(offer.name == name for offer in offers):
             continue  # a bundle has brought it
-        found = _find_offers(name, registry, caller)
+        found = known[name] if name in known else _find_offers(name, registry, caller)
         size = tokens.of_offers(found)
         if not found or size > room:
             left_out.append(name)
@@ -204,6 +205,23 @@ def find_pins(
         room -= size
         offers.extend(found)
     return tuple(offers), tuple(left_out)
+
+
+def _search_at_once(
+    names: Sequence[str], registry: Registry, caller: Caller
+) -> Mapping[str, tuple[Offer, ...]]:
+    """Return the offers of each of these capabilities where the registry finds all of them at once;
+    otherwise nothing.
+    """
+    searched = [name for name in names if name not in PINNED_ONLY]
+    if len(searched) < 2 or not isinstance(registry, SearchesMany):
+        return {}
+    try:
+        answers = registry.query_each(searched, caller)
+    except (BackendError, UsageError):
+        return {}
+    hits = zip(searched, answers, strict=True)
+    return {name: pick_offers(name, answer.hits) for name, answer in hits}
 
 
 def _find_offers(name: str, registry: Registry, caller: Caller) -> tuple[Offer, ...]:
