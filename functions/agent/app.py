@@ -74,8 +74,8 @@ from sigil.errors import BackendError, UsageError, one_line
 from sigil.protocol import LIBRARY, Caller, Registry
 from sigil.storage.artifacts import Artifacts, MemoryArtifacts
 from sigil.storage.evolve import evolve
-from sigil.storage.kv import KV, Item, Key, keys
-from sigil.storage.kv.base import get_many
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
+from sigil.storage.kv.base import Read, get_many
 
 CALLERS = 16
 FAILURES_MOST = 100
@@ -368,18 +368,22 @@ class App:
         end = find_period_end(now, self.limits)
         return time_zone.format_clock(end, self.find_zone(document), now)
 
-    def find_behaviour(self, name: str) -> Behaviour | None:
+    def find_behaviour(self, name: str, known: Read | None = None) -> Behaviour | None:
         """Return one of its behaviours; None when there is none of this name that can be read.
 
         A built-in one stands in where somebody's own cannot be read. One that the agent has written
-        itself is on trial.
+        itself is on trial. `known` is its document as it was just read; without it that is read.
         """
         if not is_behaviour_name(name):
             return None
-        written = self.documents.read(self.documents.agent, f"{PREFIX}{name}")
-        with suppress(UsageError):
-            behaviour = parse_behaviour(name, written.text)
-            return limit_trial(behaviour) if written.by == self.name else behaviour
+        document = f"{PREFIX}{name}"
+        if known is None:
+            known = self.kv.get(keys.document(self.documents.agent, document)) or ABSENT
+        if known is not ABSENT:
+            written = self.documents.decode_behaviour(document, known)
+            with suppress(UsageError):
+                behaviour = parse_behaviour(name, written.text)
+                return limit_trial(behaviour) if written.by == self.name else behaviour
         with suppress(UsageError):
             return parse_behaviour(name, "")
         return None
@@ -400,15 +404,16 @@ class App:
         written = {doc.name.removeprefix(PREFIX) for doc in self.documents.list_behaviours()}
         return [name for name in sorted({*BUILT_IN, *written}) if self.find_behaviour(name)]
 
-    def list_preamble_keys(self, memory: str) -> list[Key]:
+    def list_preamble_keys(self, memory: str, behaviour: str = ON_MESSAGE) -> list[Key]:
         """Return the keys of what the system message is made from, in a chat with this memory.
 
-        `memory` is its scope, mostly the chat's own S.
+        `memory` is its scope, mostly the chat's own S. Work of the agent's own has another
+        `behaviour`, which its briefing says.
         """
         return [
             *self._outline(memory).list_keys(),
             *self.documents.list_keys(memory),
-            keys.document(self.documents.agent, f"{PREFIX}{ON_MESSAGE}"),
+            keys.document(self.documents.agent, f"{PREFIX}{behaviour}"),
             keys.skill_head(self.documents.agent),
         ]
 
@@ -437,6 +442,12 @@ class App:
             skills=decode_head(skills),
             identity=self.identity,
         )
+
+    def find_briefed(self, name: str, items: Sequence[Item | None]) -> Behaviour | None:
+        """Return the behaviour of work of the agent's own, as `find_behaviour` does. `items` were
+        just read at `list_preamble_keys` of this behaviour.
+        """
+        return self.find_behaviour(name, items[-2] or ABSENT)
 
     def read_behaviour(self, name: str, item: Item | None = None) -> str:
         """Return the prompt of a behaviour as somebody has written it; empty for a built-in one, or

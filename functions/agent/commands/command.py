@@ -28,7 +28,8 @@ class CommandCall:
     """One call of a command: the event and its sender's role, the session, and the words after it.
 
     `text` keeps the case of its letters. `payer` is whose daily allowance it uses, if not that of
-    the sender's own id.
+    the sender's own id. `open_gate` returns the gate of their turn, by
+    the policy as it has read it.
     """
 
     app: App
@@ -37,6 +38,7 @@ class CommandCall:
     event: Event
     text: str = ""
     payer: str = ""
+    open_gate: Callable[[], Gate] | None = None
 
     @property
     def session(self) -> str:
@@ -74,7 +76,11 @@ class CommandCall:
         return self.app.documents.agent
 
     def make_gate(self) -> Gate:
-        """Return the gate for what the sender wants, by the policy as it is now."""
+        """Return the gate for what the sender wants: that of their turn, or by the policy as it is
+        now.
+        """
+        if self.open_gate:
+            return self.open_gate()
         policies = self.app.load_policies()
         return self.app.make_gate(policies, self.role, private=self.event.private)
 

@@ -19,7 +19,7 @@ from functions.time.time_zone import format_clock
 from sigil.json_fields import as_number
 from sigil.protocol import Json
 from sigil.storage.evolve import evolve
-from sigil.storage.kv import KV, Item, keys
+from sigil.storage.kv import ABSENT, KV, Item, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import update_item
 from sigil.storage.stored import NewerFormat, Shape, Stored, dumps
@@ -245,10 +245,12 @@ def pay_turn(
     began: float,
     now: float,
     falls_asleep: bool = False,
+    known: HpAccount | None = None,
 ) -> HpRecord:
     """Take off what the turn of an event costs, once however often it closes; the new record.
 
-    `falls_asleep` says that the turn ended at the floor.
+    `falls_asleep` says that the turn ended at the floor. `known` is the account as the turn has
+    read it.
     """
 
     def decide(item: Item | None) -> tuple[bytes | None, HpRecord]:
@@ -258,7 +260,8 @@ def pay_turn(
             paid = paid.tell_asleep(event, record.count_before(event, began, limits), limits)
         return dumps(paid), paid
 
-    return update_item(kv, keys.hp(agent), decide).answer
+    read = (known.item or ABSENT) if known else None
+    return update_item(kv, keys.hp(agent), decide, known=read).answer
 
 
 def pay_beside(kv: KV, agent: str, limits: HpLimits, cost: float, now: float) -> None:

@@ -86,12 +86,14 @@ def close_turn(
     buttons: tuple[Button, ...] = (),
     role: str = "",
     chain: ChainBudget | None = None,
+    account: HpAccount | None = None,
 ) -> SessionHandle:
     """Close a turn that ends with this text: history, handled ids and outbox in one write.
 
     `in_history` makes the text a message of the history. The `note` is sent below it and is no
     part of the history; `buttons` stand below it. `role` is that of the person on whose behalf it
-    was, where it is known, and `chain` the budget of its chain of events, where it was read.
+    was, where it is known, `chain` the budget of its chain of events, and `account` the HP that
+    bound it, where they were read.
     """
     event = turn.event
     now = app.clock.now()
@@ -123,7 +125,7 @@ def close_turn(
     posts = document.posts
     # before the document says that the event was handled: whoever crashes in between does it again
     posts += note_run(app.kv, turn, document.safety.reason, said=bool(text), now=now)
-    notice = _pay_hp(turn, app, texts, now, zone=app.find_zone(document))
+    notice = _pay_hp(turn, app, texts, now, zone=app.find_zone(document), known=account)
     if event.is_own_work:
         ended = end_leg(turn, app, document, text, now)
         posts += ended.posts
@@ -188,7 +190,9 @@ def write_report(turn: Turn, app: App, text: str, texts: Texts) -> str:
     return texts.subagent_report.format(name=name, text=text)
 
 
-def _pay_hp(turn: Turn, app: App, texts: Texts, now: float, *, zone: str) -> tuple[Event, ...]:
+def _pay_hp(
+    turn: Turn, app: App, texts: Texts, now: float, *, zone: str, known: HpAccount | None
+) -> tuple[Event, ...]:
     """Take off the HP that work of the agent's own costs, and return what is said when none are
     left, or when it ended at the floor. A turn of a person costs none.
     """
@@ -205,6 +209,7 @@ def _pay_hp(turn: Turn, app: App, texts: Texts, now: float, *, zone: str) -> tup
         began=turn.began,
         now=now,
         falls_asleep=turn.has_reached(hp.LIMIT),
+        known=known,
     )
     if record.disabled:
         enable = "/agent enable" if app.is_root else f"/agents enable {app.short_name}"

@@ -6,6 +6,7 @@ Strangers, commands and control events get one, and so does work that does not b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from functions.agent import approvals
 from functions.agent.access.roles import Role
@@ -88,7 +89,8 @@ def answer_directly(
         return close_turn(opened, app, turn, answer.text, in_history=False, role=role)
     if event.kind != "message":
         return None
-    call = CommandCall(app, opened, role, event, payer=turn.payer)
+    open_gate = partial(app.make_gate, context.policies, role, private=event.private)
+    call = CommandCall(app, opened, role, event, payer=turn.payer, open_gate=open_gate)
     result = table.run_command(call) or answer_reminder(call)
     if result is None:
         return None
@@ -225,14 +227,14 @@ def answer_unopened(opened: SessionHandle, turn: Turn, context: TurnContext) -> 
 
 
 def close_settled(
-    opened: SessionHandle, turn: Turn, settled: work.Settled, app: App
+    opened: SessionHandle, turn: Turn, settled: work.Settled, context: TurnContext
 ) -> SessionHandle:
     """Close the turn of an event of a team that takes no request to the model."""
     turn = turn.add_step(work.STEP, why=settled.why)
     document = opened.document
-    document = document.note(settled.entries, turn.event, app.clock.now())
+    document = document.note(settled.entries, turn.event, context.app.clock.now())
     opened = opened.with_document(evolve(document, posts=document.posts + settled.posts))
-    return close_turn(opened, app, turn, "", in_history=False)
+    return close_turn(opened, context.app, turn, "", in_history=False, chain=context.chain)
 
 
 def sleep_without_hp(

@@ -9,6 +9,7 @@ from functions import overheard
 from functions.agent.access.members import Standing
 from functions.agent.agents.bindings import Bound, BoundElsewhere, parse_binding
 from functions.agent.app import App
+from functions.agent.behaviours.briefing import name_behaviour
 from functions.agent.language import choose_texts_for, mentions_time
 from functions.agent.ledger.journal import adopt_journal
 from functions.agent.policy.document import list_policy_keys, read_policies
@@ -83,7 +84,7 @@ def read_turn_records(
         breakers.list_keys(),
         people.list_keys(event),
         app.private_chats.list_keys(event),
-        app.list_preamble_keys(memory),
+        _list_prompt_keys(event, app, memory),
         [keys.listening(chat)] if event.kind == "message" and not event.private else [],
         [keys.zone_asked(session)] if _needs_zone(event, app) else [],
         [keys.chat_binding(app.root, event.session)] if bound else [],
@@ -140,7 +141,7 @@ def read_turn_records(
     if bound:
         opened = evolve(opened, agents=known.known_agents)
     if opened.memory != memory:
-        prompt = get_many(app.kv, app.list_preamble_keys(opened.memory))
+        prompt = get_many(app.kv, _list_prompt_keys(event, app, opened.memory))
     return TurnRecords(
         opened,
         seen[0] is not None
@@ -168,6 +169,18 @@ def _find_home(event: Event, app: App) -> str:
     if not (event.is_own_work and isinstance(home, str) and home):
         return ""
     return keys.session_of(str(event.data.get("home_agent") or app.root), home)
+
+
+def _list_prompt_keys(event: Event, app: App, memory: str) -> list[Key]:
+    """Return the keys of what the system message and the briefing of a turn are made from; none for
+    a text that is only said.
+    """
+    if event.kind == "say":
+        return []
+    if event.is_own_work:
+        behaviour = name_behaviour(event, is_teammate=app.is_teammate)
+        return app.list_preamble_keys(memory, behaviour)
+    return app.list_preamble_keys(memory)
 
 
 def _needs_zone(event: Event, app: App) -> bool:

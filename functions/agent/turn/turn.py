@@ -15,9 +15,8 @@ from functions.agent.agents.bindings import Bound
 from functions.agent.agents.bundle import shorten_names
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.behaviours import chain
-from functions.agent.behaviours.behaviour import parse_behaviour
-from functions.agent.behaviours.briefing import make_briefing
-from functions.agent.behaviours.built_in import ON_TASK, ON_WAKEUP
+from functions.agent.behaviours.behaviour import Behaviour, parse_behaviour
+from functions.agent.behaviours.briefing import make_briefing, name_behaviour, name_usual
 from functions.agent.behaviours.pins import find_pins
 from functions.agent.calls import background_calls
 from functions.agent.calls.background_calls import BackgroundTask, CallStarter
@@ -306,7 +305,7 @@ def _begin_turn(
         return close_turn(opened, app, turn, "", in_history=False)
     settled = work.settle_order(event, app, context.member, turn, opened.document)
     if settled:
-        return close_settled(opened, turn, settled, app)
+        return close_settled(opened, turn, settled, context)
 
     # may the session go on? A pause of the agent's own work belongs to the work that it ended
     by_person = event.kind == "message" and context.role != "guest"
@@ -350,7 +349,7 @@ def _begin_turn(
             return sleep_without_hp(opened, turn, context, stopped)
     settled = work.settle_look(event, app, context.member, turn)
     if settled:
-        return close_settled(opened, turn, settled, app)
+        return close_settled(opened, turn, settled, context)
 
     if unopened.is_all(event):
         return answer_unopened(with_safety(opened, begun), turn, context)
@@ -393,6 +392,7 @@ def _begin_turn(
         opened = opened.with_document(document)
         return close_turn(opened, app, turn, notice, in_history=False, role=context.role)
 
+    behaviour: Behaviour | None = None
     events = [event, *_find_gathered_events(opened, event, context)]
     heard = _read_overheard(document, events, context)
     if mailbox or event.is_posted or context.approval:
@@ -402,7 +402,9 @@ def _begin_turn(
             claimed = legs.CLAIMED.format(number=leg.task)
             opening = evolve(user_message(event, context.role), content=event.text)
             document = document.add(opening, Message("assistant", claimed, at=turn.began))
-        turn, briefing = _brief(turn, document, room, context)
+        found = app.find_briefed(name_behaviour(event, is_teammate=app.is_teammate), prompt)
+        behaviour = found or parse_behaviour(name_usual(is_teammate=app.is_teammate), "")
+        turn, briefing = _brief(turn, document, room, behaviour, context)
         document = document.add(briefing)
         work.begin_work(event, app, context.member)
     reader = EditsReader(app.name, event, context.role, turn.began, app.people, app.private_chats)
@@ -436,7 +438,7 @@ def _begin_turn(
     opened = _save_open_turn(opened, evolve(document, turn=turn), context)
     if work.stop_if_told(event, app):
         breakers.reload()
-    return _run_and_close(opened, preamble, context)
+    return _run_and_close(opened, preamble, context, behaviour)
 
 
 def _begin_call(
@@ -472,17 +474,15 @@ def _estimate_first_cost(
 
 
 def _brief(
-    turn: Turn, document: Document, room: float, context: TurnContext
+    turn: Turn, document: Document, room: float, behaviour: Behaviour, context: TurnContext
 ) -> tuple[Turn, Message]:
     """Return the turn, whose trace says which behaviour it runs, and the briefing that opens it.
 
-    The behaviour is the one that the event names; `on_wakeup` stands in for one that is gone.
+    The behaviour is the one that the event names, or what stands in for one that is gone.
     """
     app = context.app
     event = turn.event
-    usual = ON_TASK if app.is_teammate else ON_WAKEUP
-    wanted = str(event.data.get(chain.NAME) or usual)
-    behaviour = app.find_behaviour(wanted) or parse_behaviour(usual, "")
+    wanted = name_behaviour(event, is_teammate=app.is_teammate)
     caller = app.make_caller(event.session)
     record = app.record
     own = shorten_names(record.bundle) if record else ()
@@ -618,7 +618,11 @@ def _save_open_turn(
 
 
 def _make_round_context(
-    turn: Turn, document: Document, preamble: Preamble, context: TurnContext
+    turn: Turn,
+    document: Document,
+    preamble: Preamble,
+    context: TurnContext,
+    behaviour: Behaviour | None,
 ) -> RoundContext:
     app = context.app
     role = context.role
@@ -626,7 +630,6 @@ def _make_round_context(
     breakers = context.breakers
     event = turn.event
     session = keys.session_of(app.name, event.session)
-    behaviour = app.find_behaviour(turn.behaviour)
     seconds = app.turn_seconds
     if behaviour and behaviour.limits.seconds:
         seconds = min(seconds, behaviour.limits.seconds)
@@ -744,15 +747,22 @@ def _find_ready_call(context: TurnContext) -> ToolCall | None:
 
 
 def _run_and_close(
-    opened: SessionHandle, preamble: Preamble, context: TurnContext
+    opened: SessionHandle,
+    preamble: Preamble,
+    context: TurnContext,
+    behaviour: Behaviour | None = None,
 ) -> SessionHandle:
-    """Run the rounds of the turn in progress, and close it, hand it on, or let it wait."""
+    """Run the rounds of the turn in progress, and close it, hand it on, or let it wait.
+
+    `behaviour` is the one of the agent's own work, where its turn was just opened.
+    """
     app = context.app
     watch = context.watch
     turn = opened.document.turn
     assert turn is not None, "rounds belong to a turn"
     began = app.clock.monotonic()
-    rounds = _make_round_context(turn, opened.document, preamble, context)
+    behaviour = behaviour or app.find_behaviour(turn.behaviour)
+    rounds = _make_round_context(turn, opened.document, preamble, context, behaviour)
     opened, text = run_rounds(opened, rounds)
     turn = opened.document.turn or turn
     activity = NO_ACTIVITY
@@ -799,6 +809,7 @@ def _run_and_close(
             buttons=buttons,
             role=context.role,
             chain=context.chain,
+            account=context.hp,
         )
     used = turn.used + app.clock.monotonic() - began
     is_patient = waits_long(turn, app)
