@@ -6,7 +6,7 @@ them: consolidation is due, and follows the reply. A digest of the failures of l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from functions.agent.app import App, TurnStep, Watch
@@ -15,6 +15,7 @@ from functions.agent.conversation.compaction import (
     Compacted,
     apply_strategy,
     estimate_size,
+    leave_out,
     write_note,
 )
 from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message
@@ -36,10 +37,20 @@ ENOUGH = 10
 FAILED = "These attempts failed before. Do not repeat them as they were:"
 
 
-def evict(side: SideRequests, room: float, watch: Watch) -> Document:
-    """Return the session's document with the history that fits into `room` estimated tokens."""
+def evict(
+    side: SideRequests,
+    room: float,
+    watch: Watch,
+    is_stale: Callable[[Message], bool] | None = None,
+) -> Document:
+    """Return the session's document with the history that fits into `room` estimated tokens, and
+    of that nothing that `is_stale`.
+    """
     app = side.app
     compacted = apply_strategy(app.strategy, side.document.messages, room)
+    noted = compacted.dropped
+    if is_stale:
+        compacted = leave_out(side.document.messages, compacted, is_stale)
     if not compacted.dropped:
         return side.document
     side.trace = (*side.trace, _report_eviction(side.document, compacted, watch))
@@ -50,7 +61,7 @@ def evict(side: SideRequests, room: float, watch: Watch) -> Document:
         # a note that is cut is better than none
         return reply.text if reply.finish in ("stop", "length") else ""
 
-    document = apply_compaction(side.document, compacted, app, ask)
+    document = apply_compaction(side.document, compacted, app, ask, noted)
     # the note in place of the dropped messages may have cost a request
     paid = side.document
     return replace(document, safety=paid.safety, usage=paid.usage, ledger=paid.ledger)
@@ -81,14 +92,22 @@ def evict_before_turn(
     return replace(_archive_dropped(session, document, compacted, app), messages=kept), gone
 
 
-def apply_compaction(document: Document, compacted: Compacted, app: App, ask: Ask) -> Document:
+def apply_compaction(
+    document: Document,
+    compacted: Compacted,
+    app: App,
+    ask: Ask,
+    noted: Sequence[Message] | None = None,
+) -> Document:
     """Return the document with the compacted history, and a note in place of the rest.
 
-    `ask` is what the strategy may ask the model with.
+    `ask` is what the strategy may ask the model with. The note is about what was `noted`, without
+    it about all that was dropped.
     """
     if not compacted.dropped:
         return document
-    summary = write_note(app.strategy, compacted.dropped, ask)
+    noted = compacted.dropped if noted is None else noted
+    summary = write_note(app.strategy, noted, ask) if noted else ""
     digest = format_digest(document.safety.counters.failures, app.guide)
     note = "\n\n".join(filter(None, (summary, digest)))
     document = replace(document, messages=compacted.kept)

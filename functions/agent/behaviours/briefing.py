@@ -36,6 +36,12 @@ def name_behaviour(event: Event, *, is_teammate: bool) -> str:
     return str(wanted)[: NAME_CHARACTERS + 1]
 
 
+def is_briefing(message: Message) -> bool:
+    """Return whether a message is the briefing of a turn."""
+    begin = f"<<{SURROUNDINGS}>>\n"
+    return message.origin == RUNTIME_ORIGIN and message.content.startswith(begin)
+
+
 def make_briefing(
     behaviour: Behaviour, offers: Sequence[Offer], stamp: Stamp, kind: str, now: float
 ) -> Message:

@@ -64,6 +64,20 @@ def compact(
     return _split(messages, kept)
 
 
+def leave_out(
+    messages: Sequence[Message], compacted: Compacted, is_stale: Callable[[Message], bool]
+) -> Compacted:
+    """Return the compacted history of these messages without those that are stale. Neither a first
+    message whose answer has left nor an answer to what has left is its beginning then.
+    """
+    kept = list(compacted.kept)
+    if len(kept) > 1 and kept[1].seq > kept[0].seq + 1:
+        del kept[0]
+    kept = [message for message in kept if not is_stale(message)]
+    first = next((place for place, each in enumerate(kept) if each.role == "user"), len(kept))
+    return _split(messages, tuple(kept[first:]))
+
+
 def estimate_size(messages: Sequence[Message]) -> float:
     """Return the estimated tokens of the messages and of the tools that they bring into scope."""
     return tokens.of_messages(messages) + tokens.of_offers(in_scope(messages))

@@ -16,7 +16,12 @@ from functions.agent.agents.bundle import shorten_names
 from functions.agent.app import App, TurnStep, Watch, ignore_step
 from functions.agent.behaviours import chain
 from functions.agent.behaviours.behaviour import Behaviour, parse_behaviour
-from functions.agent.behaviours.briefing import make_briefing, name_behaviour, name_usual
+from functions.agent.behaviours.briefing import (
+    is_briefing,
+    make_briefing,
+    name_behaviour,
+    name_usual,
+)
 from functions.agent.behaviours.pins import find_pins
 from functions.agent.calls import background_calls
 from functions.agent.calls.background_calls import BackgroundTask, CallStarter
@@ -379,7 +384,9 @@ def _begin_turn(
     is_new |= leg.number == 1
     if is_new and not opened.document.handed_on:  # the behaviour that goes on needs what it found
         kept = min(kept, LIGHT_TOKENS)
-    document = note_enough_unheard(evict(side, kept, context.watch))
+    # another task of a teammate has all that it needs in a briefing of its own
+    is_stale = is_briefing if leg.task and leg.number == 1 and app.is_teammate else None
+    document = note_enough_unheard(evict(side, kept, context.watch, is_stale))
     now = app.clock.now()
     trace = [{**row, "at": turn.count_ms(now)} for row in side.trace]
     document, turn = charge_turn(opened, document, turn, trace)
