@@ -41,6 +41,7 @@ from functions.agent.team.task import (
     has_role,
     is_claimable,
     is_private,
+    list_claimable,
     list_distinct_blockers,
     list_open_ids,
     order_of_claims,
@@ -51,7 +52,7 @@ from functions.events import ID_CHARACTERS
 from sigil.errors import Conflict, Refused, UsageError, one_line
 from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
-from sigil.storage.kv.update import retry_conflicts, scan_all, update, update_item
+from sigil.storage.kv.update import Updated, retry_conflicts, scan_all, update, update_item
 from sigil.storage.stored import Shape, Stored, damaged, dumps
 
 if TYPE_CHECKING:
@@ -156,16 +157,22 @@ class Changed:
         return self.before != self.task
 
 
+ScannedTask = tuple[TaskHead, Item]
 _COUNTER: Final = Shape[BoardCounter](BoardCounter)
 
 
 class Board:
-    """The board of a root; `now` returns seconds since 1970."""
+    """The board of a root; `now` returns seconds since 1970.
+
+    A change begins with the task as it was read last, and reads it again where somebody else has
+    written it since.
+    """
 
     def __init__(self, kv: KV, root: str, now: Callable[[], float]) -> None:
         self.root = root
         self._kv = kv
         self._now = now
+        self._known: dict[int, Item] = {}
 
     # reading
 
@@ -177,6 +184,8 @@ class Board:
         # it may be moved between the first two reads, and reopened between the last two
         for place in (*places, places[0]):
             item = self._kv.get(place)
+            if item and place == places[0]:
+                self._known[number] = item
             if item:
                 return read_task(item.value)
         return None
@@ -214,17 +223,22 @@ class Board:
 
     def list_heads(self) -> list[TaskHead]:
         """Return the heads of the open tasks by number: the cheap way to look who may do what."""
-        return [head for head, _ in self._scan() if not head.is_ended]
+        return [head for head, _ in self.scan() if not head.is_ended]
+
+    def scan(self) -> list[ScannedTask]:
+        """Return the heads of the tasks that are on the board, also of those that have ended and
+        were not moved yet, each with its item.
+        """
+        rows = scan_all(self._kv, self._key(0).partition)
+        heads = ((read_task_head(item.value), item) for _, item in rows)
+        return [(head, item) for head, item in heads if head]
 
     def list_claimable(self, member: str = "", role: str | None = None) -> list[TaskHead]:
         """Return what a member of this role may take now, what it takes first at the front.
 
         Without a role, what anybody may; without a member, nothing that is assigned to one.
         """
-        heads = self.list_heads()
-        open_ids = list_open_ids(heads)
-        found = [head for head in heads if is_claimable(head, open_ids, member, role)]
-        return sorted(found, key=order_of_claims)
+        return list_claimable(self.list_heads(), member, role)
 
     def has_open(self) -> bool:
         """Return whether anything is on the board, with one read."""
@@ -264,7 +278,7 @@ class Board:
             if made.key in counter.calls:
                 return None, (counter.calls[made.key], True)
             _require_existing(made.blocked_by, counter)
-            scanned = self._scan()
+            scanned = self.scan()
             self._move_ended(scanned)
             heads = [head for head, _ in scanned if not head.is_ended]
             for head in heads:
@@ -332,13 +346,16 @@ class Board:
 
         return retry_conflicts(attempt)
 
-    def claim_next(self, claimer: Claimer) -> Task | None:
+    def claim_next(
+        self, claimer: Claimer, known: Sequence[ScannedTask] | None = None
+    ) -> Task | None:
         """Let a member take the first task that it may, and return it; None when there is none.
 
-        Where another one is faster it goes on with the task after that.
+        Where another one is faster it goes on with the task after that. `known` is the board as it
+        was just scanned.
         """
-        for _ in range(LOOKS_MOST):
-            scanned = self._scan()
+        for look in range(LOOKS_MOST):
+            scanned = self.scan() if look or known is None else known
             self._move_ended(scanned)
             open_ids = list_open_ids(head for head, _ in scanned)
             found = [
@@ -652,7 +669,7 @@ class Board:
 
     def complete_moves(self) -> int:
         """Move away what has ended and is still on the board after a crash, and count it."""
-        return self._move_ended(self._scan())
+        return self._move_ended(self.scan())
 
     def _end_run(
         self,
@@ -695,7 +712,19 @@ class Board:
             changed = self._count_change(changed)
             return dumps(changed), Changed(known, changed)
 
-        updated = retry_conflicts(lambda: update_item(self._kv, self._key(number), decide), tries=2)
+        def attempt() -> Updated[Changed]:
+            known = self._known.pop(number, None)
+            if known:
+                # only a write shows that it still is so: all else is decided by what is there now
+                with suppress(UsageError, Refused):
+                    updated = update_item(self._kv, self._key(number), decide, known=known)
+                    if updated.item is not known:
+                        return updated
+            return update_item(self._kv, self._key(number), decide)
+
+        updated = retry_conflicts(attempt, tries=2)
+        if updated.item and not updated.answer.task.is_ended:
+            self._known[number] = updated.item
         if updated.answer.task.is_ended and updated.item:
             self._move(updated.answer.task, updated.item)
         return updated.answer
@@ -734,12 +763,7 @@ class Board:
 
     # moving away
 
-    def _scan(self) -> list[tuple[TaskHead, Item]]:
-        rows = scan_all(self._kv, self._key(0).partition)
-        heads = ((read_task_head(item.value), item) for _, item in rows)
-        return [(head, item) for head, item in heads if head]
-
-    def _move_ended(self, scanned: Iterable[tuple[TaskHead, Item]]) -> int:
+    def _move_ended(self, scanned: Iterable[ScannedTask]) -> int:
         ended = [item for head, item in scanned if head.is_ended]
         for item in ended:
             self._move(read_task(item.value), item)
@@ -748,14 +772,16 @@ class Board:
     def _move(self, task: Task, item: Item) -> None:
         """Move a task that has ended to the others; `item` is what is on the board."""
 
-        def decide(value: bytes | None) -> tuple[bytes | None, None]:
-            if value:
-                known = read_task_head(value)
+        def decide(moved: Item | None) -> tuple[bytes | None, None]:
+            if moved:
+                known = read_task_head(moved.value)
                 if known and known.revision >= task.revision:
                     return None, None  # a slower one of two that move it
             return item.value, None
 
-        update(self._kv, keys.ended_task(self.root, task.id), decide, KEPT_SECONDS)
+        # mostly it has never ended before, and the write itself says so
+        place = keys.ended_task(self.root, task.id)
+        update_item(self._kv, place, decide, KEPT_SECONDS, known=ABSENT)
         with suppress(Conflict):  # it was reopened meanwhile
             self._kv.delete(self._key(task.id), expect=item.version)
 

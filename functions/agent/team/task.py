@@ -68,7 +68,7 @@ class TaskRun(Stored):
     """A time that somebody worked on a task, and how it ended, in seconds since 1970.
 
     `outcome` is `completed`, `released`, `failed`, `stuck` or `dropped`, and `why` the reason.
-    `key` is the event with which the work ended, empty where a call or a person ended it.
+    `key` is the event or the call with which the work ended, empty where a person ended it.
     """
 
     number: Count
@@ -275,6 +275,18 @@ def is_private(task: TaskLike) -> bool:
 def order_of_claims(task: TaskLike) -> tuple[int, int]:
     """Return what tasks are sorted by for whoever takes the first: priority, then number."""
     return -task.priority, task.id
+
+
+def list_claimable(
+    heads: Sequence[TaskHead], member: str = "", role: str | None = None
+) -> list[TaskHead]:
+    """Return what a member of this role may take of these tasks, what it takes first at the front.
+
+    Without a role, what anybody may; without a member, nothing that is assigned to one.
+    """
+    open_ids = list_open_ids(heads)
+    found = [head for head in heads if is_claimable(head, open_ids, member, role)]
+    return sorted(found, key=order_of_claims)
 
 
 def list_distinct_blockers(numbers: Iterable[int]) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,11 +22,13 @@ from functions.agent.team.task import (
     list_open_ids,
 )
 from functions.agent.team.waking import NOBODY_AWAKE, wake_members
+from functions.texts.en import Texts
 from sigil.protocol import Json
 from sigil.storage.kv import keys
 
 NOBODY_NAMED: Final = "there is no teammate {name}: spawn one, or name another one"
 """What whoever gives work to somebody is told who is not there."""
+NO_TEXTS: Final[Mapping[str, Texts]] = {}
 ENDINGS: Final = frozenset(("completed", "dropped", "stuck"))
 
 
@@ -44,12 +46,21 @@ class TaskNews:
 
 
 def follow_change(
-    app: App, changed: Changed, *, by: str, here: str = "", member: str = ""
+    app: App,
+    changed: Changed,
+    *,
+    by: str,
+    here: str = "",
+    member: str = "",
+    heads: Sequence[TaskHead] | None = None,
+    texts: Mapping[str, Texts] = NO_TEXTS,
 ) -> TaskNews:
     """Return what a change of a task sets off; nothing where there was nothing to change.
 
     `by` is the person or the member of the team who made it. `here` is the chat in which it was
     made, which hears of it anyway, and `member` the teammate that made it, which looks for itself.
+    `heads` are those of the board as they were read after the change, and `texts` those of chats
+    whose language is known.
     """
     if not changed.is_new:
         return TaskNews()
@@ -57,11 +68,13 @@ def follow_change(
     news = TaskNews(entries=describe_change(changed))
     is_over = task.status in ENDINGS and changed.before.status != task.status
     if is_over and task.home and task.home != here:
-        chat = app.sessions.open(app.name_chat(task.home)).document
-        texts = choose_texts_of(chat)
-        news = replace(news, report=report_task(task, app.root, texts, by))
+        known = texts.get(task.home)
+        if known is None:
+            known = choose_texts_of(app.sessions.open(app.name_chat(task.home)).document)
+        news = replace(news, report=report_task(task, app.root, known, by))
     if task.status == "pending" or task.is_ended:
-        waking = wake_members(app.kv, app.root, app.clock.now(), app.team_idle, but=member)
+        now = app.clock.now()
+        waking = wake_members(app.kv, app.root, now, app.team_idle, but=member, heads=heads)
         is_left = task.status == "pending" and not (task.owner or is_private(task))
         is_left = is_left and not waking.is_anybody_awake
         note = NOBODY_AWAKE if is_left else ""

@@ -16,7 +16,7 @@ from functions.agent.team.leg import make_look
 from functions.agent.team.member import Member, Members
 from functions.agent.team.request import find_request
 from functions.agent.team.resuming import resume_members
-from functions.agent.team.task import Task
+from functions.agent.team.task import Task, TaskHead, read_task
 from functions.agent.team.task_change import describe_change, find_written_end
 from functions.agent.team.waking import make_events, wake_members
 from functions.events import Event
@@ -57,11 +57,12 @@ def tick_team(
                 cause = f"tick:{root}:{each.waiting}:{int(now // 60)}"
                 put(*make_events((post,), "", now, cause))
     board = Board(kv, root, lambda: now)
-    tasks = board.list_open()
+    scanned = [(head, item) for head, item in board.scan() if not head.is_ended]
     posts = _go_on(kv, root, found, now)
-    if not tasks and not posts:
+    if not scanned and not posts:
         return 0
-    for task in tasks:
+    heads: list[TaskHead] | None = [head for head, _ in scanned]
+    for task in [read_task(item.value) for _, item in scanned]:
         member = found.get(task.owner)
         if task.claim is None or task.status != "in_progress" or member is None:
             _note_release(root, task, now, note)
@@ -75,8 +76,9 @@ def tick_team(
             key = _name_release(root, task.id, claim)
             released = board.release(task.id, "its owner works on nothing", claim=claim, key=key)
             _note_release(root, released.task, now, note)
+            heads = None  # the board is another one by now
     told = {post.agent for post in posts}
-    waking = wake_members(kv, root, now, idle)
+    waking = wake_members(kv, root, now, idle, heads=heads)
     posts += [post for post in waking.posts if post.agent not in told]
     for event in make_events(tuple(posts), "", now, f"tick:{root}:{int(now // 60)}"):
         put(event)

@@ -10,6 +10,7 @@ person's word wakes them alone. Whoever a halt or a limit keeps from work waits 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ from functions.agent.safety.hp import NO_HP, list_drained
 from functions.agent.team.board import Board
 from functions.agent.team.leg import make_look
 from functions.agent.team.member import Member, Members
+from functions.agent.team.task import TaskHead, list_claimable
 from functions.events import Event, Sender, order_of
 from sigil.errors import UsageError
 from sigil.storage.kv import KV, keys
@@ -45,12 +47,25 @@ class Waking:
         return [post.agent.rpartition(".")[2] for post in self.posts]
 
 
-def wake_members(kv: KV, root: str, now: float, idle_seconds: float, *, but: str = "") -> Waking:
+def wake_members(
+    kv: KV,
+    root: str,
+    now: float,
+    idle_seconds: float,
+    *,
+    but: str = "",
+    heads: Sequence[TaskHead] | None = None,
+) -> Waking:
     """Return the posts for as many idle teammates as there are tasks that they may take, and bring
     back those that wait to be recalled, where nobody else can take one.
 
-    `but` is the short name of a teammate that looks for itself.
+    `but` is the short name of a teammate that looks for itself. `heads` are those of the board as
+    they were just read, after the change. Where no task is pending, nobody is looked for.
     """
+    if heads is None:
+        heads = Board(kv, root, lambda: now).list_heads()
+    if not any(head.status == "pending" for head in heads):
+        return Waking()
     members = Members(kv, root)
     found = list(members.scan())
     awake = {name: each.find_status(now, idle_seconds) for name, each in found}
@@ -67,23 +82,21 @@ def wake_members(kv: KV, root: str, now: float, idle_seconds: float, *, but: str
     # who is idle goes first, and of those who has waited longest
     candidates.sort(key=lambda pair: (awake[pair[0]] != "idle", pair[1].since, pair[0]))
     posts: list[Post] = []
-    if candidates:
-        board = Board(kv, root, lambda: now)
-        taken: set[int] = set()
-        for name, member in candidates:
-            open_to = [
-                head for head in board.list_claimable(name, member.role) if head.id not in taken
-            ]
-            if not open_to:
-                continue
-            if find_absence(kv.get(keys.agent_record(root, name))):
-                del awake[name]
-                continue
-            taken.add(open_to[0].id)
-            if awake[name] == "shutdown" and not _recall(members, name, now):
-                continue
-            awake[name] = "idle"
-            posts.append(make_look(join_name(root, name), generation=member.generation))
+    taken: set[int] = set()
+    for name, member in candidates:
+        open_to = [
+            head for head in list_claimable(heads, name, member.role) if head.id not in taken
+        ]
+        if not open_to:
+            continue
+        if find_absence(kv.get(keys.agent_record(root, name))):
+            del awake[name]
+            continue
+        taken.add(open_to[0].id)
+        if awake[name] == "shutdown" and not _recall(members, name, now):
+            continue
+        awake[name] = "idle"
+        posts.append(make_look(join_name(root, name), generation=member.generation))
     is_anybody_awake = any(status != "shutdown" for status in awake.values())
     return Waking(tuple(posts), is_anybody_awake)
 
