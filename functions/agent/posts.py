@@ -85,10 +85,12 @@ class Post:
 class Ending:
     """The end of a run of the agent's own that a service asks for.
 
-    `behaviour` is the one that goes on after it, empty when none does.
+    `behaviour` is the one that goes on after it, empty when none does. With `if_all_well` the run
+    goes on where another call of the round has failed.
     """
 
     behaviour: str = ""
+    if_all_well: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,17 @@ They are what `/tasks` is for people, in the words of a model, and show and chan
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
-from functions.agent.posts import Post, ServiceAnswer
+from functions.agent.posts import Ending, Post, ServiceAnswer
 from functions.agent.services.call_context import Arguments, CallContext, read_flag, read_text
 from functions.agent.services.files import find_scopes_of_call
+from functions.agent.session.document import IDLE
 from functions.agent.team.board import Board, Changed, Claimer, Edit, NewTask
 from functions.agent.team.board_view import BoardView, open_view
+from functions.agent.team.leg import CLAIM as CLAIM_NUMBER
+from functions.agent.team.leg import read_leg
 from functions.agent.team.report import LEAD
 from functions.agent.team.task import (
     PRIORITY_MOST,
@@ -20,7 +24,14 @@ from functions.agent.team.task import (
     describe_task,
     list_distinct_blockers,
 )
-from functions.agent.team.task_change import TaskNews, follow_change, list_unblocked, make_added
+from functions.agent.team.task_change import (
+    NO_TEXTS,
+    TaskNews,
+    find_written_end,
+    follow_change,
+    list_unblocked,
+    make_added,
+)
 from functions.agent.workspace.scope import list_written
 from functions.time.time_zone import to_local
 from sigil.errors import Refused, ToolError, UsageError
@@ -31,6 +42,8 @@ GET, CLAIM = "get-task", "claim-task"
 LISTED_MOST: Final = 100
 ENDED_MOST: Final = 20
 STATUSES: Final = ("pending", "in_progress", "completed", "stuck", "dropped")
+SAID_ENDS: Final = ("completed", "stuck")
+"""How a call ends a task and says what came of it."""
 NOT_FOUND: Final = "Error: Task {number} not found"
 
 
@@ -70,8 +83,10 @@ def update_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     board = view.board
     blockers = _read_numbers(arguments, "add_blocked_by")
     _find_all(view, blockers)
-    edit = Edit(priority=_read_priority(arguments), more_blockers=blockers)
-    changed = board.edit(number, edit)
+    changed = Changed(task, task)
+    priority = _read_priority(arguments)
+    if blockers or priority is not None:
+        changed = board.edit(number, Edit(priority=priority, more_blockers=blockers))
     if note and status not in ("dropped", "stuck"):
         changed = board.comment(number, _name_member(context), note, context.call)
     owner = arguments.get("owner")
@@ -82,8 +97,15 @@ def update_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     if isinstance(owner, str) and (owner.strip() != task.owner or task.personal):
         changed = board.assign(number, owner)
     if status:
-        changed = _set_status(context, board, number, status, note=note, report=report)
-    return _answer(context, view, made_by=Changed(task, changed.task))
+        changed = _set_status(context, board, changed.task, status, note=note, report=report)
+    made = Changed(task, changed.task)
+    if not made.is_new:
+        # a call that runs again after a crash has ended it already, and nobody has heard of it
+        made = find_written_end(task, context.call) or made
+    answer = _answer(context, view, made_by=made)
+    if (report or note) and _ends_leg(context, made.task):
+        answer = replace(answer, ending=Ending(IDLE, if_all_well=True))
+    return answer
 
 
 def list_tasks(context: CallContext, arguments: Arguments) -> Json:
@@ -133,24 +155,38 @@ def claim_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
 
 
 def _set_status(
-    context: CallContext, board: Board, number: int, status: str, *, note: str, report: str
+    context: CallContext, board: Board, task: Task, status: str, *, note: str, report: str
 ) -> Changed:
     """Bring a task into a status; each is what a verb of the board does."""
+    number = task.id
+    key = context.call
     owner = _name_member(context) if not context.app.is_root else ""
     if status == "completed":
-        files = _list_files(context, board.read(number))
-        return board.complete(number, report, files=files, owner=owner)
+        files = _list_files(context, task)
+        return board.complete(number, report, files=files, owner=owner, key=key)
     if status == "dropped":
         return board.drop(number, note)
     if status == "stuck":
-        return board.mark_stuck(number, note or report, report=report, owner=owner)
+        why = note or report
+        return board.mark_stuck(number, why, report=report, owner=owner, key=key)
     if status == "in_progress":
-        before = board.read(number)
-        return Changed(before, board.claim(number, _make_claimer(context)))
-    task = board.read(number)
+        return Changed(task, board.claim(number, _make_claimer(context)))
     if task.status == "in_progress":
         return board.release(number, note)
     return board.reopen(number)
+
+
+def _ends_leg(context: CallContext, task: Task) -> bool:
+    """Return whether a call has ended the very task that the teammate works on, so that it has
+    nothing more to say: its words would go nowhere.
+    """
+    if context.work is None or not context.app.is_teammate or task.status not in SAID_ENDS:
+        return False
+    event = context.work.event
+    run = task.runs[-1] if task.runs else None
+    if run is None or task.claim or run.owner != context.app.short_name:
+        return False
+    return read_leg(event).task == task.id and event.data.get(CLAIM_NUMBER) == run.number
 
 
 def _list_files(context: CallContext, task: Task) -> tuple[str, ...]:
@@ -173,8 +209,17 @@ def _answer(context: CallContext, view: BoardView, *, made_by: Changed) -> Servi
     # the reply of this turn says it in its own chat
     here = "" if context.work else context.home
     member = "" if app.is_root else app.short_name
-    news = follow_change(app, made_by, by=_name_member(context), here=here, member=member)
     heads = view.board.list_heads()
+    news = follow_change(
+        app,
+        made_by,
+        by=_name_member(context),
+        here=here,
+        member=member,
+        heads=heads,
+        # the words of work are those of the chat that it is for
+        texts={context.home: context.texts} if context.work else NO_TEXTS,
+    )
     row = describe_task(task, heads)
     unblocked = list_unblocked(made_by, heads)
     if unblocked:

@@ -7,6 +7,7 @@ turn ended, so that no task is left behind by whoever had it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -31,6 +32,7 @@ from functions.agent.session.document import IDLE, NEXT_LEG, WAITS, Document, Tu
 from functions.agent.team.board import Board, Changed, Claimer
 from functions.agent.team.briefing import describe_claim
 from functions.agent.team.leg import (
+    CLAIM,
     GENERATION,
     LEG,
     OWN_MAIN,
@@ -47,7 +49,7 @@ from functions.agent.team.leg import (
 from functions.agent.team.member import FOREVER, TROUBLE_CHARACTERS, Member, Members
 from functions.agent.team.report import SAID_CHARACTERS, report_task, say_home
 from functions.agent.team.request import answer_request, find_request
-from functions.agent.team.task import REPORT_CHARACTERS, Task
+from functions.agent.team.task import REPORT_CHARACTERS, Task, TaskHead, list_claimable
 from functions.agent.team.task_change import describe_change, find_written_end
 from functions.agent.team.waking import wake_members
 from functions.agent.workspace.scope import find_scopes_of_work, list_written
@@ -68,8 +70,6 @@ QUIET: Final = "quiet"
 """The field of a mail's data by which it waits for the next turn of its chat."""
 OUTAGE_SECONDS: Final = 120.0
 """A model that fails again within so many seconds after a wait for it has been away meanwhile."""
-CLAIM: Final = "claim"
-"""The field with the number of the claim of the task."""
 SETTINGS: Final = {
     "budget": "UNCAGED_TOKENS_PER_DAY",
     "session-budget": "UNCAGED_SESSION_TOKENS",
@@ -145,9 +145,8 @@ def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Se
     now = app.clock.now()
     board = Board(app.kv, app.root, app.clock.now)
     name = app.short_name
-    own = [
-        head for head in board.list_heads() if head.status == "in_progress" and head.owner == name
-    ]
+    scanned = board.scan()
+    own = [head for head, _ in scanned if _is_own(head, name)]
     if not own:
         if member.status == "working":
             return Settled("it is at work")
@@ -164,7 +163,7 @@ def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Se
         source="auto",
         key=event.id,
     )
-    task = board.find(own[0].id) if own else board.claim_next(claimer)
+    task = board.find(own[0].id) if own else board.claim_next(claimer, scanned)
     if task is None or task.claim is None:
         if member.held:
             _let_go(app, member)
@@ -176,6 +175,11 @@ def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Se
     entries = describe_change(Changed(open_before, task)) if is_new else ()
     leg = make_first_leg(task, member, app, event)
     return Settled(f"it has claimed task #{task.id}", (leg,), entries)
+
+
+def _is_own(head: TaskHead, name: str) -> bool:
+    """Return whether a teammate of this name works on a task."""
+    return head.status == "in_progress" and head.owner == name
 
 
 def make_first_leg(task: Task, member: Member, app: App, cause: Event) -> Event:
@@ -312,22 +316,23 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     why = describe_limit(stopped, texts) if stopped else text or outcome
     trouble = "" if outcome in ("done", "idle") else one_line(why, TROUBLE_CHARACTERS)
 
-    def become_idle(member: Member | None) -> tuple[Member | None, tuple[int, bool]]:
+    def become_idle(member: Member | None) -> tuple[Member | None, Member | None]:
         wanted = event.data.get(GENERATION)
         if member is None or member.status == "shutdown":
-            return None, (0, False)
+            return None, None
         if isinstance(wanted, int) and wanted != member.generation:
-            return None, (0, False)
+            return None, None
         if member.waiting and _keeps_waiting(app, event, member.waiting):
-            return None, (0, False)
+            return None, None
         idle = replace(member, status="idle", since=now, task=0, trouble=trouble, waiting="")
         if held and not member.stopped:
             idle = replace(idle, held=held)
         if event.id.startswith(LEFT) or (left and not member.left):
             idle = replace(idle, left=left)
-        return idle, (member.generation, bool(member.stopping))
+        return idle, idle
 
-    generation, is_stopping = Members(app.kv, app.root).change(name, become_idle)
+    idle = Members(app.kv, app.root).change(name, become_idle)
+    is_stopping = idle is not None and bool(idle.stopping)
     if held and not is_stopping:
         posts += _tell_closed(event, app, document, text, home=home, held=held)
     if changed:
@@ -343,12 +348,27 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     elif text and _is_heard(turn, app, document, home, outcome):
         text = cut_text(text, SAID_CHARACTERS, texts.text_cut)
         posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
+    # it is written by now that it is idle: what is added from here on wakes it
+    heads = Board(app.kv, app.root, app.clock.now).list_heads()
     # what the chain set off would end at once as well; the next tick begins another chain
     if number and not is_chain:
-        posts += wake_members(app.kv, app.root, now, app.team_idle, but=name).posts
-    if generation and not is_chain and outcome in ("done", "idle", "stuck", "failed"):
-        posts.append(make_look(app.name, generation=generation))
+        wakes = wake_members(app.kv, app.root, now, app.team_idle, but=name, heads=heads)
+        posts += wakes.posts
+    looks = not is_chain and outcome in ("done", "idle", "stuck", "failed")
+    if idle and looks and (idle.left or _finds_work(app, idle.role, heads, document)):
+        posts.append(make_look(app.name, generation=idle.generation))
     return Ended(stamp_posts(posts, event, "end", now, turn.posted), entries)
+
+
+def _finds_work(app: App, role: str, heads: Sequence[TaskHead], document: Document) -> bool:
+    """Return whether a teammate that looks for work now finds any: a task, or mail that it has not
+    read.
+    """
+    name = app.short_name
+    if any(_is_own(head, name) for head in heads) or list_claimable(heads, name, role):
+        return True
+    mails, _ = Mailbox(app.kv, keys.escape(app.name)).read(document.taken)
+    return bool(mails)
 
 
 def _is_heard(turn: Turn, app: App, document: Document, home: str, outcome: str) -> bool:

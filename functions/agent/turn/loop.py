@@ -800,6 +800,7 @@ def _record_results(
     taken: list[str] = []
     posts = opened.document.posts
     before = len(posts)
+    is_all_well = not any(result.error for result in results)
     for result, fact in zip(reaction.answers, reaction.facts, strict=True):
         name = result.call.name
         context.watch(TurnStep("answer", name, result.content, result.ms, error=result.error))
@@ -854,7 +855,7 @@ def _record_results(
         if name == NEXT_TOOL and result.error == "ELIMIT" and not turn.ended:
             turn = turn.add_step("limit", limit="hops", end=SLEEP)
         made = result.posts
-        if result.ending:
+        if result.ending and (is_all_well or not result.ending.if_all_well):
             name = result.ending.behaviour
             turn = evolve(turn, ended=name or ASLEEP).add_step("end", behaviour=name)
             used = turn.usage.counted

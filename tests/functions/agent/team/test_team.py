@@ -229,6 +229,57 @@ def test_a_broadcast_reaches_all_but_its_sender_and_bad_mail_says_what_is_wrong(
     assert "Error: there is no teammate 'carol'" in ask(crew, ("cap_send_message", unknown))
 
 
+def end_task(**more: Any) -> tuple[str, dict[str, Any]]:
+    return "cap_update_task", {"task_id": 1, "status": "completed", **more}
+
+
+@pytest.mark.parametrize(
+    ("calls", "requests"),
+    [
+        ([end_task(report="done")], 1),
+        ([end_task(status="stuck", note="no hens")], 1),
+        ([end_task()], 2),
+        ([("cap_read_file", {"path": "team/none.md"}), end_task(report="done")], 2),
+        ([("cap_list_tasks", {}), end_task(report="done")], 1),
+    ],
+)
+def test_a_call_that_says_what_came_of_a_task_ends_the_leg_where_all_went_well(
+    crew: Crew, model: TeamModel, calls: list[tuple[str, Any]], requests: int
+) -> None:
+    spawned(crew, "alice")
+    before = len(model.of("alice"))
+    steps = iter([call(*calls)])
+    model.plans["alice"] = lambda _: next(steps, say("[SILENT]"))
+    said = crew.write("/tasks add count the hens")
+    assert said[1].startswith(("#1 done by alice: ", "#1 is stuck"))
+    assert len(model.of("alice")) - before == requests
+    assert crew.member("alice").status == "idle"
+
+
+@pytest.mark.parametrize("kind", ["task", "mail"])
+def test_a_teammate_looks_behind_its_task_for_what_nobody_woke_it_for(
+    crew: Crew, model: TeamModel, kind: str
+) -> None:
+    spawned(crew, "alice")
+    told = iter([kind])
+
+    def work(body: Body) -> dict[str, Any]:
+        """Put something there as its sender crashes before it wakes anybody."""
+        left = next(told, "")
+        if left == "task":
+            crew.add("paint")
+        elif left:
+            mail = Mail("m1", "bob", "see the barn", time.time())
+            Mailbox(crew.runtime.stores.kv, "main.alice").deliver(mail)
+        return say("did it")
+
+    model.plans["alice"] = work
+    crew.write("/tasks add count the hens")
+    last = contents(model.of("alice")[-1])[-1]
+    assert ("paint" if kind == "task" else "see the barn") in last
+    assert crew.board.list_open() == []
+
+
 def test_mail_in_a_team_passes_the_gate_by_whichever_call_it_goes(
     crew: Crew, model: TeamModel
 ) -> None:
@@ -466,19 +517,30 @@ def test_a_crash_after_a_claim_begins_the_work_once(crew: Crew, model: TeamModel
     assert done == ["#1 done by alice: did: 1: parse", "#2 done by alice: did: 2: print"]
 
 
-def test_a_crash_leaves_no_claim_and_no_end_of_a_task_out_of_the_ledger(
-    crew: Crew, model: TeamModel, monkeypatch: pytest.MonkeyPatch
+def report_by_call(body: Body) -> dict[str, Any]:
+    """Do at once whatever it is, and report it by a call."""
+    text = f"did: {contents(body)[-1].partition('Task #')[2].splitlines()[0]}"
+    return call(("cap_update_task", {"task_id": 1, "status": "completed", "report": text}))
+
+
+@pytest.mark.parametrize("finish", [report, report_by_call])
+def test_a_crash_leaves_no_claim_and_no_end_of_a_task_out_of_the_ledger_and_the_chat(
+    crew: Crew,
+    model: TeamModel,
+    monkeypatch: pytest.MonkeyPatch,
+    finish: Callable[[Body], dict[str, Any]],
 ) -> None:
     spawned(crew, "alice")
     crew.add("parse")
-    model.plans["alice"] = report
+    model.plans["alice"] = finish
     save = Sessions.save
     killed: list[str] = []
 
     def fail_once(store: Sessions, opened: SessionHandle, document: Document) -> SessionHandle:
         """Fail once where the task was claimed, and once where it was done."""
         task = crew.board.find(1)
-        if task and task.status not in ("pending", *killed) and document.turn is None:
+        is_over = document.turn is None or (task and task.is_ended)
+        if task and task.status not in ("pending", *killed) and is_over:
             killed.append(task.status)
             raise BackendError("EUNAVAILABLE", "killed before the session was saved")
         return save(store, opened, document)
