@@ -175,6 +175,8 @@ def _list_prompt_keys(event: Event, app: App, memory: str) -> list[Key]:
     """Return the keys of what the system message and the briefing of a turn are made from; none for
     a text that is only said.
     """
+    if event.kind == "message":
+        return app.list_preamble_keys(memory)
     if event.kind == "say":
         return []
     if event.is_own_work:
