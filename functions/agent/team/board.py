@@ -667,9 +667,11 @@ class Board:
                         found.append((Key(partition, sort), task))
         return found
 
-    def complete_moves(self) -> int:
-        """Move away what has ended and is still on the board after a crash, and count it."""
-        return self._move_ended(self.scan())
+    def complete_moves(self, known: Sequence[ScannedTask] | None = None) -> int:
+        """Move away what has ended and is still on the board after a crash, and count it. `known`
+        is the board as it was just scanned.
+        """
+        return self._move_ended(self.scan() if known is None else known)
 
     def _end_run(
         self,

@@ -349,7 +349,10 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
         text = cut_text(text, SAID_CHARACTERS, texts.text_cut)
         posts += say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
     # it is written by now that it is idle: what is added from here on wakes it
-    heads = Board(app.kv, app.root, app.clock.now).list_heads()
+    board = Board(app.kv, app.root, app.clock.now)
+    scanned = board.scan()
+    board.complete_moves(scanned)  # a crash may have left the task there that this one has ended
+    heads = [head for head, _ in scanned if not head.is_ended]
     # what the chain set off would end at once as well; the next tick begins another chain
     if number and not is_chain:
         wakes = wake_members(app.kv, app.root, now, app.team_idle, but=name, heads=heads)
