@@ -26,6 +26,7 @@ from functions.agent.team.chat_notices import (
     TeamChat,
     change_team_chat,
     forget_message,
+    read_team_chat,
     scan_team_chats,
 )
 from functions.agent.team.leg import is_look
@@ -126,10 +127,17 @@ class TeamLine:
         if not shown.message:
             self._send(home, channel, shown, text if is_at_work and self._may_send(home) else "")
         elif is_at_work:
-            try:
-                channel.edit(home, shown.message, text)
-            except Refused:  # somebody has deleted it
-                forget_message(app.kv, app.root, home, shown)
+            self._change(home, channel, shown, text)
+
+    def _change(self, home: str, channel: EditsMessages, shown: TeamChat, text: str) -> None:
+        app = self.app
+        try:
+            channel.edit(home, shown.message, text)
+            if read_team_chat(app.kv, app.root, home).message != shown.message:
+                # meanwhile somebody has said there that nobody is at work
+                channel.edit(home, shown.message, choose_texts_for(self.event).team_line_ended)
+        except Refused:  # somebody has deleted it
+            forget_message(app.kv, app.root, home, shown)
 
     def _send(self, home: str, channel: EditsMessages, shown: TeamChat, text: str) -> None:
         """Send a text as the message of a chat, unless it is empty; then others may send one."""

@@ -34,20 +34,20 @@ from tests.stories.test_store_operations import CountingKV
 
 TASKS = 2
 REQUESTS = 2
-PROMPT_TOKENS = 6_300
+PROMPT_TOKENS = 6_400
 """Tokens of the prompts of a task's requests together, as a model that counts four letters each
 says; those of a later task are no more.
 """
-STEPS = [("put", 2), ("message", 21), ("look", 21), ("leg", 48), ("say", 11)]
+STEPS = [("put", 2), ("message", 21), ("look", 21), ("leg", 49), ("say", 11)]
 """The round trips of each event of a task: the message waits, it adds the task, the teammate
 claims it, works on it in one leg, and the line is said. A second look follows only where there is
 something to find.
 """
-ITEMS = 232
+ITEMS = 234
 """The items that a task writes or asks for by their keys; one round trip may read many."""
-IDLE_TICK = 3
+IDLE_TICK = 4
 """Reads of a tick while a team has nothing to do, however many are in it."""
-WAITING_TICK = 4
+WAITING_TICK = 5
 """Reads of a tick while a task waits for somebody of another role, however many are idle."""
 STORES = ("sqlite", *thorough("redis", "dynamodb"))
 LOOKS = ("scan ready", "scan ready~work")
@@ -142,7 +142,7 @@ def do_task(crew: Crew, kv: CountingKV, number: int) -> list[Step]:
     crew.model.plans["alice"] = lambda _: next(replies, None) or say("[SILENT]")
     crew.numbers.append(len(crew.numbers) + 1)
     kv.operations.clear()
-    crew.chats.write(crew.numbers[-1], f"/tasks add count the ducks of pond {number}")
+    crew.chats.write(crew.numbers[-1], f"/tasks add count the ducks of pond {number} role:coder")
     put = Step("put", list(kv.operations))
     steps = [put, *work_off(crew, kv)]
     assert crew.chats.list_texts()[-1] == f"#{number} done by alice: 12 ducks\nFiles: {path}"

@@ -90,9 +90,11 @@ def list_written(
     """Return the paths of the files whose newest version a piece of work has written since a time,
     in their own order: calls that run side by side write in any. Those that only `writer` has, an
     agent below the root, are named with it, as its chat reads them.
+
+    No work writes what people sent, which is all that is the chat's where the team has its own.
     """
     names = []
-    for head in scan_scopes(scopes, open_workspace):
+    for head in scan_scopes(replace(scopes, chat=scopes.own), open_workspace):
         if head.task == work and head.at >= since:
             is_shared = not writer or scopes.choose(head.path) != scopes.own
             names.append(head.path if is_shared else name_for_others(writer, head.path))

@@ -250,7 +250,7 @@ def test_a_call_that_says_what_came_of_a_task_ends_the_leg_where_all_went_well(
     before = len(model.of("alice"))
     steps = iter([call(*calls)])
     model.plans["alice"] = lambda _: next(steps, say("[SILENT]"))
-    said = crew.write("/tasks add count the hens")
+    said = crew.write("/tasks add count the hens @alice")
     assert said[1].startswith(("#1 done by alice: ", "#1 is stuck"))
     assert len(model.of("alice")) - before == requests
     assert crew.member("alice").status == "idle"
@@ -274,7 +274,7 @@ def test_a_teammate_looks_behind_its_task_for_what_nobody_woke_it_for(
         return say("did it")
 
     model.plans["alice"] = work
-    crew.write("/tasks add count the hens")
+    crew.write("/tasks add count the hens @alice")
     last = contents(model.of("alice")[-1])[-1]
     assert ("paint" if kind == "task" else "see the barn") in last
     assert crew.board.list_open() == []
