@@ -5,14 +5,13 @@ costs.
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import sigil
 from sigil.compile.compiler import build
-from sigil.compile.typescript import STRIPPER, strip_types
+from sigil.compile.typescript import strip_types
 from sigil.errors import Refused, ToolError, one_line
 from sigil.manifest.model import Manifest
 from sigil.manifest.package import SOURCE_BYTES, Package
@@ -228,12 +227,3 @@ def test_the_largest_source_is_read(sandbox: Sandbox) -> None:
 
 def test_a_lone_surrogate_is_told(sandbox: Sandbox) -> None:
     assert "lone surrogate" in refusal(sandbox, "'\ud800'")
-
-
-def test_the_stripper_is_what_its_sources_make(tmp_path: Path) -> None:
-    assert STRIPPER.read_text("utf-8").startswith(
-        "// sucrase (MIT licence, see NOTICE), made by scripts/build-typescript"
-    )
-    script = Path(sigil.__file__).parents[1] / "scripts" / "build-typescript"
-    subprocess.run([script, tmp_path / "made.js"], check=True, capture_output=True)
-    assert (tmp_path / "made.js").read_bytes() == STRIPPER.read_bytes()

@@ -133,14 +133,14 @@ def test_an_assertion_that_fails_and_what_is_thrown_is_a_trap(sandbox: Sandbox, 
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ('import { x } from "/etc/passwd";', "line 1, column 19: File "),
+        row('import { x } from "/etc/passwd";', "line 1, column 19: File "),
         row('import { x } from "../../../../etc/passwd";', "line 1, column 19: File "),
         row('export * from "fs";', "line 1, column 15: File "),
         (
             ANSWER % "return input.get(1);",
             "line 2, column 62: Type 'i32' is not assignable to type",
         ),
-        (IMPORT, "there is no `export function answer(input: Json): Json`"),
+        row(IMPORT, "there is no `export function answer(input: Json): Json`"),
         row("(" * 100_000, "takes too long or too much memory"),
     ],
     ids=range(6),
