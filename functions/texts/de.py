@@ -271,6 +271,10 @@ class German(Texts):
         " `/team stop NAME` oder `/team stop all` beendet die Arbeit; mit `/team wake NAME` geht"
         " sie weiter. `/team mute`, `/team unmute` und `/team all` legen fest, was ich hier sage."
     )
+    offline_task_after = (
+        "Soll sie auf eine andere Aufgabe warten? Dann schreibe `/tasks add BETREFF nach #1`."
+        " Es wurde nichts hinzugefügt."
+    )
     offline_team = (
         "Teammitglieder, und mehrere Aufgaben auf einmal, brauchen ein Sprachmodell, und es ist"
         " keines verbunden: `uncaged setup model` verbindet eines. Ohne eines fügt"

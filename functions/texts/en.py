@@ -199,6 +199,10 @@ class Texts:
         " `/team stop NAME` or `/team stop all` ends their work; `/team wake NAME` lets it go on."
         " `/team mute`, `/team unmute` and `/team all` say what I tell of them here."
     )
+    offline_task_after = (
+        "Shall it wait for another task? Then write `/tasks add SUBJECT after #1`. Nothing was"
+        " added."
+    )
     offline_team = (
         "Teammates, and several tasks at once, need a language model, and none is connected:"
         " `uncaged setup model` connects one. Without one, `/tasks add SUBJECT` puts one task on"

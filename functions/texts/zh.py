@@ -208,6 +208,9 @@ class Chinese(Texts):
         "用 `/team stop 名称` 或 `/team stop all` 结束他们的工作，用 `/team wake 名称` 让他们继续，"
         "用 `/team mute`、`/team unmute` 和 `/team all` 决定我在这里说什么。"
     )
+    offline_task_after = (
+        "要等另一个任务做完吗？请这样写：`/tasks add 内容 #1之后`。什么也没有添加。"
+    )
     offline_team = (
         "派队友、一次添加几个任务都要靠语言模型，而现在没有接上：运行 `uncaged setup model`"
         " 接上一个。没有模型时，`/tasks add 内容` 添加一个任务，`/team` 看看有谁。"

@@ -463,6 +463,8 @@ def _plan_tasks(
         if last.error:
             return _format_answer(last, texts)
         return offline_board.describe_answer(wish, last.ok, texts)
+    if wish.is_after_another:
+        return texts.offline_task_after
     if tool_of(wish.service) in by_name:
         return tool_of(wish.service), wish.arguments
     return "" if wish.service in queries else (QUERY, {"query": wish.service})

@@ -88,6 +88,12 @@ _SHOW: Final = (
     rf"{_PLEASE}zeige?(?: mir)? aufgabe #?(?P<id>\d{{1,8}})",
     rf"{_PLEASE}(?:看看|查看|显示)(?:任务\s*#?(?P<id>\d{{1,8}})|(?P<other>\d{{1,8}})\s*号任务)",
 )
+_AFTER: Final = re.compile(
+    r"\b(?:after|nach|blocked by|waits? for|wartet auf)\s*(?:(?:tasks?|aufgaben?)\s*)?#\s*\d"
+    r"|\b(?:after tasks?|nach aufgaben?)\s*\d"
+    r"|(?:任务\s*#?|#)\s*\d+\s*(?:完成|做完|结束)?(?:之后|以后|后)",
+    re.IGNORECASE,
+)
 Kind = Literal["add", "done", "drop", "list", "show"]
 _SOURCES: Final[Mapping[Kind, tuple[str, ...]]] = {
     "list": _LIST,
@@ -125,10 +131,15 @@ class TaskWish:
         return _SERVICES[self.kind]
 
     @property
+    def is_after_another(self) -> bool:
+        """Return whether it is a task that shall wait for another one: only `/tasks` reads that."""
+        return self.kind == "add" and bool(_AFTER.search(self.subject))
+
+    @property
     def arguments(self) -> dict[str, Json]:
         """Return the arguments of its call."""
         if self.kind == "add":
-            return {"subject": self.subject}
+            return {"subject": self.subject, "personal": True}
         if self.kind == "list":
             return {}
         status = {"done": "completed", "drop": "dropped"}.get(self.kind)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from functions.agent.model.offline_board import TaskWish, find_wish
+from functions.agent.team.board import Board
 from functions.wiring import AgentRuntime
 from tests.functions.agent.talk import tell
 from tests.tables import each_row
@@ -30,6 +31,7 @@ DIALOGUES: tuple[tuple[tuple[str, str], ...], ...] = (
     ),
     (
         ("neue Aufgabe: Milch kaufen", "#1: Milch kaufen"),
+        ("neue Aufgabe: Kuchen backen nach #1", "/tasks add .* nach #1.* nichts hinzugefügt"),
         ("welche Aufgaben gibt es?", r"^  \[ \] #1: Milch kaufen"),
         ("Aufgabe 1 ist erledigt", "^#1 ist erledigt: Milch kaufen"),
     ),
@@ -44,6 +46,15 @@ def test_a_board_is_kept_in_plain_words(
     for words, answer in dialogue:
         (reply,) = tell(home, words)
         assert re.search(answer, reply), (words, reply)
+
+
+def test_a_to_do_in_plain_words_is_the_persons_own(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    home = runtime(library="capabilities")
+    tell(home, "add a task: buy milk")
+    (task,) = Board(home.stores.kv, "main", home.app.clock.now).list_open()
+    assert (task.subject, task.personal) == ("buy milk", True)
 
 
 @each_row(
