@@ -393,7 +393,7 @@ def test_a_call_that_was_asked_for_in_private_runs_as_one_of_the_group_that_it_i
     decided = app.proposals.decide(proposal.id, "approved", place.ada)
     place.runtime.queue.put(make_approval(decided))
     place.work_off()
-    assert "`read-file` failed: what was asked for does not exist" in place.read()[-1]
+    assert "`read-file` failed: there is no such file" in place.read()[-1]
     assert "buy milk" not in str(model.bodies)
 
 

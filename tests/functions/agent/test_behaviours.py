@@ -422,7 +422,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_says_so(
     chats = open_chats(turn_seconds=1e-6)
     run(chats, work(1))
     assert model.bodies == []
-    assert {"kind": "limit", "limit": "seconds", "end": "safe_stop"} in steps(chats)
+    assert {"kind": "limit", "limit": "seconds", "end": "safe_stop", "most": 1e-6} in steps(chats)
     found = load_run(chats.runtime.stores.kv, "main", "wakeup:1")
     assert found
     assert (found.outcome, found.why) == ("stopped", "seconds")
