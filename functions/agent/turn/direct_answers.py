@@ -230,11 +230,17 @@ def close_settled(
     opened: SessionHandle, turn: Turn, settled: work.Settled, context: TurnContext
 ) -> SessionHandle:
     """Close the turn of an event of a team that takes no request to the model."""
+    app = context.app
+    event = turn.event
+    now = app.clock.now()
+    if event.is_posted:
+        # nobody else has it
+        reason = f"the teammate begins nothing: {settled.why}"
+        give_up(app.kv, event, reason, now, notify_sender=False)
     turn = turn.add_step(work.STEP, why=settled.why)
-    document = opened.document
-    document = document.note(settled.entries, turn.event, context.app.clock.now())
+    document = opened.document.note(settled.entries, event, now)
     opened = opened.with_document(evolve(document, posts=document.posts + settled.posts))
-    return close_turn(opened, context.app, turn, "", in_history=False, chain=context.chain)
+    return close_turn(opened, app, turn, "", in_history=False, chain=context.chain)
 
 
 def sleep_without_hp(
@@ -242,14 +248,15 @@ def sleep_without_hp(
 ) -> SessionHandle:
     """Close the turn of work of the agent's own that does not begin, for want of HP.
 
-    A schedule comes again, mail waits in its mailbox, and a teammate keeps what it was to do; of
-    all else there is a dead letter.
+    A schedule comes again, mail waits in its mailbox, and a teammate keeps its leg; of all else
+    there is a dead letter.
     """
     app = context.app
     event = turn.event
     now = app.clock.now()
     is_lost = event.kind not in ("wakeup", "mail") or event.is_posted
-    if is_lost and not (app.is_teammate or legs.is_look(event)):
+    is_kept = app.is_teammate and legs.read_leg(event).number > 0
+    if is_lost and not (is_kept or legs.is_look(event)):
         reason = f"the agent has too few HP for work of its own: {why}"
         give_up(app.kv, event, reason, now, notify_sender=False)
     account = context.hp

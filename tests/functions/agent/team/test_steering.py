@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,6 +19,7 @@ from functions.agent.team.board import Claimer
 from functions.agent.team.member import Members
 from functions.agent.team.template import Template
 from functions.agent.team.waking import make_events
+from functions.ingress.hook_endpoint import HookPost, make_event
 from functions.scheduler import look_after_team
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
@@ -35,6 +37,7 @@ from tests.functions.agent.team.crew import (
     spawned,
     spawning,
 )
+from tests.functions.hook_fixture import add_hook
 from tests.functions.people import GROUP
 
 REFUSED = json_answer({"error": {"message": "a message is too odd"}}, 400)
@@ -306,6 +309,23 @@ def test_no_hp_is_refused_where_somebody_would_wait_for_it_and_shown(
         "alice is enabled now. They go on: alice.",
         "#1 done by alice: did it",
     ]
+
+
+@pytest.mark.parametrize("why", ["stopped", "no HP"])
+def test_what_a_hook_brings_a_teammate_that_begins_nothing_is_a_dead_letter(
+    crew: Crew, model: TeamModel, why: str
+) -> None:
+    spawned(crew, "alice")
+    if why == "stopped":
+        crew.write("/team stop alice")
+    else:
+        drain(crew, "alice")
+    hook, _ = add_hook(crew.runtime, agent="main.alice")
+    posted = make_event(hook, HookPost("build 7 failed", "check_run", "1"), time.time())
+    crew.runtime.queue.put(posted)
+    crew.chats.work_off()
+    dead = crew.runtime.stores.kv.scan("dead")
+    assert [sort for sort, _ in dead] == [keys.escape(posted.id)]
 
 
 def test_whoever_is_enabled_takes_up_what_waits(crew: Crew, model: TeamModel) -> None:
