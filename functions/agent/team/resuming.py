@@ -18,6 +18,7 @@ from functions.agent.safety.hp import HpLimits, read_account
 from functions.agent.team.board import Board
 from functions.agent.team.leg import make_look
 from functions.agent.team.member import Member, Members
+from functions.agent.team.request import answer_request, find_request
 from functions.agent.team.task import TaskHead, is_claimable, list_open_ids
 from functions.agent.team.waking import make_events
 from functions.events import Event
@@ -103,11 +104,19 @@ def wake_by_hand(app: App, names: Iterable[str], *, by: str, cause: str) -> Resu
         return member, member
 
     for name in names:
+        _withdraw_stop(app, name)
         member = Members(app.kv, app.root).change(name, wake)
         if member and member.status != "working":
             woken.append((name, member))
     posts = resume_members(app.kv, app.root, woken, now, hp=app.hp)
     return _make_resumed(app, woken, posts, by, cause)
+
+
+def _withdraw_stop(app: App, name: str) -> None:
+    """Take a request to shut a teammate down back that is not carried out yet."""
+    member = Members(app.kv, app.root).read(name)
+    if member and member.stopping and find_request(app.kv, app.root, member.stopping):
+        answer_request(app.kv, app.root, member.stopping, lambda _: None, approve=False)
 
 
 def resume_members(
@@ -119,21 +128,27 @@ def resume_members(
     hp: HpLimits | None = None,
 ) -> tuple[Post, ...]:
     """Return the posts by which those of these teammates look for work who have any and may do it.
+    Nothing keeps the others from work any more.
 
     Without the limits of their HP these are looked at when they begin.
     """
+    change = Members(kv, root).change
+    able = [(name, each) for name, each in members if _may_work(kv, root, name, now, hp)]
+    for name, member in able:
+        if member.held:  # whoever adds a task behind this wakes it
+            change(name, _make_waiting(now))
     heads = Board(kv, root, lambda: now).list_heads()
     open_ids = list_open_ids(heads)
-    change = Members(kv, root).change
     posts = []
-    for name, member in members:
-        if not _may_work(kv, root, name, now, hp):
-            continue
+    for name, member in able:
         can_take = any(_can_take(head, open_ids, name, member) for head in heads)
         has_own = member.left or Mailbox(kv, keys.escape(join_name(root, name))).read()[0]
         if can_take or has_own or _has_claimed(heads, name):
-            change(name, _make_waiting(now))
+            if not member.held:
+                change(name, _make_waiting(now))
             posts.append(make_look(join_name(root, name), generation=member.generation))
+        elif member.held:
+            change(name, _make_free(now))
     return tuple(posts)
 
 
@@ -146,6 +161,19 @@ def _make_waiting(
         if found is None or found.stopped or found.status == "working":
             return None, None
         return replace(found, status="idle", since=now, task=0, held=now), None
+
+    return decide
+
+
+def _make_free(now: float) -> Callable[[Member | None], tuple[Member | None, None]]:
+    """Return the change by which a teammate with no work idles as others do; `now` is when it was
+    written down that nothing keeps it from work.
+    """
+
+    def decide(found: Member | None) -> tuple[Member | None, None]:
+        if found is None or found.status != "idle" or found.held != now:
+            return None, None
+        return replace(found, held=0.0), None
 
     return decide
 

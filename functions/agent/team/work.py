@@ -583,7 +583,8 @@ def _keep_left(turn: Turn, messages: tuple[Message, ...]) -> dict[str, Json]:
         data = make_next_leg(turn, messages).data
     data = {name: value for name, value in data.items() if name != SHUTDOWN}
     kept: dict[str, Json] = {"id": event.id, "by": event.behalf, "task": turn.task, "data": data}
-    return kept | ({} if read_leg(event).number else {"text": GO_ON})
+    has_prompt = read_leg(event).number and event.text != GO_ON
+    return kept | ({} if has_prompt else {"text": GO_ON})
 
 
 def _make_left(member: Member, app: App, cause: Event) -> Event:
@@ -665,9 +666,11 @@ def _shut_down(event: Event, app: App, id: str, turn: Turn, document: Document) 
     """
     name = app.short_name
     request = find_request(app.kv, app.root, id)
-    if request and request.state == "rejected":
-        return Settled("it goes on")
     now = app.clock.now()
+    if request and request.state == "rejected":
+        # where a person has woken it since, the stop has ended what it was at
+        look = make_look(app.name)
+        return Settled("it goes on", stamp_posts([look], event, SHUTDOWN, now, turn.posted))
     entries = _release_all(event, app)
 
     def decide(member: Member | None) -> tuple[Member | None, bool]:

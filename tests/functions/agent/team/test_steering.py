@@ -19,6 +19,7 @@ from functions.agent.team.board import Claimer
 from functions.agent.team.member import Members
 from functions.agent.team.template import Template
 from functions.agent.team.waking import make_events
+from functions.agent.team.work import GO_ON
 from functions.ingress.hook_endpoint import HookPost, make_event
 from functions.scheduler import look_after_team
 from sigil.errors import UsageError
@@ -158,6 +159,55 @@ def test_a_stop_that_crashed_in_the_middle_is_carried_out(crew: Crew, model: Tea
     assert crew.member("bob").status == "idle"
     assert len(model.of("alice")) == asked
     assert crew.write("/team stop all")[0].splitlines()[0] == "bob will shut down at once."
+
+
+def test_whom_a_person_wakes_before_it_has_stopped_goes_on(crew: Crew, model: TeamModel) -> None:
+    crew.add("parse")
+    app = crew.runtime.app
+
+    def be_stopped(body: Body) -> dict[str, Any]:
+        """Be stopped and woken within one request."""
+        model.plans["alice"] = work
+        stopped = stop_by_hand(app, "alice", by=HOME, call="telegram:9:stop")
+        woken = wake_team(app, "alice", by=HOME, call="telegram:10:wake")
+        for event in (*stopped.events, *woken.events):
+            crew.runtime.queue.put(event)
+        return search(1)
+
+    model.plans["alice"] = be_stopped
+    model.then(*spawning("alice"))
+    assert crew.write("spawn alice")[-1] == "#1 done by alice: did it"
+
+
+def test_whom_a_limit_held_shuts_down_where_it_has_no_work(crew: Crew, model: TeamModel) -> None:
+    spawned(crew, "alice")
+    now = crew.runtime.app.clock.now()
+    change(crew, "alice", held=now + 10.0)
+    tick(crew, 61.0)
+    member = crew.member("alice")
+    assert member.find_status(now + 100.0, 60.0) == "idle"
+    assert member.find_status(now + 200.0, 60.0) == "shutdown"
+
+
+def test_mail_that_is_interrupted_twice_is_not_taken_for_the_prompt(
+    crew: Crew, model: TeamModel
+) -> None:
+    spawned(crew, "alice")
+    halts = iter(range(2))
+
+    def be_halted(body: Body) -> dict[str, Any]:
+        number = next(halts, None)
+        if number is None:
+            return say("well")
+        control.halt_root(crew.runtime.app, HOME)
+        return search(number)
+
+    model.plans["alice"] = be_halted
+    crew.write("/team tell alice how are you")
+    for _ in range(2):
+        assert crew.member("alice").left["text"] == GO_ON
+        said = crew.write("/unlock")
+    assert said[-1] == "alice: well"
 
 
 @pytest.mark.parametrize("words", ["/unlock", "/unlock all"])
