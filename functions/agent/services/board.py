@@ -92,7 +92,10 @@ def update_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     owner = arguments.get("owner")
     if context.work and task.personal and isinstance(owner, str):
         raise Refused(
-            "EPERM", f"task {number} is a person's own", suggestion="they assign it themselves"
+            "EPERM",
+            f"task {number} is a person's own",
+            suggestion="they assign it themselves",
+            reason="personal",
         )
     if isinstance(owner, str) and (owner.strip() != task.owner or task.personal):
         changed = board.assign(number, owner)

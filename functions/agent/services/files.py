@@ -187,7 +187,9 @@ def _open_to_read(context: CallContext, arguments: Arguments) -> tuple[Workspace
     if not writer:
         return _open(context, path), path
     if not (app.is_root or app.is_teammate):
-        raise Refused("EPERM", "only a team reads what its members have written")
+        raise Refused(
+            "EPERM", "only a team reads what its members have written", reason="other-files"
+        )
     require_writer(app.kv, writer)
     return app.open_workspace(_find_scopes_of_agent(context, writer).own), path
 

@@ -48,6 +48,7 @@ def tell_teammate(
             "EINVAL",
             f"Error: '{name}' has shut down, and reads nothing",
             suggestion=f"`uncaged team spawn {name}` starts it again",
+            reason="shut-down",
         )
     now = app.clock.now()
     if member.find_status(now, app.team_idle) == "shutdown":

@@ -65,7 +65,7 @@ def require_writer(kv: KV, writer: str) -> None:
     """
     root, _, name = writer.partition(".")
     if name and kv.get(keys.team_member(root, name)) is None:
-        raise UsageError("ENOENT", f"there is no teammate {name}")
+        raise UsageError("ENOENT", f"there is no teammate {name}", reason="no-teammate")
 
 
 def scan_scopes(
