@@ -200,7 +200,8 @@ def write_line(app: App, home: str, texts: Texts, now: float) -> tuple[str, bool
         # before its turn is opened only the task tells which chat wanted it
         task = board.find(each.task) if each.task else None
         place = task.home if task else (found.home if found else "")
-        if each.status == "working" and (place or each.home) == home:
+        is_working = each.status == "working" and not each.plan
+        if is_working and (place or each.home) == home:
             is_at_work = True
             text = f"{texts.team_at_work}, {format_progress(each, found, now, texts)}"
             if task:
@@ -208,8 +209,10 @@ def write_line(app: App, home: str, texts: Texts, now: float) -> tuple[str, bool
                 text = f"#{task.id} {subject}, {format_progress(each, found, now, texts)}"
             lines.append(f"{each.name}: {text}")
         elif each.home == home:
-            elsewhere = texts.team_elsewhere if each.status == "working" else each.status
-            lines.append(f"{each.name}: {elsewhere}")
+            state = texts.team_elsewhere if is_working else each.status
+            if each.plan:
+                state = texts.team_waits.format(id=each.plan)
+            lines.append(f"{each.name}: {state}")
     head = texts.team_head.format(name=app.root) if is_at_work else texts.team_line_ended
     more = ["…"] if len(lines) > NAMES_MOST else []
     return app.redact("\n".join((head, *lines[:NAMES_MOST], *more))), is_at_work

@@ -173,6 +173,21 @@ def test_what_could_not_be_changed_at_the_end_is_changed_by_a_later_tick(
     assert ended == ["Team: nobody is at work any more.\nalice: idle"]
 
 
+def test_whoever_waits_for_an_answer_to_its_plan_is_not_shown_at_work(
+    crew: Crew, model: TeamModel
+) -> None:
+    def submit(body: Body) -> dict[str, Any]:
+        wait_until_shown(crew)
+        return call(("cap_plan_approval", {"plan": "rewrite it"}))
+
+    model.plans["alice"] = submit
+    model.then(*spawning("alice"))
+    crew.write("spawn alice")
+    [shown] = [text for text in crew.chats.list_texts() if text.startswith("Team")]
+    waits = r"alice: waits for an answer to its plan [0-9a-f]{8}"
+    assert re.fullmatch(rf"Team: nobody is at work any more\.\n{waits}", shown)
+
+
 def test_how_far_work_has_come_is_told_whenever_somebody_asks(crew: Crew, model: TeamModel) -> None:
     told: list[str] = []
     rows: list[Any] = []
