@@ -969,6 +969,7 @@ class German(Texts):
         "no-teammate": "so heißt niemand im Team",
         "no-name": "so kann niemand im Team heißen",
         "no-request": "diese Anfrage gibt es nicht",
+        "plan": "diesen Plan kann gerade niemand beantworten, oder nicht von hier aus",
         "other-request": "die Anfrage ist von anderer Art oder für jemand anderen",
         "at-work": "der Agent arbeitet gerade",
         "disabled": "der Agent ist ausgeschaltet, bis ein Besitzer ihn einschaltet",

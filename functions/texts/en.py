@@ -826,6 +826,7 @@ class Texts:
         "no-teammate": "there is no such teammate",
         "no-name": "no teammate can have that name",
         "no-request": "there is no such request",
+        "plan": "nobody can answer that plan now, or not from here",
         "other-request": "the request is of another kind, or for somebody else",
         "at-work": "the agent is at work at the moment",
         "disabled": "the agent is disabled until an owner enables it",

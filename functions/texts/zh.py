@@ -801,6 +801,7 @@ class Chinese(Texts):
         "no-teammate": "没有这个队友",
         "no-name": "队友不能叫这个名字",
         "no-request": "没有这个请求",
+        "plan": "这个计划现在不能答复，或者不能从这里答复",
         "other-request": "这个请求是另一种，或是给别人的",
         "at-work": "这个智能体正在工作",
         "disabled": "这个智能体已停用，要由主人启用",

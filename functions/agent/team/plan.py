@@ -58,7 +58,8 @@ class PlanProblem(UsageError):
     def __init__(self, reason: str, id: str, name: str = "", newer: str = "") -> None:
         self._reason = reason
         self._facts = {"id": one_line(id, 40).replace("`", ""), "name": name, "newer": newer}
-        super().__init__(CODES.get(reason, "EINVAL"), self.describe(ENGLISH), source="plan")
+        code = CODES.get(reason, "EINVAL")
+        super().__init__(code, self.describe(ENGLISH), source="plan", reason="plan")
 
     def describe(self, texts: Texts) -> str:
         """Return the sentence that says it to a person."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from functions.agent.team.request import TeamRequest, keep_request
 from functions.time.clock import Clock
 from tests.fakes.model import call, say
 from tests.functions.agent.team.crew import Crew, TeamModel, ask, spawned
@@ -15,6 +16,7 @@ CIRCLE = ("cap_update_task", {"task_id": 1, "add_blocked_by": [1]})
 BLOCKED = ("cap_claim_task", {"task_id": 2})
 SHUT_DOWN = ("cap_send_message", {"to": "alice", "content": "hello"})
 UNKNOWN = ("cap_claim_task", {"task_id": 9})
+PLAN: tuple[str, Any] = ("cap_plan_approval", {"request_id": "1a2b3c4d", "approve": True})
 
 
 def claim_done(crew: Crew, made: tuple[str, Any]) -> str:
@@ -61,5 +63,9 @@ def test_what_a_team_refuses_is_said_as_what_it_is_at_once_and_in_each_language(
     succeed("send a message to a teammate")  # or the chat would pause after five failures
     crew.write("/language zh")
     assert "这个队友已经停下，不再看消息" in claim_done(crew, SHUT_DOWN)
+    plan = TeamRequest("plan", "alice", "lead", 1.0, "rewrite it", "approved")
+    keep_request(runtime.stores.kv, "main", PLAN[1]["request_id"], plan)
+    succeed("answer the plan of a teammate")
+    assert "这个计划现在不能答复" in claim_done(crew, PLAN)
     assert crew.write("/files gone.md") == ["这样不行：没有这个文件。"]
     assert pauses == []  # waiting a moment would help with none of them
