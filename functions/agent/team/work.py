@@ -671,6 +671,8 @@ def _shut_down(event: Event, app: App, id: str, turn: Turn, document: Document) 
         # where a person has woken it since, the stop has ended what it was at
         look = make_look(app.name)
         return Settled("it goes on", stamp_posts([look], event, SHUTDOWN, now, turn.posted))
+    if request and request.answered not in ("", event.id):
+        return Settled("it has shut down")
     entries = _release_all(event, app)
 
     def decide(member: Member | None) -> tuple[Member | None, bool]:
@@ -683,7 +685,7 @@ def _shut_down(event: Event, app: App, id: str, turn: Turn, document: Document) 
     Members(app.kv, app.root).change(name, decide)
     posts: list[Post] = []
     if request:
-        answer_request(app.kv, app.root, id, lambda _: None, approve=True)
+        answer_request(app.kv, app.root, id, lambda _: None, approve=True, key=event.id)
         texts = choose_texts_for(event, document)
         text = f"request_id={id} approve=true"
         mail = Mail(f"{id}:response", name, text, now, "shutdown_response")

@@ -161,6 +161,15 @@ def test_a_stop_that_crashed_in_the_middle_is_carried_out(crew: Crew, model: Tea
     assert crew.write("/team stop all")[0].splitlines()[0] == "bob will shut down at once."
 
 
+def test_a_stop_that_comes_twice_is_told_once(crew: Crew, model: TeamModel) -> None:
+    spawned(crew, "alice")
+    for call_id in ("first", "second"):
+        for event in stop_by_hand(crew.runtime.app, "alice", by=HOME, call=call_id).events:
+            crew.runtime.queue.put(event)
+    crew.chats.work_off()
+    assert crew.chats.list_texts()[1:] == ["alice has shut down."]
+
+
 def test_whom_a_person_wakes_before_it_has_stopped_goes_on(crew: Crew, model: TeamModel) -> None:
     crew.add("parse")
     app = crew.runtime.app
