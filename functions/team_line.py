@@ -31,6 +31,7 @@ from functions.agent.team.chat_notices import (
 )
 from functions.agent.team.leg import is_look
 from functions.agent.team.progress import read_progress
+from functions.agent.team.report import find_home
 from functions.agent.team.roster import format_progress, list_team
 from functions.channels.base import Channel, EditsMessages
 from functions.events import Event
@@ -65,7 +66,7 @@ class TeamLine:
     @contextmanager
     def keep_shown(self) -> Iterator[None]:
         """Show in the chat that wants the work how it goes, until the turn ends."""
-        home = str(self.event.data.get("home") or (self.app.record.home if self.app.record else ""))
+        home = find_home(self.event, self.app.record)
         channel = self._find_channel(home)
         if channel is None or is_look(self.event):
             yield

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.posts import Post
 from functions.agent.team.task import Task
+from functions.events import Event
 from functions.texts.en import Texts
 from sigil.errors import ToolError
 from sigil.protocol import Json
 from sigil.storage.kv import keys
+
+if TYPE_CHECKING:
+    from functions.agent.agents.record import AgentRecord
 
 SAID_CHARACTERS: Final = 16_000
 """Of what a teammate says at once, a chat hears so many characters at most."""
@@ -45,6 +49,11 @@ def report_task(task: Task, root: str, texts: Texts, by: str = "") -> tuple[Post
     if task.files:
         text = f"{text}\n{texts.task_files.format(files=', '.join(task.files))}"
     return say_home(root, task.home, text, by or f"task #{task.id}")
+
+
+def find_home(event: Event, record: AgentRecord | None) -> str:
+    """Return the chat that a piece of work of an agent with this record is for, empty for none."""
+    return str(event.data.get("home") or (record.home if record else ""))
 
 
 def say_home(

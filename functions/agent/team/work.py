@@ -47,7 +47,7 @@ from functions.agent.team.leg import (
     read_leg,
 )
 from functions.agent.team.member import FOREVER, TROUBLE_CHARACTERS, Member, Members
-from functions.agent.team.report import SAID_CHARACTERS, report_task, say_home
+from functions.agent.team.report import SAID_CHARACTERS, find_home, report_task, say_home
 from functions.agent.team.request import answer_request, find_request
 from functions.agent.team.task import REPORT_CHARACTERS, Task, TaskHead, list_claimable
 from functions.agent.team.task_change import describe_change, find_written_end
@@ -305,7 +305,7 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     stopped = find_stop(turn.trace)
     is_chain = stopped is not None and stopped["limit"] == CHAIN
     number = read_leg(event).task
-    home = str(event.data.get("home") or (app.record.home if app.record else ""))
+    home = find_home(event, app.record)
     posts: list[Post] = []
     entries: tuple[Entry, ...] = ()
     held = _find_held(turn, app, document, now) if outcome == "closed" else 0.0
@@ -436,7 +436,7 @@ def report_outage(
     The work waits for so many seconds now. A crash may tell it under the same id again.
     """
     event = turn.event
-    home = str(event.data.get("home") or (app.record.home if app.record else ""))
+    home = find_home(event, app.record)
     if not home:
         return ()
     until = now + seconds + OUTAGE_SECONDS
@@ -463,7 +463,7 @@ def report_outage(
 
 def _list_files(app: App, event: Event, since: float) -> tuple[str, ...]:
     """Return the files that a teammate has written for its task."""
-    home = str(event.data.get("home") or (app.record.home if app.record else ""))
+    home = find_home(event, app.record)
     try:
         scopes = find_scopes_of_work(app.name, home, event.behalf, app.people, app.private_chats)
     except Refused:  # the work has no files
@@ -629,7 +629,7 @@ def _hold(turn: Turn, app: App, document: Document, now: float) -> Ended:
     text = ""
     if document.safety.reason:
         text = _describe_closed(document, choose_texts_for(event, document), app)
-    home = app.record.home if app.record else ""
+    home = find_home(event, app.record)
     posts = _tell_closed(event, app, document, text, home=home, held=held)
     return Ended(stamp_posts(posts, event, "end", now, turn.posted))
 
