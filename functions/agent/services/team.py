@@ -92,7 +92,7 @@ def spawn_teammate(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         call=context.call,
         stay=read_flag(arguments, "stay"),
         recall=read_flag(arguments, "recall") or template.recall,
-        by_person=OWN_WORK not in context.gate.actor.labels or context.gate.approved is not None,
+        by_person=_is_asked_for(context),
     )
     context.posts.take(1, to=join_name(app.root, order.name))
     post = spawn(app, order, context.gate.require, context.find_holder())
@@ -300,7 +300,10 @@ def plan_approval(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     context.gate.require("mail", full)
     context.posts.take(1, to=full)
     context.posts.take_mail()
-    answer = PlanAnswer(id, approve, context.by, context.role == "owner", feedback, context.call)
+    is_asked_for = _is_asked_for(context)
+    by = context.by if is_asked_for else ""
+    is_owner = is_asked_for and context.role == "owner"
+    answer = PlanAnswer(id, approve, by, is_owner, feedback, context.call)
     answered = answer_plan(app, answer)
     word = "approved" if approve else "rejected"
     return ServiceAnswer(f"Plan {word} for '{answered.request.sender}'", (answered.post,))
@@ -385,6 +388,12 @@ def _read_content(context: CallContext, arguments: Arguments) -> str:
     if not content:
         raise UsageError("EINVAL", "content: there is nothing to send")
     return context.gate.redact(content)
+
+
+def _is_asked_for(context: CallContext) -> bool:
+    """Return whether a person wants a call now: in their own message, or by approving it."""
+    gate = context.gate
+    return OWN_WORK not in gate.actor.labels or gate.approved is not None
 
 
 def _require_lead(context: CallContext) -> None:

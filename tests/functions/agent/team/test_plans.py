@@ -9,17 +9,19 @@ import pytest
 
 from functions import worker
 from functions.agent.mailbox import find_answered
+from functions.agent.posts import Post
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle, Sessions
 from functions.agent.team.member import Members
 from functions.agent.team.plan import PlanAnswer, answer_plan, list_plans
 from functions.agent.team.tick import tick_team
+from functions.agent.team.waking import make_events
 from functions.events import Event, Quote, Sender
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.languages import list_codes, load_texts
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
-from tests.fakes.model import call, say
+from tests.fakes.model import call, results, say
 from tests.functions.agent.team.crew import (
     HOME,
     Body,
@@ -330,3 +332,18 @@ def test_a_plan_is_asked_and_answered_once_whichever_write_a_kill_comes_before(
     ]
     assert len(saves) >= killed
     assert crew.member("alice").waiting == ""
+
+
+def test_the_leads_model_answers_no_plan_that_nobody_asks_it_to(
+    crew: Crew, model: TeamModel
+) -> None:
+    id = hand_in(crew, "rewrite it")
+    query = call(("sigil_query", {"query": "approve the plan of a teammate"}))
+    approve = call(("cap_plan_approval", {"request_id": id, "approve": True}))
+    model.then(query, approve, say("well"))
+    post = Post("task", "main", "own:main", "care for the team", data={"home": HOME})
+    for event in make_events((post,), HOME, crew.runtime.app.clock.now(), "own"):
+        crew.runtime.queue.put(event)
+    crew.chats.work_off()
+    assert "or whoever wanted the work, answers the plan" in results(model.of("")[-1])[-1]
+    assert [waiting for waiting, _ in list_plans(crew.runtime.stores.kv, "main")] == [id]
