@@ -108,7 +108,9 @@ def wake_by_hand(app: App, names: Iterable[str], *, by: str, cause: str) -> Resu
         member = Members(app.kv, app.root).change(name, wake)
         if member and member.status != "working":
             woken.append((name, member))
-    posts = resume_members(app.kv, app.root, woken, now, hp=app.hp)
+    posts: tuple[Post, ...] = ()
+    if not locks.read_lock(app.kv, keys.escape(app.root)).closed:
+        posts = resume_members(app.kv, app.root, woken, now, hp=app.hp)
     return _make_resumed(app, woken, posts, by, cause)
 
 

@@ -256,6 +256,19 @@ def test_an_unlock_goes_on_with_what_a_halt_has_ended(
     assert crew.write("/unlock")[1:] == ["#1 done by alice: did it", "#2 done by alice: did it"]
 
 
+def test_whom_a_person_wakes_within_a_halt_goes_on_after_it(crew: Crew, model: TeamModel) -> None:
+    spawned(crew, "alice")
+    crew.write("/team stop alice")
+    control.halt_root(crew.runtime.app, HOME)
+    crew.add("parse")
+    model.plans["alice"] = work
+    assert crew.write("/team wake alice") == ["Woken: alice. Tasks that wait: 1 (anybody: #1)."]
+    assert crew.write("/unlock") == [
+        "Unlocked. They go on: alice.",
+        "#1 done by alice: did it",
+    ]
+
+
 def test_a_crash_in_an_unlock_leaves_the_rest_to_the_tick(crew: Crew, model: TeamModel) -> None:
     spawned(crew, "alice")
     crew.add("parse")
