@@ -33,6 +33,7 @@ from functions.agent.team.leg import is_look
 from functions.agent.team.progress import read_progress
 from functions.agent.team.report import find_home
 from functions.agent.team.roster import format_progress, list_team
+from functions.agent.team.task import Task
 from functions.channels.base import Channel, EditsMessages
 from functions.events import Event
 from functions.texts.en import Texts
@@ -201,19 +202,25 @@ def write_line(app: App, home: str, texts: Texts, now: float) -> tuple[str, bool
         # before its turn is opened only the task tells which chat wanted it
         task = board.find(each.task) if each.task else None
         place = task.home if task else (found.home if found else "")
-        is_working = each.status == "working" and not each.plan
-        if is_working and (place or each.home) == home:
-            is_at_work = True
-            text = f"{texts.team_at_work}, {format_progress(each, found, now, texts)}"
-            if task:
-                subject = one_line(clean_text(task.subject), SUBJECT_CHARACTERS)
-                text = f"#{task.id} {subject}, {format_progress(each, found, now, texts)}"
-            lines.append(f"{each.name}: {text}")
-        elif each.home == home:
-            state = texts.team_elsewhere if is_working else each.status
-            if each.plan:
+        if each.status == "working" and (place or each.home) == home:
+            what = _name_task(task, app) if task else texts.team_at_work
+            if each.plan:  # it is at work again when somebody has answered
                 state = texts.team_waits.format(id=each.plan)
+            else:
+                is_at_work = True
+                state = format_progress(each, found, now, texts)
+            lines.append(f"{each.name}: {what}, {state}")
+        elif each.home == home:
+            state = texts.team_elsewhere if each.status == "working" else each.status
             lines.append(f"{each.name}: {state}")
     head = texts.team_head.format(name=app.root) if is_at_work else texts.team_line_ended
     more = ["…"] if len(lines) > NAMES_MOST else []
     return app.redact("\n".join((head, *lines[:NAMES_MOST], *more))), is_at_work
+
+
+def _name_task(task: Task, app: App) -> str:
+    """Return the number and the subject of a task; what is not to be said is gone before the rest
+    is cut, which could not be told from other words then.
+    """
+    subject = app.redact(clean_text(task.subject))
+    return f"#{task.id} {one_line(subject, SUBJECT_CHARACTERS)}"

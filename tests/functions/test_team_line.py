@@ -233,3 +233,25 @@ def test_tokens_are_those_of_all_legs(crew: Crew, model: TeamModel) -> None:
     crew.write("spawn alice")
     assert told == sorted(set(told))
     assert len(told) == 9
+
+
+def test_a_message_ends_where_a_plan_waits_and_its_task_says_no_part_of_a_secret(
+    crew: Crew, model: TeamModel
+) -> None:
+    crew.add("x" * 48 + crew.chats.bot.token)
+
+    def play(body: Body) -> dict[str, Any]:
+        if not any("<<TASK>>" in text for text in contents(body)):
+            return say("[SILENT]")
+        wait_until_shown(crew)
+        return call(("cap_plan_approval", {"plan": "rewrite"}))
+
+    model.plans["alice"] = play
+    model.then(*spawning("alice"))
+    said = crew.write("spawn alice")
+    id = said[-1].partition("request_id=")[2][:8]
+    (shown,) = [text for text in said if text.startswith("Team")]
+    assert shown.startswith("Team: nobody is at work any more.\nalice: #1 xxx")
+    assert shown.endswith(f", waits for an answer to its plan {id}")
+    assert crew.chats.bot.token[:8] not in shown
+    assert read_team_chat(crew.runtime.stores.kv, "main", HOME).message == ""
