@@ -42,8 +42,12 @@ RESERVED: Final = frozenset(
     {"agent", "all", "auto", "everybody", "here", "none", "off", "own", "root", "self"}
 )
 """Words that mean something else where an agent is named."""
-NAMES_OF_OTHERS: Final = frozenset({"admin", "lead", "owner", "runtime", "system", "user"})
-"""No new agent is called so: whoever reads a mail or a report of it would think of somebody else.
+NAMES_OF_OTHERS: Final = frozenset(
+    {"admin", "lead", "owner", "runtime", "system", "user"}
+    | {"alle", "anybody", "mute", "niemand", "nobody", "stop", "tell", "unmute", "wake"}
+)
+"""No new agent is called so: whoever reads a mail or a report of it would think of somebody else,
+and in a command it means something else.
 """
 TEXT_CHARACTERS: Final = 200
 PROMPT_CHARACTERS: Final = 16_000
@@ -151,7 +155,7 @@ def require_new_name(root: str, name: str) -> None:
     if name in NAMES_OF_OTHERS:
         raise UsageError(
             "EINVAL",
-            f"{name} is what somebody else is called",
+            f"{name} is what somebody or something else is called",
             suggestion="take a name of its own, such as alice",
         )
 

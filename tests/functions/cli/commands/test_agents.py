@@ -147,7 +147,7 @@ def test_what_is_no_agent_is_refused(run: Run) -> None:
         (("a" * 256,), "is no name of an agent"),
         (("a\nb\u202e",), "EINVAL 'a b' is no name of an agent"),
         (("../al",), "is no name of an agent"),
-        (("owner",), "EINVAL owner is what somebody else is called"),
+        (("owner",), "EINVAL owner is what somebody or something else is called"),
         (("al", "--tokens", "-5"), "EINVAL tokens is a whole number from 0 to 999,999,999,999,999"),
         (("al", "--ticks", "9" * 30), "EINVAL ticks is a whole number from 0 to "),
         (("al", "--model", "m" * 201), "ETOOBIG model has at most 200 characters"),
