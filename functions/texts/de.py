@@ -245,6 +245,7 @@ class German(Texts):
         " /team tell {name} TEXT."
     )
     team_told = "{name} liest das jetzt."
+    team_told_halted = "Ich bin angehalten; {name} liest das, wenn ich entsperrt bin."
     team_reads_nothing = (
         "{name} hat sich beendet und liest nichts. Bitte mich, {name} noch einmal zu starten."
     )

@@ -179,6 +179,7 @@ class Texts:
     team_waits = "waits for an answer to its plan {id}"
     team_asks = "{name} asks ({id}): {text}\n\nReply to this, or send /team tell {name} WORDS."
     team_told = "{name} reads that now."
+    team_told_halted = "I am halted; {name} reads that when I am unlocked."
     team_reads_nothing = "{name} has shut down and reads nothing. Ask me to spawn {name} again."
     team_not_for_guests = "Guests set nobody to work here."
     team_none = "No teammates."

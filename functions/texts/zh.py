@@ -188,6 +188,7 @@ class Chinese(Texts):
     team_waits = "在等对计划 {id} 的答复"
     team_asks = "{name} 提问 ({id})：{text}\n\n请回复这条消息，或发送 /team tell {name} 内容。"
     team_told = "{name} 现在就会看到。"
+    team_told_halted = "我已被叫停；解锁之后 {name} 就会看到。"
     team_reads_nothing = "{name} 已关机，看不到消息。可以让我再派一次 {name}。"
     team_not_for_guests = "访客不能在这里给人派活。"
     team_none = "没有队友。"

@@ -33,6 +33,8 @@ from sigil.storage.kv import keys
 STOP: Final = "stop"
 WAKE: Final = "wake"
 TELL: Final = "tell"
+ALL_WORDS: Final = frozenset(("alle", "全部", "所有"))
+"""What a person may write for all teammates in other languages."""
 MODES: Final = {"mute": "mute", ALL: ALL, "unmute": ""}
 """The words that say what the chat hears, and how that is kept."""
 PLAN_DIGITS: Final = 8
@@ -56,7 +58,8 @@ def run_team(call: CommandCall) -> CommandResult:
     word, _, rest = call.text.strip().lower().partition(" ")
     change = {STOP: _stop, WAKE: _wake}.get(word)
     if change and rest.strip():
-        return change(call, rest.strip())
+        wanted = rest.strip().removeprefix("@")
+        return change(call, ALL if wanted in ALL_WORDS else wanted)
     if rest or change or word == TELL:
         return call.reply(texts.team_how)
     if word in MODES:
@@ -64,7 +67,7 @@ def run_team(call: CommandCall) -> CommandResult:
 
         set_mode(call.app.kv, call.app.root, call.event.session, MODES[word])
         return call.reply(texts.team_hears[MODES[word]])
-    return call.reply(_show_teammate(call, word) if word else _show_team(call))
+    return call.reply(_show_teammate(call, word.removeprefix("@")) if word else _show_team(call))
 
 
 def _show_team(call: CommandCall) -> str:
@@ -171,6 +174,7 @@ def answer_question(call: CommandCall) -> CommandResult | None:
 def _tell(call: CommandCall, name: str, words: str) -> CommandResult:
     """Tell a teammate something, which wakes it."""
     from functions.agent.team.telling import tell_teammate
+    from functions.agent.team.waking import is_halted
 
     app = call.app
     event = call.event
@@ -200,7 +204,8 @@ def _tell(call: CommandCall, name: str, words: str) -> CommandResult:
         return call.reply(pattern.format(name=shown, names=shown, why=why))
     posts = stamp_posts([post], event, f"tell:{name}", app.clock.now())
     document = replace(call.document, posts=(*call.document.posts, *posts))
-    return CommandResult(texts.team_told.format(name=name), document)
+    pattern = texts.team_told_halted if is_halted(app, name) else texts.team_told
+    return CommandResult(pattern.format(name=name), document)
 
 
 def run_proposals(call: CommandCall) -> CommandResult:
@@ -259,10 +264,10 @@ def _decide(call: CommandCall, decide_proposal: Run, *, approve: bool) -> Comman
     from functions.agent.team.plan import PlanAnswer, PlanProblem, answer_plan
 
     event = call.event
-    id, *rest = call.text.split(None, 1)
+    _, *rest = call.text.split(None, 1)
     words = call.app.redact(clean_text("".join(rest)))
     answer = PlanAnswer(
-        id.lower(),
+        _read_id(call.text).lower(),
         approve,
         event.behalf,
         owner=call.role == "owner",
@@ -284,7 +289,12 @@ def decides_proposal(words: str) -> bool:
     """Return whether the words behind a command decide on a proposal, as owners alone do; those of
     a plan name it first, and it has its own rules.
     """
-    return not words or len(words.split(None, 1)[0]) != PLAN_DIGITS
+    return not words or len(_read_id(words)) != PLAN_DIGITS
+
+
+def _read_id(words: str) -> str:
+    """Return the id that a person writes first, without what may stand around it."""
+    return words.split(None, 1)[0].strip("#,:;.")
 
 
 def run_inbox(call: CommandCall) -> CommandResult:

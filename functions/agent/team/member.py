@@ -124,6 +124,11 @@ class Members:
 
         return update(self._kv, key, decide_value)
 
+    def put_idle(self, name: str, seen: Member, now: float) -> None:
+        """Write down that a teammate works on nothing, unless it has changed since it was seen."""
+        idle = replace(seen, status="idle", since=now, task=0, waiting="")
+        self.change(name, lambda found: (idle if found == seen else None, None))
+
     def remove(self, name: str) -> None:
         """Forget what changes of a teammate."""
         self._kv.delete(keys.team_member(self._root, name))

@@ -14,8 +14,9 @@ from functions.agent.agents.record import find_absence, join_name
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.posts import Post, stamp_posts
-from functions.agent.safety import locks
+from functions.agent.safety.hp import list_drained
 from functions.agent.session.document import Turn
+from functions.agent.team.board import Board
 from functions.agent.team.leg import (
     GENERATION,
     LEG,
@@ -36,6 +37,7 @@ from functions.agent.team.request import (
     hold_work,
     keep_request,
 )
+from functions.agent.team.waking import is_halted
 from functions.events import Event, order_of
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
@@ -143,14 +145,24 @@ def _name_work(agent: str, id: str) -> str:
     return f"{PLAN}:{agent}:{id}"
 
 
-def keeps_waiting(kv: KV, root: str, event: Event, id: str) -> bool:
+def keeps_waiting(app: App, event: Event, member: Member) -> bool:
     """Return whether a teammate that waits for an answer to a plan does so after the turn of an
     event, which has only read its mail.
     """
-    if event.data.get(PLAN) == id:
+    if event.data.get(PLAN) == member.waiting:
         return False
-    request = find_request(kv, root, id)
-    return request is not None and request.next is not None
+    request = find_request(app.kv, app.root, member.waiting)
+    return request is not None and request.next is not None and _has_task(app, member)
+
+
+def _has_task(app: App, member: Member) -> bool:
+    """Return whether the task that waits with a teammate's plan is still its own: somebody may have
+    ended it meanwhile, or given it to another one.
+    """
+    if not member.task:
+        return True
+    task = Board(app.kv, app.root, app.clock.now).find(member.task)
+    return task is not None and task.claim is not None and task.owner == app.short_name
 
 
 def settle_waiting(event: Event, app: App, member: Member) -> tuple[str, tuple[Event, ...]] | None:
@@ -245,16 +257,14 @@ def _require_answerable(app: App, answer: PlanAnswer, request: TeamRequest) -> N
     member = Members(app.kv, app.root).read(name)
     if member is None or member.stopping or _has_ended(member, request, app):
         raise PlanProblem("shut_down", id, name)
-    if find_absence(app.kv.get(keys.agent_record(app.root, name))):
+    is_drained = list_drained(app.kv, app.root, [name], app.hp, app.clock.now())
+    if is_drained or find_absence(app.kv.get(keys.agent_record(app.root, name))):
         raise PlanProblem("disabled", id, name)
     is_at_end = not request.next and member.status == "working"
     if request.generation and member.waiting != id and not is_at_end:
         raise PlanProblem("ended", id, name)
-    full = join_name(app.root, name)
-    session = keys.session_of(full, OWN_MAIN)
-    for whom in (keys.escape(app.root), keys.escape(full), session):
-        if locks.read_lock(app.kv, whom).closed:
-            raise PlanProblem("halted", id, name)
+    if is_halted(app, name):
+        raise PlanProblem("halted", id, name)
 
 
 def _has_ended(member: Member, request: TeamRequest, app: App) -> bool:

@@ -7,6 +7,7 @@ After a crash between the two the tick tells it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,13 +17,15 @@ from functions.agent.posts import Post
 from functions.agent.safety import locks
 from functions.agent.safety.hp import HpLimits, read_account
 from functions.agent.team.board import Board
-from functions.agent.team.leg import make_look
+from functions.agent.team.leg import OWN_MAIN, make_look
 from functions.agent.team.member import Member, Members
-from functions.agent.team.request import answer_request, find_request
+from functions.agent.team.report import LEAD
+from functions.agent.team.request import answer_request
 from functions.agent.team.task import TaskHead, is_claimable, list_open_ids
 from functions.agent.team.waking import make_events
 from functions.events import Event
 from functions.texts.en import Texts
+from sigil.errors import UsageError
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.base import get_many
 
@@ -75,7 +78,7 @@ def resume_team(app: App, *, by: str, cause: str) -> Resumed:
 
     def goes_on(member: Member) -> bool:
         status = member.find_status(max(then, member.since), app.team_idle)
-        return not member.stopped and (status == "idle" or member.recall)
+        return not member.stopped and (status == "idle" or member.recall or bool(member.waiting))
 
     members = [(name, each) for name, each in Members(app.kv, app.root).scan() if goes_on(each)]
     posts = resume_members(app.kv, app.root, members, now, hp=app.hp)
@@ -103,9 +106,12 @@ def wake_by_hand(app: App, names: Iterable[str], *, by: str, cause: str) -> Resu
             member = replace(member, status="idle", since=now, held=0.0)
         return member, member
 
+    members = Members(app.kv, app.root)
     for name in names:
-        _withdraw_stop(app, name)
-        member = Members(app.kv, app.root).change(name, wake)
+        known = members.read(name)
+        if known and known.stopping:
+            _take_back(app, known.stopping)
+        member = members.change(name, wake)
         if member and member.status != "working":
             woken.append((name, member))
     posts: tuple[Post, ...] = ()
@@ -114,11 +120,10 @@ def wake_by_hand(app: App, names: Iterable[str], *, by: str, cause: str) -> Resu
     return _make_resumed(app, woken, posts, by, cause)
 
 
-def _withdraw_stop(app: App, name: str) -> None:
-    """Take a request to shut a teammate down back that is not carried out yet."""
-    member = Members(app.kv, app.root).read(name)
-    if member and member.stopping and find_request(app.kv, app.root, member.stopping):
-        answer_request(app.kv, app.root, member.stopping, lambda _: None, approve=False)
+def _take_back(app: App, id: str) -> None:
+    """Let a request to shut down that was not carried out yet come to nothing."""
+    with suppress(UsageError):  # after so long nobody has it any more
+        answer_request(app.kv, app.root, id, lambda _: None, approve=False)
 
 
 def resume_members(
@@ -143,9 +148,13 @@ def resume_members(
     open_ids = list_open_ids(heads)
     posts = []
     for name, member in able:
+        mails, _ = Mailbox(kv, keys.escape(join_name(root, name))).read()
+        if member.waiting:  # it reads what it was told, and waits on
+            if any(mail.sender == LEAD for _, mail in mails):
+                posts.append(Post("mail", join_name(root, name), OWN_MAIN))
+            continue
         can_take = any(_can_take(head, open_ids, name, member) for head in heads)
-        has_own = member.left or Mailbox(kv, keys.escape(join_name(root, name))).read()[0]
-        if can_take or has_own or _has_claimed(heads, name):
+        if can_take or member.left or mails or _has_claimed(heads, name):
             if not member.held:
                 change(name, _make_waiting(now))
             posts.append(make_look(join_name(root, name), generation=member.generation))

@@ -103,7 +103,11 @@ def stop_team(
     posts: list[Post] = []
 
     def stop(found: Member | None) -> tuple[Member | None, None]:
-        return (found.stop(person) if found and not found.stopped else None), None
+        if found is None or found.stopped:
+            return None, None
+        # one that is disabled may have a task, or wait for an answer: nothing else would end that
+        down = replace(found, status="idle", since=now, task=0, waiting="")
+        return (down if found.status == "working" else found).stop(person), None
 
     members = dict(Members(app.kv, app.root).scan())
     for each in sorted(members) if name == ALL else [name]:

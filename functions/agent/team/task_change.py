@@ -11,7 +11,7 @@ from functions.agent.language import choose_texts_of
 from functions.agent.ledger.entry import Entry
 from functions.agent.posts import Post
 from functions.agent.team.board import Changed
-from functions.agent.team.member import is_known
+from functions.agent.team.member import Members, is_known
 from functions.agent.team.report import LEAD, report_task
 from functions.agent.team.task import (
     Claim,
@@ -21,7 +21,7 @@ from functions.agent.team.task import (
     list_blockers,
     list_open_ids,
 )
-from functions.agent.team.waking import NOBODY_AWAKE, wake_members
+from functions.agent.team.waking import NOBODY_AWAKE, wake_loser, wake_members
 from functions.texts.en import Texts
 from sigil.protocol import Json
 from sigil.storage.kv import keys
@@ -83,6 +83,11 @@ def follow_change(
             is_there = is_known(app.kv, app.root, task.owner)
             note = "" if is_there else NOBODY_NAMED.format(name=task.owner)
         news = replace(news, wakes=waking.posts, note=note)
+    if changed.before.claim and not task.claim and changed.before.owner != member:
+        name = changed.before.owner
+        loser = Members(app.kv, app.root).read(name)
+        wakes = wake_loser(app.kv, app.root, name, loser, app.clock.now())
+        news = replace(news, wakes=(*news.wakes, *wakes))
     return news
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from functions.agent.agents.record import find_absence, join_name
@@ -18,7 +17,7 @@ from functions.agent.team.request import find_request
 from functions.agent.team.resuming import resume_members
 from functions.agent.team.task import Task, TaskHead, read_task
 from functions.agent.team.task_change import describe_change, find_written_end
-from functions.agent.team.waking import make_events, wake_members
+from functions.agent.team.waking import make_events, wake_loser, wake_members
 from functions.events import Event
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.base import get_many
@@ -59,6 +58,10 @@ def tick_team(
     board = Board(kv, root, lambda: now)
     scanned = [(head, item) for head, item in board.scan() if not head.is_ended]
     posts = _go_on(kv, root, found, now)
+    own = {(head.owner, head.id) for head, _ in scanned if head.status == "in_progress"}
+    for name, each in found.items():
+        if each.waiting and each.task and (name, each.task) not in own:
+            posts += wake_loser(kv, root, name, each, now)
     if not scanned and not posts:
         return 0
     heads: list[TaskHead] | None = [head for head, _ in scanned]
@@ -69,7 +72,7 @@ def tick_team(
             continue
         if member.status == "working" and member.task == task.id:
             if find_absence(kv.get(keys.agent_record(root, task.owner))):
-                _become_idle(members, task.owner, member, now)
+                members.put_idle(task.owner, member, now)
             continue
         if now - max(member.since, task.claim.at) > SETTLED_SECONDS:
             claim = task.claim.number
@@ -142,21 +145,10 @@ def _look_after_plan(kv: KV, root: str, name: str, member: Member, now: float) -
     id = member.waiting
     request = find_request(kv, root, id)
     if request is None:
-        _become_idle(Members(kv, root), name, member, now)
+        Members(kv, root).put_idle(name, member, now)
     elif request.state != "pending" and now - request.answered_at > SETTLED_SECONDS:
         return (make_waker(root, id, request),)
     return ()
-
-
-def _become_idle(members: Members, name: str, seen: Member, now: float) -> None:
-    """Write down that a teammate works on nothing, unless it has changed since it was seen."""
-
-    idle = replace(seen, status="idle", since=now, task=0, waiting="")
-
-    def decide(member: Member | None) -> tuple[Member | None, None]:
-        return (idle if member == seen else None), None
-
-    members.change(name, decide)
 
 
 def _note_release(root: str, task: Task, now: float, note: Note) -> None:

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Final
 from functions.agent.agents.record import find_absence, join_name
 from functions.agent.posts import Post, make_post_id
 from functions.agent.safety.hp import NO_HP, list_drained
+from functions.agent.safety.locks import parse_lock
 from functions.agent.team.board import Board
-from functions.agent.team.leg import make_look
+from functions.agent.team.leg import OWN_MAIN, make_look
 from functions.agent.team.member import Member, Members
 from functions.agent.team.task import TaskHead, list_claimable
 from functions.events import Event, Sender, order_of
 from sigil.errors import UsageError
 from sigil.storage.kv import KV, keys
+from sigil.storage.kv.base import get_many
 
 if TYPE_CHECKING:
     from functions.agent.app import App
@@ -101,6 +103,18 @@ def wake_members(
     return Waking(tuple(posts), is_anybody_awake)
 
 
+def wake_loser(kv: KV, root: str, name: str, member: Member | None, now: float) -> tuple[Post, ...]:
+    """Let a teammate be idle that waits for an answer to a plan whose task somebody has ended or
+    taken from it, and return what makes it look for other work. Any other one finds out by itself.
+    """
+    if member is None or not member.waiting:
+        return ()
+    Members(kv, root).put_idle(name, member, now)
+    if find_absence(kv.get(keys.agent_record(root, name))):
+        return ()
+    return (make_look(join_name(root, name), generation=member.generation),)
+
+
 def make_events(posts: tuple[Post, ...], by: str, now: float, cause: str) -> list[Event]:
     """Return the events of posts that no turn makes; `cause` names what makes them, such as a
     command, and the same one makes the same events. `by` is the person on whose behalf it is.
@@ -154,3 +168,10 @@ def require_workable(app: App, name: str, member: Member | None, *, by_person: b
             suggestion=f"a person wakes it with `/team wake {name}`, or tells you to spawn it",
             reason="stopped",
         )
+
+
+def is_halted(app: App, name: str) -> bool:
+    """Return whether a halt keeps a teammate from work: that of its root, or its own."""
+    full = join_name(app.root, name)
+    whom = (keys.escape(app.root), keys.escape(full), keys.session_of(full, OWN_MAIN))
+    return any(parse_lock(each).closed for each in get_many(app.kv, [*map(keys.owner_lock, whom)]))

@@ -313,7 +313,7 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
         text = _describe_closed(document, texts, app, text)
     left = _keep_left(turn, document.messages) if held and not number else {}
     changed = _end_task(turn, app, document, outcome, text) if number else None
-    why = describe_limit(stopped, texts) if stopped else text or outcome
+    why = describe_limit(stopped, texts) if stopped else text
     trouble = "" if outcome in ("done", "idle") else one_line(why, TROUBLE_CHARACTERS)
 
     def become_idle(member: Member | None) -> tuple[Member | None, Member | None]:
@@ -322,7 +322,7 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
             return None, None
         if isinstance(wanted, int) and wanted != member.generation:
             return None, None
-        if member.waiting and _keeps_waiting(app, event, member.waiting):
+        if member.waiting and _keeps_waiting(app, event, member):
             return None, None
         idle = replace(member, status="idle", since=now, task=0, trouble=trouble, waiting="")
         if held and not member.stopped:
@@ -496,10 +496,10 @@ def _find_outcome(turn: Turn, document: Document, text: str, texts: Texts) -> st
     return "done" if turn.answered else "ended"
 
 
-def _keeps_waiting(app: App, event: Event, plan: str) -> bool:
+def _keeps_waiting(app: App, event: Event, member: Member) -> bool:
     from functions.agent.team.plan import keeps_waiting
 
-    return keeps_waiting(app.kv, app.root, event, plan)
+    return keeps_waiting(app, event, member)
 
 
 def _find_held(turn: Turn, app: App, document: Document, now: float) -> float:

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from functions import worker
+from functions.agent.safety.hp import HpRecord
 from functions.agent.team.board import Board, NewTask
 from functions.agent.team.member import Member, Members
 from functions.wiring import AgentRuntime
+from sigil.storage.kv import keys
+from sigil.storage.stored import dumps
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer, Recorded, json_answer
 from tests.functions.chats import Chats
@@ -137,3 +140,9 @@ def ask(crew: Crew, *calls: tuple[str, Any], text: str = "go on") -> str:
     before = len(crew.model.of(""))
     crew.write(text)
     return results(crew.model.of("")[before + 2])[-1]
+
+
+def drain(crew: Crew, name: str) -> None:
+    """Let a teammate have no HP left."""
+    record = HpRecord(0.0, crew.runtime.app.clock.now(), disabled=True)
+    crew.runtime.stores.kv.put(keys.hp(f"main.{name}"), dumps(record))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,7 @@ from tests.functions.agent.team.crew import (
     TeamModel,
     ask,
     contents,
+    drain,
     spawned,
     spawning,
 )
@@ -347,3 +349,62 @@ def test_the_leads_model_answers_no_plan_that_nobody_asks_it_to(
     crew.chats.work_off()
     assert "or whoever wanted the work, answers the plan" in results(model.of("")[-1])[-1]
     assert [waiting for waiting, _ in list_plans(crew.runtime.stores.kv, "main")] == [id]
+
+
+def give_up(crew: Crew, change: str) -> None:
+    """Take the task from alice that waits with her plan, as a person says or as she does herself,
+    or where a crash has lost what tells her of it.
+    """
+    if change == "she is done":
+        done = {"task_id": 1, "status": "completed", "report": "small enough"}
+        steps = iter([call(("cap_update_task", done))])
+        crew.model.plans["alice"] = lambda _: next(steps, say("[SILENT]"))
+        crew.write("/team tell alice do it")
+    elif change == "a crash":
+        crew.board.drop(1)
+        tick(crew)
+        crew.chats.work_off()
+    else:
+        crew.write(change)
+
+
+@pytest.mark.parametrize(
+    "change", ["/tasks drop 1", "/tasks assign 1 bob", "she is done", "a crash"]
+)
+def test_a_teammate_waits_for_no_answer_about_a_task_that_it_has_lost(
+    crew: Crew, change: str
+) -> None:
+    id = hand_in(crew, "rewrite all")
+    if "bob" in change:
+        spawned(crew, "bob")
+    give_up(crew, change)
+    assert (crew.member("alice").status, crew.member("alice").waiting) == ("idle", "")
+    assert crew.write("/proposals") == [ENGLISH.proposals_none]
+    ended = ENGLISH.plan_problems["ended"].format(name="alice", id=id)
+    assert crew.write(f"/approve {id}") == [ended]
+    crew.model.plans["alice"] = lambda _: say("printed")
+    assert crew.write("/tasks add print @alice")[-1].endswith("done by alice: printed")
+
+
+def test_a_halt_keeps_what_a_teammate_is_told_from_it_until_an_unlock(
+    crew: Crew, model: TeamModel
+) -> None:
+    id = hand_in(crew, "rewrite all")
+    crew.write("/halt all")
+    assert crew.write("/team tell alice a smaller one") == [
+        ENGLISH.team_told_halted.format(name="alice")
+    ]
+    crew.write("/unlock")
+    assert "a smaller one" in last_words(crew)
+    assert crew.write(f"/Approve #{id.upper()}: well")[0].startswith("Approved. alice goes on")
+
+
+def test_a_plan_of_a_teammate_without_hp_is_not_approved(open_crew: Callable[..., Crew]) -> None:
+    crew = open_crew(hp=6_000, hp_floor=1_000)
+    id = hand_in(crew, "rewrite all")
+    drain(crew, "alice")
+    assert crew.write(f"/approve {id}") == [
+        ENGLISH.plan_problems["disabled"].format(name="alice", id=id)
+    ]
+    crew.write("/agents enable alice")
+    assert crew.write(f"/approve {id}")[-1] == "#1 done by alice: parsed"

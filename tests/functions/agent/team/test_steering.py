@@ -14,7 +14,6 @@ from functions.agent.commands import control
 from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.management.team import spawn_by_hand, stop_by_hand, wake_team
 from functions.agent.posts import Post
-from functions.agent.safety.hp import HpRecord
 from functions.agent.team.board import Claimer
 from functions.agent.team.member import Members
 from functions.agent.team.template import Template
@@ -24,7 +23,6 @@ from functions.ingress.hook_endpoint import HookPost, make_event
 from functions.scheduler import look_after_team
 from sigil.errors import UsageError
 from sigil.storage.kv import keys
-from sigil.storage.stored import dumps
 from tests.fakes.model import call, completion, results, say
 from tests.fakes.server import json_answer
 from tests.functions.agent.team.crew import (
@@ -34,10 +32,12 @@ from tests.functions.agent.team.crew import (
     TeamModel,
     ask,
     contents,
+    drain,
     search,
     spawned,
     spawning,
 )
+from tests.functions.agent.team.waiting import let_wait
 from tests.functions.hook_fixture import add_hook
 from tests.functions.people import GROUP
 
@@ -68,14 +68,6 @@ def send(crew: Crew, kind: Any, **data: Any) -> None:
     for event in make_events((post,), HOME, crew.runtime.app.clock.now(), f"{kind}{data}"):
         crew.runtime.queue.put(event)
     crew.chats.work_off()
-
-
-def drain(crew: Crew, name: str) -> None:
-    """Let a teammate have no HP left."""
-    kv = crew.runtime.stores.kv
-    kv.put(
-        keys.hp(f"main.{name}"), dumps(HpRecord(0.0, crew.runtime.app.clock.now(), disabled=True))
-    )
 
 
 def test_whom_a_person_stops_is_woken_by_nothing_but_a_person(crew: Crew, model: TeamModel) -> None:
@@ -507,3 +499,39 @@ def test_a_task_whose_last_leg_failed_is_not_done(crew: Crew, model: TeamModel, 
     crew.write("spawn alice")
     (task,) = crew.board.list_open()
     assert (task.status, task.attempts) == ("stuck", 3)
+
+
+def test_whoever_is_woken_before_a_stop_was_carried_out_works_on(
+    crew: Crew, model: TeamModel
+) -> None:
+    spawned(crew, "alice")
+    crew.add("parse")
+    model.plans["alice"] = work
+    app = crew.runtime.app
+    stopped = stop_by_hand(app, "all", by=HOME, call="x")
+    woken = wake_team(app, "all", by=HOME, call="y")
+    for event in (*stopped.events, *woken.events):
+        crew.runtime.queue.put(event)
+    crew.chats.work_off()
+    assert crew.chats.list_texts()[-1] == "#1 done by alice: did it"
+    assert not crew.member("alice").stopped
+
+
+def test_a_stop_is_said_once_whatever_else_waits_for_the_teammate(crew: Crew) -> None:
+    spawned(crew, "alice")
+    send(crew, "mail")
+    assert crew.write("/team stop @alice") == [
+        "alice will shut down at once.",
+        "alice has shut down.",
+    ]
+    assert crew.write("/team stop 所有")[0].startswith("alice had shut down")
+
+
+def test_a_stop_takes_the_task_from_whoever_is_disabled(crew: Crew) -> None:
+    let_wait(crew.runtime.app, "rewrite all")
+    change(crew, "alice", task=crew.add("parse")[0])
+    crew.write("/agents disable alice")
+    crew.write("/team stop alice")
+    crew.write("/agents enable alice")
+    found = crew.member("alice")
+    assert (found.status, found.task, found.waiting) == ("idle", 0, "")
