@@ -40,16 +40,17 @@ NAMED_MOST: Final = 10
 @dataclass(frozen=True, slots=True)
 class Resumed:
     """Who goes on: their short `names`, and the `events` by which they do. Nobody of them takes the
-    tasks that are `waiting`.
+    tasks that are `waiting`. While the root `is_halted` nobody goes on at all.
     """
 
     names: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
     waiting: tuple[TaskHead, ...] = ()
+    is_halted: bool = False
 
     def describe(self, texts: Texts) -> str:
         """Return it in words, empty where there is nothing to tell."""
-        parts = []
+        parts = [texts.reasons["halted"]] if self.is_halted else []
         if self.names:
             parts.append(texts.team_goes_on.format(names=", ".join(self.names)))
         if self.waiting:
@@ -114,9 +115,9 @@ def wake_by_hand(app: App, names: Iterable[str], *, by: str, cause: str) -> Resu
         member = members.change(name, wake)
         if member and member.status != "working":
             woken.append((name, member))
-    posts: tuple[Post, ...] = ()
-    if not locks.read_lock(app.kv, keys.escape(app.root)).closed:
-        posts = resume_members(app.kv, app.root, woken, now, hp=app.hp)
+    if locks.read_lock(app.kv, keys.escape(app.root)).closed:
+        return Resumed(is_halted=True)
+    posts = resume_members(app.kv, app.root, woken, now, hp=app.hp)
     return _make_resumed(app, woken, posts, by, cause)
 
 

@@ -254,7 +254,7 @@ def test_whom_a_person_wakes_within_a_halt_goes_on_after_it(crew: Crew, model: T
     control.halt_root(crew.runtime.app, HOME)
     crew.add("parse")
     model.plans["alice"] = work
-    assert crew.write("/team wake alice") == ["Woken: alice. Tasks that wait: 1 (anybody: #1)."]
+    assert crew.write("/team wake alice")[0].startswith("Woken: alice. I was halted")
     assert crew.write("/unlock") == [
         "Unlocked. They go on: alice.",
         "#1 done by alice: did it",
@@ -535,3 +535,21 @@ def test_a_stop_takes_the_task_from_whoever_is_disabled(crew: Crew) -> None:
     crew.write("/agents enable alice")
     found = crew.member("alice")
     assert (found.status, found.task, found.waiting) == ("idle", 0, "")
+
+
+def test_who_gives_work_to_a_stopped_one_or_wakes_it_in_a_halt_is_told_what_keeps_it(
+    crew: Crew, model: TeamModel
+) -> None:
+    spawned(crew, "alice")
+    model.plans["alice"] = work
+    crew.write("/team stop alice")
+    (said,) = crew.write("/tasks add parse @alice")
+    assert said.endswith("nobody wakes them before you do: /team wake NAME.")
+    crew.write("/halt all")
+    assert crew.write("/team wake alice") == [
+        "Woken: alice. I was halted and do nothing until I am unlocked."
+    ]
+    assert crew.write("/unlock") == [
+        "Unlocked. They go on: alice.",
+        "#1 done by alice: did it",
+    ]
