@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from functions.agent.agents.record import find_absence
+from functions.agent.app import App
 from functions.agent.commands import proposals
 from functions.agent.commands.command import (
     Command,
@@ -134,11 +136,20 @@ def _wake(call: CommandCall, wanted: str) -> CommandResult:
     names = known if wanted == ALL else [name for name in known if name == wanted]
     if not names:
         return call.reply(_tell_unknown(call, wanted))
+    gone = [name for name in names if _is_gone(app, name)]
+    names = [name for name in names if name not in gone]
+    if not names:
+        return call.reply(call.texts.team_reads_nothing.format(name=", ".join(gone)))
     resumed = wake_by_hand(app, names, by=event.behalf, cause=event.id)
     woken = call.texts.team_woken.format(names=", ".join(names))
     text = " ".join(filter(None, (woken, resumed.describe(call.texts))))
     document = replace(call.document, posts=(*call.document.posts, *resumed.events))
     return CommandResult(text, document)
+
+
+def _is_gone(app: App, name: str) -> bool:
+    """Return whether a teammate was archived or removed, so that it has to be spawned again."""
+    return find_absence(app.kv.get(keys.agent_record(app.root, name))) not in ("", "disabled")
 
 
 def _tell_unknown(call: CommandCall, wanted: str) -> str:
@@ -149,10 +160,10 @@ def _tell_unknown(call: CommandCall, wanted: str) -> str:
 
 def answer_question(call: CommandCall) -> CommandResult | None:
     """Pass on what a person replies to a teammate's question, which the chat's own history has too;
-    None for any other message, and for somebody on whose behalf no work is done.
+    None for any other message, and for guests.
     """
     id = find_answered(call.event)
-    if not id or not call.app.rules.may_work(call.role):
+    if not id or call.role == "guest":
         return None
     from functions.agent.team.telling import find_question
 
@@ -179,7 +190,8 @@ def _tell(call: CommandCall, name: str, words: str) -> CommandResult:
     app = call.app
     event = call.event
     texts = call.texts
-    if not app.rules.may_work(call.role):
+    # also where anybody may talk: a teammate takes this for a word of its lead
+    if call.role == "guest":
         return call.reply(texts.team_not_for_guests)
     shown = one_line(name, NAME_CHARACTERS).replace("`", "")
     denial = call.find_denial("mail", shown)

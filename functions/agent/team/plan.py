@@ -257,8 +257,10 @@ def _require_answerable(app: App, answer: PlanAnswer, request: TeamRequest) -> N
     member = Members(app.kv, app.root).read(name)
     if member is None or member.stopping or _has_ended(member, request, app):
         raise PlanProblem("shut_down", id, name)
-    is_drained = list_drained(app.kv, app.root, [name], app.hp, app.clock.now())
-    if is_drained or find_absence(app.kv.get(keys.agent_record(app.root, name))):
+    absence = find_absence(app.kv.get(keys.agent_record(app.root, name)))
+    if absence not in ("", "disabled"):
+        raise PlanProblem("shut_down", id, name)
+    if absence or list_drained(app.kv, app.root, [name], app.hp, app.clock.now()):
         raise PlanProblem("disabled", id, name)
     is_at_end = not request.next and member.status == "working"
     if request.generation and member.waiting != id and not is_at_end:

@@ -408,3 +408,16 @@ def test_a_plan_of_a_teammate_without_hp_is_not_approved(open_crew: Callable[...
     ]
     crew.write("/agents enable alice")
     assert crew.write(f"/approve {id}")[-1] == "#1 done by alice: parsed"
+
+
+def test_whoever_is_archived_answers_to_nothing_and_a_guest_tells_nobody_anything(
+    crew: Crew,
+) -> None:
+    id = hand_in(crew, "rewrite all")
+    # also where anybody may talk
+    assert write_as(crew, 60, "/team tell alice stop", GUEST) == [ENGLISH.team_not_for_guests]
+    crew.write("/agents archive alice")
+    ended = ENGLISH.plan_problems["shut_down"].format(name="alice", id=id)
+    assert crew.write(f"/approve {id}") == [ended]
+    gone = ENGLISH.team_reads_nothing.format(name="alice")
+    assert crew.write("/team wake all") == [gone]
