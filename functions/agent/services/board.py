@@ -80,6 +80,10 @@ def update_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     report = context.gate.redact(read_text(arguments, "report"))
     if report and status not in ("completed", "stuck"):
         note = note or report
+    owner = arguments.get("owner")
+    is_assigned = isinstance(owner, str) and owner.strip() != task.owner
+    if is_assigned or status in ("pending", "dropped"):
+        _require_untaken(context, task)
     board = view.board
     blockers = _read_numbers(arguments, "add_blocked_by")
     _find_all(view, blockers)
@@ -89,7 +93,6 @@ def update_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
         changed = board.edit(number, Edit(priority=priority, more_blockers=blockers))
     if note and status not in ("dropped", "stuck"):
         changed = board.comment(number, _name_member(context), note, context.call)
-    owner = arguments.get("owner")
     if context.work and task.personal and isinstance(owner, str):
         raise Refused(
             "EPERM",
@@ -109,6 +112,20 @@ def update_task(context: CallContext, arguments: Arguments) -> ServiceAnswer:
     if (report or note) and _ends_leg(context, made.task):
         answer = replace(answer, ending=Ending(IDLE, if_all_well=True))
     return answer
+
+
+def _require_untaken(context: CallContext, task: Task) -> None:
+    """Raise `Refused` EPERM where a teammate would take a task from another one that works on it,
+    or whose plan for it waits for an answer: the lead and people do that.
+    """
+    if context.app.is_root or task.claim is None or task.owner == context.app.short_name:
+        return
+    raise Refused(
+        "EPERM",
+        f"task {task.id} is {task.owner}'s",
+        suggestion="write to the lead with send-message",
+        reason="not-yours",
+    )
 
 
 def list_tasks(context: CallContext, arguments: Arguments) -> Json:

@@ -16,6 +16,7 @@ from functions.agent.team.leg import LEGS_MOST, Leg
 from functions.agent.team.task import Task
 from functions.agent.workspace.edits import forget_team, has_team
 from functions.events import Event
+from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import one_line
 from sigil.storage.evolve import evolve
 from sigil.storage.kv import Item
@@ -99,14 +100,23 @@ def tell_team(preamble: Preamble, app: App, event: Event, record: Item) -> Pream
 
 
 def _describe_teammate(teammate: Teammate, app: App, chat: str) -> str:
-    """Return the words for a teammate. What a task is about is said in its own chat alone."""
+    """Return the words for a teammate: also what it waits for, and that a person has stopped it."""
+    status = teammate.status
+    if teammate.stopped and status == "shutdown":
+        status = ENGLISH.team_stopped_by_person
+    text = f"{teammate.name} ({sanitize_text(teammate.role)}): {status}"
+    if teammate.task:
+        text += f" on {_name_task(teammate.task, app, chat)}"
+    if teammate.plan:
+        text += f", {ENGLISH.team_waits.format(id=teammate.plan)}"
+    return text
+
+
+def _name_task(number: int, app: App, chat: str) -> str:
+    """Return a task's number, and what it is about in its own chat alone."""
     from functions.agent.team.board import Board
 
-    text = f"{teammate.name} ({sanitize_text(teammate.role)}): {teammate.status}"
-    if not teammate.task:
-        return text
-    text = f"{text} on #{teammate.task}"
-    task = Board(app.kv, app.root, app.clock.now).find(teammate.task)
+    task = Board(app.kv, app.root, app.clock.now).find(number)
     if task is None or task.home != chat:
-        return text
-    return f"{text} ({one_line(sanitize_text(task.subject), SUBJECT_CHARACTERS)})"
+        return f"#{number}"
+    return f"#{number} ({one_line(sanitize_text(task.subject), SUBJECT_CHARACTERS)})"

@@ -421,3 +421,19 @@ def test_whoever_is_archived_answers_to_nothing_and_a_guest_tells_nobody_anythin
     assert crew.write(f"/approve {id}") == [ended]
     gone = ENGLISH.team_reads_nothing.format(name="alice")
     assert crew.write("/team wake all") == [gone]
+
+
+def test_no_teammate_takes_the_task_of_another_one_that_waits(crew: Crew, model: TeamModel) -> None:
+    id = hand_in(crew, "rewrite all")
+    spawned(crew, "bob")
+    changes = ({"status": "pending"}, {"status": "dropped"}, {"owner": "bob"})
+    calls = [("cap_update_task", {"task_id": 1, **change}) for change in changes]
+    steps = iter([call(*calls)])
+    model.plans["bob"] = lambda _: next(steps, say("[SILENT]"))
+    crew.write("/team tell bob take it")
+    refused = [text for text in contents(model.of("bob")[-1]) if "task 1 is alice's" in text]
+    assert len(refused) == len(calls)
+    assert crew.member("alice").waiting == id
+    # the lead knows what it waits for
+    crew.write("well?")
+    assert f"waits for an answer to its plan {id}" in str(model.of("")[-1]["messages"])
