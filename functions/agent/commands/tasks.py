@@ -129,20 +129,27 @@ def _answer(call: CommandCall, edited: Edited, pattern: str) -> CommandResult:
         lines.append(texts.task_frees.format(tasks=free))
     if is_private(task) and task.status == "pending":
         lines.append(texts.task_yours.format(id=task.id))
-    elif task.status == "pending" and _is_stopped(call, task.owner):
-        lines.append(texts.team_stopped.format(names=task.owner))
     elif edited.note:
         lines.append(texts.task_nobody)
+    elif task.status == "pending" and task.owner:
+        lines += _describe_absence(call, task.owner)
     document = call.document
     if edited.events:
         document = replace(document, posts=(*document.posts, *edited.events))
     return CommandResult("\n".join(lines), document, entries=edited.entries)
 
 
-def _is_stopped(call: CommandCall, owner: str) -> bool:
-    """Return whether the teammate that alone may do a task was stopped by a person."""
-    found = Members(call.app.kv, call.app.root).read(owner) if owner else None
-    return found is not None and bool(found.stopped)
+def _describe_absence(call: CommandCall, owner: str) -> list[str]:
+    """Return what is told of a teammate that alone may do a task, and does not begin it by itself;
+    nothing of all others.
+    """
+    app = call.app
+    found = Members(app.kv, app.root).find(owner)
+    if found is None or found.find_status(app.clock.now(), app.team_idle) != "shutdown":
+        return []
+    if found.stopped:
+        return [call.texts.team_stopped.format(names=owner)]
+    return [] if found.recall else [call.texts.task_nobody]
 
 
 def _list_numbers(view: BoardView) -> list[int]:

@@ -103,6 +103,14 @@ class Members:
         item = self._kv.get(keys.team_member(self._root, name))
         return read_member(item, name) if item else None
 
+    def find(self, name: str) -> Member | None:
+        """Return the same where it can be read, for what must not fail for want of it."""
+        item = self._kv.get(keys.team_member(self._root, name))
+        try:
+            return _MEMBER.read(item.value) if item else None
+        except (ValueError, NewerFormat):
+            return None
+
     def scan(self) -> Iterator[tuple[str, Member]]:
         """Yield the names of all teammates and what changes of them, but for what is damaged."""
         for sort, item in scan_all(self._kv, keys.team_member(self._root, "").partition):

@@ -85,7 +85,7 @@ def follow_change(
         news = replace(news, wakes=waking.posts, note=note)
     if changed.before.claim and not task.claim and changed.before.owner != member:
         name = changed.before.owner
-        loser = Members(app.kv, app.root).read(name)
+        loser = Members(app.kv, app.root).find(name)
         wakes = wake_loser(app.kv, app.root, name, loser, app.clock.now())
         news = replace(news, wakes=(*news.wakes, *wakes))
     return news

@@ -73,7 +73,7 @@ def test_a_task_is_added_done_dropped_assigned_and_reopened(
         "Now #2 can be done.",
     ]
     assert ask(agent, "/tasks done 1").startswith("Nothing changed:\n  [x] #1: buy milk")
-    Members(agent.app.kv, "main").change("alice", lambda _: (Member("idle", 0.0), None))
+    Members(agent.app.kv, "main").change("alice", lambda _: (Member("idle", 0.0, stay=True), None))
     assert ask(agent, "/tasks assign 2 @alice") == "#2 is for alice: bake a cake"
     assert ask(agent, "/tasks assign 2 nobody").startswith("#2 is for anybody")
     assert ask(agent, "/tasks drop 2 no eggs") == "#2 is dropped: bake a cake"
@@ -240,7 +240,7 @@ def test_a_task_for_nobody_known_is_asked_about_and_names_who_is(agent: AgentRun
     assert "no other one. Ask me to spawn bob" in ask(agent, "/tasks add call Ann @bob")
     members = Members(agent.app.kv, "main")
     for name in ("alice", "bobby"):
-        members.change(name, lambda _: (Member("idle", 0.0), None))
+        members.change(name, lambda _: (Member("idle", 0.0, stay=True), None))
     told = ask(agent, "/tasks add call Ann @bob")
     assert told.startswith("There is no teammate bob. Those that I know: bobby, alice. Ask me to")
     assert ask(agent, "/tasks").startswith("The board is empty.")

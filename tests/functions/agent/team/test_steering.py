@@ -553,3 +553,8 @@ def test_who_gives_work_to_a_stopped_one_or_wakes_it_in_a_halt_is_told_what_keep
         "Unlocked. They go on: alice.",
         "#1 done by alice: did it",
     ]
+    change(crew, "alice", since=1.0)
+    (said,) = crew.write("/tasks add print @alice")
+    assert said.endswith("Nobody is awake to do it; ask me to spawn a teammate.")
+    crew.runtime.app.kv.put(keys.team_member("main", "alice"), b"damaged")
+    assert crew.write("/tasks add paint @alice") == ["Added #3: paint"]
