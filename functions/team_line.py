@@ -203,13 +203,14 @@ def write_line(app: App, home: str, texts: Texts, now: float) -> tuple[str, bool
         task = board.find(each.task) if each.task else None
         place = task.home if task else (found.home if found else "")
         if each.status == "working" and (place or each.home) == home:
-            what = _name_task(task, app) if task else texts.team_at_work
+            parts = [_name_task(task, app)] if task else []
             if each.plan:  # it is at work again when somebody has answered
-                state = texts.team_waits.format(id=each.plan)
+                parts.append(texts.team_waits.format(id=each.plan))
             else:
                 is_at_work = True
-                state = format_progress(each, found, now, texts)
-            lines.append(f"{each.name}: {what}, {state}")
+                parts += [] if task else [texts.team_at_work]
+                parts.append(format_progress(each, found, now, texts))
+            lines.append(f"{each.name}: {', '.join(parts)}")
         elif each.home == home:
             state = texts.team_elsewhere if each.status == "working" else each.status
             lines.append(f"{each.name}: {state}")
