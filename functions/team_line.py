@@ -112,19 +112,22 @@ class TeamLine:
     def _show(self, home: str, channel: EditsMessages) -> None:
         app = self.app
         now = app.clock.now()
+        claimed: list[TeamChat] = []
 
         def claim(found: TeamChat) -> TeamChat | None:
+            claimed.clear()
             if 0 <= now - found.at < PAUSE_SECONDS:
                 return None
             if found.message:  # also in a muted chat: what is there goes on to its end, silently
-                return evolve(found, at=now)
-            if found.is_muted or 0 <= now - found.sending < SENDING_SECONDS:
-                return None
-            return evolve(found, at=now, sending=now)
+                claimed.append(evolve(found, at=now))
+            elif not (found.is_muted or 0 <= now - found.sending < SENDING_SECONDS):
+                claimed.append(evolve(found, at=now, sending=now))
+            return claimed[0] if claimed else None
 
-        shown = change_team_chat(app.kv, app.root, home, claim)
-        if shown.at != now:
+        change_team_chat(app.kv, app.root, home, claim)
+        if not claimed:
             return
+        [shown] = claimed
         text, is_at_work = write_line(app, home, choose_texts_for(self.event), now)
         if not shown.message:
             self._send(home, channel, shown, text if is_at_work and self._may_send(home) else "")
