@@ -116,11 +116,12 @@ class TeamLine:
 
         def claim(found: TeamChat) -> TeamChat | None:
             claimed.clear()
-            if 0 <= now - found.at < PAUSE_SECONDS:
+            # another process, or one that was faster, may have a later time
+            if abs(now - found.at) < PAUSE_SECONDS:
                 return None
             if found.message:  # also in a muted chat: what is there goes on to its end, silently
                 claimed.append(evolve(found, at=now))
-            elif not (found.is_muted or 0 <= now - found.sending < SENDING_SECONDS):
+            elif not (found.is_muted or abs(now - found.sending) < SENDING_SECONDS):
                 claimed.append(evolve(found, at=now, sending=now))
             return claimed[0] if claimed else None
 
@@ -166,6 +167,8 @@ class TeamLine:
         with suppress(Refused):  # somebody has deleted it
             channel.edit(home, shown.message, text)
         forget_message(app.kv, app.root, home, shown)
+        with suppress(Refused):  # a change that was under way may have come between the two
+            channel.edit(home, shown.message, text)
 
     def _may_send(self, home: str) -> bool:
         """Return whether something may be said in a chat now: not in its quiet hours, nor where
