@@ -218,7 +218,9 @@ def write_line(app: App, home: str, texts: Texts, now: float) -> tuple[str, bool
                 parts.append(format_progress(each, found, now, texts))
             lines.append(f"{each.name}: {', '.join(parts)}")
         elif each.home == home:
-            state = texts.team_elsewhere if each.status == "working" else each.status
+            state = texts.agent_states.get(each.status, each.status)
+            if each.status == "working":
+                state = texts.team_elsewhere
             lines.append(f"{each.name}: {state}")
     head = texts.team_head.format(name=app.root) if is_at_work else texts.team_line_ended
     more = ["…"] if len(lines) > NAMES_MOST else []

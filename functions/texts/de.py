@@ -1237,6 +1237,7 @@ class German(Texts):
         "purged": "beim Löschen",
         "working": "an der Arbeit",
         "idle": "ohne Aufgabe",
+        "shutdown": "beendet",
     }
     subagent_report = "`{name}` berichtet:\n{text}"
     subagent_stuck = "`{name}` kommt nicht weiter: {why}. Zuletzt hieß es:"

@@ -1080,6 +1080,7 @@ class Texts:
         "purged": "being removed",
         "working": "working",
         "idle": "idle",
+        "shutdown": "shutdown",
     }
     subagent_report = "`{name}` reports:\n{text}"
     subagent_stuck = "`{name}` is stuck: {why}. What it said last:"

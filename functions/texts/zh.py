@@ -1025,6 +1025,7 @@ class Chinese(Texts):
         "purged": "正在清除",
         "working": "正在工作",
         "idle": "空闲",
+        "shutdown": "已关机",
     }
     subagent_report = "`{name}` 报告：\n{text}"
     subagent_stuck = "`{name}` 卡住了：{why}。它最后说的是："

@@ -148,6 +148,8 @@ def describe_teammate(
     elif teammate.stopped and status == "shutdown":
         is_own = bool(reader) and teammate.stopped == hash_person(reader)
         status = texts.team_stopped_by_you if is_own else texts.team_stopped_by_person
+    else:
+        status = texts.agent_states.get(status, status)
     line = f"{teammate.name} ({teammate.role}): {status}"
     if teammate.task:
         line += f" #{teammate.task}"

@@ -793,6 +793,7 @@ def test_what_a_team_says_in_a_chat_is_in_the_language_of_that_chat(
     id = said[1].partition("request_id=")[2][:8]
     told = f"Freigegeben. alice macht mit dem Plan {id} weiter."
     assert crew.write(f"/approve {id}") == [told, "#1 von alice erledigt: did: 1: parse"]
+    assert crew.write("/team")[-1].endswith("\nalice (coder): ohne Aufgabe")
     assert crew.write("/team stop alice")[-1] == "alice hat sich beendet."
 
 
