@@ -383,6 +383,8 @@ esac
 """
 
 
+# Python waits a quarter of a second for a program while it is interrupted, and then no longer
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 @pytest.mark.parametrize("fails", ["", "start", "SIGTERM at start", "SIGTERM at stop"])
 def test_the_service_changes_with_it_and_when_it_fails_program_and_store_are_as_before(
     upgrade: Run,
