@@ -10,18 +10,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.behaviours.chain import read_count
 from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message
 from functions.agent.posts import LOOK, Post
 from functions.agent.sanitize import clean_text, is_visible
 from functions.agent.session.document import SAFE_STOP, Turn
-from functions.events import OWN, Event
+from functions.events import OWN, Event, Sender, order_of
 from functions.texts.en import Texts
 from sigil.errors import one_line
 from sigil.json_fields import as_number
 from sigil.protocol import Json, capability_of, tool_of
+
+if TYPE_CHECKING:
+    from functions.agent.app import App
 
 OWN_MAIN: Final = f"{OWN}:main"
 """The session in which a teammate works."""
@@ -43,6 +46,8 @@ SHUTDOWN: Final = "shutdown"
 """The field with the request to shut down that an event carries out."""
 PLAN: Final = "plan"
 """The field with the plan whose answer lets the work go on."""
+LEFT: Final = "left:"
+"""The ids of the events begin so with which a teammate goes on with what was interrupted."""
 CLAIMED: Final = "Claimed task #{number}. Working on it."
 """What a teammate says when it begins to work on a task."""
 LEGS_MOST: Final = 9
@@ -99,6 +104,40 @@ def make_look(agent: str, *, generation: int = 0) -> Post:
     if generation:
         data[GENERATION] = generation
     return Post("task", agent, OWN_MAIN, task=LOOK, data=data)
+
+
+def make_work(
+    app: App,
+    cause: Event,
+    *,
+    id: str,
+    text: str,
+    by: str,
+    task: str,
+    data: Mapping[str, Json],
+) -> Event:
+    """Return the event with which a teammate begins a piece of its own work: `by` is the person on
+    whose behalf it is, `task` names it, and `cause` is what set it off.
+    """
+    now = app.clock.now()
+    return Event(
+        id=id,
+        kind="task",
+        agent=app.name,
+        session=OWN_MAIN,
+        sender=Sender(f"agent:{app.name}"),
+        text=text,
+        at=now,
+        order=order_of(now, 0),
+        private=True,
+        language=cause.language,
+        cause=cause.id,
+        root=cause.root or cause.id,
+        hops=cause.hops,
+        by=by,
+        task=task,
+        data=data,
+    )
 
 
 def make_next_leg(turn: Turn, messages: tuple[Message, ...]) -> Post:

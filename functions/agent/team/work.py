@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from functions.agent.app import App
-from functions.agent.conversation.messages import Message
 from functions.agent.language import choose_texts_for
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mail, Mailbox
@@ -24,8 +22,6 @@ from functions.agent.model import outage
 from functions.agent.policy.proposals import find_work
 from functions.agent.posts import CHAIN, Post, report_home, stamp_posts
 from functions.agent.safety import hp
-from functions.agent.safety.budget import find_period_end
-from functions.agent.safety.status import REASONS, SessionState
 from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
 from functions.agent.sanitize import clean_text, cut_text
 from functions.agent.session.document import IDLE, NEXT_LEG, WAITS, Document, Turn
@@ -34,6 +30,7 @@ from functions.agent.team.briefing import describe_claim
 from functions.agent.team.leg import (
     CLAIM,
     GENERATION,
+    LEFT,
     LEG,
     OWN_MAIN,
     PLAN,
@@ -44,21 +41,22 @@ from functions.agent.team.leg import (
     is_look,
     make_look,
     make_next_leg,
+    make_work,
     read_leg,
 )
-from functions.agent.team.member import FOREVER, TROUBLE_CHARACTERS, Member, Members
+from functions.agent.team.member import TROUBLE_CHARACTERS, Member, Members
 from functions.agent.team.report import SAID_CHARACTERS, find_home, report_task, say_home
 from functions.agent.team.request import answer_request, find_request
 from functions.agent.team.task import REPORT_CHARACTERS, Task, TaskHead, list_claimable
 from functions.agent.team.task_change import describe_change, find_written_end
 from functions.agent.team.waking import wake_members
 from functions.agent.workspace.scope import find_scopes_of_work, list_written
-from functions.events import Event, Sender, order_of
+from functions.events import Event
 from functions.texts.en import Texts
-from sigil.errors import Conflict, Refused, UsageError, one_line
-from sigil.json_fields import as_mapping, as_number, as_string
+from sigil.errors import Refused, UsageError, one_line
+from sigil.json_fields import as_mapping, as_number
 from sigil.protocol import Json
-from sigil.storage.kv import ABSENT, keys
+from sigil.storage.kv import keys
 from sigil.storage.kv.update import update
 
 if TYPE_CHECKING:
@@ -70,16 +68,6 @@ QUIET: Final = "quiet"
 """The field of a mail's data by which it waits for the next turn of its chat."""
 OUTAGE_SECONDS: Final = 120.0
 """A model that fails again within so many seconds after a wait for it has been away meanwhile."""
-SETTINGS: Final = {
-    "budget": "UNCAGED_TOKENS_PER_DAY",
-    "session-budget": "UNCAGED_SESSION_TOKENS",
-}
-"""The settings of the budgets, by the reasons why a session does not go on."""
-HP_SECONDS: Final = 600.0
-"""A teammate whose HP are not enough for what it is about to do tries again after so long."""
-LEFT: Final = "left:"
-"""The ids of the events begin so with which a teammate goes on with what was ended."""
-GO_ON: Final = "Go on with what you were doing: it was interrupted, and may go on now."
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +139,9 @@ def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Se
         if member.status == "working":
             return Settled("it is at work")
         if member.left:
-            return Settled("it goes on", (_make_left(member, app, event),))
+            from functions.agent.team.interruption import make_left
+
+            return Settled("it goes on", (make_left(member, app, event),))
         mails, _ = Mailbox(app.kv, keys.escape(app.name)).read()
         if mails:
             post = Post("mail", app.name, OWN_MAIN)
@@ -166,7 +156,9 @@ def settle_look(event: Event, app: App, member: Member | None, turn: Turn) -> Se
     task = board.find(own[0].id) if own else board.claim_next(claimer, scanned)
     if task is None or task.claim is None:
         if member.held:
-            _let_go(app, member)
+            from functions.agent.team.interruption import let_go
+
+            let_go(app, member)
         return Settled("there is no work for it")
     _set_working(app, member, task.id)
     open_before = replace(task, claim=None, status="pending", owner="")
@@ -189,7 +181,6 @@ def make_first_leg(task: Task, member: Member, app: App, cause: Event) -> Event:
     whoever wanted the task.
     """
     assert task.claim is not None, "it works on what it has claimed"
-    now = app.clock.now()
     data: dict[str, Json] = {
         LEG: 1,
         TASK: task.id,
@@ -198,20 +189,11 @@ def make_first_leg(task: Task, member: Member, app: App, cause: Event) -> Event:
         "home": task.home or (app.record.home if app.record else ""),
         "from": app.short_name,
     }
-    return Event(
+    return make_work(
+        app,
+        cause,
         id=f"task:{app.name}:{task.id}:{task.claim.number}",
-        kind="task",
-        agent=app.name,
-        session=OWN_MAIN,
-        sender=Sender(f"agent:{app.name}"),
         text=describe_claim(task),
-        at=now,
-        order=order_of(now, 0),
-        private=True,
-        language=cause.language,
-        cause=cause.id,
-        root=cause.root or cause.id,
-        hops=cause.hops,
         by=task.by or cause.behalf,
         task=f"task:{task.id}:{task.claim.number}",
         data=data,
@@ -265,7 +247,7 @@ def end_leg(turn: Turn, app: App, document: Document, text: str, now: float) -> 
     if turn.count_steps(STEP):
         return Ended()
     if is_look(event):
-        return _hold(turn, app, document, now) if app.is_teammate else Ended()
+        return _end_look(turn, app, document, now)
     if turn.ended == NEXT_LEG and not read_leg(event).is_last:
         post = make_next_leg(turn, document.messages)
         return Ended(stamp_posts([post], event, LEG, now, turn.posted))
@@ -297,7 +279,18 @@ def _add_words(head: str, text: str, texts: Texts) -> str:
     return f"{head}\n{texts.said_last.format(text=text)}" if text else head
 
 
+def _end_look(turn: Turn, app: App, document: Document, now: float) -> Ended:
+    if not app.is_teammate:
+        return Ended()
+    # a chat without a team needs nothing of it, here and below
+    from functions.agent.team.interruption import hold
+
+    return Ended(hold(turn, app, document, now))
+
+
 def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -> Ended:
+    from functions.agent.team import interruption
+
     event = turn.event
     name = app.short_name
     texts = choose_texts_for(event, document)
@@ -308,10 +301,10 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     home = find_home(event, app.record)
     posts: list[Post] = []
     entries: tuple[Entry, ...] = ()
-    held = _find_held(turn, app, document, now) if outcome == "closed" else 0.0
+    held = interruption.find_held(turn, app, document, now) if outcome == "closed" else 0.0
     if held and document.safety.reason:
-        text = _describe_closed(document, texts, app, text)
-    left = _keep_left(turn, document.messages) if held and not number else {}
+        text = interruption.describe_closed(document, texts, app, text)
+    left = interruption.keep_left(turn, document.messages) if held and not number else {}
     changed = _end_task(turn, app, document, outcome, text) if number else None
     why = describe_limit(stopped, texts) if stopped else text
     trouble = "" if outcome in ("done", "idle") else one_line(why, TROUBLE_CHARACTERS)
@@ -334,13 +327,13 @@ def _end_work(turn: Turn, app: App, document: Document, text: str, now: float) -
     idle = Members(app.kv, app.root).change(name, become_idle)
     is_stopping = idle is not None and bool(idle.stopping)
     if held and not is_stopping:
-        posts += _tell_closed(event, app, document, text, home=home, held=held)
+        posts += interruption.tell_closed(event, app, document, text, home=home, held=held)
     if changed:
         posts += report_task(changed.task, app.root, texts)
         entries = describe_change(changed)
     elif is_stopping or number or held:
         pass  # what it does is said by its shutdown, or is known
-    elif is_chain and not _tells_first(app, home, f"chain:{event.root}", event):
+    elif is_chain and not interruption.tells_first(app, home, f"chain:{event.root}", event):
         pass
     elif stopped:
         head = texts.team_stuck.format(name=name, why=why)
@@ -500,150 +493,6 @@ def _keeps_waiting(app: App, event: Event, member: Member) -> bool:
     from functions.agent.team.plan import keeps_waiting
 
     return keeps_waiting(app, event, member)
-
-
-def _find_held(turn: Turn, app: App, document: Document, now: float) -> float:
-    """Return until when what has ended a turn keeps its teammate from work; 0 where that is over
-    with the turn.
-    """
-    reason = document.safety.reason
-    if _is_budget(reason):
-        return find_period_end(now, app.limits)
-    if reason:
-        return FOREVER
-    skipped = {step.get("reason") for step in turn.trace if step.get("kind") == "skip"}
-    if not (turn.has_reached(hp.LIMIT) or skipped & {hp.LIMIT, hp.DISABLED, hp.DAMAGED}):
-        return 0.0
-    report = app.load_hp().report(now)
-    if report.state == "disabled":
-        return FOREVER
-    # what it was about to do may need more than it takes to begin anything
-    return report.works_at or now + HP_SECONDS
-
-
-def _is_budget(reason: str) -> bool:
-    """Return whether a session does not go on for want of a budget."""
-    return bool(reason) and REASONS[reason].state is SessionState.STOPPED
-
-
-def _describe_closed(document: Document, texts: Texts, app: App, notice: str = "") -> str:
-    """Return why a session does not go on: a budget with its setting, else the notice of it."""
-    reason = document.safety.reason
-    if not _is_budget(reason):
-        return notice or texts.reasons[reason]
-    told = [texts.reasons[reason]]
-    told.append(texts.budget_resets.format(time=app.describe_reset(document)))
-    if reason in SETTINGS:
-        told.append(texts.limit_setting.format(setting=SETTINGS[reason]))
-    return " ".join(told)
-
-
-def _tell_closed(
-    event: Event, app: App, document: Document, text: str, *, home: str, held: float
-) -> tuple[Post, ...]:
-    """Return what tells a chat that its team does not go on: a budget once for all of the team, an
-    emergency for each. A halt is known to whoever did it, and of HP the turn tells itself.
-    """
-    reason = document.safety.reason
-    if reason in ("", "halted"):
-        return ()
-    name = app.short_name
-    what = f"budget:{held}" if _is_budget(reason) else f"{reason}:{name}:{document.safety.since}"
-    if not home or not _tells_first(app, home, what, event):
-        return ()
-    texts = choose_texts_for(event, document)
-    return say_home(app.root, home, texts.team_said.format(name=name, text=text), name)
-
-
-def _tells_first(app: App, home: str, what: str, event: Event) -> bool:
-    """Return whether it is this event that tells a chat of a limit, once for all of the team.
-
-    Done again after a crash, it tells the same.
-    """
-    key = keys.seen_event(keys.session_of(app.root, home), f"limit:{what}")
-    own = event.id.encode(errors="replace")
-    try:
-        app.kv.put(key, own, expect=ABSENT, ttl=keys.SEEN_TTL)
-    except Conflict:
-        found = app.kv.get(key)
-        return found is not None and found.value == own
-    return True
-
-
-def _keep_left(turn: Turn, messages: tuple[Message, ...]) -> dict[str, Json]:
-    """Return what the work of no task needs to go on that a halt or a limit ends with a turn; its
-    text is the prompt of the teammate. Mail that it has not read waits by itself.
-    """
-    event = turn.event
-    has_begun = turn.count_steps("request") > 0
-    if event.kind not in ("task", "mail") or not (has_begun or read_leg(event).number):
-        return {}
-    data = event.data
-    if has_begun and not read_leg(event).is_last:
-        data = make_next_leg(turn, messages).data
-    data = {name: value for name, value in data.items() if name != SHUTDOWN}
-    kept: dict[str, Json] = {"id": event.id, "by": event.behalf, "task": turn.task, "data": data}
-    has_prompt = read_leg(event).number and event.text != GO_ON
-    return kept | ({} if has_prompt else {"text": GO_ON})
-
-
-def _make_left(member: Member, app: App, cause: Event) -> Event:
-    """Return the event with which a teammate goes on with what a halt or a limit has ended."""
-    left = member.left
-    ended = sha256(str(left.get("id")).encode(errors="replace")).hexdigest()[:16]
-    now = app.clock.now()
-    prompt = app.record.prompt if app.record else ""
-    return Event(
-        id=f"{LEFT}{app.name}:{ended}",
-        kind="task",
-        agent=app.name,
-        session=OWN_MAIN,
-        sender=Sender(f"agent:{app.name}"),
-        text=as_string(left.get("text")) or prompt,
-        at=now,
-        order=order_of(now, 0),
-        private=True,
-        language=cause.language,
-        cause=cause.id,
-        root=cause.root or cause.id,
-        hops=cause.hops,
-        by=as_string(left.get("by")),
-        task=as_string(left.get("task")),
-        data={LEG: 1, **as_mapping(left.get("data")), GENERATION: member.generation},
-    )
-
-
-def _hold(turn: Turn, app: App, document: Document, now: float) -> Ended:
-    """Write down that a teammate could not look for work, and until when that is so."""
-    event = turn.event
-    held = _find_held(turn, app, document, now)
-    if not held:
-        return Ended()
-
-    def decide(found: Member | None) -> tuple[Member | None, None]:
-        if found is None or found.stopped or found.status != "idle":
-            return None, None
-        return replace(found, held=held, since=now), None
-
-    Members(app.kv, app.root).change(app.short_name, decide)
-    text = ""
-    if document.safety.reason:
-        text = _describe_closed(document, choose_texts_for(event, document), app)
-    home = find_home(event, app.record)
-    posts = _tell_closed(event, app, document, text, home=home, held=held)
-    return Ended(stamp_posts(posts, event, "end", now, turn.posted))
-
-
-def _let_go(app: App, member: Member) -> None:
-    """Write down that a teammate that was kept from work has looked for it and found none."""
-    now = app.clock.now()
-
-    def decide(found: Member | None) -> tuple[Member | None, None]:
-        if found is None or found.generation != member.generation or not found.held:
-            return None, None
-        return replace(found, held=0.0, since=now), None
-
-    Members(app.kv, app.root).change(app.short_name, decide)
 
 
 def _set_working(app: App, member: Member, task: int, *, is_left: bool = False) -> None:

@@ -15,10 +15,10 @@ from functions.agent.mailbox import Mail, Mailbox
 from functions.agent.management.team import spawn_by_hand, stop_by_hand, wake_team
 from functions.agent.posts import Post
 from functions.agent.team.board import Claimer
+from functions.agent.team.interruption import GO_ON
 from functions.agent.team.member import Members
 from functions.agent.team.template import Template
 from functions.agent.team.waking import make_events
-from functions.agent.team.work import GO_ON
 from functions.ingress.hook_endpoint import HookPost, make_event
 from functions.scheduler import look_after_team
 from sigil.errors import UsageError
