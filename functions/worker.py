@@ -59,7 +59,7 @@ from sigil.storage.kv import keys
 from sigil.storage.stored import NewerFormat
 
 if TYPE_CHECKING:
-    from functions.team_line import TeamLine
+    from functions.progress_message import ProgressMessage
 
 RETRY_SECONDS = 5.0
 CONFLICT_SECONDS = 0.5
@@ -517,10 +517,10 @@ def _run_turn(
         channel.acknowledge(event)
     if may_talk and not spent and has_text_file(event):
         event = _keep_files(event, runtime.app, channel)
-    line = _open_team_line(event, runtime)
+    progress = _open_progress_message(event, runtime)
     with (
         _show_waiting(channel if may_talk else None, event),
-        line.keep_shown() if line else nullcontext(),
+        progress.keep_shown() if progress else nullcontext(),
         _lost_body_is_final(),
     ):
         if spent:
@@ -540,8 +540,8 @@ def _run_turn(
     if not (opened.repeated or closed.turn or wait or continuation):
         _end_waiting(opened, channel, event)
     opened = _send_all(opened, runtime)
-    if line and closed.turn is None and not _goes_on(closed, event):
-        line.end()
+    if progress and closed.turn is None and not _goes_on(closed, event):
+        progress.end()
     if wait:
         raise _ModelSilent(min(wait, STOP_SECONDS))
     if opened.document.owes_memory:
@@ -558,16 +558,16 @@ def _run_turn(
     return gathered
 
 
-def _open_team_line(event: Event, runtime: AgentRuntime) -> TeamLine | None:
+def _open_progress_message(event: Event, runtime: AgentRuntime) -> ProgressMessage | None:
     """Return what shows in a chat how the work goes that an event brings a teammate; None for all
     other events.
     """
     if not (event.is_own_work and runtime.app.is_teammate):
         return None
     # a chat without a team needs nothing of it
-    from functions.team_line import open_team_line
+    from functions.progress_message import open_progress_message
 
-    return open_team_line(event, runtime)
+    return open_progress_message(event, runtime)
 
 
 def _goes_on(closed: Document, event: Event) -> bool:

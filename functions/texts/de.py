@@ -197,7 +197,7 @@ class German(Texts):
     team_thinks = "fragt das Modell"
     team_at_work = "bei der Arbeit"
     team_elsewhere = "arbeitet für einen anderen Chat"
-    team_line_ended = "Team: Es arbeitet niemand mehr."
+    team_progress_ended = "Team: Es arbeitet niemand mehr."
     team_hears: ClassVar[Mapping[str, str]] = {
         "": (
             "Ich sage hier, was herauskommt, was gefragt wird und wie es vorangeht. `/team mute`"

@@ -140,7 +140,7 @@ class Texts:
     team_thinks = "asks the model"
     team_at_work = "at work"
     team_elsewhere = "at work for another chat"
-    team_line_ended = "Team: nobody is at work any more."
+    team_progress_ended = "Team: nobody is at work any more."
     team_hears: ClassVar[Mapping[str, str]] = {
         "": (
             "I say here what comes of the work, what is asked, and how it goes. `/team mute` leaves"

@@ -155,7 +155,7 @@ class Chinese(Texts):
     team_thinks = "正在询问模型"
     team_at_work = "在干活"
     team_elsewhere = "在为另一个聊天干活"
-    team_line_ended = "团队：已没有人在干活。"
+    team_progress_ended = "团队：已没有人在干活。"
     team_hears: ClassVar[Mapping[str, str]] = {
         "": (
             "我在这里说明结果、提问和进展。`/team mute` 不再说进展；`/team all` 还会说出队友之间"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from functions import team_line
+from functions import progress_message
 from functions.agent.team.member import Members
 from tests.fakes.model import call, results, say
 from tests.functions.agent.team.crew import Body, TeamModel, contents, search, spawning
@@ -33,8 +33,8 @@ def model() -> Iterator[TeamModel]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show work at once, and change what is shown as often as that."""
-    monkeypatch.setattr(team_line, "FIRST_SECONDS", 0.005)
-    monkeypatch.setattr(team_line, "PAUSE_SECONDS", 0.005)
+    monkeypatch.setattr(progress_message, "FIRST_SECONDS", 0.005)
+    monkeypatch.setattr(progress_message, "PAUSE_SECONDS", 0.005)
 
 
 class Day:

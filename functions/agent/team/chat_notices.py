@@ -33,13 +33,13 @@ class TeamChat(Stored):
 
     With the `mode` MUTE it hears of results and questions alone, with ALL also what teammates
     write to each other. `message` names the message at the chat's platform, empty where none is
-    shown. `lines` counts those that were begun, and `at` is when one was sent or changed last
+    shown. `count` is of those that were begun, and `at` is when one was sent or changed last
     (seconds since 1970). `sending` is since when one is being sent, 0 for none.
     """
 
     mode: str = NORMAL
     message: str = ""
-    lines: Annotated[int, Meta(ge=0)] = 0
+    count: Annotated[int, Meta(ge=0)] = 0
     at: Annotated[float, Meta(ge=0, lt=1e11)] = 0.0
     sending: Annotated[float, Meta(ge=0, lt=1e11)] = 0.0
 
@@ -90,7 +90,7 @@ def forget_message(kv: KV, root: str, chat: str, shown: TeamChat) -> None:
     def forget(found: TeamChat) -> TeamChat | None:
         if found.message != shown.message:
             return None
-        return evolve(found, message="", lines=found.lines + 1)
+        return evolve(found, message="", count=found.count + 1)
 
     change_team_chat(kv, root, chat, forget)
 

@@ -55,7 +55,7 @@ SUBJECT_CHARACTERS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class TeamLine:
+class ProgressMessage:
     """The messages that show how the work of a team goes, as the turn of an event of one of its
     members looks after them.
     """
@@ -80,7 +80,7 @@ class TeamLine:
                 self._try(lambda: self._show(home, channel))
                 seconds = PAUSE_SECONDS
 
-        thread = threading.Thread(target=keep_showing, name="team line", daemon=True)
+        thread = threading.Thread(target=keep_showing, name="progress message", daemon=True)
         thread.start()
         try:
             yield
@@ -107,7 +107,7 @@ class TeamLine:
         try:
             action()
         except SigilError as problem:
-            log.trouble("team line not shown", self.event, code=problem.code)
+            log.trouble("progress message not shown", self.event, code=problem.code)
 
     def _show(self, home: str, channel: EditsMessages) -> None:
         app = self.app
@@ -129,7 +129,7 @@ class TeamLine:
         if not claimed:
             return
         [shown] = claimed
-        text, is_at_work = write_line(app, home, choose_texts_for(self.event), now)
+        text, is_at_work = write_progress(app, home, choose_texts_for(self.event), now)
         if not shown.message:
             self._send(home, channel, shown, text if is_at_work and self._may_send(home) else "")
         elif is_at_work:
@@ -141,7 +141,7 @@ class TeamLine:
             channel.edit(home, shown.message, text)
             if read_team_chat(app.kv, app.root, home).message != shown.message:
                 # meanwhile somebody has said there that nobody is at work
-                channel.edit(home, shown.message, choose_texts_for(self.event).team_line_ended)
+                channel.edit(home, shown.message, choose_texts_for(self.event).team_progress_ended)
         except Refused:  # somebody has deleted it
             forget_message(app.kv, app.root, home, shown)
 
@@ -151,7 +151,7 @@ class TeamLine:
         message = ""
         try:
             if text:
-                name = f"{app.root}\0{home}\0{shown.lines}"
+                name = f"{app.root}\0{home}\0{shown.count}"
                 key = sha256(name.encode(errors="replace")).hexdigest()[:32]
                 message = channel.send_editable(home, text, key)
         finally:
@@ -161,7 +161,7 @@ class TeamLine:
 
     def _end(self, home: str, shown: TeamChat, channel: EditsMessages) -> None:
         app = self.app
-        text, is_at_work = write_line(app, home, choose_texts_for(self.event), app.clock.now())
+        text, is_at_work = write_progress(app, home, choose_texts_for(self.event), app.clock.now())
         if is_at_work:
             return
         with suppress(Refused):  # somebody has deleted it
@@ -185,15 +185,15 @@ class TeamLine:
         return not gate.denies("say", home)
 
 
-def open_team_line(event: Event, runtime: AgentRuntime) -> TeamLine | None:
+def open_progress_message(event: Event, runtime: AgentRuntime) -> ProgressMessage | None:
     """Return what looks after the messages of a team; None where no channel can change one."""
     channels = runtime.channels
     if not any(isinstance(channel, EditsMessages) for channel in channels.values()):
         return None
-    return TeamLine(event, runtime.app, channels)
+    return ProgressMessage(event, runtime.app, channels)
 
 
-def write_line(app: App, home: str, texts: Texts, now: float) -> tuple[str, bool]:
+def write_progress(app: App, home: str, texts: Texts, now: float) -> tuple[str, bool]:
     """Return what a chat sees of its team, and whether anybody is at work for it.
 
     Of work for other chats it says no more than that there is some.
@@ -222,7 +222,7 @@ def write_line(app: App, home: str, texts: Texts, now: float) -> tuple[str, bool
             if each.status == "working":
                 state = texts.team_elsewhere
             lines.append(f"{each.name}: {state}")
-    head = texts.team_head.format(name=app.root) if is_at_work else texts.team_line_ended
+    head = texts.team_head.format(name=app.root) if is_at_work else texts.team_progress_ended
     more = ["…"] if len(lines) > NAMES_MOST else []
     return app.redact("\n".join((head, *lines[:NAMES_MOST], *more))), is_at_work
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from functions import team_line
+from functions import progress_message
 from functions.agent.commands.command import CommandCall
 from functions.agent.commands.team import run_team
 from functions.agent.management.team import describe_team
@@ -34,8 +34,8 @@ ASKED = Event("ask", "message", "main", HOME, Sender(HOME), "/team", 0.0, "0", p
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show work at once, and change what is shown as often as that."""
-    monkeypatch.setattr(team_line, "FIRST_SECONDS", 0.005)
-    monkeypatch.setattr(team_line, "PAUSE_SECONDS", 0.005)
+    monkeypatch.setattr(progress_message, "FIRST_SECONDS", 0.005)
+    monkeypatch.setattr(progress_message, "PAUSE_SECONDS", 0.005)
 
 
 def list_edits(crew: Crew) -> list[str]:
@@ -84,7 +84,7 @@ def wait_until_shown(crew: Crew) -> None:
 def test_what_is_shown_changes_no_more_often_than_it_may(
     crew: Crew, model: TeamModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(team_line, "PAUSE_SECONDS", 60.0)
+    monkeypatch.setattr(progress_message, "PAUSE_SECONDS", 60.0)
     said = work_on(crew, model, lambda: wait_until_shown(crew), "alice", "bob")
     assert len([text for text in said if text.startswith("Team")]) == 1
     assert len(set(list_edits(crew))) == 1  # how it ended
