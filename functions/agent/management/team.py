@@ -66,7 +66,7 @@ def spawn_by_hand(
 def stop_by_hand(app: App, name: str, *, by: str, call: str, graceful: bool = False) -> Arranged:
     """Stop a teammate, or `all` of them, until a person spawns or wakes them."""
     if name != ALL:
-        read_agent(app.kv, app.root, name)
+        _read_teammate(app, name)
     stopped = stop_team(app, name, person=by, home="", call=call, graceful=graceful)
     lines = [f"Shutdown request sent to '{each}'" for each in stopped.end]
     lines += [f"'{each}' had shut down, and is not woken" for each in stopped.down]

@@ -166,7 +166,7 @@ def _answer_plan(
 
     if not find_plan(app, id):
         if words:
-            raise UsageError("EUSAGE", "words are for the plan of a teammate", source=id)
+            raise UsageError("EUSAGE", "only the answer to a plan has words", source=id)
         return False
     made = answer_plan_by_hand(app, id, words, approve=approve, by=BY)
     queue = open_ingress_queue(settings)

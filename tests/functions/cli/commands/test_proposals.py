@@ -104,7 +104,7 @@ def test_the_plans_of_teammates_are_listed_and_answered_with_words(
     denied = run("deny", id, "too much")
     assert denied == "rejected: the plan of alice, who goes on now\n"
     assert "was denied already" in run("approve", id)
-    assert "words are for the plan" in run("deny", "222222", "too much")
+    assert "only the answer to a plan has words" in run("deny", "222222", "too much")
     assert home.work is not None
     delivery = home.work.take(0.0)
     assert delivery is not None

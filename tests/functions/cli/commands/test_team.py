@@ -71,7 +71,7 @@ def test_a_teammate_is_spawned_from_a_file_written_to_listed_saved_and_stopped(
         "idle",
     ]
     for words, problem in (
-        (("stop", "carol"), "no agent carol"),
+        (("stop", "carol"), "no teammate 'carol'"),
         (("mail", "alice", "x"), "was stopped by a person"),
         (("mail", "carol", "x"), "no teammate 'carol'"),
         (("spawn", "Al ice", "--prompt", "x"), "no name"),
