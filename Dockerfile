@@ -1,10 +1,10 @@
 # Uncaged in a container. The wheel in dist/ is installed when `scripts/package` made one; otherwise wheel and JavaScript engine are
 # built from this checkout. Needs the base image and a package index, nothing else; the image that is kept has no compiler in it.
 # docs/deploy.md shows how it is run.
-FROM python:3.11-slim-bookworm AS build
+FROM python:3.13-slim-trixie AS build
 
 ENV PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore \
-    UV_PROJECT_ENVIRONMENT=/opt/uncaged UV_PYTHON=python3.11 UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_NO_CACHE=1 UV_NO_PROGRESS=1
+    UV_PROJECT_ENVIRONMENT=/opt/uncaged UV_PYTHON=python3.13 UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_NO_CACHE=1 UV_NO_PROGRESS=1
 # the version that scripts/install pins
 RUN python -m venv /opt/uv && /opt/uv/bin/pip install --quiet --only-binary=:all: --no-deps uv==0.13.9
 
@@ -23,7 +23,7 @@ RUN if ls dist/*.whl >/dev/null 2>&1; \
 RUN /opt/uncaged/bin/python -P -m sigil.compile.toolchain.native_code
 
 
-FROM python:3.11-slim-bookworm
+FROM python:3.13-slim-trixie
 
 RUN groupadd --system --gid 10001 uncaged \
     && useradd --system --uid 10001 --gid 10001 --home-dir /data --no-create-home --shell /usr/sbin/nologin uncaged \

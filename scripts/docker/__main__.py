@@ -20,6 +20,7 @@ from scripts.docker import image, product
 from scripts.docker.cloud import Cloud, Platform, run_cloud, run_platform
 from scripts.docker.daemon import Docker, run_docker, unpack_programs
 from scripts.docker.shell import ROOT, find_tool, measure_folder, run
+from scripts.staging.interpreter import NAME
 
 EVENTS = ROOT / "tests" / "events" / "lambda"
 CALLS: tuple[tuple[str, str, object], ...] = (
@@ -108,7 +109,7 @@ def check_functions(stack: ExitStack, folder: Path) -> None:
     path = unpack_programs(folder)
     report(f"Docker and mmdebstrap are unpacked: {measure_folder(folder)}")
     base = image.make_root_filesystem(folder, path)
-    report(f"Debian with Python 3.11: {base.stat().st_size / 1e6:.0f} MB")
+    report(f"Debian with {NAME}: {base.stat().st_size / 1e6:.0f} MB")
     docker = stack.enter_context(run_docker(folder, path))
     report(f"the image is built: {image.build_image(docker, folder, base)}")
     base.unlink()

@@ -20,7 +20,7 @@ IMAGE = "uncaged-check"
 QUESTION = ("chat", "--quiet", "encode hello world in base64")
 ANSWER = "aGVsbG8gd29ybGQ="
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-_PACKAGES = "python3-venv,python-is-python3,libstdc++6,passwd"
+_PACKAGES = ("python3-venv", "python-is-python3", "libstdc++6", "passwd")
 _HARDENED = (
     "--read-only",
     "--tmpfs=/tmp",

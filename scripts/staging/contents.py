@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PYTHON = (3, 11)
+PYTHON = (3, 13)
 """The functions' version of Python, as in template.yaml: byte code fits no other minor version."""
 PLATFORM = "x86_64-manylinux_2_28"
 TASK_ROOT = "/var/task"

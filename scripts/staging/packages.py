@@ -144,6 +144,23 @@ class Packages:
         yield f"--python-version={'.'.join(map(str, PYTHON))}"
 
 
+def install_runtime_client(root: Path, folder: Path) -> None:
+    """Install AWS's client of the runtime API, which Lambda's own image has, into the new folder
+    `folder`, for the functions' Python.
+    """
+    _run_uv(
+        root,
+        "pip",
+        "install",
+        f"--target={folder}",
+        "--link-mode=copy",
+        "--only-binary=:all:",
+        f"--python-platform={PLATFORM}",
+        f"--python-version={'.'.join(map(str, PYTHON))}",
+        "--requirements=scripts/tools/ric.txt",
+    )
+
+
 def _normalize(name: str) -> str:
     """Return a distribution's name as uv writes it."""
     return re.sub(r"[-_.]+", "-", name).lower()

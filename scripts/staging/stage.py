@@ -15,6 +15,7 @@ from threading import Lock
 from tomllib import loads
 
 from scripts.staging.contents import PYTHON, SOURCELESS, TASK_ROOT, Stage, StagingError
+from scripts.staging.interpreter import find_interpreter
 from scripts.staging.packages import Packages
 
 _PACKAGES = ("functions", "sigil")
@@ -171,8 +172,8 @@ def _run_python(
 ) -> None:
     """Run a Python of the functions' minor version; it can read `lines`."""
     done = subprocess.run(
-        [find_interpreter(), *arguments],
-        env=environment or {},
+        [*find_interpreter(), *arguments],
+        env={"PATH": os.defpath, **(environment or {})},
         input="\n".join(lines or []),
         capture_output=True,
         text=True,
@@ -183,19 +184,3 @@ def _run_python(
         raise StagingError(
             f"python ended with {done.returncode}: {output}", "this is a fault of this script"
         )
-
-
-def find_interpreter() -> str:
-    """Return a Python of the functions' minor version; `StagingError` when there is none."""
-    if sys.version_info[:2] == PYTHON:
-        return sys.executable
-    name = f"python{PYTHON[0]}.{PYTHON[1]}"
-    found = shutil.which(name)
-    if not found:
-        ours = ".".join(map(str, sys.version_info[:2]))
-        raise StagingError(
-            f"the functions run on Python {PYTHON[0]}.{PYTHON[1]}, and .venv has {ours}: its byte"
-            " code does not fit",
-            f"install {name}",
-        )
-    return found

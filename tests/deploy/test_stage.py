@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from scripts.staging import stage as staging
 from scripts.staging.contents import PYTHON, SERVICES, STAGES, TASK_ROOT, Stage
+from scripts.staging.interpreter import find_interpreter
 from scripts.staging.packages import Packages
+from scripts.staging.stage import CompiledCode, make_stage
 from sigil.compile.toolchain.c import BUILT
 from sigil.sandbox.engine import ENGINE
 from tests.deploy.template import handler_of
@@ -28,8 +29,10 @@ pytestmark = pytest.mark.thorough
 NAMES = [stage.name for stage in STAGES]
 SANDBOXED = [stage.name for stage in STAGES if stage.runs]
 MOST = 64_000_000
-MAGIC = (3495).to_bytes(2, "little") + b"\r\n"
-"""What byte code of Python 3.11 begins with."""
+MAGIC = (3571).to_bytes(2, "little") + b"\r\n"
+"""What byte code of Python 3.13 begins with."""
+NO_LOOP = "There is no current event loop"
+"""Mangum asks for one, and makes it where there is none."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,8 @@ def staged() -> Path:
 def alone(folder: Path, program: str, environment: dict[str, str] | None = None) -> str:
     """What a program prints that finds nothing but Python's own library and the stage."""
     start = f"import sys; sys.path.insert(0, {str(folder)!r}); {program}"
-    command = [staging.find_interpreter(), "-I", "-S", "-B", "-W", "error", "-c", start]
+    options = ["-I", "-S", "-B", "-W", "error", "-W", f"ignore:{NO_LOOP}:DeprecationWarning"]
+    command = [*find_interpreter(), *options, "-c", start]
     done = subprocess.run(
         command, cwd="/", env=environment or {}, capture_output=True, text=True, check=False
     )
@@ -262,8 +266,8 @@ def test_nothing_in_a_stage_tells_when_or_where_it_was_made(staged: Path) -> Non
 def test_the_same_things_make_the_same_stage(staged: Path, tmp_path: Path) -> None:
     (worker,) = [stage for stage in STAGES if stage.name == "worker"]
     packages = Packages([worker], ROOT, tmp_path)
-    compiled = staging.CompiledCode(tmp_path)
-    staging.make_stage(worker, ROOT, tmp_path / "again", packages, compiled)
+    compiled = CompiledCode(tmp_path)
+    make_stage(worker, ROOT, tmp_path / "again", packages, compiled)
 
     assert tree(tmp_path / "again") == tree(staged / "worker")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.staging import stage as staging
+from scripts.staging import interpreter
 from scripts.staging.contents import STAGES, StagingError
 from tests.servers.lambda_runtime import ROOT
 
@@ -21,12 +22,18 @@ def test_what_a_stage_leaves_out_is_there() -> None:
 def test_another_python_cannot_compile_for_the_runtime(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(staging, "PYTHON", (3, 99))
+    monkeypatch.setattr(interpreter, "PYTHON", (3, 99))
+    monkeypatch.setattr(interpreter, "NAME", "python3.99")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    # a version manager has a program for each name, and the right ones fail
+    (tmp_path / "python3.99").write_text("#!/bin/sh\nexit 127\n")
+    (tmp_path / "python3.99").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(StagingError) as caught:
-        staging._compile_byte_code([], tmp_path)
+        interpreter.find_interpreter.__wrapped__()
     ours = ".".join(map(str, sys.version_info[:2]))
     assert caught.value.args == (
         f"the functions run on Python 3.99, and .venv has {ours}: its byte code does not fit",
-        "install python3.99",
+        "install python3.99; on a Debian, root needs nothing",
     )

@@ -92,7 +92,7 @@ def test_the_image_installs_with_the_same_uv_as_the_scripts() -> None:
 def test_the_image_runs_as_a_user_without_a_name_to_guess_and_is_told_to_end() -> None:
     assert re.search(r"^USER [1-9]\d+:[1-9]\d+$", IMAGE, re.MULTILINE)
     assert re.search(r"^STOPSIGNAL SIGTERM$", IMAGE, re.MULTILINE)
-    assert IMAGE.count("FROM python:3.11-slim-bookworm") == 2
+    assert IMAGE.count("FROM python:3.13-slim-trixie") == 2
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
 
+from scripts.staging.interpreter import NAME, find_interpreter
+from scripts.staging.packages import install_runtime_client
 from tests.machine import within
 from tests.selection import in_full
 from tests.servers.runtime_api import RuntimeApi, children
@@ -76,6 +79,16 @@ def emulator() -> Path:
     )
 
 
+@cache
+def client() -> Path:
+    """The folder of AWS's client of the runtime API, for the functions' version of Python."""
+    pins = (ROOT / "scripts" / "tools" / "ric.txt").read_bytes()
+    folder = ROOT / "build" / f"runtime-client-{sha256(NAME.encode() + pins).hexdigest()[:12]}"
+    if not folder.is_dir():
+        install_runtime_client(ROOT, folder)
+    return folder
+
+
 class LambdaFunction:
     """One function. `sources`: the folders of its code, the first of them is its task root;
     `folder`: the only one that it may write.
@@ -93,10 +106,16 @@ class LambdaFunction:
     ) -> None:
         self.log = folder / f"{handler}.log"
         self._lock = threading.Lock()
-        command = [str(tool("ric") / "python"), "-m", "awslambdaric", handler]
-        all_of_it = {**given(handler, timeout, memory, sources, folder), **environment}
-        api = AwsEmulator if in_full() else RuntimeApi
-        self._api = api(command, all_of_it, sources[0], self.log, timeout)
+        all_of_it = given(handler, timeout, memory, sources, folder)
+        if in_full():  # as Lambda does it: AWS's emulator, and the functions' own version of Python
+            api: type[AwsEmulator | RuntimeApi] = AwsEmulator
+            python = find_interpreter()
+            all_of_it["PYTHONPATH"] = os.pathsep.join([all_of_it["PYTHONPATH"], str(client())])
+        else:
+            api = RuntimeApi
+            python = (str(tool("ric") / "python"),)
+        command = [*python, "-m", "awslambdaric", handler]
+        self._api = api(command, {**all_of_it, **environment}, sources[0], self.log, timeout)
 
     def invoke(self, event: object) -> Invoked:
         """Call the function, after those calls that are on their way."""
@@ -219,7 +238,7 @@ def given(
     """The environment that Lambda itself gives a function: nothing of this process's is in it."""
     name = handler.split(".")[-2]
     return {
-        "AWS_EXECUTION_ENV": "AWS_Lambda_python3.11",
+        "AWS_EXECUTION_ENV": f"AWS_Lambda_{NAME}",
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(memory),
         "AWS_LAMBDA_FUNCTION_NAME": name,
         "AWS_LAMBDA_FUNCTION_TIMEOUT": str(timeout),
