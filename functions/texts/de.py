@@ -1593,6 +1593,10 @@ class German(Texts):
     )
     when_which_clock = "Um wie viel Uhr? Schreib es etwa so: `heute um 18 Uhr`."
     when_which_times = "Zu welchen Uhrzeiten? Schreib sie etwa so: `jeden Tag um 9:00 und 18:00`."
+    when_unread = (
+        "Ich weiß nicht, was {words} dort heißt. Schreib die Zeit etwa so: `morgen um 19:30` oder"
+        " `jeden Montag und Donnerstag um 9`."
+    )
     when_unit = "Minuten, Stunden oder Tage? Schreib es etwa so: `in 10 Minuten`."
     when_how_often = "Wie oft? Schreib es etwa so: `jede Stunde` oder `jeden Tag um 9`."
     when_which_start = (

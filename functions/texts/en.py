@@ -1397,6 +1397,10 @@ class Texts:
     when_which_times = (
         "At which times of the day? Write them such as `every day at 9:00 and 18:00`."
     )
+    when_unread = (
+        "I do not know what {words} means there. Write the time such as `tomorrow at 19:30` or"
+        " `every Monday and Thursday at 9`."
+    )
     when_unit = "Minutes, hours or days? Write it such as `in 10 minutes`."
     when_how_often = "How often? Write it such as `every hour` or `every day at 9`."
     when_which_start = "At what time on {day} shall it begin? Write it such as `from Monday at 8`."

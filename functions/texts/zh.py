@@ -1274,6 +1274,7 @@ class Chinese(Texts):
     )
     when_which_clock = "几点？可以这样写：`今天下午六点`。"
     when_which_times = "一天中的哪些时间？可以这样写：`每天上午9点和下午6点`。"
+    when_unread = "我不明白其中的 {words}。可以这样写时间：`明天19:30`，或 `每周一和周四上午九点`。"
     when_unit = "是分钟、小时还是天？可以这样写：`10分钟后`。"
     when_how_often = "多久一次？可以这样写：`每小时` 或 `每天上午9点`。"
     when_which_start = "{day} 几点开始？可以这样写：`从下周一上午八点开始`。"

@@ -12,7 +12,6 @@ from typing import Final
 
 from functions.agent.app import App
 from functions.agent.schedules.description import describe_next, describe_when
-from functions.agent.schedules.phrase import ask_for_zone
 from functions.agent.schedules.schedule import (
     NAME_CHARACTERS,
     TEXT_CHARACTERS,
@@ -290,6 +289,8 @@ def _read_zone(fields: Mapping[str, Json], now: float, texts: Texts) -> str:
     asked = _read_text(fields, "zone", SHOWN_CHARACTERS, needed=False)
     zone = find_zone(asked) if asked else ""
     if asked and not (zone and is_known(zone)):
+        from functions.agent.schedules.phrase import ask_for_zone
+
         raise _refuse(ask_for_zone(one_line(asked, SHOWN_CHARACTERS), now, texts).message)
     return zone
 

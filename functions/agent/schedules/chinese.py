@@ -64,7 +64,7 @@ _SPAN: Final = (
     rf"(?:零?{_NUMBER}\s*(?:分钟?|个?小时)|半)?)"
 )
 _FILLER: Final = re.compile(
-    r"(?:请|麻烦(?:你)?|帮我|帮忙|记得|到时候?|你)*(?:设(?:置|定)?(?:一?个)?(?:提醒|闹钟)|提醒(?:我|一下|大家)?"
+    r"(?:请|麻烦(?:你)?|帮我|帮忙|记得|到时候?|你)*(?:设(?:置|定)?(?:一?个)?(?:提醒|闹钟)|[提题]醒(?:我|一下|大家)?"
     r"(?:一下|一声)?|叫我(?=[^\s，。！!,.]))[:：]?|请|麻烦你?|帮我",
 )
 _JOINING: Final = re.compile(r"[\s，、,的;；]*(?:在|于|从)?")
@@ -152,7 +152,7 @@ def _read_clocks(found: re.Match[str]) -> Part | None:
         certain = hour > 12 or hour == 0 or (each["hour1"] or "").startswith("0")
         if part and not certain:
             hour, certain = place_in_part(hour, part), True
-        clocks.append(ClockTime(hour, minute, certain))
+        clocks.append(ClockTime(hour, minute, certain, digits=bool(each["hour1"])))
     return Part(clocks=tuple(clocks))
 
 
@@ -177,6 +177,9 @@ _DAY_WORDS: Final = {
     "今天": 0,
     "今日": 0,
     "今": 0,
+    "今儿": 0,
+    "明儿": 1,
+    "后儿": 2,
     "明天": 1,
     "明日": 1,
     "明": 1,
@@ -297,6 +300,12 @@ def _read_times_a_day(found: re.Match[str]) -> Part:
     return Part(fault="when_which_times", words=found[0])
 
 
+def _read_shift(found: re.Match[str]) -> Part:
+    """Read 前两天 behind a day."""
+    days = count(found["count"]) * (1 if found["unit"] == "天" else 7)
+    return Part(shift=days if (found["way"] or "前") in "后後" else -days, weak=True)
+
+
 def _read_number_of_times(found: re.Match[str]) -> Part:
     """Read 共三次, which ends a repetition, and 两次 beside as many times of the day, which only
     says again what these say.
@@ -361,7 +370,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (
-        re.compile(r"大后天|今天|今日|明天|明日|后天|今(?=[晚早])|明(?=[晚早])"),
+        re.compile(r"大后天|今天|今日|今儿|明天|明日|明儿|后天|后儿|今(?=[晚早])|明(?=[晚早])"),
         lambda found: Part(days=_DAY_WORDS[found[0]]),
     ),
     (
@@ -385,7 +394,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         re.compile(
             rf"{_WEEKDAY}(?:、?[一二三四五六日天])+(?<!一(?=大?早))(?=\s*(?:{_DAYPART}|\d))"
         ),
-        lambda found: Part(fault="when_how_often", words=found[0]),
+        lambda found: Part(unit="week", step=1, weekdays=_read_weekdays(found[0])),
     ),
     (
         re.compile(r"(?:再?过|再)?\s*半个月\s*(?:之|以)?[后後]"),
@@ -493,6 +502,10 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (
+        re.compile(rf"{_WEEKDAY}(?:\s*(?:、|和|跟|与|及|，|,)\s*{_WEEKDAY})+"),
+        lambda found: Part(unit="week", step=1, weekdays=_read_weekdays(found[0])),
+    ),
+    (
         re.compile(rf"{_WEEKDAY}\s*(?:到|至|-|~)\s*{_WEEKDAY}"),
         lambda found: Part(unit="week", step=1, weekdays=_read_weekdays(found[0])),
     ),
@@ -530,11 +543,27 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (re.compile(r"(?:在)?(?:同一|同样的?|这个)时[间候]"), lambda _: Part(daypart=SAME, weak=True)),
     (
+        re.compile(
+            rf"(?<=[号號日节天旦诞庆一二三四五六])的?(?:[之以]?(?P<way>[前后後])|提(?=前)前)"
+            rf"\s*(?P<count>{_NUMBER})\s*(?P<unit>天|个?(?:周|星期|礼拜))"
+        ),
+        _read_shift,
+    ),
+    (
+        re.compile(
+            rf"(?P<month>1[0-2]|0?[1-9])\.(?P<day>3[01]|[12]\d|0?[1-9])(?![\d.])[日号]?"
+            rf"(?=\s*(?:{_BARE_CLOCK}|{_DAYPART}))"
+        ),
+        lambda found: _read_date_of("", found["month"], found["day"], found[0]),
+    ),
+    (
         re.compile(rf"[之以]?前\s*(?:{_SPAN}|一[天晚]|夜)"),
         lambda found: Part(fault="when_no_time", words=found[0]),
     ),
     (
-        re.compile(r"大年初[一二三四五]|除夕|春节|元宵节?|端午节?|中秋节?|重阳节?|清明节?"),
+        re.compile(
+            r"大年(?:初[一二三四五]|三十)|除夕|春节|元宵节?|端午节?|中秋节?|重阳节?|清明节?"
+        ),
         lambda found: Part(fault="when_no_such_date", words=found[0]),
     ),
     (

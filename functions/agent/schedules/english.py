@@ -46,6 +46,8 @@ _MONTH: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
+_TOMORROW: Final = r"(?:tom+o?r+o?w|tmr+w?|tmw|tomoz|2mo?r+o?w?)"
+"""Also as people type it."""
 _UNITS: Final = {"s": 1.0, "mi": MINUTE, "h": HOUR, "d": 86_400.0, "w": 604_800.0}
 _UNIT: Final = (
     r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|fortnights?|months?|years?)\b"
@@ -62,8 +64,10 @@ _CLOCK: Final = (
     rf"(?:(?P<spoken>noon|midday|midnight)\b"
     rf"|(?P<half>half|(?:a )?quarter|{_NUMBER}(?: minutes)?)\s+(?P<way>past|after|to|before)"
     rf"\s+(?P<hour3>{_NUMBER})(?:\s?(?P<half3>[ap])\.?m\b\.?)?"
+    rf"|(?P<hour6>\d{{1,2}})(?P<minute6>[0-5]\d)\s?(?P<half6>[ap])\.?\s?m\b\.?"
     rf"|(?P<hour1>\d{{1,3}})(?:[:.](?P<minute1>\d{{2}}))?\s?(?P<half1>[ap])\.?\s?m\b\.?"
     rf"|(?P<hour2>\d{{1,3}})[:h](?P<minute2>\d{{2}})(?!\d)"
+    rf"|(?P<hour7>\d{{1,2}})(?=\s+in\s+the\s+{_PART}\b)"
     rf"|(?P<hour4>{_NUMBER})\s*o['’]?clock"
     rf"|(?P<at>(?<=at )|(?<=@ )|(?<=@)|(?<=and )|(?<=between )|(?<=from )|(?<=until )|(?<=till )"
     r"|(?<=, )(?=\d{1,2}(?:, \d{1,2})*,? and \d))"
@@ -84,7 +88,8 @@ _PARTS: Final = {
     "night": "night",
 }
 _FILLER: Final = re.compile(
-    r"(?:(?:please|pls|plz|hey|can you|could you)\s+)*(?:(?:remind|ping|nudge|alert|notify) me"
+    r"(?:(?:please|pls|plz|hey|can you|could you)\s+)*"
+    r"(?:(?:re?mi?nd|re(?:me)?mber|ping|nudge|alert|notify) me"
     r"|give me a (?:nudge|reminder|ping|shout)|(?:don['’]t|do not) let me forget|(?:set (?:a )?)?"
     r"reminder)\b(?:\s+(?:to|that|about|of|for)\b)?:?",
     re.IGNORECASE,
@@ -170,6 +175,14 @@ def _read_clock(found: re.Match[str]) -> ClockTime | None:
             return ClockTime(99)
         hour = hour % 12 + (12 if found["half1"].lower() == "p" else 0)
         certain = True
+    elif found["hour6"]:
+        hour, minute = int(found["hour6"]), int(found["minute6"])
+        if not 1 <= hour <= 12:
+            return ClockTime(99)
+        hour = hour % 12 + (12 if found["half6"].lower() == "p" else 0)
+        certain = True
+    elif found["hour7"]:
+        hour, minute = int(found["hour7"]), 0
     elif found["hour2"]:
         hour, minute = int(found["hour2"]), int(found["minute2"])
         certain = found["hour2"].startswith("0")
@@ -179,7 +192,8 @@ def _read_clock(found: re.Match[str]) -> ClockTime | None:
         hour, minute = count(found["hour5"]), count(found["minute5"] or "0")
     if part and 1 <= hour <= 12:
         hour, certain = place_in_part(hour, _PARTS[part.lower()]), True
-    return ClockTime(hour, minute, certain or hour > 12 or hour == 0)
+    digits = bool(found["minute2"])
+    return ClockTime(hour, minute, certain or hour > 12 or hour == 0, digits)
 
 
 _CLOCK_RE: Final = re.compile(_CLOCK, re.IGNORECASE)
@@ -296,6 +310,7 @@ _HOLIDAYS: Final = {
     "valentine's day": (2, 14),
 }
 """Days that have the same date every year."""
+_HOLIDAY: Final = rf"(?:{'|'.join(_HOLIDAYS)})".replace("'", "['’]?")
 _ADVERBS: Final = {
     "daily": Part(unit="day", step=1),
     "everyday": Part(unit="day", step=1),
@@ -314,7 +329,7 @@ _ADVERBS: Final = {
 
 def _read_day_word(found: re.Match[str]) -> Part:
     word = " ".join(found[0].lower().split())
-    if word == "tonight":
+    if word in ("tonight", "tonite", "2nite"):
         return Part(days=0, daypart="night")
     if word.startswith("this "):
         return Part(days=0, daypart=_PARTS[word.split()[1]])
@@ -365,7 +380,31 @@ def _read_weeks_from(found: re.Match[str]) -> Part:
     weeks = count(found["count"])
     if found["day"]:
         return Part(weekday=read_weekday(found["day"]), weeks=weeks)
-    return Part(days=weeks * 7 + (1 if found["word"].lower() == "tomorrow" else 0))
+    return Part(days=weeks * 7 + (0 if found["word"].lower() == "today" else 1))
+
+
+def _read_holiday(found: re.Match[str]) -> Part:
+    name = re.sub("['’]", "", found["name"].lower())
+    dates = {each.replace("'", ""): date for each, date in _HOLIDAYS.items()}
+    return Part(date=(0, *dates[name]), words=found[0])
+
+
+def _read_shift(found: re.Match[str]) -> Part:
+    """Read `2 days before`, which leads to another day than the one that follows."""
+    days = read_span(found["span"])[1] if found["span"] else 7 if found["unit"][0] in "wW" else 1
+    return Part(shift=-days if found["way"].lower() == "before" else days)
+
+
+def _read_bare_hours(found: re.Match[str]) -> Part | None:
+    """Read `8 and 20 o'clock`: numbers before a time of day are such times as well."""
+    last = _CLOCK_RE.search(found["last"])
+    part = _read_clocks(last) if last else None
+    hours = [int(each) for each in re.findall(r"\d+", found["first"])]
+    if part is None or part.fault or max(hours) > 24:
+        return part
+    told = part.clocks[0]
+    first = tuple(ClockTime(hour, 0, told.certain or hour > 12 or hour == 0) for hour in hours)
+    return Part(clocks=(*first, *part.clocks))
 
 
 def _read_times_a_day(found: re.Match[str]) -> Part:
@@ -458,6 +497,7 @@ def _read_nth(found: re.Match[str]) -> Part:
 
 _ORDINAL: Final = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_ORDINALS[1:])})"
 _AND: Final = r"(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)"
+_AND_ALSO: Final = r"(?:\s+(?:and|n|['’]n['’]?)\s+|\s*&\s*)"
 _DATE: Final = (
     rf"(?:(?:on|by)\s+)?(?:the\s+)?(?:(?P<day1>\d{{1,2}}(?:st|nd|rd|th)?|{_ORDINAL})\s+(?:of\s+)?"
     rf"(?P<month1>{_MONTH})|(?P<month2>{_MONTH})\s+(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]))"
@@ -480,6 +520,10 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
+        _pattern(r"in\s+(?:a|one)\s+(?:sec|second|moment|bit|while)\b"),
+        lambda found: Part(fault="when_unit", words=found[0]),
+    ),
+    (
         _pattern(rf"(?:in|after|within)\s+(?:about\s+|around\s+)?(?P<span>{_SPAN}){_OR_SO}"),
         _read_in,
     ),
@@ -497,7 +541,8 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
         _pattern(
             rf"(?:at\s+|@\s*|around\s+|by\s+)?{_FIRST_CLOCK}"
-            rf"(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:at\s+)?{_BARE_CLOCK})*{_OR_SO}"
+            rf"(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:at\s+)?{_BARE_CLOCK}"
+            rf"|\s+(?=\d{{1,2}}(?:[:.]?\d\d)?\s?[ap]\.?m\b|\d{{1,2}}:\d\d){_BARE_CLOCK})*{_OR_SO}"
         ),
         _read_clocks,
     ),
@@ -514,8 +559,8 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
-            r"today|tonight|tomorrow|tmrw|tmr|(?:the )?day after tomorrow|this (?:morning|afternoon"
-            r"|evening)|next (?:week|month|year)\b"
+            rf"(?:today|tonight|tonite|2nite|{_TOMORROW}|(?:the )?day after {_TOMORROW}"
+            r"|this (?:morning|afternoon|evening)|next (?:week|month|year))\b"
         ),
         _read_day_word,
     ),
@@ -575,7 +620,8 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
         _pattern(
             rf"(?:every|each)\s+(?:(?P<step>other|alternate|{_ORDINAL})\s+)?"
-            rf"(?P<days>{_DAY}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)(?:every\s+)?{_DAY})*)"
+            rf"(?P<days>{_DAY}(?:(?:\s*,\s*(?:and\s+)?|{_AND_ALSO}|\s*[/+]\s*|\s+(?=(?:mon|tue|wed|thu|fri|sat|sun)))"
+            rf"(?:every\s+)?{_DAY})*)"
         ),
         _read_every_weekdays,
     ),
@@ -653,7 +699,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
-            rf"(?:the\s+)?(?:day|night|evening|morning|week)\s+(?:before|after)\b(?!\s+tomorrow)"
+            rf"(?:the\s+)?(?:day|night|evening|morning|week)\s+(?:before|after)\b(?!\s+{_TOMORROW}\b)"
             rf"|(?:the\s+)?(?:{_DAY}|week|month|year)\s+after\s+next\b"
         ),
         lambda found: Part(fault="when_no_time", words=found[0]),
@@ -674,13 +720,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         _read_end,
     ),
     (
-        _pattern(r"(?:0\d|1[0-8]|2[1-3])[0-5]\d\b(?!\s*(?:[%$€]|\w+s\b))"),
-        lambda found: Part(
-            clocks=(ClockTime(int(found[0][:2]), int(found[0][2:]), True),), weak=True
-        ),
-    ),
-    (
-        _pattern(r"(?:at\s+)?the\s+same\s+time\b"),
+        _pattern(r"(?:at\s+)?(?:the\s+)?same\s+time\b"),
         lambda _: Part(daypart=SAME, weak=True),
     ),
     (
@@ -699,7 +739,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         ),
     ),
     (
-        _pattern(rf"(?:every|each)\s+(?=(?:{'|'.join(_HOLIDAYS)})\b)"),
+        _pattern(rf"(?:every|each)\s+(?={_HOLIDAY}\b)"),
         lambda _: Part(unit="year", step=1),
     ),
     (
@@ -765,7 +805,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
         _pattern(
             rf"(?P<count>{_NUMBER})\s+weeks?\s+(?:from|on)\s+"
-            rf"(?:(?P<day>{_DAY})|(?P<word>today|tomorrow)\b)"
+            rf"(?:(?P<day>{_DAY})|(?P<word>today|{_TOMORROW})\b)"
         ),
         _read_weeks_from,
     ),
@@ -782,6 +822,32 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
+            rf"(?:(?P<span>{_NUMBER}\s*(?:days?|weeks?))|(?:the\s+)?(?P<unit>day|week))\s+"
+            rf"(?P<way>before|after)\s+(?=(?:the\s+)?(?:{_BARE_DATE}|{_LONG_DAY}"
+            rf"|{_HOLIDAY}\b))"
+        ),
+        _read_shift,
+    ),
+    (
+        _pattern(r"(?:tonight|tonite|2nite|this\s+evening)\s+(?:at\s+)?(?P<hour>\d{1,2})\s*[.!]?$"),
+        lambda found: (
+            Part(days=0, daypart="evening", clocks=(ClockTime(int(found["hour"])),))
+            if 1 <= int(found["hour"]) <= 12
+            else None
+        ),
+    ),
+    (
+        _pattern(
+            rf"(?:on\s+)?(?P<days>{_DAY}(?:(?:\s*,\s*(?:and\s+)?|{_AND_ALSO}|\s*[/+]\s*)(?:on\s+)?{_DAY})+)"
+        ),
+        _read_every_weekdays,
+    ),
+    (
+        _pattern(rf"(?P<first>\d{{1,2}}(?:\s*,\s*\d{{1,2}})*){_AND_ALSO}(?P<last>{_BARE_CLOCK})"),
+        _read_bare_hours,
+    ),
+    (
+        _pattern(
             rf"next\s+week,?\s+(?:on\s+)?(?P<day>{_DAY})"
             rf"|(?:on\s+)?(?P<day2>{_DAY})(?:\s+of)?\s+next\s+week\b"
         ),
@@ -789,7 +855,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
-            rf"first\s+thing\s+(?:in\s+the\s+morning\s+)?(?=today|tomorrow|tmrw|(?:on\s+)?{_LONG_DAY})"
+            rf"first\s+thing\s+(?:in\s+the\s+morning\s+)?(?=today|{_TOMORROW}|(?:on\s+)?{_LONG_DAY})"
         ),
         lambda _: Part(daypart="morning"),
     ),
@@ -813,8 +879,8 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         _read_month_days,
     ),
     (
-        _pattern(rf"(?:(?:on|by)\s+)?(?P<name>{'|'.join(_HOLIDAYS)})\b"),
-        lambda found: Part(date=(0, *_HOLIDAYS[found["name"].lower()]), words=found[0]),
+        _pattern(rf"(?:(?:on|by)\s+)?(?P<name>{_HOLIDAY})\b"),
+        _read_holiday,
     ),
     (
         _pattern(r"once\s+(?:a|every|per)\s+(day|week|month|year)\b"),
@@ -860,7 +926,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
-            rf"(?:(?:on|by)\s+)?(?:the\s+)?last\s+day\s+of\s+(?:(?P<next>next\s+)|this\s+|the\s+(?=year))?"
+            rf"(?:(?:on|by)\s+)?(?:the\s+)?last\s+day\s+of\s+(?:(?P<next>next\s+)|this\s+|the\s+)?"
             rf"(?P<unit>month|year|{_MONTH})"
         ),
         _read_last_day,
@@ -868,7 +934,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
         _pattern(
             rf"(?:on\s+)?(?:(?:the|every|each)\s+)?"
-            rf"(?P<days>last day|day \d{{1,2}}(?: and \d{{1,2}})*"
+            rf"(?P<days>last day(?!\s+(?:of\s+)?the\b)|day \d{{1,2}}(?: and \d{{1,2}})*"
             rf"|{_ORDINAL}(?:(?:\s*,\s*|\s+and\s+)(?:the\s+)?{_ORDINAL})*)\s+{_OF_MONTH}"
         ),
         _read_month_days,

@@ -49,7 +49,7 @@ _UNIT: Final = (
     r"\b\.?"
 )
 _SPAN: Final = (
-    rf"(?:(?:eine[r]?\s+)?halben?\s+stunde|(?:eine[r]?\s+)?(?:drei)?viertel\s?stunde"
+    rf"(?:(?:(?:eine|'?ne)[r]?\s+)?halben?\s+stunde|(?:(?:eine|'?ne)[r]?\s+)?(?:drei)?viertel\s?stunde"
     rf"|(?:anderthalb|(?:ein|zwei|drei|vier)(?:und)?einhalb)\s+(?:stunden?|std\b\.?)"
     rf"|\d{{1,3}},\d{{1,2}}\s*(?:stunden?|std\b\.?)"
     rf"|\d{{1,3}}\s?h(?:\s?\d{{1,2}}\s?(?:m(?:in)?)?)?\b"
@@ -88,7 +88,7 @@ _CLOCK: Final = (
     rf"(?:\s+uhr\b)?{_NO_CLOCK}"
     rf"|(?P<hour4>\d{{1,3}})(?::(?P<minute4>\d{{2}})(?!\d)(?:\s*uhr\b)?"
     rf"|\.(?P<minute5>\d{{2}})\s*uhr\b)"
-    rf"|(?P<hour6>{_HOUR})\s*uhr\b(?:\s+(?P<minute6>\d{{2}}(?!\d)|{_MINUTE_WORD}\b){_NO_CLOCK})?"
+    rf"|(?P<hour6>\d{{1,2}}(?=\s*uhr)|{_HOUR})\s*uhr(?=\b|\d)(?:\s*(?P<minute6>\d{{2}}(?!\d)|{_MINUTE_WORD}\b){_NO_CLOCK})?"
     rf"|(?:(?<=um )|(?<=gegen )|(?<=und )|(?<=, )(?=\d{{1,2}}(?:, \d{{1,2}})* und \d))"
     rf"(?P<hour7>{_HOUR}){_NO_CLOCK})"
     rf"{_BEHIND}"
@@ -97,12 +97,18 @@ _BARE_CLOCK: Final = re.sub(r"\?P<\w+>", "?:", _CLOCK)
 _FIRST_CLOCK: Final = re.sub(r"\|\(\?<=und \)|\|\(\?<=, \)\(\?=.+? und \\d\)", "", _BARE_CLOCK)
 """A bare number is a time of day behind `um`, and behind `und` only where another one stands."""
 _AND: Final = r"(?:\s*,\s*(?:und\s+)?|\s+und\s+|\s*&\s*)"
+_SHORT_DAYS: Final = ("so", "mo", "di", "mi", "do", "fr", "sa")
+_SHORT_DAY: Final = rf"(?:(?:{'|'.join(_SHORT_DAYS)})\b\.?)"
+_SHORT_LIST: Final = (
+    rf"(?:{_SHORT_DAY}|{_DAY})(?:(?:{_AND}|\s*[/+]\s*|\s+)(?:{_SHORT_DAY}|{_DAY}))+"
+)
+"""Days as a calendar writes them: Di und Do, Mo/Mi/Fr."""
 _CLOCK_LIST: Final = re.compile(
     rf",?\s*(?:um\s+)?{_FIRST_CLOCK}(?:{_AND}(?:um\s+)?{_BARE_CLOCK})*", re.IGNORECASE
 )
 _FILLER: Final = re.compile(
     r"(?:bitte\s+)*(?:(?:kannst|k(?:ö|oe)nntest|w(?:ü|ue)rdest)\s+du\s+(?:mich|uns)(?:\s+bitte)?"
-    r"|erinner[en]?\s+(?:mich|uns)(?:\s+bitte)?|erinnerung\b|(?:bitte\s+)(?=erinner))"
+    r"|er+in+er[en]?\s+(?:mich|uns)(?:\s+bitte)?|erinnerung\b|(?:bitte\s+)(?=erinner))"
     r"(?:\s+(?:daran|dran)\b)?[,:]?(?:\s+(?:dass|an)\b)?",
     re.IGNORECASE,
 )
@@ -235,7 +241,8 @@ def _read_clock(found: re.Match[str]) -> ClockTime:
         if part == "night" and hour < 6:
             part = "early"  # “um 3 Uhr nachts” is in the night before that day's morning
         hour, certain = place_in_part(hour, part), True
-    return ClockTime(hour, minute, certain or hour > 12 or hour == 0)
+    digits = bool(found["minute4"])
+    return ClockTime(hour, minute, certain or hour > 12 or hour == 0, digits)
 
 
 def _read_clocks(found: re.Match[str]) -> Part | None:
@@ -300,6 +307,45 @@ def _list_weekdays(words: str) -> tuple[int, ...]:
     return tuple(read_weekday(each) for each in re.findall(_DAY, words.lower()))
 
 
+def _list_short_days(words: str) -> tuple[int, ...]:
+    found = re.findall(rf"\b(?:{_DAY}|{'|'.join(_SHORT_DAYS)})\b", words.lower())
+    return tuple(
+        _SHORT_DAYS.index(each) if each in _SHORT_DAYS else read_weekday(each) for each in found
+    )
+
+
+def _read_short_day(found: re.Match[str]) -> Part:
+    """Read `diesen Fr`, `nächste Woche Mi` and `jeden Di`."""
+    which = found["which"].lower()
+    day = _SHORT_DAYS.index(found["day"].lower())
+    if which.startswith("jed"):
+        return Part(unit="week", step=1, weekdays=(day,))
+    if which.endswith("woche"):
+        return Part(weekday=day, week=_read_which_week(which.split()[0]))
+    return Part(weekday=day, week={"d": "this", "n": "next"}.get(which[0], ""))
+
+
+def _read_shift(found: re.Match[str]) -> Part:
+    """Read `2 Tage vor dem`, which leads to another day than the one that follows."""
+    if found["span"]:
+        days = read_span(found["span"])[1]
+    else:
+        days = 7 if found["unit"].lower().startswith("woche") else 1
+    return Part(shift=-days if found["way"].lower() == "vor" else days)
+
+
+def _read_bare_hours(found: re.Match[str]) -> Part | None:
+    """Read `8 und 20 Uhr`: numbers before a time of day are such times as well."""
+    last = _CLOCK_RE.search(found["last"])
+    part = _read_clocks(last) if last else None
+    hours = [int(each) for each in re.findall(r"\d+", found["first"])]
+    if part is None or part.fault or max(hours) > 24:
+        return part
+    told = part.clocks[0]
+    first = tuple(ClockTime(hour, 0, told.certain or hour > 12 or hour == 0) for hour in hours)
+    return Part(clocks=(*first, *part.clocks))
+
+
 def _read_every_weekdays(found: re.Match[str]) -> Part:
     part = found["part"]
     return Part(
@@ -322,9 +368,8 @@ def _read_habit(found: re.Match[str]) -> Part:
 
 
 def _read_spread(found: re.Match[str]) -> Part:
-    short = ("so", "mo", "di", "mi", "do", "fr", "sa")
     first, last = (
-        short.index(each.lower()) if len(each) == 2 else read_weekday(each)
+        _SHORT_DAYS.index(each.lower()) if len(each) == 2 else read_weekday(each)
         for each in (found["first"], found["last"])
     )
     days = tuple((first + index) % 7 for index in range((last - first) % 7 + 1))
@@ -410,8 +455,8 @@ def _read_last_day(found: re.Match[str]) -> Part:
     if found["month"]:
         month = _read_month(found["month"])
         return Part(date=(0, month, 0), period="month", closing=True, words=found[0])
-    months = 1 if found["unit"].lower() == "monats" else 12
-    later = found["next"].lower() != "dieses"
+    months = 1 if found["unit"].lower().startswith("monat") else 12
+    later = "nächst" in found["next"].lower()
     period = "month" if months == 1 else "year"
     return Part(months=months if later else 0, period=period, closing=True)
 
@@ -437,7 +482,7 @@ def _read_dates(found: re.Match[str]) -> Part:
 
 
 def _read_digits(found: re.Match[str]) -> Part:
-    year = int(found[3] or 0)
+    year = int(found[3] or (found[4] if found.re.groups > 3 else 0) or 0)
     return Part(
         date=(year + 2000 if 0 < year < 100 else year, int(found[2]), int(found[1])),
         words=found[0],
@@ -537,6 +582,50 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
         lambda found: Part(fault="when_past", words=found[0]),
     ),
     (
+        _pattern(
+            rf"(?:(?P<span>{_NUMBER}\s*(?:tage?n?|wochen?))|(?:(?:am|de[mn]|einen?|eine)\s+)?(?P<unit>tag|woche))\s+"
+            rf"(?P<way>vor|nach)\s+(?:de[mr]\s+)?(?=(?:{_BARE_DATE}|\d{{1,2}}\.\s?\d{{1,2}}\.|{_DAY}"
+            rf"|(?:{'|'.join(map(re.escape, _HOLIDAYS))}|weihnachten)\b))"
+        ),
+        _read_shift,
+    ),
+    (
+        _pattern(rf"(?:{_EVERY}\s+|immer\s+|(?:am|jeweils)\s+)?(?P<days>{_SHORT_LIST})"),
+        lambda found: Part(unit="week", step=1, weekdays=_list_short_days(found["days"])),
+    ),
+    (
+        _pattern(
+            r"(?P<which>am|diesen|(?:n(?:ä|ae)chste|kommende)[nr]?|jeden|(?:in\s+)?(?:diese|n(?:ä|ae)chste|kommende)r?\s+woche)"
+            r"\s+(?P<day>mo|di|mi|do|fr|sa|so)(?!\w|\s+(?:früh|spät)est)\.?"
+        ),
+        _read_short_day,
+    ),
+    (
+        _pattern(
+            r"(?P<day>mo|di|mi|do|fr|sa)\b\.?(?=,?\s+(?:um\s+)?"
+            r"(?:\d{1,2}(?:[:.]\d\d)?\s*(?:uhr|h|[ap]m)\b|\d{1,2}[:.]\d\d))"
+        ),
+        lambda found: Part(weekday=_SHORT_DAYS.index(found["day"].lower())),
+    ),
+    (
+        _pattern(
+            rf"(?:um\s+)?(?P<first>\d{{1,2}}(?:\s*,\s*\d{{1,2}})*)\s+und\s+(?:um\s+)?(?P<last>{_BARE_CLOCK})"
+        ),
+        _read_bare_hours,
+    ),
+    (
+        _pattern(r"um\s+(?P<hour>[01]\d|2[0-3])(?P<minute>[0-5]\d)(?:\s*uhr)?\b"),
+        lambda found: Part(clocks=(ClockTime(int(found["hour"]), int(found["minute"]), True),)),
+    ),
+    (
+        _pattern(r"(?:(?:am|jeden|immer\s+am)\s+)monatsletzten\b"),
+        lambda found: (
+            Part(unit="month", step=1, month_days=("L",))
+            if "jeden" in found[0].lower() or "immer" in found[0].lower()
+            else Part(months=0, period="month", closing=True)
+        ),
+    ),
+    (
         _pattern(rf"{_SPAN}\s+(?:vor|nach)\b"),
         lambda found: Part(fault="when_no_time", words=found[0]),
     ),
@@ -560,7 +649,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
-            r"(?<!guten )(?P<word>heute|morgen|(?:ü|ue)bermorgen)"
+            r"(?<!guten )(?P<word>heute?|morgen|(?:ü|ue)bermorgen)"
             rf"(?:\s+(?P<part>{_PART}|{_PART_ADVERB}))?\b"
         ),
         _read_day_word,
@@ -710,7 +799,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (_pattern(rf"{_BARE_DATE}(?:{_AND}{_BARE_DATE})+"), _read_dates),
     (
         _pattern(
-            r"(?:(?:am|de[mnr]|zum)\s+)?(\d{1,2})\.\s?(\d{1,2})\.(?:\s?(20\d\d|\d\d)(?![\d:.]))?(?!\d)"
+            r"(?:(?:am|de[mnr]|zum)\s+)?(\d{1,2})\.\s?(\d{1,2})\.(?:(?:\s?(20\d\d)|(\d\d))(?![\d:.]|\s*uhr))?(?!\d)"
         ),
         _read_digits,
     ),
@@ -807,14 +896,14 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     ),
     (
         _pattern(
-            rf"(?:am\s+)?letzten\s+tag\s+(?:(?P<next>nächsten|dieses|des\s+nächsten)\s+(?P<unit>monats|jahres)"
+            rf"(?:am\s+)?letzten\s+tag\s+(?:(?P<next>nächsten|dieses|des\s+nächsten|des|im)\s+(?P<unit>monat(?:s|es)?|jahr(?:es)?)"
             rf"|(?:im|des)\s+(?P<month>{_MONTH})s?)"
         ),
         _read_last_day,
     ),
     (
         _pattern(
-            rf"(?:am\s+|jeden\s+)?(?P<days>letzten\s+tag|{_ORDINAL}(?:{_AND}(?:am\s+)?{_ORDINAL})*)"
+            rf"(?:am\s+|jeden\s+)?(?P<days>letzten\s+tag(?!\s+(?:des|im)\s+monat)|{_ORDINAL}(?:{_AND}(?:am\s+)?{_ORDINAL})*)"
             rf"\s+{_OF_MONTH}"
         ),
         _read_month_days,

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 from functions.agent.schedules.iso_time import ISO_TIME, read_clock, read_moment
+from functions.agent.schedules.loose_clock import LOOSE_CLOCKS
 from functions.agent.schedules.phrase_part import (
     NEXT,
     SAME,
@@ -26,6 +27,7 @@ from functions.agent.schedules.phrase_part import (
     combine,
     place_in_part,
 )
+from functions.agent.schedules.unread_words import find_unread
 from functions.agent.schedules.when import WEEK, When, expand_cron, find_next
 from functions.texts.en import Texts
 from functions.time.time_zone import find_zone, from_local, is_known, suggest_zones, to_local
@@ -57,7 +59,7 @@ _WIDE: Final = {
 _CJK: Final = re.compile("[\u3400-\u9fff]")
 _EDGE: Final = " \t\n\r,.;:!?，。；：！？、-"
 _GERMAN: Final = re.compile(
-    r"\b(?:um|uhr|heute|(?:vor)?gestern|heilig|silvester|neujahr|nikolaus|weihnacht|halb|dreiviertel"
+    r"\b(?:um|uhr|\d{1,2}uhr|heute?\b|er+in+er|(?:\d|\b)(?:std|sek)\b|(?:mo|di|mi|do|fr|sa|so)\b\.?(?=\s*(?:,|und|/|\+|\d|(?:mo|di|mi|do|fr|sa|so)\b))|(?:diesen|am)\s+(?:mo|di|mi|do|fr|sa|so)\b|(?:vor)?gestern|heilig|silvester|neujahr|nikolaus|weihnacht|halb|dreiviertel"
     r"|viertel|\w*mal\s+(?:am|pro|im|die|in|t)|alle|jede|immer|erinner|anderthalb|\w*einhalb|werktags|wochentags|wochenend|mitternacht"
     r"|\w*mittags?\b|morgens|abends|nachts|am\s+(?:\d{1,2}\.|abend|morgen|fr|sp|\w+ten?\s)|ab\s+"
     r"|(?:(?:ü|ue)ber)?morgen|\w*(?:t(?:ä|ae)g|st(?:ü|ue)nd|w(?:ö|oe)chent|monat|j(?:ä|ae)hr)lich"
@@ -291,6 +293,7 @@ def _read_zone_city(found: re.Match[str]) -> Part | None:
 _COMMON: Final[tuple[Pattern, ...]] = (
     (_CRON, _read_cron),
     (_ISO, _read_iso_time),
+    *LOOSE_CLOCKS,
     (_CRON_WITH_SECONDS, lambda found: Part(fault="when_no_cron", words=found[0].strip())),
     (_ZONE_NAME, _read_zone),
     (_ZONE_LETTERS, _read_zone),
@@ -341,7 +344,7 @@ def _match(
         part = read(match) if match and match[0] else None
         if match and part and not (inner and (part.repeats or part.zone or part.lasting)):
             found.append((match.end(), part))
-    return sorted(found, key=lambda each: -each[0])
+    return sorted(found, key=lambda each: (-each[0], each[1].loose))
 
 
 def _match_bounds(
@@ -388,7 +391,8 @@ def _grow(
                 break
     if part.zone and not (part.tells_day or part.tells_clock or part.repeats):
         return None  # a zone is no time
-    return _Cluster(at, end, replace(part, weak=False))
+    loose = part.loose and not (part.tells_day or part.repeats)
+    return _Cluster(at, end, replace(part, weak=False, loose=loose))
 
 
 def _skip_joints(text: str, at: int, languages: Sequence[Language]) -> list[int]:
@@ -421,20 +425,21 @@ def _choose(
     def is_at_edge(cluster: _Cluster) -> bool:
         return cluster.start <= begin or cluster.end >= end
 
-    def rank(cluster: _Cluster) -> tuple[bool, bool, bool, int]:
+    def rank(cluster: _Cluster) -> tuple[bool, bool, bool, bool, int]:
         part = cluster.part
         tells_all = bool(part.span or part.cron or part.every) or (
             (part.repeats or part.tells_day) and part.tells_clock
         )
         is_time = not part.fault and (not part.start or part.repeats)
-        return (is_time, is_at_edge(cluster), tells_all, -cluster.start)
+        return (is_time, not part.loose, is_at_edge(cluster), tells_all, -cluster.start)
 
     best = max(found, key=rank)
     chosen, said = [best], best.part
-    doubt = _find_doubt(text, found, best, languages)
+    firm = [cluster for cluster in found if cluster is best or not cluster.part.loose]
+    doubt = _find_doubt(text, firm, best, languages)
     if doubt and not said.fault:
         return chosen, doubt
-    for cluster in found:
+    for cluster in firm:
         part = cluster.part
         # a time of day in the middle counts where it is told exactly, and the day has none
         told = bool(part.clocks) and all(clock.certain for clock in part.clocks)
@@ -451,7 +456,19 @@ def _choose(
         if joined:
             chosen.append(cluster)
             said = joined
-    return chosen, said
+    if said.fault:
+        return chosen, said
+    return chosen, find_unread(_list_unchosen(text, chosen), said) or said
+
+
+def _list_unchosen(text: str, chosen: Sequence[_Cluster]) -> list[str]:
+    """Return the pieces of a text around the chosen times, in order."""
+    pieces = []
+    at = 0
+    for cluster in sorted(chosen, key=lambda each: each.start):
+        pieces.append(text[at : cluster.start])
+        at = cluster.end
+    return [*pieces, text[at:]]
 
 
 def _find_doubt(
@@ -525,12 +542,7 @@ def _has_unknown_end(text: str, at: int, languages: Sequence[Language]) -> bool:
 
 def _cut(words: str, text: str, chosen: Sequence[_Cluster], languages: Sequence[Language]) -> str:
     """Return the words without the times and without “remind me to” beside them."""
-    pieces = []
-    at = 0
-    for cluster in sorted(chosen, key=lambda each: each.start):
-        pieces.append(words[at : cluster.start])
-        at = cluster.end
-    pieces.append(words[at:])
+    pieces = _list_unchosen(words, chosen)
     asked = any(
         language.filler.match(piece.strip(_EDGE)) for piece in pieces for language in languages
     )
@@ -690,6 +702,8 @@ class _Resolver:
         return at
 
     def _resolve_day(self, part: Part) -> date:
+        if part.shift:
+            return self._resolve_day(replace(part, shift=0)) + timedelta(days=part.shift)
         try:
             if part.period and part.closing:
                 return self._find_period(replace(part, closing=False))[1]
@@ -822,6 +836,8 @@ class _Resolver:
     # --- again and again ---
 
     def _resolve_repetition(self, part: Part) -> When:
+        if part.shift:
+            raise Question("when_no_calendar", self._texts)
         part = self._place(part)
         start = self._place(part.start) if part.start else None
         part = replace(part, start=start)
@@ -904,7 +920,8 @@ class _Resolver:
             if not days_of_month:
                 if part.in_months and not part.date:
                     raise Question("when_which_day", self._texts)
-                days_of_month = str(part.date[2] if part.date else self._today.day)
+                first = to_local(self._start, self._zone).date() if self._start else self._today
+                days_of_month = str(part.date[2] if part.date else first.day)
             if not all(each == "L" or 1 <= int(each) <= 31 for each in days_of_month.split(",")):
                 raise Question("when_no_such_date", self._texts, words=part.words or days_of_month)
             if not part.in_months:
@@ -916,7 +933,8 @@ class _Resolver:
             raise Question("when_no_calendar", self._texts)
         if part.dates:
             return self._build_dates(clocks, part)
-        day = self._find_date(part.date, part.words) if part.date else self._today
+        first = to_local(self._start, self._zone).date() if self._start else self._today
+        day = self._find_date(part.date, part.words) if part.date else first
         return self._make(clocks, f"{day.day} {day.month} *")
 
     def _build_dates(self, clocks: Sequence[str], part: Part) -> When:
@@ -959,6 +977,8 @@ class _Resolver:
 
     def _fix_hour_of_days(self, clock: ClockTime, daypart: str) -> int:
         if clock.certain or not 1 <= clock.hour <= 12:
+            return clock.hour
+        if clock.digits and not daypart:
             return clock.hour
         if daypart:
             return place_in_part(clock.hour, daypart)

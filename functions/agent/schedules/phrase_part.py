@@ -18,11 +18,15 @@ WEEKEND: Final = (6, 0)
 
 @dataclass(frozen=True, slots=True)
 class ClockTime:
-    """A time of day. An hour that is not `certain` may be one of the morning or the afternoon."""
+    """A time of day. An hour that is not `certain` may be one of the morning or the afternoon.
+
+    One with `digits` was written with its minutes: `3:00`.
+    """
 
     hour: int
     minute: int = 0
     certain: bool = False
+    digits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,9 @@ class Part:
     repetition has `every`, the seconds, or `unit` and `step`, and may have `in_months` alone.
     `fault` is the name of a text that asks back, about `words`. A `weak` part means a time only
     behind another one. The `daypart` `same` is the time of now.
+
+    A `loose` one is only a number that may be a time of day: it counts beside a day, or where
+    nothing else tells a time. `shift` are the days from the day that is told to the one meant.
 
     A `period` (`week`, `month`, `year`) is the whole one that the day is in, of which the end alone
     is meant when it is `closing`; the day 0 of a `date` tells a month. `dates` are several, and
@@ -72,6 +79,8 @@ class Part:
     fault: str = ""
     words: str = ""
     weak: bool = False
+    loose: bool = False
+    shift: int = 0
 
     @property
     def repeats(self) -> bool:
@@ -164,7 +173,7 @@ def combine(first: Part, second: Part) -> Part | None:
     changed: dict[str, object] = {}
     for name, default in _DEFAULTS.items():
         said = getattr(second, name)
-        if said == default or name == "weak":
+        if said == default or name in ("weak", "loose"):
             continue
         known = getattr(first, name)
         if known == default or (name == "daypart" and known == SAME):

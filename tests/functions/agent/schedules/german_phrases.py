@@ -121,7 +121,7 @@ GERMAN = [
     # words beside a time that change it
     ("jeden Tag außer Sonntag um 8 laufen", "?", ""),
     ("jeden Tag um 8 außer am Wochenende laufen", "?", ""),
-    ("Montag und Donnerstag um 9 anrufen", "?", ""),
+    ("Montag und Donnerstag um 9 anrufen", "11-26 09:00, 11-30 09:00, 12-03 09:00 ...", "anrufen"),
     ("morgen oder übermorgen um 9 anrufen", "?", ""),
     ("jeden Tag um 8 oder 9 laufen", "?", ""),
     ("am 1. und 15. März um 9 anrufen", "?", ""),
