@@ -135,13 +135,13 @@ def _read_contents(message: Fields) -> tuple[str, tuple[Attachment, ...], tuple[
         found = [_make_file("picture", each) for each in elements if each.get("downloadCode")]
         files = [file for file in found if file]
     elif kind in _FILES:
-        file = _make_file(kind, content)
-        files = [file] if file else []
         text = ""
         spoken = as_string(content.get("recognition")).strip()
         if kind == "audio" and spoken:
-            # what was heard is no command, however it sounds
+            # what was heard is no command, however it sounds, and no file that is left to open
             text = f"[voice, transcribed] {spoken}"
+        elif file := _make_file(kind, content):
+            files = [file]
     else:
         text = ""
         if re.fullmatch(r"[A-Za-z]{1,40}", kind):

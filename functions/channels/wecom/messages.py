@@ -70,7 +70,13 @@ def read_message(fields: Fields, app: App) -> tuple[Event, ...]:
     else:
         if fields.get("MsgType") == "text":
             text = clean_text(fields.get("Content", "")[: 2 * TEXT_LIMIT])[:TEXT_LIMIT]
-        attachments = tuple(_list_attachments(fields))
+        spoken = fields.get("Recognition", "").strip()
+        if fields.get("MsgType") == "voice" and spoken:
+            # what was heard is no command, however it sounds, and no file that is left to open
+            heard = f"[voice, transcribed] {spoken[: 2 * TEXT_LIMIT]}"
+            text = clean_text(heard)[:TEXT_LIMIT]
+        else:
+            attachments = tuple(_list_attachments(fields))
         quotes = tuple(_list_quotes(fields))
     if not (text.strip() or attachments or quotes):
         return ()

@@ -182,6 +182,8 @@ def test_files_and_other_contents_are_read() -> None:
     assert (photo["kind"], photo["file_id"]) == ("photo", "m_1-a")
     (voice,) = contents("voice", MediaId="m", Format="amr").attachments
     assert (voice["kind"], voice["mime"]) == ("voice", "audio/amr")
+    heard = contents("voice", MediaId="m", Recognition="/stop")
+    assert (heard.text, heard.attachments) == ("[voice, transcribed] /stop", ())
     (place,) = contents("location", Location_X="1.5", Location_Y="2", Label="Café").quotes
     assert (place.relation, place.text) == ("location", "Café\nlatitude 1.5, longitude 2")
     (link,) = contents("link", Title="T", Description="D", Url="https://x").quotes
