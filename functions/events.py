@@ -48,6 +48,9 @@ CAME: Final = "came"
 """The name in the `data` of an event that only says that its sender has come into a chat."""
 ENCRYPTED: Final = "encrypted"
 """The name in the `data` of an event that cannot be read, of a chat that was not told so yet."""
+ALBUM: Final = "album"
+"""The name in the `data` of a message of the album that it is a part of, as its platform calls it.
+"""
 CONSOLIDATION: Final = "consolidate:"
 """The ids of the events that let memory hear of what left a history begin so."""
 HOOK_SENDER: Final = "hook:"
@@ -90,7 +93,8 @@ class Quote(Stored):
     marked), `forward`, `bot` (written through another bot), or what the message holds: `location`,
     `venue`, `contact`, `poll`, `checklist`, `dice`, `sticker`. `author` is the name that its writer
     uses, `by` their id with its platform, each empty when it is not known; `ours` says that we
-    wrote it. `text` has its first `QUOTE_LIMIT` characters, `length` counts all of them.
+    wrote it. `text` has its first `QUOTE_LIMIT` characters, `length` counts all of them. `files`
+    are those of a message that is answered, as in an event's `attachments`.
     """
 
     relation: str
@@ -99,6 +103,7 @@ class Quote(Stored):
     by: str = ""
     ours: bool = False
     length: int = 0
+    files: tuple[Mapping[str, object], ...] = later((), hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +191,11 @@ class Event(WrittenOften):
     @property
     def _is_command(self) -> bool:
         return self.kind == "message" and not self.is_overheard
+
+    @property
+    def quoted_files(self) -> tuple[Mapping[str, object], ...]:
+        """Return the files of the messages that it answers."""
+        return tuple(file for quote in self.quotes for file in quote.files)
 
     @property
     def looks_like_command(self) -> bool:

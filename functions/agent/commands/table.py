@@ -45,6 +45,7 @@ from functions.agent.commands.command import (
     Reader,
     always,
 )
+from functions.agent.conversation import unopened
 from functions.agent.conversation.toolset import STATIC, in_scope
 from functions.agent.language import choose_texts_for
 from functions.agent.offline_signature import NAME as OFFLINE
@@ -128,8 +129,12 @@ def answer_inquiry(event: Event, app: App) -> str:
     if find_room(event.session) and not event.private:
         # the next turn leaves a memory that the chat shared while it was somebody's alone
         opened = opened.with_document(replace(opened.document, memory=""))
-    result = run_command(CommandCall(app, opened, role, event, payer=standing.payer))
-    return app.redact(result.text) if result else ""
+    call = CommandCall(app, opened, role, event, payer=standing.payer)
+    result = run_command(call)
+    if result is None:
+        return ""
+    text = unopened.mention([event], result.text, call.texts, opened.document.seen)
+    return app.redact(text)
 
 
 def _find_refusal(command: Command, call: CommandCall, words: str) -> str | None:

@@ -1,11 +1,17 @@
-"""Files that the agent cannot open yet: their sender is told so in one sentence."""
+"""Files that the agent cannot open yet: their sender is told so in one sentence.
+
+Each file is told of, whatever came before it, and an album once. So is a file that somebody
+answers, once a message; what the agent has sent itself is no news to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from functions.events import Event
+from functions.events import ALBUM, Event
 from functions.texts.en import Texts
 
 _READABLE: Final = ("sticker",)
@@ -14,8 +20,19 @@ NOTE: Final = ", which you cannot open"
 """What the model reads of a file that nobody opens; its sender is told by the runtime."""
 KEPT: Final = ", kept as {path}: read-file reads it"
 """What the model reads of a text that is a file of the chat by now."""
-SAME_SECONDS: Final = 60.0
-"""The photos of an album come as messages of their own, and one sentence is for all of them."""
+SAME_SECONDS: Final = 5.0
+"""Where a platform tells of no albums, files of one kind that came within so many seconds of the
+one that was answered are one.
+"""
+_CLOSED_LINE: Final = re.compile(rf"^\[([^\[\]:]+): [^\n]*{re.escape(NOTE)}\]$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFiles:
+    """The files of the last message that was answered: their kinds, and when they came."""
+
+    kinds: frozenset[str]
+    at: float
 
 
 def is_closed(attachment: Mapping[str, object]) -> bool:
@@ -34,26 +51,72 @@ def is_all(event: Event) -> bool:
     return any(map(is_closed, event.attachments))
 
 
+def is_told(event: Event, told: ToldFiles | None, seen: Collection[str]) -> bool:
+    """Return whether the sender of a message was told already that such a file cannot be opened:
+    as it belongs to the album of another one.
+
+    `told` are the files of the same sender that were answered last, `seen` the ids that were
+    handled.
+    """
+    album = name_album(event)
+    if album:
+        return album in seen
+    if told is None or abs(event.at - told.at) > SAME_SECONDS:
+        return False
+    kinds = {str(file.get("kind")) for file in event.attachments if is_closed(file)}
+    return kinds <= told.kinds
+
+
+def read_told(content: str, at: float) -> ToldFiles | None:
+    """Return the files of a message of the history that could not be opened, None without any."""
+    kinds = frozenset(_CLOSED_LINE.findall(content))
+    return ToldFiles(kinds, at) if kinds else None
+
+
+def name_album(event: Event) -> str:
+    """Return the id of the album that a message is a part of, as it stands among the handled ones;
+    empty for none.
+    """
+    album = event.data.get(ALBUM)
+    return f"{event.platform}:album:{album}" if isinstance(album, str) and album else ""
+
+
+def list_albums(events: Sequence[Event]) -> list[str]:
+    """Return the albums of messages with a file that cannot be opened."""
+    return [
+        album
+        for event in events
+        if (album := name_album(event)) and any(map(is_closed, event.attachments))
+    ]
+
+
 def write_answer(event: Event, texts: Texts) -> str:
     """Return the answer to a message that has nothing but files that cannot be opened."""
-    return texts.cannot_open.format(kinds=_describe_kinds([event], texts))
+    return texts.cannot_open.format(kinds=_describe_kinds(event.attachments, texts))
 
 
-def mention(events: Sequence[Event], text: str, texts: Texts) -> str:
-    """Return an answer below the sentence about what could not be opened of its messages."""
-    kinds = _describe_kinds(events, texts)
-    if not kinds or not text:
+def mention(events: Sequence[Event], text: str, texts: Texts, seen: Collection[str] = ()) -> str:
+    """Return an answer below the sentence about what could not be opened of its messages, or of
+    what they answer; `seen` has the albums that were told of already.
+    """
+    files: list[Mapping[str, object]] = []
+    for event in events:
+        if event.kind == "message":
+            if event.attachments and name_album(event) not in seen:
+                files += event.attachments
+            for quote in event.quotes:
+                files += () if quote.ours else quote.files
+    kinds = _describe_kinds(files, texts) if files and text else ""
+    if not kinds:
         return text
     return f"{texts.cannot_open_beside.format(kinds=kinds)}\n\n{text}"
 
 
-def _describe_kinds(events: Sequence[Event], texts: Texts) -> str:
-    """Return what cannot be opened of messages, such as `photos and files`; empty for nothing."""
+def _describe_kinds(files: Sequence[Mapping[str, object]], texts: Texts) -> str:
+    """Return what cannot be opened of files, such as `photos and files`; empty for nothing."""
     kinds = [
-        texts.file_kinds.get(str(attachment.get("kind"))) or texts.file_kinds[""]
-        for event in events
-        if event.kind == "message"
-        for attachment in event.attachments
-        if is_closed(attachment)
+        texts.file_kinds.get(str(file.get("kind"))) or texts.file_kinds[""]
+        for file in files
+        if is_closed(file)
     ]
     return texts.join_words(list(dict.fromkeys(kinds)))

@@ -79,7 +79,7 @@ def describe_held(step: Mapping[str, Json]) -> str:
 @dataclass(frozen=True, slots=True)
 class GatheredMessage(Stored):
     """A message that a turn answers beside its own event: its number in the history, and its event
-    without words and quotes, which are there.
+    without words and quotes, which are there; of those, the files stay.
     """
 
     seq: Count
@@ -256,7 +256,8 @@ class Document(Stored):
     end. `ledger` is the end of its chain in the ledger, and `runs` are the ids of its last runs.
     `handed_on`: another behaviour goes on where its last turn ended, perhaps behind others that
     wait. `edits_told`: it was told of what people changed in its workspace until then (seconds
-    since 1970). `reads_mail`: there is mail for it that its next turn reads.
+    since 1970). `reads_mail`: there is mail for it that its next turn reads. Among the `seen` are
+    also the albums of which somebody was told that nobody can open them.
     """
 
     messages: tuple[Message, ...] = ()

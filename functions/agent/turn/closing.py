@@ -109,8 +109,11 @@ def close_turn(
     if app.record and app.record.kind == "subagent" and event.is_own_work:
         text = write_report(turn, app, text, texts)
     files: tuple[KeptFile, ...] = ()
+    albums: list[str] = []
     if in_history and turn.rounds:
-        text = unopened.mention(turn.events, text, texts)
+        answer = text
+        text = unopened.mention(turn.events, answer, texts, document.seen)
+        albums = unopened.list_albums(turn.events) if text != answer else []
     if in_history and turn.answered:
         text = sign_text(text, app.model.name, event.platform, texts)
         own = document.messages[document.find_turn_start() :]
@@ -148,7 +151,7 @@ def close_turn(
     posts += notice
     posts += background_calls.end_call(turn, app, document, text, now)
     (chain or open_chain(event, app)).close(turn, posts)
-    seen = (*document.seen, *(each.id for each in turn.events))
+    seen = (*document.seen, *albums, *(each.id for each in turn.events))
     if len(seen) > SEEN_MOST:
         # the oldest ids leave the document, once they have records of their own
         for old in seen[: -SEEN_MOST // 2]:

@@ -26,7 +26,7 @@ from functions.agent.conversation.messages import (
     SILENT,
     Message,
     clean_name,
-    find_last_said,
+    is_from_person,
     make_said,
     user_message,
 )
@@ -99,11 +99,14 @@ def answer_directly(
     document = note_enough_unheard(archive_messages(opened.key, result.document, gone, app))
     document = document.note(result.entries, event, app.clock.now())
     document, turn = charge_turn(opened, document, turn, result.trace)
+    text = unopened.mention([event], result.text, call.texts, document.seen)
+    if text != result.text:
+        document = evolve(document, seen=(*document.seen, *unopened.list_albums([event])))
     allowances = app.make_allowances(app.find_zone(opened.document))
     allowances.record_tokens(event, role, turn.usage.counted, turn.began, payer=turn.payer)
     saved = (result.saved or opened).with_document(document)
     turn = turn.add_step("command", name=result.name)
-    return close_turn(saved, app, turn, result.text, in_history=False, role=role)
+    return close_turn(saved, app, turn, text, in_history=False, role=role)
 
 
 def may_work(app: App, role: Role, task: BackgroundTask | None) -> bool:
@@ -214,16 +217,33 @@ def answer_unopened(opened: SessionHandle, turn: Turn, context: TurnContext) -> 
     The history has it. Of several that come together, such as an album, one is answered.
     """
     event = turn.event
-    before = find_last_said(opened.document.messages)
+    document = opened.document
     message = user_message(event, context.role)
-    text = unopened.write_answer(event, choose_texts_for(event, opened.document))
-    if before and before.origin == message.origin and unopened.NOTE in before.content:
-        text = "" if abs(event.at - before.at) < unopened.SAME_SECONDS else text
-    document = opened.document.add(message)
+    text = unopened.write_answer(event, choose_texts_for(event, document))
+    told = _find_told_files(document.messages, message.origin)
+    if unopened.is_told(event, told, document.seen):
+        text = ""
+    document = document.add(message)
     if text:
         document = document.add(Message("assistant", text, at=context.app.clock.now()))
+        document = evolve(document, seen=(*document.seen, *unopened.list_albums([event])))
     opened = opened.with_document(document)
     return close_turn(opened, context.app, turn, text, in_history=False, role=context.role)
+
+
+def _find_told_files(messages: Sequence[Message], origin: str) -> unopened.ToldFiles | None:
+    """Return the files of the last message that was answered; None when it is not by the sender
+    whom this origin names, or had none. Messages without an answer belong to it.
+    """
+    is_answered = False
+    for message in reversed(messages):
+        is_answered = is_answered or message.role == "assistant"
+        if is_from_person(message):
+            if message.origin != origin:
+                return None
+            if is_answered:
+                return unopened.read_told(message.content, message.at)
+    return None
 
 
 def close_settled(

@@ -19,7 +19,16 @@ from typing import Final
 from functions.channels.base import Attachment, Received
 from functions.channels.line.reply_address import LineReplyAddress
 from functions.channels.visible_text import clean_text
-from functions.events import PRESSED, QUOTE_LIMIT, TEXT_LIMIT, Event, Quote, Sender, order_of
+from functions.events import (
+    ALBUM,
+    PRESSED,
+    QUOTE_LIMIT,
+    TEXT_LIMIT,
+    Event,
+    Quote,
+    Sender,
+    order_of,
+)
 from functions.overheard import OverheardMessage, make_overheard
 from sigil.errors import one_line
 from sigil.json_fields import as_integer, as_mapping, as_number, as_sequence, as_string
@@ -29,6 +38,7 @@ Fields = Mapping[str, Json]
 PERSON: Final = re.compile(r"U[0-9a-f]{32}", re.ASCII)
 CHAT: Final = re.compile(r"[UCR][0-9a-f]{32}", re.ASCII)
 MESSAGE_ID: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
+_ALBUM: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _EVENT_ID: Final = re.compile(r"[A-Za-z0-9]{1,64}", re.ASCII)
 _COMMAND: Final = re.compile(r"\s*[/\uff0f][A-Za-z]")
 _MOST: Final = 1_000
@@ -123,6 +133,7 @@ def _fill_message(event: Event, message: Fields, bot: LineBot) -> Event | None:
     if not MESSAGE_ID.fullmatch(id):
         return None
     quotes = [*_list_answered(message, bot), *_list_holdings(message)]
+    album = as_string(as_mapping(message.get("imageSet")).get("id"))
     filled = replace(
         event,
         text=_read_text(message),
@@ -130,6 +141,7 @@ def _fill_message(event: Event, message: Fields, bot: LineBot) -> Event | None:
         order=order_of(event.at, int(id)),
         attachments=_list_attachments(message),
         quotes=tuple(quotes),
+        data={ALBUM: album} if _ALBUM.fullmatch(album) else {},
     )
     return filled if filled.text.strip() or filled.attachments or filled.quotes else None
 

@@ -25,11 +25,12 @@ from functions.channels.telegram.contents import (
     read_name,
 )
 from functions.channels.visible_text import clean_text
-from functions.events import PRESS, PRESSED, TEXT_LIMIT, Event, Sender, order_of
+from functions.events import ALBUM, PRESS, PRESSED, TEXT_LIMIT, Event, Sender, order_of
 from functions.overheard import make_overheard
 from sigil.errors import UsageError
 from sigil.json_fields import (
     ID_LIMIT,
+    Json,
     as_integer,
     as_mapping,
     as_sequence,
@@ -39,6 +40,7 @@ from sigil.json_fields import (
 _GROUPS = ("group", "supergroup")
 _NAME = re.compile(r"@([A-Za-z0-9_]{1,64})")
 _COMMAND = re.compile(r"(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{1,64}))?")
+_ALBUM = re.compile(r"[0-9]{1,40}", re.ASCII)
 _PRESS_ID = re.compile(r"[0-9]{1,40}", re.ASCII)
 _ANSWERED = ("reply", "passage")
 """What a message answers is no contents of its own."""
@@ -103,7 +105,14 @@ def _read_event(update: Message, bot: TelegramBot) -> Event | None:
         private=as_mapping(message.get("chat")).get("type") == "private",
         quotes=list_quotes(message, bot),
         language=_read_language(message),
+        data=_read_album(message),
     )
+
+
+def _read_album(message: Message) -> dict[str, Json]:
+    """Return the data of an event that is a part of an album."""
+    album = as_string(message.get("media_group_id"))
+    return {ALBUM: album} if _ALBUM.fullmatch(album) else {}
 
 
 def _read_press(update: Message, bot: TelegramBot) -> list[Event]:

@@ -8,7 +8,7 @@ import pytest
 
 from functions.channels.base import TAKEN, PlatformAnswer, PlatformRequest, Received
 from functions.channels.line.channel import Line
-from functions.events import Event, Quote, Sender
+from functions.events import ALBUM, Event, Quote, Sender
 from sigil.errors import Refused
 from tests.fakes.line import (
     BOT,
@@ -178,6 +178,15 @@ def test_files_are_noted_to_be_fetched_later(
 ) -> None:
     [file] = read_one(**message).attachments
     assert (file["kind"], file["file_id"], file["name"]) == (kind, file_id, name)
+
+
+def test_pictures_that_are_sent_together_are_one_album() -> None:
+    picture = {"type": "image", "contentProvider": {"type": "line"}}
+    shown = {"id": "E005D41A7288F41B65593ED38FF6E9834B046AB36A37921A56BC236F13A91855"}
+    assert read_one(**picture, imageSet=shown | {"index": 1, "total": 2}).data == {
+        ALBUM: shown["id"]
+    }
+    assert read_one(**picture, imageSet={"id": "../x"}).data == {}
 
 
 def test_places_and_stickers_are_read() -> None:
