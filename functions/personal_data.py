@@ -1124,7 +1124,7 @@ def _erase_event(event: Event, person: PersonFound) -> Event:
     if event.behalf in person.ids:
         return replace(event, text="", quotes=(), attachments=(), sender=NOBODY, data={})
     quotes = [
-        replace(quote, text=ERASED, author="", by="") if quote.by in person.ids else quote
+        replace(quote, text=ERASED, author="", by="", files=()) if quote.by in person.ids else quote
         for quote in event.quotes
     ]
     return replace(event, quotes=tuple(quotes))
@@ -1150,6 +1150,7 @@ def _erase_stored_quotes(value: bytes, person: PersonFound) -> bytes:
     for quote in quotes:
         if isinstance(quote, dict) and quote.get("by") in person.ids:
             quote.update(text=ERASED, author="", by="", length=len(ERASED))
+            quote.pop("files", None)
             is_changed = True
     return orjson.dumps(fields) if is_changed else b""
 

@@ -303,7 +303,9 @@ class FeishuServer(RecordingServer):
 
     def _give_file(self, request: Recorded, message: str, key: str) -> Answer:
         kind = parse_qs(urlsplit(request.path).query).get("type")
-        if kind not in (["image"], ["file"]) or key not in self.sent_files:
+        # of a message, its own files are given alone
+        told = self.stored.get(message, {}).get("body", {}).get("content", key)
+        if kind not in (["image"], ["file"]) or key not in self.sent_files or key not in told:
             return _refusal(234003, "File not in msg.")
         return Answer(200, self.sent_files[key], {"content-type": "application/octet-stream"})
 

@@ -247,7 +247,9 @@ def test_a_group_s_history_has_no_words_of_the_person_that_no_model_summed_up(
 ) -> None:
     owner = replace(home.app, rules=Rules(owners=("telegram:42",), access="open"))
     eve = event("secret-eve-raw", **{**GROUP, "sender": "telegram:43"})
-    quote = Quote("reply", "secret-ada-raw\nsecret-ada-second", "Ada", "telegram:42")
+    file = {"kind": "document", "name": "secret-ada.pdf"}
+    text = "secret-ada-raw\nsecret-ada-second"
+    quote = Quote("reply", text, "Ada", "telegram:42", files=(file,))
     home.app.sessions.clear_outbox(run_turn(replace(eve, quotes=(quote,)), home.app))
     model.then(*[say("no")] * 3)  # useless answers: HISTORY gets the messages themselves
     noting = event("/mem secret-ada-noted", **{**GROUP, "sender": "telegram:42"})
@@ -275,7 +277,8 @@ def test_what_a_group_s_turn_in_progress_has_of_the_person_goes(
     file = {"kind": "document", "name": "secret-ada-file.pdf", "file_id": "secret-ada-id"}
     ada = event("secret-ada-open", **{**GROUP, "sender": "telegram:42"})
     ada = replace(ada, attachments=(file,))
-    quote = Quote("reply", "secret-ada-quoted", "secret-ada", "telegram:42")
+    file = {"kind": "document", "name": "secret-ada.pdf"}
+    quote = Quote("reply", "secret-ada-quoted", "secret-ada", "telegram:42", files=(file,))
     eve = event("secret-eve-open", **{**GROUP, "sender": "telegram:43"})
     eve = replace(eve, attachments=({"kind": "document", "name": "eve.pdf"},), quotes=(quote,))
     note = Message("user", "secret-ada-noted", seq=90, origin="telegram 42 owner · secret-ada")
@@ -479,7 +482,8 @@ def test_who_changed_the_agent_is_named_there_still(home: AgentRuntime) -> None:
 def test_a_waiting_message_of_somebody_else_loses_what_it_quotes_of_the_person(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    quote = Quote("reply", "secret-ada-quoted", "secret-ada", "telegram:42")
+    file = {"kind": "document", "name": "secret-ada.pdf"}
+    quote = Quote("reply", "secret-ada-quoted", "secret-ada", "telegram:42", files=(file,))
     eve = event("secret-eve-waits", **{**GROUP, "sender": "telegram:43"})
     own = Quote("reply", "eve", "Eve", "telegram:43")
     home.queue.put(replace(eve, quotes=(quote, own)))

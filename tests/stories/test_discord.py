@@ -288,9 +288,16 @@ def test_ordinary_messages_are_answered_where_the_server_listens(
         gateway.say(f"<@{BOT}> /listen on", guild=GUILD, channel=6, mentions=(BOT,))
         wait_for_posts(discord, 3)
         gateway.say("let us have pizza", guild=GUILD, channel=6, user=GUEST, called="Bob")
-        gateway.say(f"<@{BOT}> what do we eat?", guild=GUILD, channel=6, mentions=(BOT,))
+        path = "attachments/1/2/menu.txt?ex=1"
+        discord.files[path] = b"pizza"
+        url = f"https://cdn.discordapp.com/{path}"
+        menu = {"filename": "menu.txt", "content_type": "text/plain", "size": 5, "url": url}
+        answered = gateway.message("", user=GUEST, guild=GUILD, channel=6, attachments=[menu])
+        here = {"guild": GUILD, "channel": 6, "mentions": (BOT,), "type": 19}
+        gateway.say(f"<@{BOT}> what do we eat?", referenced_message=answered, **here)
         assert wait_for_posts(discord, 4)[3]["content"] == "pizza, as you said"
         assert "let us have pizza" in str(model.bodies[2]["messages"])
+        assert "kept as received/menu.txt: read-file reads it]" in str(model.bodies[2]["messages"])
         # commands and buttons come the same way
         status = chat.discord.command("whoami")
         gateway.emit("INTERACTION_CREATE", status)

@@ -198,6 +198,19 @@ def test_a_text_that_somebody_sends_is_a_file_of_the_chat(
     tenant.write({"file_key": "file_v3_1", "file_name": "plan.md"}, message_type="file")
     tenant.read(1)
     assert "received/" in str(model.chats[0]["messages"][-1]["content"])
+    content = json.dumps({"file_key": "file_v3_1", "file_name": "report.txt"})
+    sender = {"id": ALICE, "id_type": "open_id", "sender_type": "user"}
+    file = {"msg_type": "file", "body": {"content": content}, "sender": sender}
+    tenant.feishu.stored["om_file1"] = file | {"chat_id": "oc_privat"}
+    tenant.feishu.stored["om_file2"] = file | {"chat_id": GROUP}
+    for number, parent in enumerate(("om_file1", "om_file2"), 2):
+        tenant.write("summarize this file", parent_id=parent, root_id=parent)
+        tenant.read(number)
+    here, elsewhere = (str(chat["messages"][-1]["content"]) for chat in model.chats[1:])
+    named = '[document: "report.txt", kept as received/report.txt: read-file reads it]'
+    assert f"[in reply to the sender] {named}" in here
+    # what stands in another chat is brought from nowhere
+    assert "report.txt" not in elsewhere
 
 
 def test_whoever_takes_us_into_a_group_is_greeted(tenant: Tenant) -> None:

@@ -245,9 +245,15 @@ def test_a_text_that_somebody_sends_is_a_file_of_the_chat(
     community.homeserver.files["mxc://example.org/plan"] = b"# The plan\n"
     file = {"filename": "plan.md", "url": "mxc://example.org/plan"}
     file |= {"info": {"mimetype": "text/markdown", "size": 11}}  # type: ignore[dict-item]
-    community.write("read this", msgtype="m.file", **file)
+    sent = community.write("read this", msgtype="m.file", **file)
     community.read(1)
     assert "received/" in str(model.chats[0]["messages"][-1]["content"])
+    answers = {"m.relates_to": {"m.in_reply_to": {"event_id": sent}}}
+    community.write("and what does it say?", **answers)
+    community.read(2)
+    quoted = str(model.chats[1]["messages"][-1]["content"])
+    named = '[document: "plan.md", kept as received/plan.md: read-file reads it]'
+    assert f"[in reply to the sender] {named}\nread this" in quoted
 
 
 def test_a_forged_transaction_reaches_nobody(community: Community, model: ScriptedModel) -> None:

@@ -105,7 +105,9 @@ QUOTED: Final = "QUOTED"
 GROUP: Final = "GROUP"
 """The names of the delimiters around what a message points at, and what others said meanwhile."""
 ZONES: Final = (GROUP, QUOTED)
-_QUOTED_ZONE: Final = re.compile(r"<<QUOTED>>\n\[([^\]]*)\]\n.*?\n<</QUOTED>>", re.DOTALL)
+_QUOTED_ZONE: Final = re.compile(
+    r"<<QUOTED>>\n\[([^\]]*)\](?: \[[^\]]*\])*\n.*?\n<</QUOTED>>", re.DOTALL
+)
 _GROUP_ZONE: Final = re.compile(r"<<GROUP>>\n(.*?)\n<</GROUP>>", re.DOTALL)
 QUOTE_LEAST: Final = 100
 """Characters of a quote that are shown however small the window is."""
@@ -391,7 +393,7 @@ def shorten_own_words(event: Event, messages: Sequence[Message]) -> Event:
 
 def describe_event(event: Event, most: int = QUOTE_LIMIT) -> str:
     """Return what an event points at, its text without what its writer does not see, and a line for
-    each file. A quote has at most `most` characters.
+    each file. A quote has at most `most` characters, beside the names of its files.
     """
     lines = [_format_quote(quote, event, most) for quote in event.quotes]
     text = sanitize_text(event.text)
@@ -399,15 +401,26 @@ def describe_event(event: Event, most: int = QUOTE_LIMIT) -> str:
         lines.append(text)
     is_read = {quote.relation for quote in event.quotes}
     for attachment in event.attachments:
-        kind = clean_name(str(attachment.get("kind") or "file"), 40)
-        name = str(attachment.get("name") or "")
-        label = quote_name(name, FILE_CHARACTERS) if name else "unnamed"
-        if kind not in is_read:
-            note = unopened.NOTE if unopened.is_closed(attachment) else ""
-            if attachment.get("path"):
-                note = unopened.KEPT.format(path=attachment["path"])
-            lines.append(f"[{kind}: {label}{note}]")
+        if _read_kind(attachment) not in is_read:
+            lines.append(_describe_file(attachment))
     return "\n".join(lines)
+
+
+def _describe_file(attachment: Mapping[str, object]) -> str:
+    """Return the runtime's words about a file: its kind, its name, and how it is read."""
+    name = str(attachment.get("name") or "")
+    label = quote_name(name, FILE_CHARACTERS) if name else "unnamed"
+    note = unopened.NOTE if unopened.is_closed(attachment) else ""
+    path = attachment.get("path")
+    if path and attachment.get("version"):
+        path = f"{path}, version {attachment['version']}"
+    if path:
+        note = unopened.KEPT.format(path=path)
+    return f"[{_read_kind(attachment)}: {label}{note}]"
+
+
+def _read_kind(attachment: Mapping[str, object]) -> str:
+    return clean_name(str(attachment.get("kind") or "file"), 40)
 
 
 def _format_quote(quote: Quote, event: Event, most: int) -> str:
@@ -427,7 +440,9 @@ def _format_quote(quote: Quote, event: Event, most: int) -> str:
     text = text[:most]
     if length > len(text) + CLEANED_CHARACTERS or length > most:
         head += f"{SEPARATOR}the first {len(text):,} of {length:,} characters"
-    return delimit_text(QUOTED, text, head=f"[{head}]")
+    # beside the head, where nothing that is quoted can stand
+    heads = [f"[{head}]", *map(_describe_file, quote.files)]
+    return delimit_text(QUOTED, text, head=" ".join(heads))
 
 
 def format_overheard(messages: Sequence[OverheardMessage], most: int, zone: str = DEFAULT) -> str:

@@ -130,7 +130,8 @@ def add_messages(
             if used > room * SHARE:
                 break
             number = document.next_seq + 1 + len(messages)
-            bare = evolve(event, text="", quotes=())
+            quoted = [evolve(each, text="", author="") for each in event.quotes if each.files]
+            bare = evolve(event, text="", quotes=tuple(quoted))
             gathered.append(GatheredMessage(number, bare))
         messages.append(message)
         after = event.order

@@ -1,4 +1,4 @@
-"""Texts that people send become files of their chat, under `received/`.
+"""Texts that people send, or that they answer, become files of their chat, under `received/`.
 
 They are fetched when their message has its turn, once it is known that its sender may read files.
 What is no text, is too large or cannot be fetched stays what it was: a file that the agent cannot
@@ -11,6 +11,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.sanitize import clean_text
@@ -52,40 +54,72 @@ def is_text_file(attachment: Mapping[str, object]) -> bool:
 
 
 def has_text_file(event: Event) -> bool:
-    """Return whether a message brings a text that can be kept."""
-    return any(map(is_text_file, event.attachments))
+    """Return whether a message brings, or answers, a text that can be kept."""
+    return any(map(is_text_file, (*event.attachments, *event.quoted_files)))
 
 
 def keep_received(
     event: Event, files: Workspace, fetch: Fetch, holder: Holder | None = None
 ) -> Event:
-    """Return a message's event with the paths of the texts that it brings, which are files then.
+    """Return a message's event with the paths of the texts that it brings or answers, which are
+    files then.
 
     The `holder` takes room that others use as well. Doing it again writes nothing anew.
     """
-    attachments = []
+    own = len(event.attachments)
+    every: list[Mapping[str, object]] = [*event.attachments, *event.quoted_files]
     fetched = 0
-    for number, attachment in enumerate(event.attachments):
-        path = ""
+    for number, attachment in enumerate(every):
         if is_text_file(attachment) and fetched < FILES_MOST:
             fetched += 1
             writer = Writer(event.sender.id, event.id, f"{event.id}:{number}", holder)
-            path = _keep(attachment, files, writer, fetch)
-        attachments.append({**attachment, "path": path} if path else attachment)
-    return replace(event, attachments=tuple(attachments))
+            kept = _keep(attachment, files, writer, fetch, quoted=number >= own)
+            every[number] = {**attachment, **kept}
+    left = iter(every)
+    attachments = tuple(islice(left, own))
+    quotes = [
+        replace(quote, files=tuple(islice(left, len(quote.files)))) if quote.files else quote
+        for quote in event.quotes
+    ]
+    return replace(event, attachments=attachments, quotes=tuple(quotes))
 
 
-def _keep(attachment: Mapping[str, object], files: Workspace, writer: Writer, fetch: Fetch) -> str:
-    """Return the path under which a text stands now, empty when it could not be kept."""
+def _keep(
+    attachment: Mapping[str, object],
+    files: Workspace,
+    writer: Writer,
+    fetch: Fetch,
+    *,
+    quoted: bool,
+) -> Mapping[str, object]:
+    """Return the path under which a text stands now, and its version where that is not the newest;
+    nothing when it could not be kept.
+
+    A text that is answered was mostly kept when it came, and may have been replaced since.
+    """
     try:
         body = fetch(attachment, FILE_BYTES)
         text = body.decode("utf-8-sig")
         if "\0" in text:
-            return ""
+            return {}
         path = f"{RECEIVED}/{make_name(as_string(attachment.get('name')), body)}"
-        return files.write(path, body, writer).path
+        if quoted and (older := _find_older(path, body, files)):
+            return {"path": path, "version": older}
+        return {"path": files.write(path, body, writer).path}
     except (SigilError, UnicodeDecodeError):
-        return ""  # the message is worth more than its file
+        return {}  # the message is worth more than its file
+
+
+def _find_older(path: str, body: bytes, files: Workspace) -> int:
+    """Return the number of the version of a file that has this content, 0 where the newest one has
+    it, or none.
+    """
+    digest = sha256(body).hexdigest()
+    head = files.find(path)
+    if head is None or head.sha == digest:
+        return 0
+    versions = files.list_versions(path)
+    return next((int(each.version) for each in versions if each.sha == digest), 0)
 
 
 def make_name(name: str, body: bytes) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from functions.channels.base import Received
+from functions.channels.base import Attachment, Received
 from functions.channels.discord.interactions import list_attachments, read_person
 from functions.channels.discord.reply_address import read_snowflake
 from functions.channels.visible_text import clean_text
@@ -30,6 +30,7 @@ _FORWARD = 1
 _MENTION = re.compile(r"<@!?([1-9][0-9]{0,19})>", re.ASCII)
 _EMOJI = re.compile(r"<a?:([A-Za-z0-9_]{1,64}):[0-9]{1,20}>", re.ASCII)
 _LISTED_MOST = 100
+FORWARDED_MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def read_message(message: Fields, reader: Reader, roles: Collection[int] = ()) -
         text=_read_text(message, reader.user, roles)[:TEXT_LIMIT],
         at=at,
         order=order_of(at, id.number),
-        attachments=list_attachments(message.get("attachments")),
+        attachments=_list_files(message),
         # in private an answer stands below its question anyway
         reply_to="" if private else str(id.number),
         addressed=() if is_for_us else NOBODY,
@@ -132,27 +133,40 @@ def _list_quotes(message: Fields, answered: Fields, reader: Reader) -> tuple[Quo
     quotes = []
     reference = as_mapping(message.get("message_reference"))
     by = _read_author(answered)
-    said = _describe(answered, reader)
-    if said and reference.get("type", 0) == 0:
+    said = _read_text(answered, reader.user)
+    files = list_attachments(answered.get("attachments"))
+    is_here = reference.get("channel_id", message["channel_id"]) == message["channel_id"]
+    if (said or files) and is_here and reference.get("type", 0) == 0:
         author = as_mapping(answered.get("author"))
         name = as_string(author.get("global_name")) or as_string(author.get("username"))
-        quotes.append(
-            _make_quote(
-                "reply",
-                said,
-                author=one_line(name, 100),
-                by=f"{reader.name}:{by}" if by else "",
-                ours=by == reader.user,
-            )
+        quote = _make_quote(
+            "reply",
+            said,
+            author=one_line(name, 100),
+            by=f"{reader.name}:{by}" if by else "",
+            ours=by == reader.user,
         )
+        quotes.append(replace(quote, files=files))
     if reference.get("type") == _FORWARD:
-        for snapshot in map(as_mapping, as_sequence(message.get("message_snapshots"))[:5]):
-            said = _describe(as_mapping(snapshot.get("message")), reader)
+        for forwarded in _list_forwarded(message):
+            said = _describe(forwarded, reader)
             if said:
                 quotes.append(_make_quote("forward", said))
     for sticker in map(as_mapping, as_sequence(message.get("sticker_items"))[:5]):
         quotes.append(_make_quote("sticker", as_string(sticker.get("name"))))
     return tuple(quotes)
+
+
+def _list_forwarded(message: Fields) -> list[Fields]:
+    """Return the messages that a message passes on."""
+    snapshots = as_sequence(message.get("message_snapshots"))[:FORWARDED_MOST]
+    return [as_mapping(as_mapping(each).get("message")) for each in snapshots]
+
+
+def _list_files(message: Fields) -> tuple[Attachment, ...]:
+    """Return the files of a message, and of those that it passes on."""
+    given = (message, *_list_forwarded(message))
+    return tuple(file for each in given for file in list_attachments(each.get("attachments")))
 
 
 def _describe(message: Fields, reader: Reader) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.feishu.about import API
-from functions.channels.feishu.events import ANSWERS, SESSION, FeishuApp, read_payload
+from functions.channels.feishu.events import ANSWERS, CHAT, SESSION, FeishuApp, read_payload
 from functions.channels.feishu.signature import WebhookSecrets, open_body
 from functions.channels.first_use import FirstUse
 from functions.channels.known_people import KnownPeople
@@ -184,16 +184,17 @@ class Feishu:
         """
         answered = None
         parent = as_string(event.data.get(ANSWERS))
+        chat = as_string(event.data.get(CHAT))
         if event.addressed:
             bot, _ = self.directory.fetch_bot(self.api)
             if bot not in event.addressed:
                 if event.addressed != (parent,):
                     return None
-                answered = self.directory.fetch_message(self.api, parent)
+                answered = self.directory.fetch_message(self.api, parent, chat)
                 if not answered.ours:
                     return None
         if parent and answered is None:
-            answered = self.directory.fetch_message(self.api, parent)
+            answered = self.directory.fetch_message(self.api, parent, chat)
         if answered and answered.quote:
             event = replace(event, quotes=(answered.quote, *event.quotes))
         event = self._open_forwarded(event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.channels.base import Attachment, NotAllowed
@@ -25,6 +25,7 @@ LOOKUP_TIMEOUT: Final = 5.0
 FORWARDED: Final = "merge_forward"
 """The kind of a message that passes others on together; it says nothing by itself."""
 FORWARDED_MOST: Final = 100
+ANSWERED_FILES_MOST: Final = 10
 NAMED_MOST: Final = 10
 """So many people in it are asked for; the others keep their ids."""
 
@@ -151,8 +152,9 @@ class FeishuDirectory:
         quotes = (make_quote("forward", "\n".join(lines)),) if lines else ()
         return Contents(attachments=tuple(files), quotes=quotes)
 
-    def fetch_message(self, api: FeishuApi, id: str) -> AnsweredMessage:
-        """Return a message that is answered; one that cannot be read is nobody's.
+    def fetch_message(self, api: FeishuApi, id: str, chat: str) -> AnsweredMessage:
+        """Return a message that is answered, of this chat (empty: of any); one that cannot be read
+        is nobody's.
 
         `BackendError` when Feishu does not answer.
         """
@@ -162,19 +164,22 @@ class FeishuDirectory:
             return AnsweredMessage(ours=False, quote=None)
         items = _list_items(answer)
         message = items[0] if items else {}
+        if chat and message.get("chat_id", chat) != chat:
+            return AnsweredMessage(ours=False, quote=None)
         sender = as_mapping(message.get("sender"))
         author = as_string(sender.get("id"))
         ours = sender.get("sender_type") == "app" and author == self._app_id
         contents = _read_item(message, id)
         if message.get("msg_type") == FORWARDED:
-            contents = Contents(quotes=self._read_forwarded(api, items[1:], id).quotes)
-        text = _describe(contents)
-        if not text or message.get("deleted") is True:
+            contents = self._read_forwarded(api, items[1:], id)
+        text = _read_texts(contents)
+        if not (text or contents.attachments) or message.get("deleted") is True:
             return AnsweredMessage(ours, None)
         is_person = sender.get("sender_type") == "user" and ID.fullmatch(author)
         by = f"{self._channel}:{author}" if is_person else ""
         quote = make_quote("reply", text, by, ours=ours)
-        return AnsweredMessage(ours, quote)
+        files = contents.attachments[:ANSWERED_FILES_MOST]
+        return AnsweredMessage(ours, replace(quote, files=files))
 
 
 def _list_items(answer: Mapping[str, Json]) -> list[Mapping[str, Json]]:
@@ -188,8 +193,13 @@ def _read_item(message: Mapping[str, Json], id: str) -> Contents:
     return read_contents(kind, content, id, read_mentions(message))
 
 
+def _read_texts(contents: Contents) -> str:
+    """Return all that can be read of a message beside its files."""
+    lines = [contents.text, *(quote.text for quote in contents.quotes)]
+    return "\n".join(filter(None, lines))
+
+
 def _describe(contents: Contents) -> str:
     """Return all that can be read of a message, with a line for each file."""
-    lines = [contents.text, *(quote.text for quote in contents.quotes)]
-    lines += [f"[{file['kind']}]" for file in contents.attachments]
-    return "\n".join(filter(None, lines))
+    files = [f"[{file['kind']}]" for file in contents.attachments]
+    return "\n".join(filter(None, (_read_texts(contents), *files)))

@@ -28,6 +28,8 @@ from sigil.protocol import Json
 
 ANSWERS: Final = "answers"
 """The name in an event's `data` of the id of the message that it answers."""
+CHAT: Final = "chat"
+"""The name beside it of the chat's own id, which a private chat's session does not tell."""
 SESSION: Final = re.compile(
     r"[a-z][a-z0-9-]*:(o[uc]_[A-Za-z0-9]{1,64})(?::(om_[A-Za-z0-9_]{1,64}))?", re.ASCII
 )
@@ -114,7 +116,7 @@ def _read_message(event: Mapping[str, Json], app: FeishuApp) -> Received:
         reply_to=id,
         private=private,
         quotes=contents.quotes,
-        data={ANSWERS: answered} if answered else {},
+        data=_name_answered(message, answered) if answered else {},
     )
     if private:
         return Received((found,), _TAKEN)
@@ -229,6 +231,12 @@ def _strip_mention(text: str, mentions: tuple[Mention, ...]) -> str:
             if len({each.id for each in mentions}) == 1 or _COMMAND.match(rest):
                 return rest.lstrip()
     return text
+
+
+def _name_answered(message: Mapping[str, Json], answered: str) -> dict[str, Json]:
+    """Return the data of an event that answers a message."""
+    chat = _find_id(_CHAT, message.get("chat_id"))
+    return {ANSWERS: answered, CHAT: chat} if chat else {ANSWERS: answered}
 
 
 def _read_time(value: Json) -> float:

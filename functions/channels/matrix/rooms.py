@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from functions.channels.matrix.api import MatrixApi, MatrixRejected, quote_id
@@ -138,17 +138,20 @@ class RoomDirectory:
         except MatrixRejected:
             return AnsweredMessage(ours=False, quote=None)
         author = find_id(USER, event.get("sender"))
+        # whoever answers it names it: it has to be one of their own room
+        if event.get("room_id", room) != room:
+            author = ""
         ours = author == self._user
         content = as_mapping(event.get("content"))
         kind = as_string(content.get("msgtype"))
-        files = [f"[{file['kind']}]" for file in list_attachments(kind, content)]
+        files = list_attachments(kind, content)
         # a notice is nobody's message to us, and may yet be answered
         text = read_text("m.text" if kind == "m.notice" else kind, content)
-        lines = "\n".join(filter(None, (text, *files)))
-        if event.get("type") != "m.room.message" or not lines or not author:
+        if event.get("type") != "m.room.message" or not (text or files) or not author:
             return AnsweredMessage(ours, None)
         by = "" if ours else f"{self._channel}:{author}"
-        return AnsweredMessage(ours, make_quote("reply", lines, by, ours=ours))
+        quote = make_quote("reply", text, by, ours=ours)
+        return AnsweredMessage(ours, replace(quote, files=files))
 
     def is_encrypted(self, api: MatrixApi, room: str) -> bool:
         """Return whether what is said in a room is encrypted."""

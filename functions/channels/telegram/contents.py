@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.channels.base import Attachment
@@ -109,18 +109,22 @@ def _read_reply(message: Message, bot: TelegramBot) -> Iterator[Quote]:
     # in a topic everything answers the topic's creation, which says nothing
     if "forum_topic_created" in original:
         original = {}
+    # what is answered in another chat is here with its files: the sender may see it
     external = as_mapping(message.get("external_reply"))
     passage = as_mapping(message.get("quote"))
     author, by, ours = _read_author(original, bot)
     if external:
         author, by, ours = _read_origin(as_mapping(external.get("origin")), bot)
+    answered = original or external
+    # a sticker is read by its emoji
+    files = [file for file in list_attachments(answered) if file["kind"] != "sticker"]
     marked = as_string(passage.get("text"))
     if marked and (external or passage.get("is_manual") is True):
-        yield _make_quote("passage", marked, author, by, ours)
-    elif original or external:
-        text = _describe(original or external, bot)
-        if text:
-            yield _make_quote("reply", text, author, by, ours)
+        yield replace(_make_quote("passage", marked, author, by, ours), files=tuple(files))
+    elif answered:
+        text = _describe(answered, bot)
+        if text or files:
+            yield replace(_make_quote("reply", text, author, by, ours), files=tuple(files))
     elif as_mapping(message.get("reply_to_story")):
         yield _make_quote("reply", "[story]")
 
@@ -182,9 +186,10 @@ def _make_quote(
 
 
 def _describe(message: Message, bot: TelegramBot) -> str:
-    """Return all that can be read of another message: its text, and a line for what it holds."""
-    lines = [f"[{file['kind']}]" for file in list_attachments(message) if file["kind"] != "sticker"]
-    lines += [f"[{held.relation}] {held.text}" for held in _list_holdings(message, bot)]
+    """Return all that can be read of another message: its text, and a line for what it holds beside
+    files.
+    """
+    lines = [f"[{held.relation}] {held.text}" for held in _list_holdings(message, bot)]
     return "\n".join(filter(None, (raw_text(message), *lines)))
 
 

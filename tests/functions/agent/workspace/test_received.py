@@ -14,7 +14,7 @@ from functions.personal_data import PersonalData
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
-from tests.fakes.bot_api import BotApi
+from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer
 from tests.functions.chats import Chats
@@ -23,6 +23,7 @@ from tests.library import copy_capabilities
 from tests.tables import each_row
 
 GUEST = 66
+US = int(TOKEN.partition(":")[0])
 
 
 @pytest.fixture
@@ -179,3 +180,68 @@ def test_only_documents_that_say_so_are_texts() -> None:
     assert is_text_file({**text, "name": "a", "mime": "application/json"})
     for other in ({"kind": "photo"}, {"file_id": ""}, {"name": "a.exe"}, {"size": 10**9}):
         assert not is_text_file({**text, **other})
+
+
+def answer_to(number: int, sender: int = OWNER, **message: Any) -> dict[str, Any]:
+    """The message that another one answers, as Telegram repeats it there."""
+    who = {"id": sender, "is_bot": sender == US, "first_name": "Ada"}
+    chat = {"id": OWNER, "type": "private"}
+    return {"message_id": number, "from": who, "chat": chat, "date": 1, **message}
+
+
+def test_a_reply_to_a_text_brings_the_text(chats: Chats, bot: BotApi, model: ScriptedModel) -> None:
+    bot.sent_files["f1"] = b"milk, 2\n"
+    for number, sender in ((1, OWNER), (2, 4711), (3, US)):
+        model.then(say("it is short"))
+        answered = answer_to(5, sender, document=document("f1", "report.txt", mime=""))
+        chats.write(number, "summarize this file", reply_to_message=answered)
+        chats.work_off()
+        asked = model.bodies[-1]["messages"][-1]["content"]
+        name = {OWNER: "the sender", US: "you"}.get(sender, '"Ada" · 4711')
+        named = '[document: "report.txt", kept as received/report.txt: read-file reads it]'
+        assert f"[in reply to {name}] {named}" in asked
+        assert chats.list_texts()[-1] == "it is short"
+    files = chats.runtime.app.open_workspace(keys.session_of("main", f"telegram:{OWNER}"))
+    assert [each.version for each in files.list_versions("received/report.txt")] == [1]
+
+
+def test_a_reply_to_a_text_that_was_replaced_since_names_its_version(
+    chats: Chats, bot: BotApi, model: ScriptedModel
+) -> None:
+    for number in (1, 2):
+        bot.sent_files[f"f{number}"] = b"%d" % number
+        model.then(say("ok"))
+        chats.write(number, "", document=document(f"f{number}", "a.txt"))
+        chats.work_off()
+    chats.write(3, "and this?", reply_to_message=answer_to(1, document=document("f1", "a.txt")))
+    chats.work_off()
+    asked = model.bodies[-1]["messages"][-1]["content"]
+    assert "kept as received/a.txt, version 1: read-file reads it]" in asked
+    files = chats.runtime.app.open_workspace(keys.session_of("main", f"telegram:{OWNER}"))
+    assert files.require("received/a.txt").version == 2
+
+
+def test_what_cannot_be_opened_of_an_answered_message_is_told(
+    chats: Chats, bot: BotApi, model: ScriptedModel
+) -> None:
+    pdf = document("f1", "a.pdf", mime="application/pdf")
+    voice = {"file_id": "v", "duration": 5}
+    model.then(say("alas"), say("it is mine"))
+    # the second one came while the first had to wait
+    chats.write(1, "what does it say?", reply_to_message=answer_to(5, document=pdf))
+    chats.write(2, "and this?", reply_to_message=answer_to(5, voice=voice))
+    chats.work_off()
+    chats.write(3, "and yours?", reply_to_message=answer_to(5, US, document=pdf))
+    chats.work_off()
+    told = ENGLISH.cannot_open_beside.format(kinds="files and voice messages")
+    assert chats.list_texts() == [f"{told}\n\nalas", "it is mine"]
+    read = "\n".join(chats.list_history())
+    for line in ("[in reply to the sender] [document", "[in reply to you] [document"):
+        assert f'{line}: "a.pdf", which you cannot open]' in read
+
+
+def test_a_reply_of_a_guest_to_a_text_fetches_nothing(chats: Chats, bot: BotApi) -> None:
+    answered = answer_to(5, document=document("f1", "report.txt"))
+    chats.write(1, "summarize this file", GUEST, reply_to_message=answered)
+    chats.work_off()
+    assert bot.calls("getFile") == []

@@ -90,6 +90,16 @@ def test_an_answer_to_a_message_of_ours_is_for_us_and_quotes_it() -> None:
     body = in_server("yes", type=19, referenced_message=ours, message_reference={"type": 0})
     event = event_of(body)
     assert event.quotes == (Quote("reply", "shall I?", "sigil", "discord:9", True, 8),)
+    url = "https://cdn.discordapp.com/attachments/1/2/report.txt?ex=1"
+    file = {"filename": "report.txt", "content_type": "text/plain", "size": 3, "url": url}
+    silent = {"author": user(OWN, "sigil"), "content": "", "attachments": [file]}
+    here = {"type": 0, "channel_id": body["channel_id"]}
+    (quote,) = event_of(body | {"referenced_message": silent, "message_reference": here}).quotes
+    assert (quote.text, quote.ours) == ("", True)
+    assert [each["file_id"] for each in quote.files] == ["attachments/1/2/report.txt?ex=1"]
+    elsewhere = {"type": 0, "channel_id": "555"}
+    moved = body | {"referenced_message": silent, "message_reference": elsewhere}
+    assert event_of(moved).quotes == ()
     theirs = {"author": user(BOB, global_name="Bob"), "content": "shall we?"}
     # Discord lists the author of the answered message among the mentioned
     other = in_server("yes", type=19, referenced_message=theirs, mentions=[user(BOB)])
@@ -142,6 +152,7 @@ def test_files_forwards_and_stickers_are_told_of() -> None:
     assert [(quote.relation, quote.text) for quote in event.quotes] == [
         ("forward", "old news\n[document]")
     ]
+    assert [each["name"] for each in event.attachments] == ["a.txt"]
     sticker = event_of(message("", sticker_items=[{"name": "Wumpus", "id": "1"}]))
     assert [(quote.relation, quote.text) for quote in sticker.quotes] == [("sticker", "Wumpus")]
 

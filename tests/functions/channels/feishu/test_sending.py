@@ -325,6 +325,7 @@ def test_messages_that_are_forwarded_together_are_read(
     answer = feishu.accept(receive(feishu, make_message("8", "why?", parent_id="om_7")))
     assert answer is not None
     assert answer.quotes[0].text == said
+    assert [file["file_id"] for file in answer.quotes[0].files] == ["om_7/img_1"]
     del server.stored["om_7"]
     unread = feishu.accept(receive(feishu, payload))
     assert unread is not None

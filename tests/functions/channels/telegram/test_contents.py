@@ -55,20 +55,20 @@ def test_an_answer_to_us_says_that_the_words_are_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answered", "text"),
+    ("answered", "text", "kinds"),
     [
-        ({"photo": [{**FILE, "width": 9}], "caption": "my tulips"}, "my tulips\n[photo]"),
-        ({"voice": FILE}, "[voice]"),
-        ({"sticker": {**FILE, "emoji": "🌷"}}, "[sticker] 🌷"),
+        ({"photo": [{**FILE, "width": 9}], "caption": "my tulips"}, "my tulips", ["photo"]),
+        ({"voice": FILE}, "", ["voice"]),
+        ({"sticker": {**FILE, "emoji": "🌷"}}, "[sticker] 🌷", []),
         ({"poll": {"question": "Tea?", "options": [{"text": "yes", "voter_count": 2}]}},
-         "[poll] Tea?\n- yes: 2"),
+         "[poll] Tea?\n- yes: 2", []),
     ],
 )  # fmt: skip
 def test_an_answered_message_without_a_text_is_described(
-    answered: dict[str, Any], text: str
+    answered: dict[str, Any], text: str, kinds: list[str]
 ) -> None:
     (quote,) = read(text="what is this?", reply_to_message=original(**answered)).quotes
-    assert quote.text == text
+    assert (quote.text, [file["kind"] for file in quote.files]) == (text, kinds)
 
 
 def test_a_marked_passage_stands_for_the_message() -> None:
