@@ -139,8 +139,8 @@ class SlackWorkspace(RecordingServer):
     blocks; `files` what was uploaded and shared, `responses` what came to the address of a command,
     `statuses` and `reactions` what people see while they wait.
 
-    `people` are the profiles by id, `sent_files` what people sent, by the file's id, `members` the
-    channels where the bot is. `pings` is everything that would have named somebody.
+    `people` are the profiles by id, `sent_files` what people sent, by the file's id, and
+    `file_fields` what else `files.info` tells of it, `members` the channels where the bot is. `pings` is everything that would have named somebody.
     """
 
     def __init__(self, token: str = TOKEN) -> None:
@@ -159,6 +159,7 @@ class SlackWorkspace(RecordingServer):
         self.reactions: set[tuple[str, str, str]] = set()
         self.first_messages: list[dict[str, Any]] = []
         self.sent_files: dict[str, bytes] = {}
+        self.file_fields: dict[str, dict[str, Any]] = {}
         self.pings: list[str] = []
         self.socket: OpensConnections | None = None
         self._uploads: dict[str, dict[str, Any]] = {}
@@ -316,7 +317,8 @@ class SlackWorkspace(RecordingServer):
             return _refuse("file_not_found")
         address = f"{self.url}/files/{id}"
         size = len(self.sent_files[id])
-        return _ok(file={"id": id, "size": size, "url_private_download": address})
+        file = {"id": id, "size": size, "url_private_download": address}
+        return _ok(file=file | self.file_fields.get(id, {}))
 
     def _get_upload_url(self, params: dict[str, Any]) -> Answer:
         if not params.get("filename") or int(params.get("length", 0)) < 1:

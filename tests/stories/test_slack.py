@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
@@ -167,6 +168,21 @@ def test_a_text_that_somebody_sends_is_a_file_of_the_chat(
     workplace.write("read this", subtype="file_share", files=[file])
     workplace.read(1)
     assert "received/" in str(model.chats[0]["messages"][-1]["content"])
+    # below it, in a thread, which is a place of its own
+    first = fake.message("", THREAD, BOB, DIRECT, subtype="file_share", files=[file])
+    workplace.workspace.first_messages.append(first)
+    workplace.write("and what does it say?", thread_ts=THREAD)
+    workplace.read(2)
+    quoted = str(model.chats[1]["messages"][-1]["content"])
+    assert '] [document: "plan.md", kept as received/plan.md: read-file reads it]' in quoted
+    # one from another workspace comes with its id alone
+    workplace.workspace.file_fields["F0FILE001"] = {"name": "more.md", "mimetype": "text/plain"}
+    stub = {"id": "F0FILE001", "mode": "file_access", "file_access": "check_file_info"}
+    workplace.write("and this", subtype="file_share", files=[stub])
+    workplace.read(3)
+    assert "received/more.md" in str(model.chats[2]["messages"][-1]["content"])
+    workplace.write("this?", subtype="file_share", files=[{**stub, "id": "F0FILE002"}])
+    assert workplace.read(4)[3].startswith(ENGLISH.cannot_open_beside.format(kinds="files"))
 
 
 def test_whoever_takes_us_into_a_channel_is_greeted(workplace: Workplace) -> None:

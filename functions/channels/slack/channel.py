@@ -23,7 +23,7 @@ from functions.channels.first_use import FirstUse
 from functions.channels.known_people import KnownPeople, Profile
 from functions.channels.platform_api.address import read_address
 from functions.channels.slack.about import API
-from functions.channels.slack.attachments import FILE_ID
+from functions.channels.slack.attachments import FILE_ID, INFO_MOST, is_untold, read_file
 from functions.channels.slack.events import Bot, read_command, read_payload, read_press
 from functions.channels.slack.incoming_text import find_mentions, name_mentions, strip_mention
 from functions.channels.slack.quotes import USER, quote_first
@@ -230,6 +230,7 @@ class Slack:
         first = self._quote_thread(event)
         if first:
             event = replace(event, quotes=(first, *event.quotes))
+        event = self._ask_for_files(event)
         user = event.sender.id.rpartition(".")[2]
         said = "\n".join([event.text, *(quote.text for quote in event.quotes)])
         named = find_mentions(said)[:MENTIONS_MOST]
@@ -245,13 +246,34 @@ class Slack:
             language=event.language or people[user].language,
         )
 
+    def _ask_for_files(self, event: Event) -> Event:
+        """Return the event with what Slack tells only when it is asked of files from another
+        workspace. Of one that it does not tell of, nothing is known but that it is there.
+        """
+        files = (*event.attachments, *event.quoted_files)
+        asked = list(filter(is_untold, files))[:INFO_MOST]
+        if not asked:
+            return event
+        told: dict[str, Mapping[str, object]] = {}
+        for id in dict.fromkeys(as_string(file["file_id"]) for file in asked):
+            with suppress(SigilError):
+                answer, _ = self.api.call("files.info", {"file": id}, timeout=WAITING_TIMEOUT)
+                told[id] = {**read_file(as_mapping(answer.get("file")), id)}
+
+        def fill(files: Sequence[Mapping[str, object]]) -> tuple[Mapping[str, object], ...]:
+            return tuple(told.get(as_string(file["file_id"]), file) for file in files)
+
+        quotes = [replace(quote, files=fill(quote.files)) for quote in event.quotes]
+        return replace(event, attachments=fill(event.attachments), quotes=tuple(quotes))
+
     def _quote_thread(self, event: Event) -> Quote | None:
-        """Return the message with which a thread of a channel begins, for the first message to us
-        there that this process sees; None when Slack does not tell it.
+        """Return the message with which a thread begins, for the first message to us there that
+        this process sees; None when Slack does not tell it. Of a person's own chat with us it is
+        quoted only for its files: elsewhere such a thread begins with words that are known here.
         """
         to = SlackReplyAddress.decode(event.reply_to)
         thread = find_thread(event.session)
-        if event.private or not thread or thread == to.time or not to.time:
+        if not thread or thread == to.time or not to.time:
             return None
         with self._lock:
             if len(self._threads) >= THREADS_MOST:
@@ -272,6 +294,8 @@ class Slack:
             return None
         is_person = USER.fullmatch(user) and user != own and not message.get("bot_id")
         first = quote_first(message, ours=user == own)
+        if first and event.private and not first.files:
+            return None
         if first is None or not is_person:
             return first
         home = event.sender.id.rpartition(".")[0]

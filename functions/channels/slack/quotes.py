@@ -34,18 +34,23 @@ def quote_forward(shared: Fields, own: str) -> Quote | None:
     """Return a message that is passed on, None when it says nothing; `own` is our own id."""
     author = one_line(as_string(shared.get("author_name")), NAME_CHARACTERS)
     ours = bool(own) and shared.get("author_id") == own
-    return _make_quote("forward", shared, author, ours=ours)
+    # its files are those of the message that passes it on
+    files = [f"[{file['kind']}]" for file in list_attachments(shared)]
+    text = "\n".join(filter(None, (_read_text(shared), *files)))
+    if not text:
+        return None
+    return Quote("forward", text[:QUOTE_LIMIT], author, ours=ours, length=len(text))
 
 
 def quote_first(message: Fields, *, ours: bool) -> Quote | None:
-    """Return the message with which a thread begins, None when it says nothing."""
-    return _make_quote("reply", message, "", ours=ours)
-
-
-def _make_quote(relation: str, message: Fields, author: str, *, ours: bool) -> Quote | None:
-    source = as_string(message.get("text")) or as_string(message.get("fallback"))
-    files = [f"[{file['kind']}]" for file in list_attachments(message)]
-    text = "\n".join(filter(None, (read_text(source).strip(), *files)))
-    if not text:
+    """Return the message with which a thread begins, with its files; None when it has nothing."""
+    text = _read_text(message)
+    files = list_attachments(message)
+    if not (text or files):
         return None
-    return Quote(relation, text[:QUOTE_LIMIT], author, ours=ours, length=len(text))
+    return Quote("reply", text[:QUOTE_LIMIT], ours=ours, length=len(text), files=files)
+
+
+def _read_text(message: Fields) -> str:
+    source = as_string(message.get("text")) or as_string(message.get("fallback"))
+    return read_text(source).strip()
