@@ -1,6 +1,9 @@
 """Markdown in the dialect of Feishu's cards
 (https://open.feishu.cn/document/feishu-cards/card-json-v2-components/content-components/rich-text):
 CommonMark with tables, and tags such as `<at id=all></at>`, which no text of ours may hold.
+
+Tags mean nothing in code, as in CommonMark. There we break those alone that would name people, for
+the case that Feishu reads something else as code than we do.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from itertools import islice
 import orjson
 
 from functions.channels.render.markdown import parse_markdown
+from functions.channels.render.marks import BREAK, find_breaks, insert_marks
 from functions.channels.render.source import (
     SourceBlock,
     join_blocks,
@@ -28,6 +32,7 @@ TABLES_MOST = 3
 PLAIN_CHARACTERS = 2_000
 """A longer answer is a card even when it is plain."""
 _TAG = re.compile(r"<(?=[/A-Za-z])")
+_TAG_OF_PEOPLE = re.compile(r"<(?=(?:at|person)[\s/])", re.IGNORECASE)
 
 
 def render_parts(markdown: str, most: int | None = None) -> list[str]:
@@ -52,7 +57,8 @@ def make_plain(part: str) -> str:
 
     Even plain text names people by a tag.
     """
-    return _TAG.sub("<\u200b", parse_markdown(part).text)
+    rich = parse_markdown(part)
+    return insert_marks(rich, lambda *_: iter(()), find_breaks(rich, _TAG, _TAG_OF_PEOPLE))
 
 
 def _fits_card(blocks: Sequence[SourceBlock]) -> bool:
@@ -68,5 +74,5 @@ def _write_text(text: str) -> str:
 
 
 def _defuse_code(code: str) -> str:
-    """Return code with a space of no width in its tags: entities mean nothing there."""
-    return _TAG.sub("<\u200b", code)
+    # entities mean nothing in code
+    return _TAG_OF_PEOPLE.sub(f"<{BREAK}", code)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from functions.channels.render.rich_text import RichText, TextSpan
+
+BREAK: Final = "\u200b"
+"""A character that nobody sees, behind what a platform would take for more than text."""
+_CODE: Final = ("code", "pre")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +27,10 @@ class Mark:
 def insert_marks(
     rich: RichText,
     place_marks: Callable[[RichText, TextSpan], Iterator[Mark]],
-    write_text: Callable[[str], str] = str,
+    breaks: Sequence[int] = (),
 ) -> str:
-    """Return a text with the marks of its spans; `write_text` writes what stands between them."""
-    inserted: dict[int, list[tuple[int, int, str]]] = {}
+    """Return a text with the marks of its spans, and a `BREAK` before each place of `breaks`."""
+    inserted: dict[int, list[tuple[int, int, str]]] = {place: [(-1, 0, BREAK)] for place in breaks}
     for index, span in enumerate(rich.spans):
         for mark in place_marks(rich, span):
             # at one place the inner span ends first, and the outer one begins first
@@ -33,11 +39,25 @@ def insert_marks(
     pieces = []
     at = 0
     for place in sorted(inserted):
-        pieces.append(write_text(rich.text[at:place]))
+        pieces.append(rich.text[at:place])
         pieces.extend(text for _, _, text in sorted(inserted[place]))
         at = place
-    pieces.append(write_text(rich.text[at:]))
+    pieces.append(rich.text[at:])
     return "".join(pieces)
+
+
+def find_breaks(rich: RichText, in_text: re.Pattern[str], in_code: re.Pattern[str]) -> list[int]:
+    """Return the places behind all that matches `in_text`, and in code behind what matches
+    `in_code`: people copy it, so it is changed as little as may be.
+    """
+    code = [range(span.start, span.end) for span in rich.spans if span.kind in _CODE]
+
+    def is_code(place: int) -> bool:
+        return any(place in stretch for stretch in code)
+
+    found = [match.end() for match in in_text.finditer(rich.text) if not is_code(match.start())]
+    found += [match.end() for match in in_code.finditer(rich.text) if is_code(match.start())]
+    return found
 
 
 def list_lines(text: str, offset: int) -> Iterator[tuple[int, int]]:
@@ -52,7 +72,7 @@ def list_lines(text: str, offset: int) -> Iterator[tuple[int, int]]:
 def is_in_code(rich: RichText, span: TextSpan) -> bool:
     """Return whether a span stands within code."""
     return any(
-        outer.kind in ("code", "pre")
+        outer.kind in _CODE
         and outer is not span
         and outer.start <= span.start
         and span.end <= outer.end

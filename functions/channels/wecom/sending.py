@@ -54,9 +54,13 @@ class WeComText:
         return cls(WeComPart(text, text, is_plain=True), gave_up=True)
 
     def make_content(self, mark: str) -> dict[str, object]:
-        """Return the fields that are the message's own, with a `mark` that nobody sees."""
+        """Return the fields that are the message's own, with a `mark` that nobody sees: not in
+        code if there is anything else, since it would be copied with the code.
+        """
         if self.part.is_plain:
-            return {"msgtype": "text", "text": {"content": self.part.plain + mark}}
+            place = self.part.prose or len(self.part.plain)
+            content = self.part.plain[:place] + mark + self.part.plain[place:]
+            return {"msgtype": "text", "text": {"content": content}}
         return {"msgtype": "markdown", "markdown": {"content": self.part.written + mark}}
 
 

@@ -68,7 +68,10 @@ def test_no_word_is_lost(markdown: str, limit: int) -> None:
         ("<at id=all></at>", "&#60;at id=all>&#60;/at>"),
         ("see <https://a.b/c>", "see https://a.b/c"),
         ("`<at id=all>` x", "`<\u200bat id=all>` x"),
-        ("```html\n<at id=all></at>\n```", "```html\n<\u200bat id=all><\u200b/at>\n```"),
+        ("```html\n<at id=all></at>\n```", "```html\n<\u200bat id=all></at>\n```"),
+        ("```c\n#include <stdio.h>\n```", "```c\n#include <stdio.h>\n```"),
+        ("`List<String>` and <b>", "`List<String>` and &#60;b>"),
+        ("    x = a<b>(c)", "    x = a<b>(c)"),
         ("![pic](https://a.b/p.png)", "[pic](https://a.b/p.png)"),
         ("![](https://a.b/p.png)", "[https://a.b/p.png](https://a.b/p.png)"),
         (
@@ -88,6 +91,12 @@ def test_no_tag_ever_reaches_a_card_or_a_text(pieces: list[str]) -> None:
     for part in render_parts("".join(pieces)):
         assert "<at" not in part
         assert "<at" not in make_plain(part)
+
+
+def test_code_of_a_card_that_was_refused_is_as_it_was_written() -> None:
+    code = "`List<String>` <b>\n\n```c\n#include <stdio.h>\n```"
+    (part,) = render_parts(code)
+    assert make_plain(part) == "List<String> <\u200bb>\n\n#include <stdio.h>"
 
 
 def test_a_card_has_few_tables() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -82,6 +83,24 @@ def test_nobody_is_mentioned_and_no_link_leaves_the_web(text: str) -> None:
         assert "<@" not in written
         assert "<a" not in written
         assert "](" not in written
+
+
+@each_row(
+    ("markdown", "sent"),
+    [
+        ("`List<String>` **is** `a[0](b)`", "`List<String>` **is** `a[0](b)`MARK"),
+        ("**So**\n\n```c\n# <b>\na[0](b);\n```", "SoMARK\n\n# <b>\na[0](b);"),
+        ("```c\n#include <a>\n```\n\nand `x<y>`", "#include <a>\n\nand x<y>MARK"),
+        ("```c\n#include <a>\n```", "#include <a>MARK"),
+    ],
+)
+def test_code_is_sent_as_it_was_written(
+    wecom: WeCom, server: WeComServer, markdown: str, sent: str
+) -> None:
+    send(wecom, markdown, key=markdown)
+    message = server.messages[-1]
+    content = message[message["msgtype"]]["content"]
+    assert re.sub("[\u200b\u200c\u200d\u2060]{10}", "MARK", content) == sent
 
 
 def test_every_message_fits_and_an_answer_goes_on_where_it_stopped(
