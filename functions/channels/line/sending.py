@@ -45,8 +45,8 @@ def make_messages(reply: Reply) -> list[Fields]:
 
     LINE takes files by their public address alone, which ours have not.
     """
-    room = MESSAGES_MOST - 1 - bool(reply.buttons)
-    divided = divide_reply(reply.text, room, _render, len)
+    room = MESSAGES_MOST - bool(reply.buttons)
+    divided = divide_reply(reply.text, room, _render, len, noted=reply.files)
     messages = [_make_text(text) for text in divided.messages]
     notes = write_file_notes(divided, reply)
     if notes:

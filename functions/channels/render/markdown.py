@@ -176,7 +176,7 @@ class _DocumentWriter:
                 in_table = True
             elif token.type == "table_close":
                 in_table = False
-                if self._with_columns or len(self._rows) < 2:
+                if self._with_columns:
                     self._write_code(format_table(self._rows, self._aligns))
                 else:
                     self._write_rows(*self._rows)
@@ -263,8 +263,19 @@ class _DocumentWriter:
         self._follows_heading = False
 
     def _write_rows(self, heads: Sequence[str], *rows: Sequence[str]) -> None:
-        """Write a table as a list: what a row is about, and its other cells with their heads."""
+        """Write a table as a list: what a row is about, and its other cells with their heads. Those
+        of two columns stand above it once, as do those of a table without rows.
+        """
         between = ": " if len(heads) == 2 else " – "
+        above = between.join(filter(None, heads))
+        if above and (len(heads) <= 2 or not rows):
+            self._begin_block()
+            self._text.write(self._indent)
+            self._text.open_span("bold")
+            self._text.write(above)
+            self._text.close_span()
+            self._gap = 1
+            self._follows_heading = bool(rows)
         for row in rows:
             cells = [(head, cell) for head, cell in zip(heads, row, strict=False) if cell]
             if row[0]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from functions.channels.base import Reply
+from functions.channels.base import AttachedFile, Reply
 from functions.channels.render.pictures import take_pictures
 from functions.channels.visible_text import clean_text
 from functions.texts.languages import find_texts
@@ -45,17 +45,21 @@ def divide_reply(
     most: int,
     render: Callable[[str, int], Sequence[Message]],
     count_characters: Callable[[Message], int],
+    *,
+    noted: Sequence[AttachedFile] | None = None,
 ) -> ReplyParts[Message]:
     """Return the parts of a reply of `text`, with at most `most` messages of it: of more, the last
     is the whole of it as a file.
 
-    `render` makes at most so many messages of markdown.
+    `render` makes at most so many messages of markdown. `noted` are the files of the reply where a
+    platform takes none: one message in place of all files is then among the `most`.
     """
     visible, pictures = take_pictures(text)
     messages = list(render(visible, most + 1))
     texts = find_texts(text)
     files: list[TextFile] = []
-    if len(messages) > most:
+    has_note = noted is not None and bool(noted or pictures)
+    if len(messages) > most - has_note:
         messages = messages[: most - 1]
         whole = clean_text(text)
         rest = max(len(visible) - sum(map(count_characters, messages)), 0)

@@ -42,6 +42,8 @@ REPLY = "/v2/bot/message/reply"
 PUSH = "/v2/bot/message/push"
 BUTTONS = (Button("Approve", "/approve 0123abcd"), Button("Deny", "/deny 0123abcd"))
 
+PDF = AttachedFile("report.pdf", "application/pdf", lambda: b"%PDF")
+
 
 @pytest.fixture
 def line() -> Iterator[LineServer]:
@@ -75,9 +77,15 @@ def sent_by(line: LineServer) -> list[str]:
     ("markdown", "expected"),
     [
         ("# Title\n\n**bold** _it_ ~~no~~ `code`", "Title\n\nbold it ~no~ code"),
-        ("|a|b|\n|-|-|\n|x|1|\n|y||\n\nend", "• x: 1\n• y\n\nend"),
+        ("|a|b|\n|-|-|\n|x|1|\n|y||\n\nend", "a: b\n• x: 1\n• y\n\nend"),
+        ("||€|\n|-|-|\n|x|1|", "€\n• x: 1"),
+        ("|a||\n|-|-|\n|x|1|\n||2|", "a\n• x: 1\n• 2"),
+        ("|||\n|-|-|\n|x|1|", "• x: 1"),
+        ("|a|\n|-|\n|x|", "a\n• x"),
+        ("|a|b|c|\n|-|-|-|\n\nend", "a – b – c\n\nend"),
+        ("|||\n|-|-|\n\nend", "end"),
         ("|a|b|c|\n|-|-|-|\n|x|1|2|\n|y||3|\n||4||", "• x – b: 1; c: 2\n• y – c: 3\n• b: 4"),
-        ("- in\n\n  |a|b|\n  |-|-|\n  |x|1|\n\n- out", "• in\n\n  • x: 1\n• out"),
+        ("- in\n\n  |a|b|\n  |-|-|\n  |x|1|\n\n- out", "• in\n\n  a: b\n  • x: 1\n• out"),
         ("2*3*4*5*6 and 2**3**2 and un*frigging*real", "2*3*4*5*6 and 2**3**2 and unfriggingreal"),
         ("[here](https://a.example/b)", "here (https://a.example/b)"),
         ("<https://a.example>", "https://a.example"),
@@ -91,6 +99,12 @@ def test_markdown_becomes_plain_text(markdown: str, expected: str) -> None:
     assert render_parts(markdown, 5000, len) == [expected]
 
 
+def read_rest(line: LineServer) -> int:
+    """How many characters the note says are left, 0 without a note."""
+    found = re.search(r"([0-9,]+) more", line.texts()[-1] if line.texts() else "")
+    return int(found[1].replace(",", "")) if found else 0
+
+
 def test_all_messages_of_an_answer_are_one_reply(channel: Line, line: LineServer) -> None:
     assert say(channel, "\n\n".join(f"{n} " + "\U0001f34e" * 2000 for n in range(3))) == []
     assert sent_by(line) == ["reply"] * 3
@@ -102,10 +116,20 @@ def test_what_is_longer_than_a_reply_ends_with_a_note(channel: Line, line: LineS
     text = "\n\n".join(f"{n} " + "word " * 900 for n in range(9))
     say(channel, text, buttons=BUTTONS)
     kinds = [message["type"] for message in line.messages]
-    assert kinds == ["text", "text", "text", "flex"]
-    [note] = [text for text in line.texts() if "takes no files" in text]
-    rest = int(re.sub(r"\D", "", note.partition("more")[0]))
-    assert rest == pytest.approx(7 * 4500, rel=0.05)
+    assert kinds == ["text", "text", "text", "text", "flex"]
+    assert read_rest(line) == pytest.approx(6 * 4500, rel=0.05)
+
+
+@pytest.mark.parametrize(("number", "rest"), [(5, 0), (6, 10_000)])
+def test_a_long_answer_uses_the_five_messages_of_a_reply(
+    channel: Line, line: LineServer, number: int, rest: int
+) -> None:
+    say(channel, "x" * 5000 * number)
+    assert (len(line.messages), read_rest(line), line.count(REPLY)) == (5, rest, 1)
+    line.messages.clear()
+    say(channel, "x" * 5000 * number, files=(PDF,), to="")
+    assert (len(line.messages), read_rest(line), line.count(PUSH)) == (5, 5000 * number - 20_000, 1)
+    assert "report.pdf" in line.texts()[-1]
 
 
 @pytest.mark.parametrize("to", ["", "reply1|5|", "reply1", "|99999999999|"])
@@ -236,8 +260,7 @@ def test_buttons_stand_below_the_text(channel: Line, line: LineServer) -> None:
 
 def test_files_are_told_of_in_words(channel: Line, line: LineServer) -> None:
     svg = "```svg\n<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'></svg>\n```"
-    file = AttachedFile("report.pdf", "application/pdf", lambda: b"%PDF")
-    say(channel, f"Look:\n\n{svg}", files=(file,))
+    say(channel, f"Look:\n\n{svg}", files=(PDF,))
     first, note = line.texts()
     assert first == "Look:"
     assert "picture.svg" in note
