@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 BODY_MOST: Final = 4 << 20
 WAITING_TIMEOUT: Final = 5.0
-_FORM: Final = "application/x-www-form-urlencoded"
+_FORM: Final = b"payload="
+"""What GitHub's forms begin with (`application/x-www-form-urlencoded`)."""
+FIELDS_MOST: Final = 10
 
 
 class GitHub:
@@ -110,14 +112,17 @@ class GitHub:
         signature.check_head(request)
         signature.check_signature(self._secret, request)
         body = request.body
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() == _FORM:
-            # a webhook that was set by hand begins with this type
-            form = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10)
-            body = form.get("payload", [""])[0].encode()
+        # what is signed tells a form, and not the header: a webhook that was made by hand sends one
+        if body.startswith(_FORM):
+            body = _read_form(body)
         try:
             payload = as_mapping(orjson.loads(body))
         except orjson.JSONDecodeError:
-            raise UsageError("EINVAL", "the request is not JSON", source="github") from None
+            raise UsageError(
+                "EINVAL",
+                "the request is neither JSON nor a form with a payload of it",
+                source="github",
+            ) from None
         # the header is not signed; what it makes of a body is no more than the body says
         return read_payload(request.headers.get("x-github-event", ""), payload, self._bot)
 
@@ -186,6 +191,18 @@ class GitHub:
                 )
             self._own = (id, login)
         return self._own
+
+
+def _read_form(body: bytes) -> bytes:
+    """Return the JSON of a form; `UsageError` for one that GitHub does not send."""
+    try:
+        fields = parse_qs(body.decode(), errors="strict", max_num_fields=FIELDS_MOST)
+        [payload] = fields["payload"]
+    except (ValueError, KeyError):
+        raise UsageError(
+            "EINVAL", "the request is a form without one payload of text", source="github"
+        ) from None
+    return payload.encode()
 
 
 def _name_reactions(session: str, reply_to: str) -> str:

@@ -58,15 +58,11 @@ class GitHubWebhooks:
         problems = []
         for repository in self._repositories:
             hooks = list(self._list_own(repository))
-            if not hooks or hooks[0].get("active") is not True:
+            if not hooks:
                 missing.append(repository)
                 continue
             url = as_string(as_mapping(hooks[0].get("config")).get("url"))
-            response = as_mapping(hooks[0].get("last_response"))
-            code = as_integer(response.get("code"), 0)
-            if code is not None and not 200 <= code < 300:
-                words = as_string(response.get("message"))
-                problems.append(f"{repository}: {code} {words}")
+            problems += [f"{repository}: {problem}" for problem in _list_problems(hooks[0])]
         if missing:
             problems.insert(0, f"no webhook in {', '.join(missing)}")
         advice = "set it again: uncaged channel set github --url …" if problems else ""
@@ -115,6 +111,22 @@ class GitHubWebhooks:
             raise Refused(
                 problem.code, problem.message, source=_SOURCE, suggestion=_PERMISSION
             ) from None
+
+
+def _list_problems(hook: Mapping[str, Json]) -> Iterator[str]:
+    """Yield what keeps a webhook from bringing us what it should."""
+    if hook.get("active") is not True:
+        yield "the webhook is switched off"
+    if not as_string(as_mapping(hook.get("config")).get("secret")):
+        yield "the webhook has no secret, so that all it brings is refused"
+    events = set(map(as_string, as_sequence(hook.get("events"))))
+    lacking = [] if "*" in events else [each for each in EVENTS if each not in events]
+    if lacking:
+        yield f"the webhook does not bring {', '.join(lacking)}"
+    response = as_mapping(hook.get("last_response"))
+    code = as_integer(response.get("code"), 0)
+    if code is not None and not 200 <= code < 300:
+        yield f"{code} {as_string(response.get('message'))}"
 
 
 def _name_hook(repository: str, hook: Mapping[str, Json]) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from functions.channels.base import AttachedFile, Busy, Reply
 from functions.channels.github.channel import GitHub
+from functions.channels.github.events import EVENTS
 from functions.channels.render.github import LIMIT, render_comments
 from functions.channels.webhooks import WebhookRegistration
 from sigil.errors import BackendError, Refused, UsageError
@@ -269,7 +270,12 @@ def test_webhooks_are_set_in_every_repository(github: GitHubServer) -> None:
     github.hooks[1].fields["last_response"] = {"code": 401, "message": "Invalid HTTP Response"}
     state = webhook.read_state()
     assert (state.works, "octocat/second: 401" in state.error) == (False, True)
-    github.hooks[0].fields["config"] = {"url": "https://other.example/hook"}
+    first = github.hooks[0].fields
+    first["config"] = {"url": URL, "content_type": "form", "insecure_ssl": "0"}
+    first |= {"active": False, "events": ["push", *EVENTS[1:]]}
+    for wrong in ("switched off", "no secret", "does not bring issue_comment;", "octocat/second"):
+        assert wrong in webhook.read_state().error
+    first["config"] = {"url": "https://other.example/hook"}
     assert f"no webhook in {REPOSITORY}" in webhook.read_state().error
     webhook.remove()
     assert [hook.repository for hook in github.hooks] == [REPOSITORY]

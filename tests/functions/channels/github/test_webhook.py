@@ -191,12 +191,35 @@ def test_what_people_say_to_each_other_is_overheard() -> None:
     assert [event.addressed for event in named.events] == [("alice",)]
 
 
-def test_a_form_is_read_as_well() -> None:
-    body = urlencode({"payload": json.dumps(make_comment(1, "/uncaged status"))}).encode()
-    request = sign(body)
-    headers = {**request.headers, "content-type": "application/x-www-form-urlencoded"}
-    [event] = open_github().receive(replace(request, headers=headers)).events
-    assert event.text == "/status"
+@each_row("header", ["application/x-www-form-urlencoded", "application/json", ""])
+def test_a_form_is_read_as_json_is(header: str) -> None:
+    comment = make_comment(1, f"@sigil-bot 5 % + {chr(0x1F34E)} & more")
+    request = sign(urlencode({"payload": json.dumps(comment)}).encode())
+    headers = {**request.headers, "content-type": header}
+    assert open_github().receive(replace(request, headers=headers)) == read(
+        "issue_comment", comment
+    )
+    with pytest.raises(Refused):
+        open_github().receive(replace(request, body=request.body + b"+"))
+
+
+@each_row(
+    "body",
+    [
+        b"payload=",
+        b"payload=%7B%7D&payload=%7B%7D",
+        b"payload=%FF",
+        b"payload=\xff",
+        b"payload=%ED%A0%80",
+        b"payload=%7B",
+        b"payload=%7B%7D" + b"&a=1" * 10_000,
+        b"a=1&payload=%7B%7D",
+    ],
+)
+def test_other_forms_are_not_understood(body: bytes) -> None:
+    with pytest.raises(UsageError) as problem:
+        open_github().receive(sign(body))
+    assert "form" in problem.value.message
 
 
 @pytest.mark.parametrize("event", ["", "issues", "pull_request_review_comment", "push", "ping"])
