@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 from functions.alerts import LogOnly, Notifier, SnsNotifier, WebhookNotifier
 from functions.channels.base import Channel
 from functions.channels.isolated_channels import IsolatedChannels
-from functions.channels.platforms import open_channels
 from functions.channels.replies.http_replies import HttpReplies
 from functions.prices import CACHED_SHARES, PriceList, parse_prices
 from functions.queues.base import Queue, QueueSides
@@ -23,7 +22,7 @@ from functions.queues.turn_lock import TurnLock
 from functions.sent_parts import SentParts
 from functions.settings import Settings
 from functions.time.clock import SYSTEM
-from sigil.errors import UsageError
+from sigil.errors import MESSAGE_LIMIT, SigilError, UsageError, one_line
 from sigil.settings import installed_version
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.restoration import require_restored
@@ -517,6 +516,11 @@ def _make_hp_limits(settings: Settings) -> HpLimits:
     return HpLimits(settings.hp, settings.hp_floor, settings.hp_per_token, settings.hp_per_action)
 
 
+def _tell_unserved(progress: Callable[[str], None], name: str, problem: SigilError) -> None:
+    help = f" ({problem.suggestion})" if problem.suggestion else ""
+    progress(one_line(f"warning: {name} is not served: {problem.message}{help}", 2 * MESSAGE_LIMIT))
+
+
 def open_runtime(
     settings: Settings, progress: Callable[[str], None] = ignore_progress, *, later: bool = False
 ) -> AgentRuntime:
@@ -524,17 +528,18 @@ def open_runtime(
 
     `later`: see `open_app`; otherwise the engine is compiled when it returns.
     """
-    channels: Mapping[str, Channel]
-    if later:
-        # nobody watches this start, and the other bots go on without one that is badly set
-        reload = partial(settings.reload_channel, by_worker=True)
-        settings = settings.load_separate_channels(by_worker=True)
-        stores = open_stores(settings)
-        channels = IsolatedChannels(settings.channels, reload, by_worker=True, kv=stores.kv)
-    else:
-        settings = settings.load_channels()
-        stores = open_stores(settings)
-        channels = open_channels(settings.channels, stores.kv)
+    reload = partial(settings.reload_channel, by_worker=True)
+    settings = settings.load_separate_channels(by_worker=True)
+    stores = open_stores(settings)
+    channels = IsolatedChannels(
+        settings.channels,
+        reload,
+        by_worker=True,
+        # a server also receives, for which less is enough
+        needs_all=later,
+        kv=stores.kv,
+        tell=None if later else partial(_tell_unserved, progress),
+    )
     if not later:
         require_restored(stores.kv)
     sides = open_queue(settings, stores)

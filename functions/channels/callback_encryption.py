@@ -31,14 +31,14 @@ class OpenedMessage:
     receiver: bytes
 
 
-def read_key(key: str) -> bytes:
-    """Return the bytes of a key; `UsageError` when it is none."""
+def read_key(key: str, variable: str = "the key of the encryption") -> bytes:
+    """Return the bytes of a key; `UsageError` when the `variable` with it has none."""
     try:
         read = base64.b64decode(f"{key}=", validate=True)
     except (binascii.Error, ValueError):
         read = b""
     if len(key) != 43 or len(read) != 32:
-        raise UsageError("ESETTING", "the key of the encryption has not 43 characters of base64")
+        raise UsageError("ESETTING", f"{variable} has not 43 characters of base64")
     return read
 
 

@@ -1,6 +1,4 @@
-"""The channels of a function that nobody watches while it starts: one that is badly set stops no
-other.
-"""
+"""The channels of a process: one that is badly set stops no other."""
 
 from __future__ import annotations
 
@@ -26,7 +24,8 @@ class IsolatedChannels(Mapping[str, Channel]):
     cannot be opened, until it can.
 
     `reload` returns the settings of one channel as they are now. `by_worker`: they are to send, and
-    not to receive. `kv`: see `open_channels`.
+    not to receive. `needs_all`: one that lacks a setting which it needs cannot be opened. `kv`: see
+    `open_channels`. `tell` hears why one cannot be opened.
     """
 
     def __init__(
@@ -35,12 +34,16 @@ class IsolatedChannels(Mapping[str, Channel]):
         reload: Callable[[str], ChannelSettings],
         *,
         by_worker: bool,
+        needs_all: bool = True,
         kv: KV | None = None,
+        tell: Callable[[str, SigilError], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reload = reload
         self._by_worker = by_worker
+        self._needs_all = needs_all
         self._kv = kv
+        self._tell = tell or _log_problem
         self._clock = clock
         self._lock = threading.Lock()
         self._channels: dict[str, Channel] = {}
@@ -71,24 +74,23 @@ class IsolatedChannels(Mapping[str, Channel]):
             self._channels[name] = self._open_described(settings or self._reload(name))
             self._again.pop(name, None)
             return
-        except SigilError as problem:
-            log.note(
-                "channel not opened",
-                channel=name,
-                code=problem.code,
-                message=problem.message,
-                help=problem.suggestion,
-            )
+        except SigilError as reason:
+            problem = reason
         except Exception:  # noqa: BLE001  entry point: no channel may stop the others
             log.failure("channel not opened", channel=name)
-        self._channels[name] = UnusableChannel(name)
+            problem = BackendError("EUNAVAILABLE", "it failed; the log says how", source=name)
+        known = self._channels.get(name)
+        is_news = not isinstance(known, UnusableChannel) or known.problem.message != problem.message
+        self._channels[name] = UnusableChannel(name, problem)
+        if is_news:
+            self._tell(name, problem)
         self._again[name] = self._clock() + AGAIN_SECONDS
 
     def _open_described(self, settings: ChannelSettings) -> Channel:
         missing = settings.list_missing(by_worker=self._by_worker)
         if not self._by_worker:
             missing = [each for each in missing if each.used_by != "worker"]
-        if missing:
+        if missing and self._needs_all:
             variable = name_variable(settings.name, missing[0].field)
             raise UsageError(
                 "ESETTING",
@@ -99,14 +101,34 @@ class IsolatedChannels(Mapping[str, Channel]):
         return open_channels([settings], self._kv)[settings.name]
 
 
+def _log_problem(name: str, problem: SigilError) -> None:
+    log.note(
+        "channel not opened",
+        channel=name,
+        code=problem.code,
+        message=problem.message,
+        help=problem.suggestion,
+    )
+
+
+def find_problem(settings: ChannelSettings) -> SigilError | None:
+    """Return why a channel cannot be opened; None for one that can be, and one that is not set."""
+    try:
+        open_channels([settings])  # which connects to nothing
+    except SigilError as problem:
+        return problem
+    return None
+
+
 class UnusableChannel:
-    """Stands for a bot whose settings are bad: its platform is asked to send everything again, and
-    its events wait.
+    """Stands for a bot whose settings are bad, by a `problem`: its platform is asked to send
+    everything again, and its events wait.
     """
 
     body_most = 0
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, problem: SigilError) -> None:
+        self.problem = problem
         self._name = name
 
     def verify_head(self, request: PlatformRequest) -> NoReturn:

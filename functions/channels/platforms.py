@@ -59,6 +59,7 @@ _ROOM: Final = re.compile(
     re.ASCII,
 )
 
+_AT_START: Final = "a running server reads its settings when it starts"
 _NAME: Final = re.compile(r"[a-z]+(?:-[a-z0-9]{1,20}){0,2}", re.ASCII)
 
 
@@ -105,6 +106,8 @@ def open_channels(described: Iterable[ChannelSettings], kv: KV | None = None) ->
                     channel = module.open_channel(settings)
             except SigilError as problem:
                 problem.source = settings.name
+                if isinstance(problem, UsageError):
+                    problem.suggestion = f"{problem.suggestion or 'correct it'}; {_AT_START}"
                 raise
             if kv is not None and isinstance(channel, UsesStore):
                 channel.use_store(kv)
@@ -115,7 +118,8 @@ def open_channels(described: Iterable[ChannelSettings], kv: KV | None = None) ->
                 "ESETTING",
                 f"UNCAGED_CHANNELS names {settings.name}, but {variable} is not set",
                 source=settings.name,
-                suggestion=f"set {variable}, or take {settings.name} out of UNCAGED_CHANNELS",
+                suggestion=f"set {variable}, or take {settings.name} out of UNCAGED_CHANNELS;"
+                f" {_AT_START}",
             )
     return channels
 

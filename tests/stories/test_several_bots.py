@@ -12,6 +12,7 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
+from functions.channels.isolated_channels import find_problem
 from functions.cli.app import cli
 from functions.cli.doctor import check_owners, check_platforms
 from functions.wiring import AgentRuntime
@@ -27,6 +28,7 @@ from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
 from tests.functions.people import post_update, update
 from tests.functions.serving import Served, serving
 from tests.machine import within
+from tests.tables import each_row
 
 ADA, EVE = 42, 66
 SECRETS = {"telegram": "of-the-first", "telegram-shop": "of-the-shop"}
@@ -198,42 +200,52 @@ def test_the_doctor_asks_each_bot(
 
 
 @pytest.mark.parametrize(
-    ("names", "given", "message", "suggestion"),
+    ("names", "message", "suggestion"),
     [
-        (("telgram-shop",), {}, "names 'telgram-shop', which is no channel", "telegram-shop"),
-        (("telegram_shop",), {}, "names 'telegram_shop', which is no channel", "label"),
-        (("telegram-",), {}, "names 'telegram-', which is no channel", "label"),
-        (("whatsapp-verify",), {}, "WHATSAPP_VERIFY_TOKEN is a setting of whatsapp too", "verify"),
-        (
-            ("telegram-shop",),
-            {"telegram_token": "1:a"},
-            "names telegram-shop, but TELEGRAM_SHOP_TOKEN is not set",
-            "take telegram-shop out",
-        ),
-        (
-            ("telegram-shop",),
-            {"telegram_shop_token": "1"},
-            "the bot token is not of the form",
-            "",
-        ),
-        (
-            ("whatsapp-shop",),
-            {"whatsapp_shop_number": "+49"},
-            "WHATSAPP_SHOP_NUMBER is the phone number's id",
-            "",
-        ),
+        (("telgram-shop",), "names 'telgram-shop', which is no channel", "telegram-shop"),
+        (("telegram_shop",), "names 'telegram_shop', which is no channel", "label"),
+        (("telegram-",), "names 'telegram-', which is no channel", "label"),
+        (("whatsapp-verify",), "WHATSAPP_VERIFY_TOKEN is a setting of whatsapp too", "verify"),
     ],
 )
-def test_a_channel_that_cannot_be_is_an_error_that_names_its_own_settings(
+def test_a_list_of_channels_that_cannot_be_is_an_error(
     runtime: Callable[..., AgentRuntime],
     names: tuple[str, ...],
-    given: dict[str, str],
     message: str,
     suggestion: str,
 ) -> None:
     with pytest.raises(UsageError, match=message) as caught:
-        runtime(channel_names=names, **given)
+        runtime(channel_names=names)
     assert suggestion in caught.value.suggestion
+
+
+@each_row(
+    ("name", "given", "message", "suggestion"),
+    [
+        (
+            "telegram-shop",
+            {"telegram_token": "1:a"},
+            "UNCAGED_CHANNELS names telegram-shop, but TELEGRAM_SHOP_TOKEN is not set",
+            "take telegram-shop out",
+        ),
+        ("telegram-shop", {"telegram_shop_token": "1"}, "TELEGRAM_SHOP_TOKEN is not", "correct it"),
+        (
+            "whatsapp-shop",
+            {"whatsapp_shop_number": "+49"},
+            "WHATSAPP_SHOP_NUMBER is the phone number's id",
+            "when it starts",
+        ),
+    ],
+)
+def test_a_channel_that_cannot_be_opened_is_told_by_its_own_settings(
+    name: str, given: dict[str, str], message: str, suggestion: str
+) -> None:
+    described = make_settings(channel_names=(name,), **given).find_channel(name)
+    assert described
+    problem = find_problem(described)
+    assert problem
+    assert problem.message.startswith(message)
+    assert suggestion in problem.suggestion
 
 
 def test_an_owner_at_a_bot_that_there_is_not_is_told(

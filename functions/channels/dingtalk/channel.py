@@ -70,20 +70,21 @@ class DingTalk:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._robot_code = robot_code or app_key
-        if not _KEY.fullmatch(app_key) or not _KEY.fullmatch(self._robot_code):
-            raise UsageError(
-                "EINVAL", "the app's key or the robot's code is of no such form", source="dingtalk"
-            )
+        for name_of_key, key in (("APP_KEY", app_key), ("ROBOT_CODE", self._robot_code)):
+            if not _KEY.fullmatch(key):
+                raise UsageError(
+                    "EINVAL", f"DINGTALK_{name_of_key} is of no such form", source="dingtalk"
+                )
         self._aes_key = b""
         if aes_key:
             # before a request waits for it
             from functions.channels.callback_encryption import read_key
 
-            self._aes_key = read_key(aes_key)
+            self._aes_key = read_key(aes_key, "DINGTALK_AES_KEY")
         self._robot = Robot(app_key, name, agent)
         self._app_secret = app_secret
-        self._base = read_address(api, "DingTalk's address", source="dingtalk")
-        self._old_base = read_address(old_api, "DingTalk's address", source="dingtalk")
+        self._base = read_address(api, "DINGTALK_API", source="dingtalk")
+        self._old_base = read_address(old_api, "DINGTALK_OLD_API", source="dingtalk")
         self._transport = transport
         self._now = now
         self._api = FirstUse(self._open_api)

@@ -70,14 +70,14 @@ class Discord:
         if token and not _TOKEN.fullmatch(token):
             raise UsageError(
                 "EINVAL",
-                "the bot token is not as Discord makes them",
+                "DISCORD_TOKEN is not as Discord makes them",
                 source=name,
                 suggestion="copy it from the developer portal: Bot, Reset Token",
             )
         # what verifies is loaded now and not while Discord waits
         self._key = load_public_key(public_key) if public_key else None
         self._token = token
-        self._base = read_address(api, "an address", source=name)
+        self._base = read_address(api, "DISCORD_API", source=name)
         self._file_base = read_address(files, "an address", source=name)
         self._agent = agent
         self._name = name

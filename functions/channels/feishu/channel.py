@@ -72,7 +72,7 @@ class Feishu:
     ) -> None:
         if not _APP_ID.fullmatch(app_id):
             raise UsageError(
-                "EINVAL", "the app's id is not of the form cli_a1b2c3", source="feishu"
+                "EINVAL", "FEISHU_APP_ID is not of the form cli_a1b2c3", source="feishu"
             )
         if secrets.encrypt_key:
             # before a request waits for it
@@ -81,7 +81,7 @@ class Feishu:
         self._app = FeishuApp(app_id, name, agent)
         self._app_secret = app_secret
         self._secrets = secrets
-        self._base = read_address(api, "Feishu's address", source="feishu")
+        self._base = read_address(api, "FEISHU_API", source="feishu")
         self._transport = transport
         self._now = now
         self._api = FirstUse(self._open_api)

@@ -69,7 +69,7 @@ class GitHub:
         self._repositories = repositories
         self._token = token
         self._secret = secret
-        self._base = read_address(api, "GitHub's address", source="github")
+        self._base = read_address(api, "GITHUB_API", source="github")
         self._transport = transport
         self._api = FirstUse(self._open_api)
         self._own: tuple[int, str] | None = None

@@ -75,7 +75,7 @@ class Line:
         self._bot = LineBot(name, agent, self._sent.recall)
         self._token = token
         self._secret = secret
-        self._base = read_address(api, "LINE's address", source="line")
+        self._base = read_address(api, "LINE_API", source="line")
         self._transport = transport
         self._now = now
         self._lock = threading.Lock()

@@ -87,9 +87,7 @@ class Matrix:
                 source="matrix",
             )
         self._base = (
-            read_address(homeserver, "the homeserver's address", source="matrix")
-            if homeserver
-            else ""
+            read_address(homeserver, "MATRIX_HOMESERVER", source="matrix") if homeserver else ""
         )
         self._account = Account(user, name, agent)
         self._token = token

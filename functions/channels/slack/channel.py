@@ -100,15 +100,13 @@ class Slack:
         now: Callable[[], float] = time.time,
     ) -> None:
         if token and not _TOKEN.fullmatch(token):
-            raise UsageError("EINVAL", "the bot token is not of the form xoxb-…", source="slack")
+            raise UsageError("EINVAL", "SLACK_TOKEN is not of the form xoxb-…", source="slack")
         if app_token and not _APP_TOKEN.fullmatch(app_token):
-            raise UsageError(
-                "EINVAL", "the app-level token is not of the form xapp-…", source="slack"
-            )
+            raise UsageError("EINVAL", "SLACK_APP_TOKEN is not of the form xapp-…", source="slack")
         self._token = token
         self._secret = secret
         self._app_token = app_token
-        self._base = read_address(api, "the Web API's address", source="slack")
+        self._base = read_address(api, "SLACK_API", source="slack")
         self._bot = Bot(name, agent)
         self._transport = transport
         self._now = now

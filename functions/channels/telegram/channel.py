@@ -67,13 +67,13 @@ class Telegram:
         if not match:
             raise UsageError(
                 "EINVAL",
-                "the bot token is not of the form 123456:ABC, nor its id of digits alone",
+                "TELEGRAM_TOKEN is not of the form 123456:ABC, nor TELEGRAM_BOT of digits alone",
                 source="telegram",
             )
         self.bot = int(match[1])
         self._token = token
         self._secret = secret.encode()
-        self._base = read_address(api, "the Bot API's address", source="telegram")
+        self._base = read_address(api, "TELEGRAM_API", source="telegram")
         self._name = name
         self._agent = agent
         self._username = (username or "").removeprefix("@").lower()

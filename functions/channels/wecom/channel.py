@@ -73,9 +73,9 @@ class WeCom:
             from functions.channels.callback_encryption import read_key
             from functions.channels.wecom.signature import Callback
 
-            self._callback = Callback(token, read_key(aes_key), corp_id)
+            self._callback = Callback(token, read_key(aes_key, "WECOM_AES_KEY"), corp_id)
         self._secret = secret
-        self._base = read_address(api, "WeCom's address", source="wecom")
+        self._base = read_address(api, "WECOM_API", source="wecom")
         self._transport = transport
         self._now = now
         self._api = FirstUse(self._open_api)

@@ -66,7 +66,7 @@ class WhatsApp:
         self._token = token
         self._secret = secret
         self._verify_token = verify_token
-        self._base = read_address(api, "the Graph API's address", source="whatsapp")
+        self._base = read_address(api, "WHATSAPP_API", source="whatsapp")
         self._transport = transport
         self._api = FirstUse(self._open_api)
 

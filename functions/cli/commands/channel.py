@@ -16,6 +16,7 @@ import typer
 
 from functions.channels.about import ChannelSetting, ChannelSettings, name_variable
 from functions.channels.base import Channel
+from functions.channels.isolated_channels import find_problem
 from functions.channels.parameters import ABOUT, make_parameters, write_parameters
 from functions.channels.platforms import find_about, open_channels, write_recipe
 from functions.channels.webhooks import (
@@ -60,7 +61,8 @@ def list_platforms(json: Json = False) -> None:
 
     Example: uncaged channel list
     """
-    rows = [_make_platform_row(channel) for channel in Settings.read().load_channels().channels]
+    settings = Settings.read().load_separate_channels(by_worker=True)
+    rows = [_make_platform_row(channel) for channel in settings.channels]
     if json:
         Printer().document(rows)
         return
@@ -71,6 +73,9 @@ def list_platforms(json: Json = False) -> None:
         polled = " ".join(row["polled_with"]) or "-"
         cells.append((row["platform"], row["state"], present, missing, polled))
     Printer().table(("platform", "state", "set", "missing", "enough for serve --poll"), cells)
+    for row in rows:
+        if row["problem"]:
+            Printer().line(f"{row['platform']} is not served: {row['problem']} ({row['help']})")
 
 
 @cli.command("set")
@@ -463,7 +468,8 @@ def _print_new_secret(channel: ChannelSettings, url: str, json: bool) -> None:
 class PlatformRow(TypedDict):
     """A platform, and which of its settings are set, and are missing for a webhook.
 
-    `polled_with`: those that `uncaged serve --poll` needs; none where it cannot poll.
+    `polled_with`: those that `uncaged serve --poll` needs; none where it cannot poll. `problem`:
+    why a server does not serve it; `help`: what to do about it.
     """
 
     platform: str
@@ -472,12 +478,18 @@ class PlatformRow(TypedDict):
     missing: list[str]
     polled_with: list[str]
     path: str
+    problem: str
+    help: str
 
 
 def _make_platform_row(channel: ChannelSettings) -> PlatformRow:
     """Return a channel's row, with the settings that have no default value."""
     about = channel.about
-    if channel.list_missing(by_worker=True):
+    problem = find_problem(channel)
+    told = problem.as_dict() if problem else {}
+    if problem:
+        state = "not served"
+    elif channel.list_missing(by_worker=True):
         state = "not set"
     elif not channel.list_missing():
         state = "ready"
@@ -499,6 +511,8 @@ def _make_platform_row(channel: ChannelSettings) -> PlatformRow:
             for field in (about.list_polled_with() if about.polled else ())
         ],
         "path": PATH.format(channel=channel.name),
+        "problem": told.get("message", ""),
+        "help": told.get("suggestion", ""),
     }
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from functions.channels.base import Channel, Reply
-from functions.channels.platforms import open_channels
+from functions.channels.isolated_channels import IsolatedChannels
 from functions.cli.local_agent import BY, Json, open_agent, print_result
 from functions.wiring import Closable
 from sigil.cli.printing import Printer
@@ -132,7 +133,9 @@ def _link_id(
 
 def _send_welcome(welcome: Outgoing, settings: Settings) -> bool:
     """Tell somebody in their chat that they are in; return whether it was sent."""
-    channels = open_channels(settings.load_channels().channels)
+    described = settings.load_separate_channels(by_worker=True).channels
+    reload = partial(settings.reload_channel, by_worker=True)
+    channels = IsolatedChannels(described, reload, by_worker=True, tell=lambda *_: None)
     is_told = send_reply(channels, welcome)
     for channel in channels.values():
         if isinstance(channel, Closable):

@@ -12,6 +12,7 @@ from functools import partial
 from functions import local, log
 from functions.channels.about import name_variable
 from functions.channels.base import Channel
+from functions.channels.isolated_channels import UnusableChannel
 from functions.channels.listening.sockets import SocketChannel
 from functions.channels.listening.updates import PolledChannel
 from functions.channels.platforms import PLATFORMS
@@ -22,7 +23,7 @@ from functions.ingress.socket_listener import ListenedBot
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
-from sigil.errors import BackendError, Refused, UsageError, one_line
+from sigil.errors import BackendError, Refused, SigilError, UsageError, one_line
 from sigil.http.access_log import AccessLog
 from sigil.http.client_limits import ClientLimits
 from sigil.http.server import listen, serve, url_of
@@ -88,10 +89,18 @@ def list_receivers(
     """Return the bots to poll, none of which has a webhook any more, and those to listen for: the
     ones with these names, or all.
 
-    `UsageError` for a name of no such bot, and when nothing would be received.
+    A bot that has not got what it needs stops no other. `UsageError` for a name of no such bot, and
+    when nothing would be received, unless that is due to one that is badly set.
     """
+    unusable = {
+        name: channel.problem
+        for name, channel in runtime.channels.items()
+        if isinstance(channel, UnusableChannel)
+    }
     can_receive = [name for name, channel in runtime.channels.items() if _can_receive(channel)]
     for name in names:
+        if name in unusable:
+            raise unusable[name]
         if name not in can_receive:
             raise UsageError(
                 "EUSAGE",
@@ -100,33 +109,38 @@ def list_receivers(
             )
     polled: list[PolledBot] = []
     listened: list[ListenedBot] = []
-    refused: list[UsageError] = []
+    refused: dict[str, SigilError] = {}
     for name in dict.fromkeys(names or can_receive):
         channel = runtime.channels[name]
-        if isinstance(channel, PolledChannel):
-            try:
+        try:
+            if isinstance(channel, PolledChannel):
                 free_from_webhook(name, channel, take_webhook=take_webhook or None)
-            except UsageError as problem:
-                if names:
-                    raise
-                refused.append(problem)
-            else:
                 polled.append(PolledBot(name, channel, partial(make_menus, name)))
-        elif isinstance(channel, SocketChannel):
-            # a webhook gets commands alone, and messages come all the same
-            _report_webhook(name, channel, take_webhook=take_webhook)
-            listened.append(ListenedBot(name, channel, partial(make_menus, name)))
-    if not polled and not listened:
+            elif isinstance(channel, SocketChannel):
+                # a webhook gets commands alone, and messages come all the same
+                _report_webhook(name, channel, take_webhook=take_webhook)
+                listened.append(ListenedBot(name, channel, partial(make_menus, name)))
+        except SigilError as problem:
+            if names:
+                raise
+            refused[name] = problem
+    if not polled and not listened and not (unusable and not refused):
         raise next(
-            iter(refused),
+            iter(refused.values()),
             UsageError(
                 "ESETTING",
                 "--poll needs a platform that can be polled or listened to",
                 suggestion=_suggest(runtime),
             ),
         )
-    for refusal in refused:
-        _print_line(f"note: {refusal.message}; {refusal.suggestion}")
+    for name, refusal in refused.items():
+        if isinstance(refusal, UsageError):
+            _print_line(f"note: {refusal.message}; {refusal.suggestion}")
+        else:
+            _print_line(
+                f"warning: {name} is not served: {refusal.message}"
+                f" ({refusal.suggestion or 'check its settings'}; then start the server again)"
+            )
     return polled, listened
 
 
@@ -186,7 +200,9 @@ def _print_greeting(
     url = url_of(listener)
     _print_line(f"uncaged listens on {url}")
     _print_line(f"  model      {runtime.app.model.name}")
-    for platform in runtime.channels:
+    for platform, channel in runtime.channels.items():
+        if isinstance(channel, UnusableChannel):
+            continue  # the start has told why
         if platform in ways:
             _print_line(f"  {ways[platform]:<9}  {platform}")
         else:

@@ -15,7 +15,12 @@ from starlette.applications import Starlette
 from functions import worker
 from functions.channels.about import name_variable
 from functions.channels.base import Channel
-from functions.channels.isolated_channels import AGAIN_SECONDS, IsolatedChannels, UnusableChannel
+from functions.channels.isolated_channels import (
+    AGAIN_SECONDS,
+    IsolatedChannels,
+    UnusableChannel,
+    find_problem,
+)
 from functions.channels.platforms import PLATFORMS, open_channels
 from functions.cli.doctor import check_platforms
 from functions.ingress.ingress import Ingress
@@ -49,6 +54,26 @@ MALFORMED = {
     "matrix": ("MATRIX_USER", "sigil"),
     "github": ("GITHUB_REPOSITORIES", "hello"),
 }
+
+ADDRESSES = ("api", "old_api", "homeserver")
+OF_A_FORM = {
+    "TELEGRAM_TOKEN",
+    "SLACK_TOKEN",
+    "SLACK_APP_TOKEN",
+    "DISCORD_TOKEN",
+    "DISCORD_PUBLIC_KEY",
+    "FEISHU_APP_ID",
+    "WHATSAPP_NUMBER",
+    "DINGTALK_APP_KEY",
+    "DINGTALK_ROBOT_CODE",
+    "DINGTALK_AES_KEY",
+    "WECOM_CORP_ID",
+    "WECOM_AGENT_ID",
+    "WECOM_AES_KEY",
+    "MATRIX_USER",
+    "GITHUB_REPOSITORIES",
+}
+"""The settings in which a mistake can be seen; all others, but for addresses, may be any text."""
 
 
 def open_all(settings: Settings, *, by_worker: bool = False) -> IsolatedChannels:
@@ -108,6 +133,25 @@ def test_a_malformed_setting_stops_its_own_bot_alone(
     assert value not in answer.text
     other = "telegram" if platform != "telegram" else "slack"
     assert post(channels, other).status_code == 401
+
+
+@each_row(
+    ("platform", "field"),
+    [(platform, each.field) for platform, about in PLATFORMS.items() for each in about.settings],
+)
+def test_a_mistake_in_a_setting_is_told_with_its_name(platform: str, field: str) -> None:
+    variable = name_variable(platform, field)
+    wrong = "https//a.example" if field in ADDRESSES else "zz zz"
+    described = Settings(declared={**OWN, variable: wrong}).find_channel(platform)
+    assert described
+    problem = find_problem(described)
+    if field not in ADDRESSES and variable not in OF_A_FORM:
+        assert problem is None
+        return
+    assert problem
+    assert variable in problem.message
+    assert wrong not in problem.message + problem.suggestion
+    assert "reads its settings when it starts" in problem.suggestion
 
 
 @each_row(
@@ -187,7 +231,9 @@ def test_an_event_of_a_bot_that_cannot_answer_waits_and_others_are_answered(
     home = runtime(owners=("toy:U1", "toy-b:U1"))
     for toy in (good, bad):
         home.queue.put_all(toy.receive(sign(make_body(make_message(1, "/whoami")))).events)
-    home = replace(home, channels={"toy": good, "toy-b": UnusableChannel("toy-b")})
+    home = replace(
+        home, channels={"toy": good, "toy-b": UnusableChannel("toy-b", UsageError("EINVAL", "no"))}
+    )
 
     waiting = []
     while delivery := home.control.take(0.0):

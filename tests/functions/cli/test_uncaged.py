@@ -122,7 +122,6 @@ def test_json_is_one_document(stocked_environment: dict[str, str]) -> None:
         ({"UNCAGED_LLM_WINDOW": "big"}, "a whole number"),
         ({"UNCAGED_LIBRARY": "/nowhere/at/all"}, "builtin, none, or a folder"),
         ({"UNCAGED_DATA": "/proc/nowhere"}, "UNCAGED_DATA"),
-        ({"TELEGRAM_TOKEN": "nonsense"}, "123456:ABC"),
     ],
 )
 def test_a_wrong_setting_is_a_sentence_that_says_what_to_do(
@@ -133,6 +132,13 @@ def test_a_wrong_setting_is_a_sentence_that_says_what_to_do(
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_platform_that_is_badly_set_keeps_nobody_from_a_chat(environment: dict[str, str]) -> None:
+    done = uncaged(environment, "chat", "hi", TELEGRAM_TOKEN="nonsense")
+
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    assert "warning: telegram is not served: TELEGRAM_TOKEN is not of the form" in done.stderr
 
 
 def test_a_turn_that_fails_exits_with_1_and_says_so_in_json(

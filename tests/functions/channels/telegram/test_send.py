@@ -405,7 +405,7 @@ def test_typing_never_fails(bot_api: BotApi, telegram: Telegram) -> None:
     bot_api.reply(Answer(cut=True), method="sendChatAction")
     telegram.show_waiting(named(session="telegram:5"))
     telegram.show_waiting(named(session="not a session"))
-    lost = Telegram(bot_api.token, "s", api="http://[::")
+    lost = Telegram(bot_api.token, "s", api="http://127.0.0.1:1")
     lost.show_waiting(named(session="telegram:5"))
     assert len(bot_api.requests) == 5
 
