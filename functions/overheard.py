@@ -8,6 +8,7 @@ them as context.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -41,7 +42,7 @@ class OverheardMessage(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Listening(Stored):
-    """The mark of a group where the agent reads along, from the event with the order `since` on."""
+    """The mark of a group where the agent reads along, from behind the order `since` on."""
 
     by: str
     since: str
@@ -110,17 +111,25 @@ def start_listening(kv: KV, session: str, by: str, since: str) -> None:
 
 
 def pass_over(kv: KV, session: str, until: str) -> None:
-    """Let the model not read what was said before an event, where the agent reads along."""
+    """Let the model not read what was said up to an `order`, where the agent reads along."""
 
     def decide(value: bytes | None) -> tuple[bytes | None, None]:
         if value is None:
             return None, None
         try:
-            return dumps(replace(_LISTENING.read(value), since=until)), None
+            known = _LISTENING.read(value)
         except ValueError:
             return None, None
+        return dumps(replace(known, since=max(known.since, until))), None
 
     update(kv, keys.listening(session), decide)
+
+
+def note_told(kv: KV, session: str, messages: Sequence[OverheardMessage]) -> None:
+    """Let the model not read again what it was told, the last of which is the last message here."""
+    # without it only what was said within a second of the model's last message comes again
+    with suppress(BackendError):
+        pass_over(kv, session, messages[-1].order)
 
 
 def stop_listening(kv: KV, session: str) -> None:

@@ -89,6 +89,26 @@ def test_after_listen_on_what_was_said_since_the_last_reply_is_context(
         assert [line.partition("] ")[2] for line in read_group(model)] == ["it rains"]
 
 
+def test_what_is_said_within_a_second_is_told_once(live: Open, model: ScriptedModel) -> None:
+    now: dict[str, Any] = {"date": 1_790_000_000}
+
+    def hear(text: str) -> list[str]:
+        fields = to_us(text) | now
+        agent.ask(fields.pop("text"), OWNER, **fields)
+        return [line.partition("] ")[2] for line in read_group(model)]
+
+    with live() as agent:
+        command(agent, "/listen on")
+        agent.write("one", GUEST, **HERE, **now)
+        agent.write("two", GUEST, **HERE, **now)
+        assert hear("what do you think?") == ["one", "two"]
+        agent.write("three", GUEST, **HERE, **now)
+        assert hear("and now?") == ["three"]
+        assert hear("and now?") == []
+        now["date"] += 1
+        assert hear("and now?") == []
+
+
 def test_what_was_overheard_is_bounded_cleaned_and_data(live: Open, model: ScriptedModel) -> None:
     with live() as agent:
         command(agent, "/listen on")

@@ -417,6 +417,7 @@ def _begin_turn(
     reader = EditsReader(app.name, event, context.role, turn.began, app.people, app.private_chats)
     document = tell_edits(document, context.workspaces, reader)
     gathered: tuple[GatheredMessage, ...] = ()
+    told: Sequence[overheard.OverheardMessage] = ()
     most = int(room * tokens.CHARACTERS_A_TOKEN * MAIL_SHARE)
     if event.is_posted:
         document, gathered = gathering.add_posts(document, events, turn.began, most)
@@ -439,10 +440,13 @@ def _begin_turn(
         document, gathered = gathering.add_messages(
             document, events, context.role, heard, room, zone=app.find_zone(document)
         )
+        told = [each for each in heard if each.order < events[len(gathered)].order]
     if gathered:
         turn = evolve(turn, gathered=gathered).add_step("gather", count=len(gathered))
         context.watch(TurnStep("note", "gather", f"{len(gathered)} more messages are answered"))
     opened = _save_open_turn(opened, evolve(document, turn=turn), context)
+    if told:
+        overheard.note_told(app.kv, app.name_chat(event.session), told)
     if work.stop_if_told(event, app):
         breakers.reload()
     return _run_and_close(opened, preamble, context, behaviour)
@@ -553,7 +557,7 @@ def _read_overheard(
         return ()
     chat = context.app.name_chat(events[0].session)
     got = find_last_said(document.messages)
-    # messages of the same second may come twice rather than never
+    # what it got of the same second, the mark passes over
     since = max(context.listens_since, order_of(got.at, 0) if got else "")
     return overheard.read_messages(context.app.kv, chat, since, events[-1].order)
 
