@@ -12,8 +12,10 @@ import tomllib
 
 import pytest
 
+from functions.channels.platforms import open_channels
 from functions.settings import Settings
 from tests.fakes.server import Answer, Recorded, RecordingServer
+from tests.functions.channels.test_isolated_channels import OWN
 from tests.machine import within
 from tests.project.tree import ROOT
 
@@ -117,6 +119,27 @@ def test_nothing_ends_a_server_before_its_turns_have_ended() -> None:
 
     assert len(given) == 2
     assert min(given) > DRAIN_SECONDS + GRACE_SECONDS
+
+
+def test_a_proxy_of_the_page_passes_what_the_server_takes() -> None:
+    from functions.local import WAIT_SECONDS
+    from sigil.http.routes import BUNDLE_BYTES
+
+    settings = Settings(declared=OWN)
+    most = {name: each.body_most for name, each in open_channels(settings.channels).items()}
+    limits = [
+        int(each) for each in re.findall(r"(?:max_size|max_body_size) (\d+)(?:MiB|m\b)", DOCUMENT)
+    ]
+    assert len(limits) == 2
+    assert min(limits) << 20 > max(most.values())
+    table = DOCUMENT.partition("\n| bodies | ")[2].partition("\n")[0]
+    told = {int(number) << 20 for number in re.findall(r"(\d+) MiB", table)}
+    assert told == set(most.values())
+    waits = [int(each) for each in re.findall(r"proxy_read_timeout (\d+)s", DOCUMENT)]
+    assert min(waits) > WAIT_SECONDS
+    assert f"`/chat` within {WAIT_SECONDS:.0f} s" in DOCUMENT
+    hosting = (ROOT / "docs" / "self-hosting.md").read_text(encoding="utf-8")
+    assert f"bodies of up to {BUNDLE_BYTES >> 20} MiB" in hosting
 
 
 def test_the_store_of_the_compose_file_keeps_what_is_written() -> None:
