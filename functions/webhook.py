@@ -153,7 +153,7 @@ def _enqueue_events(
     except Exception:  # noqa: BLE001  entry point: a body that we fail to read would come for ever
         log.failure("unreadable", channel=name)
         return make_response(TAKEN)
-    ingress.enqueue(received)
+    ingress.enqueue(received, name)
     return make_response(received.answer)
 
 

@@ -63,13 +63,15 @@ class Received:
     """What a request of the platform brought. It is answered once every event is durable.
 
     `overheard` is what people of groups said to nobody in particular, and `undelivered` the
-    messages of ours that do not arrive.
+    messages of ours that do not arrive. `ignored` are the kinds, by the platform's own names, of
+    what came and was left aside: whoever runs us finds them in the log.
     """
 
     events: tuple[Event, ...] = ()
     answer: PlatformAnswer = TAKEN
     overheard: tuple[OverheardMessage, ...] = ()
     undelivered: tuple[Undelivered, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 class Attachment(TypedDict):
@@ -84,6 +86,13 @@ class Attachment(TypedDict):
     name: str
     size: int
     mime: str
+
+
+def make_unreadable(kind: str = "unsupported") -> Attachment:
+    """Return what stands among the attachments of a message of a kind that nothing is read of: its
+    sender is told so.
+    """
+    return {"kind": kind, "file_id": "", "name": "", "size": 0, "mime": ""}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from functions import log
 from functions.channels.base import REPLY_ADDRESS_MOST, Channel, Received
@@ -15,12 +17,46 @@ from functions.events import Event
 from functions.overheard import keep_message, make_event
 from functions.queues.base import Queue
 from functions.settings import Settings
-from sigil.errors import BackendError
+from sigil.errors import BackendError, one_line
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import KV
 
 if TYPE_CHECKING:
     from functions.ingress.hook_endpoint import HookEndpoint
+
+
+IGNORED_SECONDS: Final = 60.0
+"""A kind of what is left aside stands in the log once in so many seconds."""
+IGNORED_MOST: Final = 200
+"""So many kinds stand there in that time; who makes up more names than that floods nothing."""
+KIND_CHARACTERS: Final = 80
+
+
+class IgnoredKinds:
+    """The kinds of what was left aside that stand in the log already. Safe to share between
+    threads.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._noted: dict[tuple[str, str], float] = {}
+
+    def note(self, channel: str, kind: str) -> None:
+        """Log a kind that a channel left aside, unless the log has had it within a minute."""
+        known = (channel, one_line(kind, KIND_CHARACTERS))
+        now = self._clock()
+        with self._lock:
+            since = self._noted.get(known)
+            if since is not None and now - since < IGNORED_SECONDS:
+                return
+            if len(self._noted) >= IGNORED_MOST:
+                fresh = {each: at for each, at in self._noted.items() if now - at < IGNORED_SECONDS}
+                self._noted = fresh
+                if len(fresh) >= IGNORED_MOST:
+                    return
+            self._noted[known] = now
+        log.note("ignored", channel=channel, kind=known[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +70,8 @@ class Ingress:
     `tell_closed` hears of a session whose chat takes nothing from us until somebody writes there.
 
     `open_hooks` opens the door of hooks, which alone needs a store to find their tokens in.
+
+    `ignored` has the kinds of what was left aside lately.
     """
 
     channels: Mapping[str, Channel]
@@ -42,14 +80,19 @@ class Ingress:
     passes_on: bool = False
     tell_closed: Callable[[str], None] | None = None
     open_hooks: Callable[[], HookEndpoint] | None = None
+    ignored: IgnoredKinds = field(default_factory=IgnoredKinds)
 
-    def enqueue(self, received: Received) -> None:
-        """Put what a request brought into the queue; its events are durable when this returns."""
+    def enqueue(self, received: Received, channel: str) -> None:
+        """Put what a request of a channel brought into the queue; its events are durable when this
+        returns.
+        """
         events = [_drop_long_address(event) for event in received.events]
         if events:
             self.queue.put_all(events)
         for event in events:
             log.step("enqueued", event)
+        for kind in received.ignored:
+            self.ignored.note(channel, kind)
         for lost in received.undelivered:
             log.note("undelivered", session=lost.session, reason=lost.reason)
             if lost.is_closed and self.tell_closed:

@@ -112,7 +112,8 @@ class Poller:
             if self._stopping.is_set():
                 return 0.0
             try:
-                self._ingress.enqueue(self._bot.channel.read_update(update.body))
+                received = self._bot.channel.read_update(update.body)
+                self._ingress.enqueue(received, self._bot.platform)
             except BackendError:
                 raise
             except SigilError as problem:  # the same again would not help

@@ -208,7 +208,7 @@ class SocketListener:
             log.failure("unreadable", platform=self._bot.platform)
             return None
         try:
-            self._ingress.enqueue(received)
+            self._ingress.enqueue(received, self._bot.platform)
         except BackendError:
             raise
         except SigilError as problem:  # the same again would not help

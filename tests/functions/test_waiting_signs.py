@@ -34,7 +34,7 @@ class ToyAgent:
         for the first one is up `until` (monotonic seconds).
         """
         ingress = Ingress(self.runtime.channels, self.runtime.queue)
-        ingress.enqueue(self.toy.receive(sign(make_body(*messages))))
+        ingress.enqueue(self.toy.receive(sign(make_body(*messages))), "toy")
         self.toy.waits.clear()
         for side in (self.runtime.control, self.runtime.queue):
             while delivery := side.take(0.0):
@@ -163,7 +163,7 @@ def test_an_answer_whose_address_is_too_long_goes_to_the_chat_and_no_store_has_i
     token = "t" * size
     ingress = Ingress(agent.runtime.channels, agent.runtime.queue)
     message = make_message(9, "encode hello in base64", token=token)
-    ingress.enqueue(agent.toy.receive(sign(make_body(message))))
+    ingress.enqueue(agent.toy.receive(sign(make_body(message))), "toy")
     is_kept = size <= REPLY_ADDRESS_MOST
     stored = list(scan_everything(agent.runtime.stores.kv))
     assert any(token.encode() in row.value for row in stored) is is_kept
