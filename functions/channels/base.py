@@ -88,11 +88,12 @@ class Attachment(TypedDict):
     mime: str
 
 
-def make_unreadable(kind: str = "unsupported") -> Attachment:
+def make_unreadable(kind: str = "") -> Attachment:
     """Return what stands among the attachments of a message of a kind that nothing is read of: its
-    sender is told so.
+    sender is told so. `kind` is the platform's own name of it, empty where it has none.
     """
-    return {"kind": kind, "file_id": "", "name": "", "size": 0, "mime": ""}
+    shown = one_line(kind, 40) or "unsupported"
+    return {"kind": shown, "file_id": "", "name": "", "size": 0, "mime": ""}
 
 
 @dataclass(frozen=True, slots=True)

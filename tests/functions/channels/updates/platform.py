@@ -2,17 +2,77 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, Protocol, cast
+from urllib.parse import quote, urlencode
 
-from functions.channels.base import PlatformRequest
+from starlette.applications import Starlette
+
+from functions.channels.base import PlatformAnswer, PlatformRequest
+from functions.ingress.ingress import IGNORED_SECONDS, IgnoredKinds, Ingress
+from functions.webhook import build_routes
 from functions.wiring import AgentRuntime
-from tests.functions.channels.contract import Door
+from tests.fakes.clock import Clock
 
 ANSWER = "an answer"
 """What the model says to everything."""
+
+
+class Door:
+    """The webhook of one channel of a runtime. Between two requests pass so many seconds that each
+    kind is logged again. One loop serves all: a row takes few milliseconds.
+    """
+
+    def __init__(self, name: str, runtime: AgentRuntime) -> None:
+        self._path = f"/webhook/{name}"
+        self._clock = Clock()
+        ingress = Ingress(
+            {name: runtime.channels[name]},
+            runtime.queue,
+            runtime.stores.kv,
+            ignored=IgnoredKinds(self._clock),
+        )
+        self._app = Starlette(routes=build_routes(lambda: ingress))
+        self._runner = asyncio.Runner()
+
+    def send(self, request: PlatformRequest) -> PlatformAnswer:
+        """Send a request, and return what the platform reads."""
+        self._clock.advance(IGNORED_SECONDS)
+        return self._runner.run(self._send(request))
+
+    async def _send(self, request: PlatformRequest) -> PlatformAnswer:
+        """Call the application as a server does: a client would take longer than the webhook."""
+        path = f"{self._path}/{request.path}".rstrip("/")
+        told: list[dict[str, Any]] = []
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": request.method,
+            "scheme": "http",
+            "path": path,
+            "raw_path": quote(path).encode(),
+            "query_string": urlencode(request.query).encode(),
+            "headers": [(name.encode(), text.encode()) for name, text in request.headers.items()],
+        }
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": request.body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            told.append(message)
+
+        await self._app(scope, receive, send)
+        body = b"".join(message.get("body", b"") for message in told)
+        return PlatformAnswer(told[0]["status"], body)
+
+    def __enter__(self) -> Door:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.close()
 
 
 class Platform(Protocol):

@@ -16,8 +16,11 @@ from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel, say
-from tests.functions.channels.contract import Door
-from tests.functions.channels.updates.platform import ANSWER, Platform, open_platform
+from tests.functions.channels.updates.platform import (
+    ANSWER,
+    Door,
+    open_platform,
+)
 from tests.functions.channels.updates.table import (
     LINES,
     NOTHING,
@@ -57,34 +60,31 @@ def test_every_kind_of_update_has_the_end_that_its_row_says(
     caplog.set_level(logging.INFO, "uncaged")
     with AnsweringModel() as model, open_platform(platform) as opened:
         served = runtime(llm_url=model.url, **opened.settings)
-        for row in rows:
-            with subtests.test(kind=row.name):
-                model.forget()
-                caplog.clear()
-                _walk(row, platform, opened, served, caplog)
-                heard = str([chat["messages"] for chat in model.chats])
-                assert bool(model.chats) == (row.happens == "answered"), heard
-                assert row.heard in heard
+        with Door(platform, served) as door:
+            for row in rows:
+                with subtests.test(kind=row.name):
+                    model.forget()
+                    caplog.clear()
+                    before = len(opened.list_said())
+                    opened.deliver(row.fill(), door, served)
+                    _check_log(row, platform, caplog)
+                    if row.log == "enqueued":
+                        _work_off(served)
+                    _check_said(row, opened.list_said()[before:])
+                    heard = str([chat["messages"] for chat in model.chats])
+                    assert bool(model.chats) == (row.happens == "answered"), heard
+                    assert row.heard in heard
 
 
-def _walk(
-    row: Row,
-    name: str,
-    platform: Platform,
-    served: AgentRuntime,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """Send an update of a row and see what comes of it."""
-    before = len(platform.list_said())
-    # a door of its own: a kind that was logged a moment ago is logged again
-    platform.deliver(row.fill(), Door(served.channels[name], name, served.stores.kv), served)
+def _check_log(row: Row, platform: str, caplog: pytest.LogCaptureFixture) -> None:
     logged = [record for record in caplog.records if record.getMessage() in LINES]
     names = [record.getMessage() for record in logged]
     assert names == ([] if row.log == NOTHING else [row.log])
     if row.log == "ignored":
-        assert vars(logged[0])["facts"] == {"channel": name, "kind": row.kind}
-    _work_off(served)
-    said = platform.list_said()[before:]
+        assert vars(logged[0])["facts"] == {"channel": platform, "kind": row.kind}
+
+
+def _check_said(row: Row, said: list[str]) -> None:
     if row.reads == NOTHING:
         assert said == []
     elif row.reads.endswith("…"):
