@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.channels.base import Attachment
+from functions.channels.base import Attachment, make_unreadable
 from functions.channels.visible_text import clean_text
 from functions.events import QUOTE_LIMIT, Quote
 from sigil.errors import one_line
@@ -41,8 +41,52 @@ OPTIONS_MOST = 20
 _OPTION_CHARACTERS = 200
 _FORWARDS = ("forward_origin", "forward_date")
 _FILES = ("animation", "document", "audio", "video", "voice", "video_note", "sticker")
-_UNREADABLE = ("story", "paid_media", "game", "invoice", "giveaway", "giveaway_winners")
-"""Kinds of messages of which nothing can be read and that have no file."""
+_UNREADABLE = (
+    "story",
+    "paid_media",
+    "game",
+    "invoice",
+    "giveaway",
+    "giveaway_winners",
+    "gift",
+    "unique_gift",
+    "live_photo",
+    "rich_message",
+    "passport_data",
+    "web_app_data",
+    "users_shared",
+    "chat_shared",
+)
+"""Kinds of messages of which nothing can be read and that have no file that we know of."""
+_AROUND: Final = frozenset(
+    "author_signature business_connection_id caption caption_entities chat date"
+    " direct_messages_topic edit_date effect_id entities ephemeral_message_id external_reply"
+    " forward_date forward_from forward_from_chat forward_from_message_id forward_origin"
+    " forward_sender_name forward_signature from guest_bot_caller_chat guest_bot_caller_user"
+    " guest_query_id has_media_spoiler has_protected_content is_automatic_forward is_from_offline"
+    " is_paid_post is_topic_message link_preview_options media_group_id message_id"
+    " message_thread_id paid_star_count quote receiver_user reply_markup"
+    " reply_to_checklist_task_id reply_to_message reply_to_poll_option_id reply_to_story"
+    " sender_boost_count sender_business_bot sender_chat sender_tag show_caption_above_media"
+    " suggested_post_info text via_bot".split()
+)
+"""The fields that stand around what a message holds."""
+_SERVICE: Final = frozenset(
+    "boost_added channel_chat_created chat_background_set chat_owner_changed chat_owner_left"
+    " checklist_tasks_added checklist_tasks_done community_chat_added community_chat_joined"
+    " community_chat_removed connected_website delete_chat_photo direct_message_price_changed"
+    " forum_topic_closed forum_topic_created forum_topic_edited forum_topic_reopened"
+    " general_forum_topic_hidden general_forum_topic_unhidden gift_upgrade_sent"
+    " giveaway_completed giveaway_created group_chat_created left_chat_member managed_bot_created"
+    " message_auto_delete_timer_changed migrate_from_chat_id migrate_to_chat_id new_chat_members"
+    " new_chat_photo new_chat_title paid_message_price_changed pinned_message poll_option_added"
+    " poll_option_deleted proximity_alert_triggered refunded_payment successful_payment"
+    " suggested_post_approval_failed suggested_post_approved suggested_post_declined"
+    " suggested_post_paid suggested_post_refunded supergroup_chat_created video_chat_ended"
+    " video_chat_participants_invited video_chat_scheduled video_chat_started"
+    " write_access_allowed".split()
+)
+"""What Telegram itself says in a chat: nobody waits for an answer to it."""
 _FILE_ID = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _MIME = re.compile(r"[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}")
 
@@ -83,10 +127,19 @@ def list_attachments(message: Message) -> tuple[Attachment, ...]:
         if file:
             # an animation comes a second time, as a document
             found.setdefault(file["file_id"], file)
-    for kind in _UNREADABLE:
-        if as_mapping(message.get(kind)):
-            found[f"({kind})"] = {"kind": kind, "file_id": "", "name": "", "size": 0, "mime": ""}
-    return tuple(found.values())
+    if found:
+        return tuple(found.values())
+    return tuple(make_unreadable(kind) for kind in _UNREADABLE if as_mapping(message.get(kind)))
+
+
+def find_kind(message: Message) -> str:
+    """Return the name of what a message holds beside its text, empty for nothing."""
+    return next((name for name in message if name not in _AROUND), "")
+
+
+def is_service(message: Message) -> bool:
+    """Return whether Telegram itself tells of something in a chat."""
+    return any(name in _SERVICE for name in message)
 
 
 def _read_file(kind: str, fields: Mapping[str, Json], mime: str = "") -> Attachment | None:

@@ -3,7 +3,7 @@
 They are read tolerantly: Telegram's own samples lack fields that its reference calls required, and
 a field that is odd counts as absent. Only new messages of people are events, presses of our own
 buttons, and that somebody took us into a group: edits, channel posts, bots and all other service
-messages are none.
+messages are none. Of a kind of message that we do not know we only say that we cannot read it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from dataclasses import replace
 
 import orjson
 
-from functions.channels.base import Received
+from functions.channels.base import Received, make_unreadable
 from functions.channels.telegram.contents import (
     Message,
     TelegramBot,
+    find_kind,
     is_foreign,
+    is_service,
     list_attachments,
     list_quotes,
     raw_text,
@@ -37,6 +39,18 @@ from sigil.json_fields import (
     as_string,
 )
 
+_QUIET = (
+    "chat_boost",
+    "chat_member",
+    "edited_message",
+    "message_reaction",
+    "message_reaction_count",
+    "my_chat_member",
+    "poll",
+    "poll_answer",
+    "removed_chat_boost",
+)
+"""Updates to which nobody expects an answer."""
 _GROUPS = ("group", "supergroup")
 _NAME = re.compile(r"@([A-Za-z0-9_]{1,64})")
 _COMMAND = re.compile(r"(/[A-Za-z0-9_]{1,64})(?:@([A-Za-z0-9_]{1,64}))?")
@@ -56,20 +70,36 @@ def read_update(body: bytes, bot: TelegramBot) -> Received:
     """
     update = _parse_body(body)
     if "callback_query" in update:
-        return Received(tuple(_read_press(update, bot)))
+        presses = tuple(_read_press(update, bot))
+        return Received(presses, ignored=() if presses else ("callback_query",))
+    if "message" not in update:
+        kind = next((name for name in update if name != "update_id"), "update")
+        return Received(ignored=() if kind in _QUIET else (kind,))
+    message = as_mapping(update.get("message"))
     event = _read_event(update, bot)
     if event is None:
-        return Received()
-    message = as_mapping(update.get("message"))
+        return Received(ignored=_name_unread(message))
     joined = _find_own_arrival(message, bot)
     if joined is not None:
         return Received((replace(event, joined=True, addressed=joined),))
     if not _has_contents(event):
-        return Received()
+        kind = find_kind(message)
+        if is_service(message):
+            return Received()
+        if not (event.private and message.get(kind)):
+            return Received(ignored=(f"message.{kind}" if kind else "message",))
+        event = replace(event, attachments=(make_unreadable(kind),))
     addressed = _find_addressed(message, bot)
     if addressed is not None:
         return Received((replace(event, addressed=addressed),))
     return Received() if event.private else Received(overheard=(make_overheard(event),))
+
+
+def _name_unread(message: Message) -> tuple[str, ...]:
+    """Return the kind of a message that no person wrote, none for those of bots."""
+    if as_mapping(message.get("from")).get("is_bot") is True and "sender_chat" not in message:
+        return ()
+    return ("message.sender_chat",) if "sender_chat" in message else ("message",)
 
 
 def _parse_body(body: bytes) -> Message:
