@@ -214,7 +214,7 @@ class Slack:
         if kind == "slash_commands":
             form = {name: as_string(value) for name, value in payload.items()}
             return read_command(form, int(self._now()), self._bot)
-        return Received()
+        return Received(ignored=(kind,))
 
     def accept(self, event: Event) -> Event | None:
         """Return the event with the names of those who speak and who are named."""
@@ -223,7 +223,7 @@ class Slack:
             if own not in event.addressed:
                 return None
             shown = (name,) if event.joined else ()
-            text = as_command(strip_mention(event.text, own))
+            text = as_command(strip_mention(event.text, own) or event.text)
             event = replace(event, text=text, addressed=shown)
         first = self._quote_thread(event)
         if first:

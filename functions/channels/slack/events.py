@@ -3,7 +3,8 @@ buttons (https://docs.slack.dev/apis/events-api).
 
 It is read tolerantly: a field that is odd counts as absent. Only new messages of people are events,
 presses of our own buttons, commands, and that somebody took us into a channel. Edits, reactions,
-other bots and service messages are none.
+other bots and service messages are none. Of a kind of message that we do not know we only say that
+we cannot read it.
 
 A mention comes twice where an app hears both `app_mention` and the channel's messages, in any
 order. So a message is known by its channel and its time, which no other message there has.
@@ -13,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from functions.channels.base import Received
+from functions.channels.base import Received, make_unreadable
 from functions.channels.slack.attachments import list_attachments
 from functions.channels.slack.incoming_text import find_mentions, read_text, strip_mention
 from functions.channels.slack.quotes import USER, list_forwards, quote_forward
@@ -32,8 +33,24 @@ TIME = re.compile(r"([0-9]{1,12})\.([0-9]{1,9})", re.ASCII)
 """The time of a message, which is its id in its channel."""
 _TEAM = re.compile(r"[TE][A-Z0-9]{1,30}", re.ASCII)
 _TRIGGER = re.compile(r"[A-Za-z0-9.]{1,100}", re.ASCII)
-_OF_PEOPLE = ("", "file_share", "thread_broadcast")
+_OF_PEOPLE = ("", "file_share", "me_message", "thread_broadcast")
 """The subtypes of messages that people wrote."""
+_QUIET_MESSAGES = frozenset(
+    "assistant_app_thread bot_add bot_message bot_remove channel_archive"
+    " channel_convert_to_private channel_join channel_leave channel_name"
+    " channel_posting_permissions channel_purpose channel_topic channel_unarchive"
+    " ekm_access_denied group_archive group_join group_leave group_name group_purpose"
+    " group_topic group_unarchive message_changed message_deleted message_replied pinned_item"
+    " reminder_add tombstone unpinned_item".split()
+)
+"""The subtypes of messages to which nobody expects an answer: of bots, of Slack's own, changes."""
+_QUIET_EVENTS = frozenset(
+    "file_change file_created file_deleted file_public file_shared file_unshared"
+    " member_joined_channel member_left_channel message_metadata_deleted"
+    " message_metadata_posted message_metadata_updated reaction_added reaction_removed"
+    " user_typing".split()
+)
+"""Events to which nobody expects an answer. A file that was shared comes with its message."""
 _OWN = "USLACKBOT"
 
 
@@ -50,19 +67,37 @@ def read_payload(payload: Payload, bot: Bot) -> Received:
     nobody in particular.
     """
     event = as_mapping(payload.get("event"))
-    kind = event.get("type")
+    kind = as_string(event.get("type"))
     if payload.get("type") != "event_callback":
-        return Received()
+        return Received(ignored=(as_string(payload.get("type")) or "payload",))
     if kind == "member_joined_channel":
         return Received(tuple(_read_arrival(payload, event, bot)))
     if kind not in ("message", "app_mention"):
+        return Received(ignored=() if kind in _QUIET_EVENTS else (kind or "event",))
+    subtype = as_string(event.get("subtype"))
+    if subtype in _QUIET_MESSAGES:
         return Received()
+    name = f"{kind}.{subtype}" if subtype else kind
     found = _read_message(payload, event, bot)
-    if found is None or not (found.text.strip() or found.attachments or found.quotes):
-        return Received()
+    if found is None:
+        return Received(ignored=() if _is_quiet(payload, event) else (name,))
+    if not (found.text.strip() or found.attachments or found.quotes):
+        has_more = any(event.get(field) for field in ("attachments", "blocks", "files"))
+        if not found.private or not (has_more or subtype):
+            return Received(ignored=(name,))
+        found = replace(found, attachments=(make_unreadable(subtype),))
+    elif subtype not in _OF_PEOPLE and not found.private:
+        return Received(ignored=(name,))
     if found.is_overheard:
         return Received(overheard=(make_overheard(found),))
     return Received((found,))
+
+
+def _is_quiet(payload: Payload, event: Payload) -> bool:
+    """Return whether a message is our own, another bot's, or a change of an older one."""
+    user = event.get("user")
+    is_bot = bool(event.get("bot_id")) or user in (_OWN, _find_own_id(payload))
+    return is_bot or bool(event.get("hidden")) or "edited" in event
 
 
 def read_command(form: Mapping[str, str], sent_at: int, bot: Bot) -> Received:
@@ -76,7 +111,7 @@ def read_command(form: Mapping[str, str], sent_at: int, bot: Bot) -> Received:
     trigger = form.get("trigger_id", "")
     sender = _read_sender(form.get("user_id"), form.get("team_id"), bot)
     if sender is None or not CHANNEL.fullmatch(channel) or not _TRIGGER.fullmatch(trigger):
-        return Received()
+        return Received(ignored=("slash_commands",))
     typed = read_text(form.get("text", "")).strip()
     own = form.get("command", "").lstrip("/").lower()
     text = as_command(f"!{own} {typed}")
@@ -126,7 +161,7 @@ def read_press(payload: Payload, bot: Bot) -> Received:
         or sender is None
         or not CHANNEL.fullmatch(channel)
     ):
-        return Received()
+        return Received(ignored=(as_string(payload.get("type")) or "interactive",))
     thread = as_string(message.get("thread_ts")) or as_string(container.get("thread_ts"))
     at = float(pressed[0])
     private = channel.startswith("D")
@@ -160,13 +195,13 @@ def _read_message(payload: Payload, event: Payload, bot: Bot) -> Event | None:
         or event.get("bot_id")
         or event.get("hidden")
         or "edited" in event
-        or as_string(event.get("subtype")) not in _OF_PEOPLE
     ):
         return None
     source = as_string(event.get("text"))
     text = read_text(source)
     if own:
-        text = strip_mention(text, own)
+        # who writes our name alone says at least that
+        text = strip_mention(text, own) or text
     private = channel.startswith("D")
     addressed = _find_addressed(event, source, own, private=private)
     forwards = list_forwards(event)
