@@ -58,6 +58,23 @@ LEAVES_WITH: Final = 4000
 """Any other code than 1000 and 1001, so that a session can be resumed after we left."""
 GUILDS_MOST: Final = 5_000
 IDS_MOST: Final = 500
+_QUIET: Final = (
+    "APPLICATION_COMMAND_",
+    "CHANNEL_",
+    "GUILD_",
+    "MESSAGE_DELETE",
+    "MESSAGE_REACTION_",
+    "MESSAGE_UPDATE",
+    "PRESENCE_",
+    "STAGE_",
+    "THREAD_",
+    "TYPING_",
+    "USER_",
+    "VOICE_",
+)
+"""The names of events begin so to which nobody expects an answer: the state of servers, and what
+people do beside writing.
+"""
 _SESSION_OVER: Final = (4003, 4007, 4009)
 _TOKEN_ADVICE: Final = "check DISCORD_TOKEN: the developer portal, Bot, Reset Token"
 _FATAL: Final = {
@@ -251,6 +268,9 @@ class Gateway:
             self._take_interaction(listener, data)
         elif kind == "GUILD_MEMBER_UPDATE":
             self._note_roles(data, session)
+        elif isinstance(kind, str) and not kind.startswith(_QUIET):
+            ignored = Received(ignored=(kind,))
+            listener.put(lambda: ignored)
         self._session = replace(session, sequence=max(number, session.sequence))
 
     def _read_ready(self, data: Fields, number: int) -> GatewaySession:

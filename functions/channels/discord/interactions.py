@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from functions.channels.base import Attachment, PlatformAnswer, Received
+from functions.channels.base import Attachment, PlatformAnswer, Received, make_unreadable
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
 from functions.channels.visible_text import clean_text
 from functions.events import PRESSED, TEXT_LIMIT, Event, Sender, order_of
@@ -35,6 +35,7 @@ _PING = 1
 _COMMAND = 2
 _PRESS = 3
 _AUTOCOMPLETE = 4
+_MODAL = 5
 _BOT_DM = 1
 """The context of a private chat with the bot."""
 _COMMAND_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
@@ -67,19 +68,22 @@ def read_interaction(body: bytes, name: str, agent: str) -> Received:
         raise UsageError("EINVAL", "the interaction is not a JSON object", source=name)
     kind = interaction.get("type")
     if kind == 0 or "event" in interaction:
-        return Received(answer=NOTED)
+        told = as_string(as_mapping(interaction.get("event")).get("type"))
+        return Received(answer=NOTED, ignored=(told,) if told else ())
     if kind == _PING:
         return Received(answer=PONG)
     if kind == _AUTOCOMPLETE:
         return Received(answer=NO_CHOICES)
     if kind == _COMMAND:
         event = _read_event(interaction, _read_command(interaction), name, agent)
+    elif kind == _MODAL:
+        event = _read_event(interaction, "", name, agent)
     elif kind == _PRESS:
         pressed = as_string(as_mapping(interaction.get("data")).get("custom_id"))
         text = pressed if PRESSED.fullmatch(pressed) else ""
-        event = _read_event(interaction, text, name, agent)
+        event = _read_event(interaction, text, name, agent) if text else None
         if event is None:
-            return Received(answer=UNCHANGED)
+            return Received(answer=UNCHANGED, ignored=("MESSAGE_COMPONENT",))
     else:
         raise UsageError("EINVAL", "the interaction is of an unknown type", source=name)
     if event is None:
@@ -104,7 +108,7 @@ def _read_command(interaction: Fields) -> str:
 
 def _read_event(interaction: Fields, text: str, name: str, agent: str) -> Event | None:
     """Return the event of an interaction in which a person says `text`; None when it lacks a field
-    without which nobody can be answered, or says nothing.
+    without which nobody can be answered. One that says nothing, such as a form, cannot be read.
     """
     id = read_snowflake(interaction.get("id"))
     address = InteractionAddress.read(interaction)
@@ -114,7 +118,7 @@ def _read_event(interaction: Fields, text: str, name: str, agent: str) -> Event 
     if id is None or address is None or channel is None or sender is None:
         return None
     if not text.strip() and not files:
-        return None
+        files = (make_unreadable(),)
     locale = as_string(interaction.get("locale"))
     at = id.seconds
     return Event(

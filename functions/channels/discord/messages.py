@@ -2,7 +2,8 @@
 (https://discord.com/developers/docs/resources/message).
 
 They are read tolerantly: a field that is odd counts as absent. Only new messages of people are
-events: what bots, webhooks and Discord itself write is none, and edits are none.
+events: what bots, webhooks and Discord itself write is none, and edits are none. Of a private
+message of a kind that we do not know we only say that we cannot read it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from functions.channels.base import Attachment, Received
+from functions.channels.base import Attachment, Received, make_unreadable
 from functions.channels.discord.interactions import list_attachments, read_person
 from functions.channels.discord.reply_address import read_snowflake
 from functions.channels.visible_text import clean_text
@@ -24,6 +25,9 @@ from sigil.protocol import Json
 Fields = Mapping[str, Json]
 _OF_PEOPLE = (0, 19)
 """The types of messages that people write: a message, and a reply to another one."""
+_OF_DISCORD = frozenset((*range(1, 13), *range(14, 19), *range(20, 33), *range(36, 40), 44, 46))
+"""The types of messages that Discord itself writes: somebody joined, pinned, called, paid."""
+_OPTIONS_MOST = 20
 _DM = 1
 _EPHEMERAL = 1 << 6
 _FORWARD = 1
@@ -53,16 +57,18 @@ def read_message(message: Fields, reader: Reader, roles: Collection[int] = ()) -
     channel = read_snowflake(message.get("channel_id"))
     sender = read_person(message.get("author"), message.get("member"), reader.name)
     private = "guild_id" not in message
+    type = as_integer(message.get("type", 0), 0)
+    if _is_quiet(message, type):
+        return Received()
     if (
         id is None
         or channel is None
         or sender is None
-        or "webhook_id" in message
-        or as_integer(message.get("type", 0), 0) not in _OF_PEOPLE
-        or (as_integer(message.get("flags"), 0) or 0) & _EPHEMERAL
         or (private and message.get("channel_type", _DM) != _DM)
+        or type is None
+        or (type not in _OF_PEOPLE and not private)
     ):
-        return Received()
+        return Received(ignored=(_name_kind(type),))
     answered = as_mapping(message.get("referenced_message"))
     is_answer = _read_author(answered) == reader.user
     is_mentioned = bool(roles) or reader.user in _list_mentioned(message)
@@ -85,10 +91,25 @@ def read_message(message: Fields, reader: Reader, roles: Collection[int] = ()) -
         quotes=_list_quotes(message, answered, reader),
     )
     if not (event.text.strip() or event.attachments or event.quotes):
-        return Received()
+        if not is_for_us:
+            # without the intent for it Discord tells no words of others
+            return Received()
+        event = replace(event, attachments=(make_unreadable(),))
     if event.is_overheard:
         return Received(overheard=(make_overheard(event),))
     return Received((event,))
+
+
+def _is_quiet(message: Fields, type: int | None) -> bool:
+    """Return whether nobody expects an answer: to what bots, webhooks and Discord itself write."""
+    author = as_mapping(message.get("author"))
+    is_bot = bool(author.get("bot") or author.get("system")) or "webhook_id" in message
+    is_ephemeral = (as_integer(message.get("flags"), 0) or 0) & _EPHEMERAL
+    return is_bot or type in _OF_DISCORD or bool(is_ephemeral)
+
+
+def _name_kind(type: int | None) -> str:
+    return f"MESSAGE_CREATE type {type}" if type else "MESSAGE_CREATE"
 
 
 def _list_mentioned(message: Fields) -> tuple[int, ...]:
@@ -112,7 +133,8 @@ def _read_text(message: Fields, own: int, roles: Collection[int] = ()) -> str:
             names[person.number] = one_line(shown, 100)
     text = as_string(message.get("content")).strip()
     ours = "|".join([f"<@!?{own}>", *(f"<@&{role}>" for role in roles)])
-    text = re.sub(rf"^(?:(?:{ours})[\s,:]*)+|(?:\s*(?:{ours}))+$", "", text)
+    # who writes our name alone says at least that
+    text = re.sub(rf"^(?:(?:{ours})[\s,:]*)+|(?:\s*(?:{ours}))+$", "", text) or text
 
     def name_mentioned(found: re.Match[str]) -> str:
         name = names.get(int(found[1]), "")
@@ -129,7 +151,7 @@ def _read_author(message: Fields) -> int:
 
 
 def _list_quotes(message: Fields, answered: Fields, reader: Reader) -> tuple[Quote, ...]:
-    """Return the message that is answered, those that are forwarded, and the stickers."""
+    """Return the message that is answered, those that are forwarded, the stickers and the poll."""
     quotes = []
     reference = as_mapping(message.get("message_reference"))
     by = _read_author(answered)
@@ -154,6 +176,9 @@ def _list_quotes(message: Fields, answered: Fields, reader: Reader) -> tuple[Quo
                 quotes.append(_make_quote("forward", said))
     for sticker in map(as_mapping, as_sequence(message.get("sticker_items"))[:5]):
         quotes.append(_make_quote("sticker", as_string(sticker.get("name"))))
+    poll = _read_poll(as_mapping(message.get("poll")))
+    if poll:
+        quotes.append(_make_quote("poll", poll))
     return tuple(quotes)
 
 
@@ -169,10 +194,23 @@ def _list_files(message: Fields) -> tuple[Attachment, ...]:
     return tuple(file for each in given for file in list_attachments(each.get("attachments")))
 
 
+def _read_poll(poll: Fields) -> str:
+    """Return the question of a poll and its answers, empty for none."""
+    lines = [one_line(as_string(as_mapping(poll.get("question")).get("text")), 300)]
+    for answer in map(as_mapping, as_sequence(poll.get("answers"))[:_OPTIONS_MOST]):
+        media = as_mapping(answer.get("poll_media"))
+        emoji = as_string(as_mapping(media.get("emoji")).get("name"))
+        shown = " ".join(filter(None, (emoji, as_string(media.get("text")))))
+        lines.append(f"- {one_line(shown, 200)}")
+    return "\n".join(filter(None, lines))
+
+
 def _describe(message: Fields, reader: Reader) -> str:
-    """Return the text of another message, with a line for each file that it has."""
+    """Return the text of another message, with a line for each file that it has, and its poll."""
     files = [f"[{file['kind']}]" for file in list_attachments(message.get("attachments"))]
-    return "\n".join(filter(None, (_read_text(message, reader.user), *files)))
+    poll = _read_poll(as_mapping(message.get("poll")))
+    held = [*files, f"[poll] {poll}" if poll else ""]
+    return "\n".join(filter(None, (_read_text(message, reader.user), *held)))
 
 
 def _make_quote(

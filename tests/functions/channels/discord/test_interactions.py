@@ -44,7 +44,6 @@ class TestDiscord(ChannelContract):
     def list_silent(self) -> dict[str, bytes]:
         names = (
             "autocomplete",
-            "modal",
             "of_a_bot",
             "press_of_no_button_of_ours",
         )
@@ -202,9 +201,6 @@ def test_without_a_public_key_nothing_is_heard_and_a_wrong_one_is_told(
         {"application_id": 5},
         {"user": {"id": "7", "bot": True}},
         {"user": None},
-        {"data": {"name": "ask", "options": []}},
-        {"data": {"name": "Look at this", "type": 3}},
-        {"type": 5},
         {"type": 99},
     ],
 )
