@@ -213,7 +213,7 @@ class Matrix:
         found = read_events(rows, self._account, self._now())
         rooms = self._rooms.made
         if rooms is None:
-            return Received(found.events)
+            return Received(found.events, ignored=found.ignored)
         for id in found.changed:
             rooms.forget_room(id)
         events: list[Event] = []
@@ -230,7 +230,7 @@ class Matrix:
                 person = event.sender.id.partition(":")[2]
                 sender = Sender(event.sender.id, room.name_member(person))
                 overheard.append(make_overheard(replace(event, sender=sender)))
-        return Received(tuple(events), overheard=tuple(overheard))
+        return Received(tuple(events), overheard=tuple(overheard), ignored=found.ignored)
 
     def _may_concern_us(self, event: Event, room: Room) -> bool:
         """Return whether an event of a room is for us, or may be: it answers another."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote
 
-from functions.channels.base import Attachment
+from functions.channels.base import Attachment, make_unreadable
 from functions.channels.matrix.identifiers import FILE, MESSAGE, USER, find_id
 from functions.channels.visible_text import clean_text
 from functions.events import QUOTE_LIMIT, TEXT_LIMIT, Quote
@@ -25,6 +25,8 @@ Content = Mapping[str, Json]
 MENTIONS_MOST: Final = 50
 _TEXTS: Final = ("m.text", "m.emote")
 """The kinds of messages that people write; a notice is what a bot writes."""
+_WORDLESS: Final = ("m.sticker", "m.notice", "m.location")
+"""What a sticker and a place are stands elsewhere, and a notice is no person's."""
 _FILES: Final = {
     "m.image": "photo",
     "m.file": "document",
@@ -32,6 +34,11 @@ _FILES: Final = {
     "m.video": "video",
     "m.sticker": "sticker",
 }
+POLLS: Final = ("m.poll.start", "org.matrix.msc3381.poll.start")
+"""The kinds of events that begin a poll; the second one was there before the standard."""
+UNREADABLE: Final = ("m.call.invite", "m.key.verification.request")
+"""Kinds of which nothing can be read that stands for what a person wants."""
+_ANSWERS_MOST: Final = 20
 _VOICE: Final = "org.matrix.msc3245.voice"
 _MIME: Final = re.compile(r"[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}")
 _PILL: Final = re.compile(
@@ -98,10 +105,12 @@ def read_mentions(content: Content) -> Mentions:
 
 
 def read_text(kind: str, content: Content) -> str:
-    """Return what somebody wrote, or the words below their picture."""
-    body = as_string(content.get("body"))[: 2 * TEXT_LIMIT]
-    if kind == "m.sticker" or kind not in (*_TEXTS, *_FILES):
+    """Return what somebody wrote, or the words below their picture. A kind that we do not know has
+    words for those who do not (https://spec.matrix.org/latest/client-server-api/#mroommessage).
+    """
+    if kind in (*_WORDLESS, *POLLS, *UNREADABLE):
         return ""
+    body = (as_string(content.get("body")) or _read_block(content))[: 2 * TEXT_LIMIT]
     if kind in _FILES:
         # the body is the file's name, unless that stands elsewhere
         name = as_string(content.get("filename"))
@@ -116,6 +125,8 @@ def list_attachments(kind: str, content: Content) -> tuple[Attachment, ...]:
 
     A file that came encrypted can be seen and not read.
     """
+    if kind in UNREADABLE:
+        return (make_unreadable(kind),)
     if kind not in _FILES:
         return ()
     info = as_mapping(content.get("info"))
@@ -133,11 +144,34 @@ def list_attachments(kind: str, content: Content) -> tuple[Attachment, ...]:
 
 
 def list_holdings(kind: str, content: Content) -> tuple[Quote, ...]:
-    """Return what a message holds beside text and files: a place."""
+    """Return what a message holds beside text and files: a place, or a poll."""
+    if kind in POLLS:
+        return (make_quote("poll", _read_poll(content)),)
     if kind != "m.location":
         return ()
     words = (as_string(content.get("body")), as_string(content.get("geo_uri")))
     return (make_quote("location", "\n".join(filter(None, words))),)
+
+
+def _read_poll(content: Content) -> str:
+    """Return the question of a poll and its answers."""
+    poll = as_mapping(content.get("m.poll")) or as_mapping(
+        content.get("org.matrix.msc3381.poll.start")
+    )
+    lines = [one_line(_read_block(as_mapping(poll.get("question"))), 300)]
+    for answer in map(as_mapping, as_sequence(poll.get("answers"))[:_ANSWERS_MOST]):
+        lines.append(f"- {one_line(_read_block(answer), 200)}")
+    return "\n".join(filter(None, lines)) or one_line(_read_block(content), 300)
+
+
+def _read_block(content: Content) -> str:
+    """Return the plain text of what may come in several forms
+    (https://spec.matrix.org/latest/client-server-api/#mtext).
+    """
+    for form in map(as_mapping, as_sequence(content.get("m.text"))[:10]):
+        if form.get("mimetype", "text/plain") == "text/plain":
+            return as_string(form.get("body"))
+    return as_string(content.get("org.matrix.msc1767.text"))
 
 
 def make_quote(relation: str, text: str, by: str = "", *, ours: bool = False) -> Quote:

@@ -2,7 +2,8 @@
 (https://spec.matrix.org/latest/application-service-api/#pushing-events).
 
 New messages of people are events, and that somebody invites us into a room. Edits, redactions,
-reactions, notices (which bots write) and the state of rooms are none. Whether a room has anybody
+reactions, notices (which bots write) and the state of rooms are none. A kind that we do not know is
+read by the words that it has for those who do not know it. Whether a room has anybody
 beside its sender and us is not told here, so nothing is private yet, and what names nobody is
 addressed to the room.
 """
@@ -31,6 +32,16 @@ from sigil.protocol import Json
 Fields = Mapping[str, Json]
 EVENTS_MOST: Final = 10_000
 """Events of one transaction; homeservers send a hundred."""
+_QUIET: Final = (
+    *("m.call.answer", "m.call.asserted_identity", "m.call.candidates", "m.call.hangup"),
+    *("m.call.negotiate", "m.call.reject", "m.call.replaces", "m.call.sdp_stream"),
+    *("m.call.select_answer", "m.key.verification.", "m.poll.end", "m.poll.response"),
+    *("org.matrix.msc3381.poll.end", "org.matrix.msc3381.poll.response"),
+    *("m.reaction", "m.room.redaction"),
+)
+"""The kinds of events begin so to which nobody expects an answer: what follows a call, a poll or a
+verification, and marks on what was said.
+"""
 ANSWERS: Final = "answers"
 """The name in an event's data of the message that it answers."""
 DECLARED: Final = "declared"
@@ -55,21 +66,48 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class RoomEvents:
-    """The events of some rooms, and the rooms whose members have changed."""
+    """The events of some rooms, the rooms whose members have changed, and the kinds of what was
+    left aside.
+    """
 
     events: tuple[Event, ...] = ()
     changed: frozenset[str] = field(default_factory=frozenset)
+    ignored: tuple[str, ...] = ()
 
 
 def read_events(rows: object, account: Account, now: float) -> RoomEvents:
     """Return what a homeserver tells of, in its order; `now` is in seconds since 1970."""
     events: list[Event] = []
     changed: set[str] = set()
+    ignored: list[str] = []
     for row in map(as_mapping, as_sequence(rows)[:EVENTS_MOST]):
         if row.get("type") == "m.room.member":
             changed.add(as_string(row.get("room_id")))
-        events.extend(_read_event(row, account, now))
-    return RoomEvents(tuple(events), frozenset(changed))
+        found = tuple(_read_event(row, account, now))
+        events.extend(found)
+        if not found and not _is_quiet(row, account):
+            ignored.append(_name_kind(row))
+    return RoomEvents(tuple(events), frozenset(changed), tuple(dict.fromkeys(ignored)))
+
+
+def _is_quiet(row: Fields, account: Account) -> bool:
+    """Return whether nobody expects an answer to an event that is no message."""
+    content = as_mapping(row.get("content"))
+    return (
+        "state_key" in row
+        or row.get("sender") == account.user
+        or "redacted_because" in as_mapping(row.get("unsigned"))
+        or as_string(row.get("type")).startswith(_QUIET)
+        or content.get("msgtype") == "m.notice"
+        or read_relation(content).edits
+    )
+
+
+def _name_kind(row: Fields) -> str:
+    """Return the kind of an event, and of what message it is."""
+    kind = as_string(row.get("type"))
+    of_message = as_string(as_mapping(row.get("content")).get("msgtype"))
+    return f"{kind}.{of_message}" if of_message else kind or "event"
 
 
 def _read_event(row: Fields, account: Account, now: float) -> Iterator[Event]:
@@ -106,9 +144,10 @@ def _read_event(row: Fields, account: Account, now: float) -> Iterator[Event]:
             yield replace(base, data={ENCRYPTED: True})
     elif kind == "m.room.encrypted":
         yield replace(base, data={ENCRYPTED: True})
-    elif kind in ("m.room.message", "m.sticker"):
-        message_kind = "m.sticker" if kind == "m.sticker" else as_string(content.get("msgtype"))
-        yield from _read_message(message_kind, content, base, id, account)
+    elif kind == "m.room.message":
+        yield from _read_message(as_string(content.get("msgtype")), content, base, id, account)
+    elif not as_string(kind).startswith(_QUIET):
+        yield from _read_message(as_string(kind), content, base, id, account)
 
 
 def _has_come(row: Fields, content: Fields) -> bool:

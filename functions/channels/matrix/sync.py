@@ -28,6 +28,9 @@ PAGES_MOST: Final = 10
 _TYPES: Final = (
     "m.room.message",
     "m.sticker",
+    "m.poll.start",
+    "org.matrix.msc3381.poll.start",
+    "m.call.invite",
     "m.room.encrypted",
     "m.room.encryption",
     "m.room.member",
