@@ -36,6 +36,32 @@ EVENTS: Final = (
     "pull_request_review_comment",
 )
 """What a webhook has to send us."""
+_QUIET: Final[Mapping[str, tuple[str, ...]]] = {
+    "issue_comment": ("deleted", "edited", "pinned", "unpinned"),
+    "issues": (
+        *("assigned", "closed", "deleted", "demilestoned", "edited", "field_added"),
+        *("field_removed", "labeled", "locked", "milestoned", "pinned", "reopened"),
+        *("transferred", "typed", "unassigned", "unlabeled", "unlocked", "unpinned", "untyped"),
+    ),
+    "ping": ("",),
+    "pull_request": (
+        *("assigned", "auto_merge_disabled", "auto_merge_enabled", "closed"),
+        *("converted_to_draft", "demilestoned", "dequeued", "edited", "enqueued", "labeled"),
+        *("locked", "milestoned", "ready_for_review", "reopened", "review_request_removed"),
+        *("review_requested", "synchronize", "unassigned", "unlabeled", "unlocked"),
+    ),
+    "pull_request_review": ("dismissed", "edited"),
+    "pull_request_review_comment": ("deleted", "edited"),
+}
+"""The actions of what a webhook sends us in which nobody says anything new."""
+_WRITTEN: Final = (
+    ("issue_comment", "created"),
+    ("issues", "opened"),
+    ("pull_request", "opened"),
+    ("pull_request_review", "submitted"),
+    ("pull_request_review_comment", "created"),
+)
+"""The events with which somebody says something, and their actions."""
 MARKER: Final = "<!-- uncaged:"
 """Our own comments end with this; nobody sees it."""
 TITLE_CHARACTERS: Final = 300
@@ -67,9 +93,15 @@ def read_payload(kind: str, payload: Fields, bot: GitHubBot) -> Received:
     """Return what a delivery of a kind brings. Those whom it names are its `addressed` until we
     know our own name.
     """
+    action = as_string(payload.get("action"))
+    name = f"{kind}.{action}" if action else kind
+    if (kind, action) not in _WRITTEN:
+        return Received(ignored=() if action in _QUIET.get(kind, ()) else (name or "event",))
     found = _read_event(kind, payload, bot)
-    if found is None or not found.text.strip():
-        return Received()
+    if found is None:
+        return Received(ignored=_name_unread(name, payload, bot))
+    if not found.text.strip():
+        return Received()  # such as a review that only approves
     command = _read_command(found.text)
     if command is not None:
         return Received((replace(found, text=command),))
@@ -77,6 +109,17 @@ def read_payload(kind: str, payload: Fields, bot: GitHubBot) -> Received:
     if named:
         return Received((replace(found, addressed=named),))
     return Received(overheard=(make_overheard(found),))
+
+
+def _name_unread(name: str, payload: Fields, bot: GitHubBot) -> tuple[str, ...]:
+    """Return the kind of what brings no event of a person's, none for what bots write."""
+    repository = as_string(as_mapping(payload.get("repository")).get("full_name"))
+    if repository and repository.lower() not in bot.repositories:
+        return (f"repository {repository}",)
+    is_person = _read_sender(payload.get("sender"), bot) is not None
+    written = [as_mapping(payload.get(field)) for field in ("comment", "review", "issue")]
+    is_ours = any(MARKER in as_string(each.get("body")) for each in written)
+    return (name,) if is_person and not is_ours else ()
 
 
 def find_mentions(text: str) -> tuple[str, ...]:
