@@ -21,7 +21,8 @@ MARGIN_SECONDS: Final = 60
 LIFE_SECONDS: Final = 86_400
 """What claims to live longer is held to that; DingTalk's live for 90 minutes."""
 MESSAGE_ID: Final = re.compile(r"[A-Za-z0-9+/=_-]{1,128}", re.ASCII)
-CONVERSATION: Final = re.compile(r"cid[A-Za-z0-9+/]{8,120}={0,2}", re.ASCII)
+CONVERSATION: Final = re.compile(r"[!-~]{1,200}", re.ASCII)
+"""DingTalk's ids are `cid` and base64, and it promises no form of them."""
 _URL = re.compile(
     r"https://o?api\.dingtalk\.(?:com|io)/robot/sendBySession\?session=([A-Za-z0-9_-]{1,200})",
     re.ASCII,

@@ -60,6 +60,9 @@ def listen(
             elif id and len(id) <= _ID_CHARACTERS:
                 if frame.get("type") == "CALLBACK" and topic == TOPIC:
                     listener.put(lambda data=data: read(_read_data(data)))  # type: ignore[misc]
+                else:
+                    kind = as_string(headers.get("eventType")) or topic or "no topic"
+                    listener.put(lambda kind=kind: Received(ignored=(kind,)))  # type: ignore[misc]
                 # also what cannot be read: the same again would not help
                 answer = '{"response":{}}'
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -176,6 +177,29 @@ def test_a_group_is_a_place_of_its_own() -> None:
     assert (event.text, event.addressed) == ("what is new?", ())
     assert find_conversation(GROUPS) == GROUP
     assert find_conversation(ALICES) == ""
+
+
+def test_a_group_whose_id_has_another_form_is_a_place_of_its_own() -> None:
+    odd = (
+        "cid-odd_id-1==",
+        GROUP.rstrip("="),
+        "chat:7/../x#main",
+        "dingtalk:manager4711",
+        "群 1",
+        "a",
+    )
+    sessions = [only(make_message("1", "hi", **in_group(conversationId=id))).session for id in odd]
+    assert len({GROUPS, *sessions}) == len(odd) + 1
+    for id, session in zip(odd, sessions, strict=True):
+        # nothing in an id is taken for another part of a session, or for another chat
+        assert re.fullmatch(r"dingtalk:group:id-[A-Za-z0-9_-]+", session)
+        assert find_conversation(session) == id
+    assert (
+        find_conversation("dingtalk:group:id-YR") == find_conversation("dingtalk:group:id-_") == ""
+    )
+    for id in ("", "a\nb", "\u202ea", "x" * 101, 5):
+        received = read(make_message("1", "hi", **in_group(conversationId=id)))
+        assert (received.events, received.ignored) == ((), ("text, in no known chat",))
 
 
 def test_what_people_say_to_each_other_is_overheard() -> None:
