@@ -1,8 +1,14 @@
-"""Commands that are typed as `!word`, on platforms that keep the slash for themselves."""
+"""Commands that do not come as `/word`: typed as `!word`, on platforms that keep the slash for
+themselves, or chosen from a bot's menu.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Final
+
+MENU_COMMAND: Final = re.compile(r"/[a-z]{1,32}(?: [!-~][ -~]{0,200})?", re.ASCII)
+"""The key of an item of a bot's menu that is a command. The bot's owner has made the menu."""
 
 
 def as_command(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from functions.channels.base import Attachment
+from functions.channels.base import Attachment, make_unreadable
 from functions.channels.visible_text import clean_text
 from functions.events import QUOTE_LIMIT, TEXT_LIMIT, Quote
 from sigil.errors import one_line
@@ -85,16 +85,18 @@ def read_contents(
     if kind in _FILES:
         called, field = _FILES[kind]
         file = _make_file(called, message_id, fields.get(field), fields.get("file_name"))
-        return Contents(attachments=(file,)) if file else Contents()
+        return Contents(attachments=(file,))
     if kind in _READERS:
         relation, read = _READERS[kind]
         return Contents(quotes=(make_quote(relation, read(fields)),))
     if kind == "interactive":
         text = "\n".join(filter(None, _list_card_texts(fields)))
-        return Contents(quotes=(make_quote("forward", text),) if text else ())
-    if not ID.fullmatch(kind) or kind == "system":
+        if text.strip():
+            return Contents(quotes=(make_quote("forward", text),))
+    if kind == "system":
         return Contents()
-    return Contents(attachments=({"kind": kind, "file_id": "", "name": "", "size": 0, "mime": ""},))
+    unreadable = make_unreadable(kind) if ID.fullmatch(kind) else make_unreadable()
+    return Contents(attachments=(unreadable,))
 
 
 def _fill_mentions(text: str, mentions: tuple[Mention, ...]) -> str:
@@ -109,19 +111,25 @@ def _fill_mentions(text: str, mentions: tuple[Mention, ...]) -> str:
 def _read_post(
     fields: Mapping[str, Json], message_id: str, mentions: tuple[Mention, ...]
 ) -> Contents:
-    """Return the text of a post as markdown, and its pictures and videos."""
+    """Return the text of a post as markdown, and its pictures and videos.
+
+    A post may come in several languages, each under its name (`zh_cn`). Then the first that says
+    something is read: Feishu does not tell which is its writer's.
+    """
+    if "content" not in fields and "title" not in fields:
+        languages = map(as_mapping, fields.values())
+        fields = next((each for each in languages if each.get("title") or each.get("content")), {})
     lines = [as_string(fields.get("title"))]
     files: dict[str, Attachment] = {}
     for paragraph in as_sequence(fields.get("content"))[:_ELEMENTS_MOST]:
         pieces = []
         for element in map(as_mapping, as_sequence(paragraph)[:_ELEMENTS_MOST]):
             tag = element.get("tag")
-            file = None
             if tag == "img":
                 file = _make_file("photo", message_id, element.get("image_key"))
+                files.setdefault(file["file_id"], file)
             elif tag == "media":
                 file = _make_file("video", message_id, element.get("file_key"))
-            if file:
                 files.setdefault(file["file_id"], file)
             pieces.append(_read_element(element))
         lines.append("".join(pieces))
@@ -150,12 +158,11 @@ def _read_element(element: Mapping[str, Json]) -> str:
             return text
 
 
-def _make_file(kind: str, message_id: str, key: Json, name: Json = "") -> Attachment | None:
-    if not isinstance(key, str) or not ID.fullmatch(key):
-        return None
+def _make_file(kind: str, message_id: str, key: Json, name: Json = "") -> Attachment:
+    """Return a file to be fetched later; by a key of no known form it cannot be."""
     return {
         "kind": kind,
-        "file_id": f"{message_id}/{key}",
+        "file_id": f"{message_id}/{key}" if ID.fullmatch(as_string(key)) else "",
         "name": one_line(clean_text(as_string(name)), 200),
         "size": 0,
         "mime": "image/jpeg" if kind == "photo" else "",

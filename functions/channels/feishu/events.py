@@ -17,9 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.channels.base import PlatformAnswer, Received
+from functions.channels.base import PlatformAnswer, Received, make_unreadable
 from functions.channels.feishu.contents import ID, Mention, read_contents, read_mentions
 from functions.channels.feishu.signature import CHALLENGE, Payload
+from functions.channels.typed_commands import MENU_COMMAND
 from functions.events import PRESS, PRESSED, Event, Sender, order_of
 from functions.overheard import make_overheard
 from sigil.errors import one_line
@@ -41,6 +42,23 @@ _COMMAND = re.compile(r"\s*[/\uff0f]\w")
 _MICROSECONDS: Final = 10**15
 """From here on a time counts microseconds, as that of a press does; else it counts milliseconds."""
 _TAKEN = PlatformAnswer(body=b"{}")
+_BOTS: Final = ("app", "bot")
+_UNANSWERED: Final = frozenset(
+    {
+        "im.chat.access_event.bot_p2p_chat_entered_v1",
+        "im.chat.disbanded_v1",
+        "im.chat.member.bot.deleted_v1",
+        "im.chat.member.user.added_v1",
+        "im.chat.member.user.deleted_v1",
+        "im.chat.member.user.withdrawn_v1",
+        "im.chat.updated_v1",
+        "im.message.message_read_v1",
+        "im.message.reaction.created_v1",
+        "im.message.reaction.deleted_v1",
+        "im.message.recalled_v1",
+    }
+)
+"""Events of chats that nobody expects an answer to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +77,13 @@ def read_payload(payload: Payload, app: FeishuApp) -> Received:
     if payload.get("type") == CHALLENGE:
         # answered within a second, or the console does not take the address
         return Received(answer=_answer_challenge(as_string(payload.get("challenge"))))
-    received = Received(answer=_TAKEN)
     header = as_mapping(payload.get("header"))
-    if as_string(header.get("app_id")) not in ("", app.id):
-        return received
     event = as_mapping(payload.get("event"))
+    # events from before there were headers have their kind elsewhere
+    kind = as_string(header.get("event_type")) or as_string(event.get("type")) or "no event"
+    if as_string(header.get("app_id")) not in ("", app.id):
+        return _ignore(f"{kind}, of another app")
+    found: Event | None
     match header.get("event_type"):
         case "im.message.receive_v1":
             return _read_message(event, app)
@@ -71,9 +91,17 @@ def read_payload(payload: Payload, app: FeishuApp) -> Received:
             found = _read_press(header, event, app)
         case "im.chat.member.bot.added_v1":
             found = _read_arrival(header, event, app)
+        case "application.bot.menu_v6":
+            found = _read_menu(header, event, app)
         case _:
-            return received
-    return replace(received, events=(found,)) if found else received
+            found = None
+    if found:
+        return Received((found,), _TAKEN)
+    return Received(answer=_TAKEN) if kind in _UNANSWERED else _ignore(kind)
+
+
+def _ignore(kind: str) -> Received:
+    return Received(answer=_TAKEN, ignored=(kind,))
 
 
 def _answer_challenge(challenge: str) -> PlatformAnswer:
@@ -90,16 +118,23 @@ def _read_message(event: Mapping[str, Json], app: FeishuApp) -> Received:
     was ours.
     """
     message = as_mapping(event.get("message"))
+    kind = as_string(message.get("message_type")) or "no message"
+    if as_mapping(event.get("sender")).get("sender_type") in _BOTS or kind == "system":
+        # another bot or we ourselves, or nobody
+        return Received(answer=_TAKEN)
     id = _find_id(_MESSAGE, message.get("message_id"))
     person = _read_person(event.get("sender"))
+    if not person:
+        return _ignore(f"{kind}, by nobody known")
+    if not id:
+        return _ignore(f"{kind}, without an id")
     session = _read_session(message, person, app)
-    if not id or not person or not session:
-        return Received(answer=_TAKEN)
+    if not session:
+        return _ignore(f"{kind}, in no known chat")
     mentions = read_mentions(message)
-    kind = as_string(message.get("message_type"))
     contents = read_contents(kind, as_string(message.get("content")), id, mentions)
     if contents.is_empty:
-        return Received(answer=_TAKEN)
+        return _ignore(f"{kind}, empty")
     private = message.get("chat_type") == "p2p"
     answered = _read_answered(message)
     at = _read_time(message.get("create_time"))
@@ -185,8 +220,36 @@ def _read_arrival(
     )
 
 
+def _read_menu(
+    header: Mapping[str, Json], event: Mapping[str, Json], app: FeishuApp
+) -> Event | None:
+    """Return the event that somebody chose from the bot's menu, which the owner made: a command, if
+    that is the item's key.
+    """
+    operator = as_mapping(as_mapping(event.get("operator")).get("operator_id"))
+    person = _find_id(_PERSON, operator.get("open_id"))
+    key = as_string(event.get("event_key"))
+    id = as_string(header.get("event_id"))
+    if not person or not ID.fullmatch(id):
+        return None
+    at = _read_time(header.get("create_time"))
+    is_command = MENU_COMMAND.fullmatch(key) is not None
+    return Event(
+        id=f"{app.channel}:{app.id}:{id}",
+        kind="message",
+        agent=app.agent,
+        session=f"{app.channel}:{person}",
+        sender=Sender(f"{app.channel}:{person}"),
+        text=key if is_command else "",
+        at=at,
+        order=order_of(at, _number(id)),
+        attachments=() if is_command else (make_unreadable(),),
+        private=True,
+    )
+
+
 def _read_person(value: Json) -> str:
-    """Return the id of the person who wrote, empty for apps and for what is anonymous."""
+    """Return the id of the person who wrote, empty for what is anonymous."""
     sender = as_mapping(value)
     if sender.get("sender_type", "user") != "user":
         return ""

@@ -68,8 +68,12 @@ def listen(
             if frame.method == CONTROL and frame.headers.get("type") == "pong":
                 pause = _read_pause(_parse(frame.payload), pause)
             elif whole is not None:
-                if frame.headers.get("type") == "event":
+                kind = frame.headers.get("type")
+                if kind == "event":
                     listener.put(lambda whole=whole: read(whole))  # type: ignore[misc]
+                else:
+                    ignored = Received(ignored=(f"frame of {kind}",))
+                    listener.put(lambda ignored=ignored: ignored)  # type: ignore[misc]
                 # also what cannot be read: the same again would not help
                 socket.send(write_frame(replace(frame, payload=_ACKNOWLEDGED)))
 

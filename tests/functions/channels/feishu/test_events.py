@@ -145,6 +145,28 @@ def test_a_post_is_read_as_markdown() -> None:
     assert event.attachments[0]["file_id"] == "om_1/img_v3_1"
 
 
+def test_a_post_under_languages_is_read_in_the_first_that_says_something() -> None:
+    said = [[{"tag": "text", "text": "hello"}], [{"tag": "img", "image_key": "img_v3_1"}]]
+    empty = {"title": "", "content": []}
+    languages = {"version": 2, "en_us": empty, "zh_cn": {"title": "T", "content": said}}
+    event = only(make_message("1", languages, message_type="post"))
+    assert event.text.strip() == "T\nhello"
+    assert event.attachments[0]["file_id"] == "om_1/img_v3_1"
+
+
+def test_an_item_of_the_menu_is_the_command_that_is_its_key() -> None:
+    def choose(key: object) -> Event:
+        operator = {"operator_id": {"open_id": ALICE}}
+        return only(
+            make_payload("application.bot.menu_v6", {"operator": operator, "event_key": key})
+        )
+
+    event = choose("/status")
+    assert (event.session, event.text, event.private) == (f"feishu:{ALICE}", "/status", True)
+    for key in ("status", "/status\n/stop", 5, None):
+        assert (choose(key).text, len(choose(key).attachments)) == ("", 1)
+
+
 def test_a_press_of_our_button_is_its_command() -> None:
     value = {"command": "/approve a1b2c3", "session": f"feishu:{GROUP}:om_1"}
     event = only(make_press("p1", value, by=BOB, chat=GROUP))
