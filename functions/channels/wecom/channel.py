@@ -33,8 +33,6 @@ BODY_MOST: Final = 1 << 20
 LOOKUP_TIMEOUT: Final = 5.0
 PRESSED_SIGN: Final = "✓"
 """What stands in place of a card's buttons once one was pressed."""
-EMPTY: Final = PlatformAnswer()
-"""An answer with a body would be taken for a message."""
 _CORP: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _AGENT: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
 
@@ -120,7 +118,7 @@ class WeCom:
             challenge = callback.open_challenge(request, self._now())
             return Received(answer=PlatformAnswer(200, challenge, "text/plain"))
         fields = callback.open_body(request, self._now())
-        return Received(read_message(fields, self._app), EMPTY)
+        return read_message(fields, self._app)
 
     def accept(self, event: Event) -> Event:
         """Return the event with its sender's name; all chats are private."""

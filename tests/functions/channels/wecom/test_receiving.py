@@ -74,7 +74,7 @@ class TestWeCom(ChannelContract):
 
 
 def only(plain: bytes) -> Event:
-    (event,) = read_message(read_fields(plain), APP)
+    (event,) = read_message(read_fields(plain), APP).events
     assert decode(encode(event)) == event
     return event
 
@@ -198,7 +198,7 @@ def test_files_and_other_contents_are_read() -> None:
 )
 def test_an_odd_field_is_no_error(field: str, value: str) -> None:
     fields = {**read_fields(make_message(1, "hello")), field: value}
-    for event in read_message(fields, APP):
+    for event in read_message(fields, APP).events:
         assert decode(encode(event)) == event
 
 
