@@ -49,6 +49,7 @@ class LineServer(RecordingServer):
     """`messages` holds the messages that were accepted, in order, with `to` and `by` (`reply` or
     `push`). `files` has what people sent by the message's id, `tokens` the reply tokens that are
     spent, and `loading` the chats that show that an answer comes.
+    `language` is that of everybody's app.
     """
 
     def __init__(self) -> None:
@@ -60,6 +61,7 @@ class LineServer(RecordingServer):
         self.left: set[str] = set()
         self.endpoint = ""
         self.is_active = True
+        self.language = "de"
         self.test = {"success": True, "statusCode": 200, "reason": "OK", "detail": "200"}
         self._accepted: set[str] = set()
         self._failures: list[Failure] = []
@@ -137,7 +139,7 @@ class LineServer(RecordingServer):
             f"/v2/bot/room/{ROOM}/member/{person}",
         ):
             profile = {"userId": person, "displayName": NAMES[person]}
-            return json_answer(profile | ({"language": "de"} if "profile" in path else {}))
+            return json_answer(profile | ({"language": self.language} if "profile" in path else {}))
         return _refusal(404, "Not found")
 
     def _take_reply(self, request: Recorded) -> Answer:

@@ -3,7 +3,8 @@
 
 It is read tolerantly: a field that is odd counts as absent. Only new messages of people are events,
 presses of our own buttons, and that somebody takes us into a group or as a friend. Unsent messages,
-people who come and go, and notices are none.
+people who come and go, and notices are none; what of that somebody may wait for is named in the
+log.
 
 A chat with one person has the session `line:U…`, by that person; a group `line:C…`, and a chat of
 several people from before there were groups `line:R…`.
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from functions.channels.base import Attachment, Received
+from functions.channels.base import Attachment, Received, make_unreadable
 from functions.channels.line.reply_address import LineReplyAddress
 from functions.channels.visible_text import clean_text
 from functions.events import (
@@ -47,6 +48,26 @@ ANSWERS: Final = "answers"
 """The field of an event's data with the id of the message that it answers, which may be ours."""
 _CHAT_FIELDS: Final = {"user": "userId", "group": "groupId", "room": "roomId"}
 _FILES: Final = {"image": "photo", "video": "video", "audio": "audio", "file": "document"}
+_READ: Final = ("text", "location", "sticker")
+"""The kinds of messages that are no file, and have a reader."""
+_KIND: Final = re.compile(r"[A-Za-z]{1,40}", re.ASCII)
+_UNANSWERED: Final = frozenset(
+    {
+        "activated",
+        "botResumed",
+        "botSuspended",
+        "deactivated",
+        "delivery",
+        "leave",
+        "memberJoined",
+        "memberLeft",
+        "module",
+        "unfollow",
+        "unsend",
+        "videoPlayComplete",
+    }
+)
+"""Events that nobody expects an answer to."""
 _GREETED: Final = "/start"
 """Who takes us as a friend has pressed a button, as people on other platforms do to begin."""
 
@@ -67,15 +88,16 @@ def read_payload(payload: Fields, bot: LineBot, now: float) -> Received:
     """Return what a request brings that came `now`, in order."""
     recipient = as_string(payload.get("destination"))
     if not PERSON.fullmatch(recipient):
-        return Received()
+        return Received(ignored=("no destination",))
     events: list[Event] = []
     overheard: list[OverheardMessage] = []
+    ignored: list[str] = []
     for place, fields in enumerate(as_sequence(payload.get("events"))[:_MOST]):
         row = as_mapping(fields)
         found = _read_event(row, bot, recipient, place, now)
         if found is None:
-            continue
-        if found.private or found.joined or _is_for_us(row, bot):
+            ignored += _find_ignored(row)
+        elif found.private or found.joined or _is_for_us(row, bot):
             events.append(found)
         elif answered := _find_answered_id(as_mapping(row.get("message"))):
             # another process may have sent that message
@@ -83,7 +105,21 @@ def read_payload(payload: Fields, bot: LineBot, now: float) -> Received:
             events.append(replace(found, addressed=addressed, data={ANSWERS: answered}))
         else:
             overheard.append(make_overheard(found))
-    return Received(tuple(events), overheard=tuple(overheard))
+    return Received(tuple(events), overheard=tuple(overheard), ignored=tuple(ignored))
+
+
+def _find_ignored(row: Fields) -> list[str]:
+    """Return the kind of a row that is no event of ours, nothing where nobody waits for an answer
+    to it, or another program gives it.
+    """
+    kind = as_string(row.get("type")) or "no event"
+    if kind in _UNANSWERED or row.get("mode") == "standby":
+        return []
+    if kind == "message":
+        kind = f"message.{as_string(as_mapping(row.get('message')).get('type'))}"
+    if not as_string(as_mapping(row.get("source")).get("userId")):
+        kind = f"{kind}, by nobody known"
+    return [kind]
 
 
 def _read_event(row: Fields, bot: LineBot, recipient: str, place: int, now: float) -> Event | None:
@@ -185,8 +221,10 @@ def _read_text(message: Fields) -> str:
 def _list_attachments(message: Fields) -> tuple[Attachment, ...]:
     """Return the file of a message, to be fetched later; nothing is downloaded here."""
     kind = as_string(message.get("type"))
-    if kind not in _FILES:
+    if kind in _READ:
         return ()
+    if kind not in _FILES:
+        return (make_unreadable(kind) if _KIND.fullmatch(kind) else make_unreadable(),)
     # what an app shares from elsewhere is not at LINE, and no request goes to a foreign address
     is_foreign = as_mapping(message.get("contentProvider")).get("type") == "external"
     return (
