@@ -3,7 +3,8 @@
 
 It is read tolerantly: a field that is odd counts as absent. Only new messages of people are events,
 and presses of our own buttons: reactions, edits, deletions, receipts and notices are none. All
-chats are private, and what is said in a group is none of ours.
+chats are private, and what is said in a group is none of ours. What is left aside is named in the
+log, unless nobody waits for an answer to it.
 
 WhatsApp takes a message of ours first, and tells in a receipt when it does not arrive.
 
@@ -18,7 +19,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from functions.channels.base import Attachment, Received, Undelivered
+import orjson
+
+from functions.channels.base import Attachment, Received, Undelivered, make_unreadable
 from functions.channels.visible_text import clean_text
 from functions.events import PRESSED, QUOTE_LIMIT, TEXT_LIMIT, Event, Quote, Sender, order_of
 from sigil.errors import one_line
@@ -27,7 +30,7 @@ from sigil.protocol import Json
 
 Fields = Mapping[str, Json]
 PERSON: Final = re.compile(r"[1-9][0-9]{4,19}|[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", re.ASCII)
-MESSAGE_ID: Final = re.compile(r"wamid\.[A-Za-z0-9+/=_-]{1,250}", re.ASCII)
+MESSAGE_ID: Final = re.compile(r"(?:wamid\.)?[A-Za-z0-9+/=_-]{1,250}", re.ASCII)
 FILE_ID: Final = re.compile(r"[0-9]{1,40}", re.ASCII)
 NAME_CHARACTERS: Final = 100
 _MOST: Final = 1_000
@@ -42,8 +45,22 @@ _FILES: Final = {
 }
 WINDOW_CLOSED: Final = 131047
 """More than 24 hours have passed since the person wrote: only templates may be sent."""
-_UNREADABLE: Final = ("unsupported", "order")
-"""Kinds of messages that are for us, and of which nothing can be read."""
+_READ: Final = ("text", "button", "location", "contacts", "request_welcome")
+"""Kinds of messages that are no file, and have a reader; some of `interactive` have one as well."""
+_KIND: Final = re.compile(r"[a-z_]{1,40}", re.ASCII)
+_UNANSWERED: Final = ("reaction", "revoke")
+"""Kinds of messages that nobody expects an answer to."""
+_NOTICES: Final = ("system", "edit")
+"""Kinds of messages that say nothing to us; their kind stands in the log."""
+_ECHOES: Final = ("message_echoes", "smb_message_echoes")
+"""What the number's owner writes in the app of WhatsApp Business."""
+_RECEIPTS: Final = ("sent", "delivered", "read", "played", "failed")
+_GREETED: Final = "/start"
+"""Who opens the chat for the first time, where the owner wants to know it, has pressed a button, as
+people on other platforms do to begin.
+"""
+_FORM_FIELDS_MOST: Final = 50
+_FORM_VALUE_CHARACTERS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +78,41 @@ def read_payload(payload: Fields, number: Number) -> Received:
     """Return what a request brings, in order; what is for another number of ours is nothing."""
     events: list[Event] = []
     undelivered: list[Undelivered] = []
+    ignored: list[str] = []
     for entry in map(as_mapping, as_sequence(payload.get("entry"))[:_MOST]):
         for change in map(as_mapping, as_sequence(entry.get("changes"))[:_MOST]):
             value = as_mapping(change.get("value"))
             known = as_string(as_mapping(value.get("metadata")).get("phone_number_id"))
-            if change.get("field") == "messages" and known == number.id:
-                events.extend(_read_messages(value, number))
+            field = as_string(change.get("field")) or "no field"
+            if field in _ECHOES:
+                continue
+            if field != "messages":
+                ignored.append(field)
+            elif known != number.id:
+                ignored.append("messages, to another number")
+            else:
+                for found in _read_messages(value, number):
+                    if isinstance(found, Event):
+                        events.append(found)
+                    else:
+                        ignored.append(found)
                 undelivered.extend(_read_failures(value, number))
-    return Received(tuple(events[:_MOST]), undelivered=tuple(undelivered[:_MOST]))
+                ignored.extend(_list_other_notices(value))
+    return Received(
+        tuple(events[:_MOST]),
+        undelivered=tuple(undelivered[:_MOST]),
+        ignored=tuple(ignored[:_MOST]),
+    )
+
+
+def _list_other_notices(value: Fields) -> Iterator[str]:
+    """Yield the kinds of what is told beside messages and receipts."""
+    if value.get("errors"):
+        yield "errors"
+    for status in map(as_mapping, as_sequence(value.get("statuses"))[:_MOST]):
+        kind = as_string(status.get("status"))
+        if kind not in _RECEIPTS:
+            yield f"statuses.{kind}"
 
 
 def _read_failures(value: Fields, number: Number) -> Iterator[Undelivered]:
@@ -86,34 +130,41 @@ def _read_failures(value: Fields, number: Number) -> Iterator[Undelivered]:
         )
 
 
-def _read_messages(value: Fields, number: Number) -> Iterator[Event]:
+def _read_messages(value: Fields, number: Number) -> Iterator[Event | str]:
+    """Yield the event of each message, or the kind of one that is left aside."""
     contacts = [as_mapping(each) for each in as_sequence(value.get("contacts"))[:_MOST]]
     messages = map(as_mapping, as_sequence(value.get("messages"))[:_MOST])
     for place, message in enumerate(messages):
-        event = _read_message(message, contacts, number, place)
-        if event is not None:
-            yield event
+        if message.get("type") not in _UNANSWERED:
+            yield _read_message(message, contacts, number, place)
 
 
 def _read_message(
     message: Fields, contacts: list[Fields], number: Number, place: int
-) -> Event | None:
-    """Return the event of a person's message, None when it is none. `place` is that in its request,
-    which is the order of messages of the same second.
+) -> Event | str:
+    """Return the event of a person's message, or its kind when it is none. `place` is that in its
+    request, which is the order of messages of the same second.
     """
+    kind = as_string(message.get("type")) or "no message"
+    if kind in _NOTICES:
+        return kind
+    if "group_id" in message:
+        return f"{kind}, in a group"
     id = as_string(message.get("id"))
     sender = _read_sender(message, contacts, number)
-    if sender is None or not MESSAGE_ID.fullmatch(id) or "group_id" in message:
-        return None
+    if sender is None:
+        return f"{kind}, by nobody known"
+    if not MESSAGE_ID.fullmatch(id):
+        return f"{kind}, without an id"
     text = _read_text(message)
-    attachments = _list_attachments(message)
+    attachments = _list_attachments(message, text)
     holdings = _list_holdings(message)
     if text and _is_forwarded(message):
         # whoever wrote it is not the sender, and gives no command
         holdings = (*holdings, _make_quote("forward", text))
         text = ""
     if not (text.strip() or attachments or holdings):
-        return None
+        return f"{kind}, empty"
     at = _read_time(message)
     return Event(
         id=f"{number.name}:{number.id}:{id}",
@@ -164,9 +215,30 @@ def _read_text(message: Fields) -> str:
         chosen = as_mapping(content.get("button_reply")) or as_mapping(content.get("list_reply"))
         command = as_string(chosen.get("id"))
         text = command if PRESSED.fullmatch(command) else as_string(chosen.get("title"))
+        text = text or _read_form(as_mapping(content.get("nfm_reply")))
+    elif kind == "request_welcome":
+        text = _GREETED
     elif kind in _FILES:
         text = as_string(content.get("caption"))
     return clean_text(text)[:TEXT_LIMIT]
+
+
+def _read_form(reply: Fields) -> str:
+    """Return what somebody filled into a form (a flow, or an address), empty for no form.
+
+    It never begins as a command does. What tells one form that was sent from another is a secret of
+    whoever sent it.
+    """
+    try:
+        filled = as_mapping(orjson.loads(as_string(reply.get("response_json"))))
+    except orjson.JSONDecodeError:
+        return ""
+    lines = []
+    for name, value in list(filled.items())[:_FORM_FIELDS_MOST]:
+        if name != "flow_token":
+            written = value if isinstance(value, str) else orjson.dumps(value).decode()
+            lines.append(f"{name}: {one_line(written, _FORM_VALUE_CHARACTERS)}")
+    return "\n".join(["[form, filled in]", *lines]) if lines else ""
 
 
 def _is_forwarded(message: Fields) -> bool:
@@ -174,21 +246,23 @@ def _is_forwarded(message: Fields) -> bool:
     return context.get("forwarded") is True or context.get("frequently_forwarded") is True
 
 
-def _list_attachments(message: Fields) -> tuple[Attachment, ...]:
-    """Return the file of a message, to be fetched later; nothing is downloaded here."""
+def _list_attachments(message: Fields, text: str) -> tuple[Attachment, ...]:
+    """Return the file of a message, to be fetched later; nothing is downloaded here. `text` is what
+    was read of the message.
+    """
     kind = as_string(message.get("type"))
-    if kind in _UNREADABLE:
-        return ({"kind": kind, "file_id": "", "name": "", "size": 0, "mime": ""},)
+    if kind in _READ or (kind == "interactive" and text):
+        return ()
+    if kind not in _FILES:
+        return (make_unreadable(kind) if _KIND.fullmatch(kind) else make_unreadable(),)
     content = as_mapping(message.get(kind))
     id = as_string(content.get("id"))
-    if kind not in _FILES or not FILE_ID.fullmatch(id):
-        return ()
     mime = as_string(content.get("mime_type")).partition(";")[0]
     is_voice = kind == "audio" and content.get("voice") is True
     return (
         {
             "kind": "voice" if is_voice else _FILES[kind],
-            "file_id": id,
+            "file_id": id if FILE_ID.fullmatch(id) else "",
             "name": one_line(as_string(content.get("filename")), 200),
             "size": as_integer(content.get("file_size"), 0) or 0,
             "mime": mime if _MIME.fullmatch(mime) else "",

@@ -198,6 +198,18 @@ def test_a_button_that_is_not_ours_says_what_stands_on_it() -> None:
     assert read_one(type="button", button={"payload": "/halt", "text": "Yes"}).text == "Yes"
 
 
+def test_a_form_is_what_was_filled_in_and_no_command() -> None:
+    def fill(written: str) -> Event:
+        reply = {"name": "flow", "body": "Sent", "response_json": written}
+        return read_one(type="interactive", interactive={"type": "nfm_reply", "nfm_reply": reply})
+
+    event = fill('{"/stop": "/halt", "flow_token": "s3cret", "days": ["Mon", 2], "note": "a\\nb"}')
+    assert event.text == '[form, filled in]\n/stop: /halt\ndays: ["Mon",2]\nnote: a b'
+    assert not event.looks_like_command
+    for odd in ("no json", "[]", '{"flow_token": "s3cret"}'):
+        assert (fill(odd).text, fill(odd).attachments[0]["kind"]) == ("", "interactive")
+
+
 @pytest.mark.parametrize(
     ("kind", "fields", "expected"),
     [
