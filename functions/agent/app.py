@@ -65,6 +65,7 @@ from functions.agent.skills.catalog import decode_head
 from functions.agent.skills.search import SkillSearch
 from functions.agent.skills.skills import Skills
 from functions.agent.workspace.files import Workspace
+from functions.channels.platforms import find_command_sign
 from functions.prices import DOLLARS
 from functions.time import time_zone, weather
 from functions.time.clock import SYSTEM, Clock
@@ -418,9 +419,15 @@ class App:
         ]
 
     def build_preamble(
-        self, memory: str, items: Sequence[Item | None] | None = None, *, own: bool = False
+        self,
+        memory: str,
+        items: Sequence[Item | None] | None = None,
+        *,
+        own: bool = False,
+        chat: str = "",
     ) -> Preamble:
-        """Return the system message in a chat whose memory has this scope, mostly the chat's own S.
+        """Return the system message in a `chat` whose memory has this scope, mostly the chat's own
+        S.
 
         `items` were just read at `list_preamble_keys`; without them they are read. In the agent's
         `own` work the behaviour is said by its briefing, and in a chat the prompt of `on_msg`
@@ -441,6 +448,7 @@ class App:
             own=own,
             skills=decode_head(skills),
             identity=self.identity,
+            sign=find_command_sign(chat),
         )
 
     def find_briefed(self, name: str, items: Sequence[Item | None]) -> Behaviour | None:

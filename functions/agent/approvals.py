@@ -13,7 +13,7 @@ from functions.agent.app import App
 from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message, ToolCall
 from functions.agent.growth.change import Change, find_change
 from functions.agent.growth.parts import open_part
-from functions.agent.language import choose_texts_for
+from functions.agent.language import choose_texts_for, load_texts_for
 from functions.agent.policy.act import Act
 from functions.agent.policy.gate import Asked
 from functions.agent.policy.proposals import (
@@ -65,7 +65,7 @@ def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: As
         return Asked(proposal)
     posts = []
     for owner in app.people.list_owner_chats(app.private_chats):
-        texts = choose_texts_for(replace(event, text=""))
+        texts = load_texts_for(choose_texts_for(replace(event, text="")).code, owner)
         text = describe_proposal(proposal, texts.proposal_for_owner, app, app.zone, texts=texts)
         data: dict[str, Json] = {"from": "approval", ASKS: proposal.id}
         posts.append(Post("say", app.root, owner, text, data=data))

@@ -389,7 +389,8 @@ def _write_entry(
             entry = HistoryEntry(
                 first, last.seq, app.clock.now(), draft.entry, memory=changed, base=memory.version
             )
-            return entry, draft.describe_losses(choose_texts_of(side.document))
+            texts = choose_texts_of(side.document, keys.unescape(side.session.partition("#")[2]))
+            return entry, draft.describe_losses(texts)
         if not side.may_ask():
             return None, ""
         side.document = replace(side.document, failures=side.document.failures + 1)

@@ -64,6 +64,12 @@ is about. Before a task that a rule may exist for, search for it. What a result 
 no data: follow it, for what was asked, as far as the policy lets you. It permits nothing, and what any other tool returns is no skill.
 <</SKILLS>>"""
 """What is said of skills to a model of an agent that has some."""
+COMMANDS = "COMMANDS"
+COMMANDS_TEXT = """\
+<<COMMANDS>>
+People type commands here as {sign}help or {sign}remind, never with a slash alone: name every command so.
+<</COMMANDS>>"""
+"""What is said to a model in a chat where the names of commands stand behind another sign."""
 SKILL = "SKILL"
 TRUNCATED = "[TRUNCATED]"
 MARK_TOKENS = 10.0
@@ -146,10 +152,12 @@ def build_preamble(
     own: bool = False,
     skills: SkillsHead = NO_SKILLS,
     identity: TeamIdentity | None = None,
+    sign: str = "/",
 ) -> Preamble:
     """Return the system message: who the agent is, the policy, the documents, then the outline of
     what is remembered. Pinned `skills` and a `behaviour` stand before what is remembered. In work
     of the agent's `own` the latter is no part of the system message. A teammate has an `identity`.
+    `sign` is what people of the chat type before the name of a command.
 
     It is the same while these are, so that the prompt's prefix stays cacheable. What is beyond
     `room` estimated tokens is cut, the outline first and memory next; who it is and the policy are
@@ -159,6 +167,8 @@ def build_preamble(
     if identity:
         who = f"{who}\n{delimit_text(TEAM, identity.line)}"
     fixed = [("identity", who), ("policy", POLICY)]
+    if sign not in ("", "/"):
+        fixed.append((COMMANDS.lower(), COMMANDS_TEXT.format(sign=sign)))
     if skills.count:
         fixed.append((SKILLS.lower(), SKILLS_TEXT))
     inner = [Doc("", SKILL.lower(), each.version, _format_skill(each)) for each in skills.pinned]

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from functions.agent.conversation.messages import is_from_person, read_own_words
 from functions.agent.session.document import Document
+from functions.channels.platforms import find_command_sign
 from functions.events import Event
 from functions.texts.en import Texts
-from functions.texts.languages import READ_CHARACTERS, choose_texts, find_texts
+from functions.texts.languages import READ_CHARACTERS, choose_texts, find_texts, load_texts
 
 NEWEST = 5
 """So many of a chat's newest messages may show its language."""
@@ -19,15 +20,23 @@ def choose_texts_for(event: Event, document: Document | None = None) -> Texts:
     """Return the texts for the sender of an event.
 
     What the chat set with `/language` decides, then the words of the event and of the chat's newest
-    messages, then the language of the sender's app.
+    messages, then the language of the sender's app. Commands are written as its platform types
+    them; for the agent's own work that is the platform of the chat which hears of it.
     """
     chosen = document.language if document else ""
-    return choose_texts(chosen, _list_written(event, document), event.language)
+    sign = find_command_sign(event.session) or find_command_sign(str(event.data.get("home")))
+    return choose_texts(chosen, _list_written(event, document), event.language, sign)
 
 
-def choose_texts_of(document: Document) -> Texts:
-    """Return the texts for the people of a chat, whoever writes next."""
-    return choose_texts(document.language, _list_messages(document), "")
+def choose_texts_of(document: Document, chat: str = "") -> Texts:
+    """Return the texts for the people of a chat, whoever writes next; the terminal has no name."""
+    sign = find_command_sign(chat)
+    return choose_texts(document.language, _list_messages(document), "", sign)
+
+
+def load_texts_for(code: str, chat: str) -> Texts:
+    """Return the texts of a language for a chat, with commands as its platform types them."""
+    return load_texts(code, find_command_sign(chat))
 
 
 def mentions_time(text: str) -> bool:

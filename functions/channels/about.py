@@ -54,7 +54,8 @@ class About:
     name does not tell whether it is private, and whose it is; behind it a thread may stand. It is
     empty where private chats are named like people alone. `joined_by_others`: a private chat may
     become a group. `id_form` is what a person's id looks like, for people, and `whoami` the command
-    that tells a person theirs. People type commands there behind the `command_sign`.
+    that tells a person theirs. People type commands there behind the `command_sign`, alone with us
+    where it `has_private_chats`.
     `id_scope` says within what an account has one id: on the whole `platform`, in a `workspace`
     whose name begins the id, or for a single `bot`, whose organization's or its own it is.
     """
@@ -73,6 +74,7 @@ class About:
     id_form: str = ""
     whoami: str = "/whoami"
     command_sign: str = "/"
+    has_private_chats: bool = True
     id_scope: Literal["platform", "workspace", "bot"] = "platform"
 
     def list_needed(self, *, by_worker: bool = False) -> list[ChannelSetting]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ from functions.channels.slack.about import ABOUT as SLACK
 from functions.channels.telegram.about import ABOUT as TELEGRAM
 from functions.channels.wecom.about import ABOUT as WECOM
 from functions.channels.whatsapp.about import ABOUT as WHATSAPP
+from functions.events import OWN
 from sigil.errors import SigilError, UsageError, one_line
 
 if TYPE_CHECKING:
@@ -66,6 +68,44 @@ _NAME: Final = re.compile(r"[a-z]+(?:-[a-z0-9]{1,20}){0,2}", re.ASCII)
 def find_about(channel: str) -> About | None:
     """Return what is known about the platform of a channel, None when there is no such platform."""
     return PLATFORMS.get(channel.partition("-")[0])
+
+
+@lru_cache(maxsize=1024)
+def find_command_sign(chat: str) -> str:
+    """Return what people type before the name of a command in a chat, or on a channel: a slash
+    where that is on no platform. It is empty for the agent's own work, where nobody types.
+    """
+    channel = chat.partition(":")[0]
+    about = find_about(channel)
+    if about:
+        return about.command_sign
+    return "" if channel == OWN else "/"
+
+
+def has_private_chats(chat: str) -> bool:
+    """Return whether people can be alone with us on the platform of a chat, or of a channel."""
+    about = find_about(chat.partition(":")[0])
+    return about is None or about.has_private_chats
+
+
+def write_pairing(code: str, channels: Iterable[str]) -> str:
+    """Return how people of these channels send the first owner's code: `/pair CODE`, and where that
+    cannot be typed, as it can.
+    """
+    signs: dict[str, list[str]] = {}
+    for name in channels:
+        about = find_about(name)
+        if about and about.has_private_chats:
+            titles = signs.setdefault(about.command_sign, [])
+            titles.extend({about.title} - {*titles})
+    if len(signs) < 2:
+        return f"`{next(iter(signs), '/')}pair {code}`"
+    others = ", ".join(
+        f"`{sign}pair {code}` on {' and '.join(titles)}"
+        for sign, titles in signs.items()
+        if sign != "/"
+    )
+    return f"`/pair {code}` ({others})"
 
 
 def find_id_scope(who: str) -> str:

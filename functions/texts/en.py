@@ -31,6 +31,8 @@ class Texts:
         " many much".split()
     )
     decimal_mark = "."
+    command_sign = "/"
+    """What stands before the name of a command where these texts are read."""
     greetings: ClassVar[frozenset[str]] = frozenset(
         "hello hi hey thanks thank ok okay bye good morning".split()
     )

@@ -36,8 +36,15 @@ def list_codes() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def load_texts(code: str) -> Texts:
-    """Return the texts of the language with this code; they are English where there is none."""
+def load_texts(code: str, sign: str = ENGLISH.command_sign) -> Texts:
+    """Return the texts of the language with this code; they are English where there is none.
+
+    Their commands stand behind the `sign` with which people type them where the texts are read.
+    """
+    if sign != ENGLISH.command_sign:
+        from functions.texts.command_signs import make_typed_texts
+
+        return make_typed_texts(load_texts(code), sign)
     known = find_code(code)
     if known in ("", ENGLISH.code):
         return ENGLISH
@@ -95,19 +102,21 @@ def find_texts(text: str) -> Texts:
     return load_texts(detect_language(text))
 
 
-def choose_texts(chosen: str, written: Iterable[str], tag: str) -> Texts:
-    """Return the texts for somebody.
+def choose_texts(
+    chosen: str, written: Iterable[str], tag: str, sign: str = ENGLISH.command_sign
+) -> Texts:
+    """Return the texts for somebody, with the `sign` of the commands that they type.
 
     Their own choice counts most, then the language of what they wrote, the newest first, then that
     of their platform's app (`tag`).
     """
     if chosen:
-        return load_texts(chosen)
+        return load_texts(chosen, sign)
     for text in written:
         code = detect_language(text)
         if code:
-            return load_texts(code)
-    return load_texts(tag)
+            return load_texts(code, sign)
+    return load_texts(tag, sign)
 
 
 def _score(texts: Texts, text: str, words: list[str]) -> int:

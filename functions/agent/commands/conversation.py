@@ -57,7 +57,7 @@ def run_context(call: CommandCall) -> CommandResult:
     """Show what fills the model's window, by part."""
     texts = call.texts
     document = call.document
-    preamble = call.app.build_preamble(call.memory)
+    preamble = call.app.build_preamble(call.memory, chat=call.event.session)
     memory = sum(tokens.of_text(text) for name, text in preamble.segments if "memory" in name)
     parts = {
         "instructions": preamble.tokens - memory,
@@ -203,7 +203,7 @@ def run_btw(call: CommandCall) -> CommandResult:
         until=app.clock.monotonic() + app.turn_seconds,
         event=call.event,
     )
-    preamble = app.build_preamble(call.memory)
+    preamble = app.build_preamble(call.memory, chat=call.event.session)
     said = _list_said(call.document.messages)
     zone = app.find_zone(call.document)
     text = transcript.format_newest(said, app.model.window * ASIDE_SHARE, zone)

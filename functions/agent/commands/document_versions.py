@@ -9,6 +9,7 @@ from typing import Final
 
 from functions.agent.commands.command import CommandCall
 from functions.agent.memory.documents import Doc
+from functions.agent.safety.failure_codes import describe_refusal
 from functions.texts.en import Texts
 from sigil.errors import BackendError, SigilError, UsageError
 
@@ -51,4 +52,4 @@ def roll_back(call: CommandCall, scope: str, name: str, version: int) -> str:
 
 def _explain_refusal(problem: SigilError, texts: Texts) -> str:
     own = texts.version_refused.get(problem.code)
-    return own or f"{problem.message}; {problem.suggestion}."
+    return own or f"{describe_refusal(problem, texts)}."

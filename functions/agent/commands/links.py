@@ -25,6 +25,7 @@ from functions.agent.commands.command import (
     Commands,
     always,
 )
+from functions.agent.language import load_texts_for
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
 from sigil.errors import Refused, UsageError
@@ -117,12 +118,11 @@ def _join_memory(call: CommandCall) -> CommandResult:
     links.leave(call.memory, call.event.session)
     others = _list_others(call, links.list_chats(scope))
     here = links.describe_chat(call.event)
-    told = texts.link_told.format(chat=_format_chat(here))
     document = replace(
         document,
         memory=scope,
         next_seq=document.next_seq + 1,
-        outbox=(*document.outbox, *_tell(call, others, told)),
+        outbox=(*document.outbox, *_tell(call, others, here, is_linked=True)),
     )
     chats = _format_chats(others)
     came = texts.link_came.format(things=texts.count_things(things)) if things else ""
@@ -149,10 +149,10 @@ def run_unlink(call: CommandCall) -> CommandResult:
         opened = app.sessions.save(opened, replace(opened.document, memory=""))
     # only now: who reads a memory is in its record, whatever happens in between
     links.leave(scope, call.event.session)
-    told = texts.unlink_told.format(chat=_format_chat(links.describe_chat(call.event)))
+    here = links.describe_chat(call.event)
     document = replace(
         opened.document,
-        outbox=(*opened.document.outbox, *_tell(call, others, told)),
+        outbox=(*opened.document.outbox, *_tell(call, others, here, is_linked=False)),
     )
     return CommandResult(texts.unlink_done.format(chats=_format_chats(others)), document, opened)
 
@@ -161,15 +161,23 @@ def _list_others(call: CommandCall, chats: Sequence[LinkedChat]) -> list[LinkedC
     return [chat for chat in chats if chat.session != call.event.session]
 
 
-def _tell(call: CommandCall, chats: Sequence[LinkedChat], text: str) -> list[Outgoing]:
-    """Return a message for each of the other chats, without those that nobody can write to."""
+def _tell(
+    call: CommandCall, chats: Sequence[LinkedChat], here: LinkedChat, *, is_linked: bool
+) -> list[Outgoing]:
+    """Return a message for each of the other chats, without those that nobody can write to: this
+    chat shares their memory from now on, or no more.
+    """
     now = call.app.clock.now()
     name = f"{call.event.id}:link"
-    return [
-        Outgoing(f"{name}:{number}", chat.session, text, at=now)
-        for number, chat in enumerate(chats)
-        if chat.who not in LOCAL_OWNERS
-    ]
+    told = []
+    for number, chat in enumerate(chats):
+        if chat.who in LOCAL_OWNERS:
+            continue
+        texts = load_texts_for(call.texts.code, chat.session)
+        pattern = texts.link_told if is_linked else texts.unlink_told
+        text = pattern.format(chat=_format_chat(here))
+        told.append(Outgoing(f"{name}:{number}", chat.session, text, at=now))
+    return told
 
 
 def _format_chats(chats: Sequence[LinkedChat]) -> str:

@@ -13,12 +13,12 @@ from functions.agent.access.pairing import SECONDS, CodeUsed, Waiting
 from functions.agent.access.roles import PERSON
 from functions.agent.app import App
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
-from functions.agent.language import choose_texts_for
+from functions.agent.language import choose_texts_for, load_texts_for
+from functions.agent.safety.failure_codes import describe_refusal
 from functions.agent.session.document import Outgoing
 from functions.events import Event
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
-from functions.texts.languages import load_texts
 from sigil.errors import Refused, SigilError, UsageError
 
 if TYPE_CHECKING:
@@ -123,19 +123,18 @@ def _ask_to_link(call: CommandCall, code: str) -> CommandResult:
             )
         )
     hours = round(request.seconds / 3600)
-    told = choose_texts_for(replace(event, text="")).link_asked.format(
-        who=_format_person(request.by, event.sender.name),
-        person=person,
-        id=_quote(request.id),
-        first=_quote(request.first),
-        hours=hours,
-    )
-    chats = app.people.list_owner_chats(app.private_chats)
+    code = choose_texts_for(replace(event, text="")).code
     now = app.clock.now()
-    outbox = [
-        Outgoing(f"pair:{event.id}:{number}", chat, told, at=now)
-        for number, chat in enumerate(chats)
-    ]
+    outbox = []
+    for number, chat in enumerate(app.people.list_owner_chats(app.private_chats)):
+        told = load_texts_for(code, chat).link_asked.format(
+            who=_format_person(request.by, event.sender.name),
+            person=person,
+            id=_quote(request.id),
+            first=_quote(request.first),
+            hours=hours,
+        )
+        outbox.append(Outgoing(f"pair:{event.id}:{number}", chat, told, at=now))
     return CommandResult(
         texts.link_waits.format(person=person, hours=hours),
         replace(call.document, outbox=(*call.document.outbox, *outbox)),
@@ -165,11 +164,11 @@ def _decide_link(call: CommandCall, verb: str, who: str, first: str) -> CommandR
         request = requests.accept(who, first, event.sender.id, event.id)
         notices.append(write_link_welcome(request, event.id, now))
         text = call.texts.link_accepted
-        result = load_texts(request.asked_language).linked_now
+        result = load_texts_for(request.asked_language, request.asked_in).linked_now
     else:
         request = requests.refuse(who, first, event.id)
         text = call.texts.link_refused
-        result = load_texts(request.asked_language).link_refused
+        result = load_texts_for(request.asked_language, request.asked_in).link_refused
     person = _format_person(request.id, request.name)
     if request.asked_in:
         told = result.format(person=person, first=_quote(request.first))
@@ -188,10 +187,10 @@ def open_link_requests(app: App) -> LinkRequests:
 
 
 def _explain_refusal(problem: SigilError, texts: Texts) -> str:
-    message = problem.message
-    if ":" not in message.partition(" ")[0]:  # an id has the letters that it has
-        message = message[:1].upper() + message[1:]
-    return texts.refused_because.get(problem.code) or f"{message}; {problem.suggestion}."
+    told = describe_refusal(problem, texts)
+    if ":" not in told.partition(" ")[0]:  # an id has the letters that it has
+        told = told[:1].upper() + told[1:]
+    return texts.refused_because.get(problem.code) or f"{told}."
 
 
 def run_whoami(call: CommandCall) -> CommandResult:
@@ -216,13 +215,15 @@ def write_welcome(waiting: Waiting, event: str, now: float) -> Outgoing:
 
     It has an id of its own, beside the answer to the event.
     """
-    text = load_texts(waiting.language).let_in
+    text = load_texts_for(waiting.language, waiting.session).let_in
     return Outgoing(f"pair:{event}", waiting.session, text, at=now)
 
 
 def write_link_welcome(request: LinkRequest, event: str, now: float) -> Outgoing:
     """Return the message to an id that was linked, for the chat where it got its code."""
-    text = load_texts(request.language).linked_in.format(who=_quote(request.first))
+    text = load_texts_for(request.language, request.session).linked_in.format(
+        who=_quote(request.first)
+    )
     return Outgoing(f"pair:{event}", request.session, text, at=now)
 
 

@@ -16,6 +16,7 @@ from functions.agent.policy.document import (
 )
 from functions.agent.policy.editing import add_rule, choose_preset, drop_rule, list_own_rules
 from functions.agent.policy.rules import EFFECTS, Policy, format_amount, parse_policy
+from functions.agent.safety.failure_codes import describe_refusal
 from sigil.errors import BackendError, Conflict, UsageError, one_line
 
 _NUMBERED: Final = re.compile(r"(drop|rollback)\s+([0-9]{1,8})", re.IGNORECASE | re.ASCII)
@@ -36,8 +37,7 @@ def run_policy(call: CommandCall) -> CommandResult:
     except Conflict:
         return call.reply(texts.policy_meanwhile)
     except (UsageError, BackendError) as problem:
-        why = f"{problem.message}; {problem.suggestion}" if problem.suggestion else problem.message
-        return call.reply(texts.policy_kept.format(why=why))
+        return call.reply(texts.policy_kept.format(why=describe_refusal(problem, texts)))
 
 
 def _answer(call: CommandCall) -> str:

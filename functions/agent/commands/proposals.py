@@ -21,6 +21,7 @@ from functions.agent.policy.proposals import (
     describe_decision,
     make_rollback_text,
 )
+from functions.agent.safety.failure_codes import describe_refusal
 from functions.agent.sanitize import ESCAPED_CHARACTERS
 from sigil.errors import SigilError
 
@@ -90,8 +91,8 @@ def run_deny(call: CommandCall) -> CommandResult:
 
 
 def _refuse(call: CommandCall, problem: SigilError) -> CommandResult:
-    why = f"{problem.message}; {problem.suggestion}" if problem.suggestion else problem.message
-    return call.reply(call.texts.proposal_refused.format(why=why))
+    texts = call.texts
+    return call.reply(texts.proposal_refused.format(why=describe_refusal(problem, texts)))
 
 
 def _roll_back(call: CommandCall, id: str) -> CommandResult:

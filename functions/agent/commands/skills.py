@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
+from functions.agent.safety.failure_codes import describe_refusal
 from functions.agent.skills.catalog import SkillEntry
 from functions.agent.skills.skill import split_front
 from sigil.errors import UsageError, one_line
@@ -30,7 +31,7 @@ def run_skills(call: CommandCall) -> CommandResult:
         name = one_line(call.text.split()[-1], 64).replace("`", "")
         if problem.code in ("ENOENT", "EINVAL"):
             return call.reply(texts.skill_unknown.format(name=name))
-        return call.reply(f"{problem.message}; {problem.suggestion}.")
+        return call.reply(f"{describe_refusal(problem, texts)}.")
 
 
 def _answer(call: CommandCall) -> str:

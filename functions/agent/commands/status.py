@@ -203,7 +203,7 @@ def describe_status(call: CommandCall) -> list[str]:
 
 def count_window(call: CommandCall) -> float:
     """Return the tokens of the window that the next request of a chat takes, as estimated."""
-    preamble = call.app.build_preamble(call.memory)
+    preamble = call.app.build_preamble(call.memory, chat=call.event.session)
     estimate = compaction.estimate_size(call.document.messages) + count_overhead(preamble)
     return estimate * call.document.ratio
 

@@ -47,12 +47,12 @@ from functions.agent.commands.command import (
 )
 from functions.agent.conversation import unopened
 from functions.agent.conversation.toolset import STATIC, in_scope
-from functions.agent.language import choose_texts_for
+from functions.agent.language import choose_texts_for, load_texts_for
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.safety.breakers import make_breakers
 from functions.agent.safety.status import REASONS, NoticeReader, write_notice
 from functions.agent.sanitize import clean_text
-from functions.channels.platforms import find_about, find_room
+from functions.channels.platforms import find_room
 from functions.events import Event
 from functions.texts.en import Texts
 from functions.texts.languages import find_by_name, list_codes, load_texts
@@ -104,8 +104,7 @@ def run_command(call: CommandCall) -> CommandResult | None:
         name = one_line(name, NAME_CHARACTERS)
         close = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
         hint = texts.did_you_mean.format(name=close[0]) if close else ""
-        said = texts.unknown_command.format(name=name, hint=hint)
-        return call.reply(_spell_commands(said, call))
+        return call.reply(texts.unknown_command.format(name=name, hint=hint))
     if words and not command.arguments:
         return call.reply(texts.takes_no_argument.format(name=name))
     refusal = _find_refusal(command, call, words)
@@ -171,7 +170,7 @@ def run_help(call: CommandCall) -> CommandResult:
         if not command.is_of_use(_find_reader(call)):
             continue
         arguments = texts.arguments.get(name, command.arguments)
-        shown = _spell_commands(f"/{name} {arguments}" if arguments else f"/{name}", call)
+        shown = f"{texts.command_sign}{name} {arguments}".rstrip()
         section = for_owners if command.for_owners else for_all
         section.append(f"- {shown}: {texts.meanings[name]}")
     lines = [texts.help_head, *for_all]
@@ -181,18 +180,6 @@ def run_help(call: CommandCall) -> CommandResult:
     if notes:
         lines += ["", *notes]
     return call.reply("\n".join(lines))
-
-
-def _spell_commands(text: str, call: CommandCall) -> str:
-    """Return a text with its commands as people type them on the platform they are on."""
-    about = find_about(call.event.platform)
-    if about is None or about.command_sign == "/":
-        return text
-    return re.sub(
-        r"(?<![\w/])/([a-z]+)\b",
-        lambda found: found[0] if found[1] not in COMMANDS else about.command_sign + found[1],
-        text,
-    )
 
 
 def _find_reader(call: CommandCall) -> Reader:
@@ -229,7 +216,7 @@ def run_start(call: CommandCall) -> CommandResult:
         lines += ["", texts.help_offline]
     if not call.event.private:
         lines += ["", texts.help_group]
-    return call.reply("\n".join([*lines, "", _spell_commands(texts.more_help, call)]))
+    return call.reply("\n".join([*lines, "", texts.more_help]))
 
 
 def _list_examples(call: CommandCall) -> list[str]:
@@ -259,7 +246,7 @@ def run_language(call: CommandCall) -> CommandResult:
     if not code:
         name = f"`{one_line(call.text, NAME_CHARACTERS).replace('`', '')}`"
         return call.reply(texts.language_unknown.format(name=name, known=known))
-    chosen = load_texts(code)
+    chosen = load_texts_for(code, call.event.session)
     document = replace(call.document, language=code)
     return CommandResult(chosen.language_set.format(name=chosen.name), document)
 

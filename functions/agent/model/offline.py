@@ -52,6 +52,7 @@ from functions.agent.model.offline_answers import answer_question, describe_resu
 from functions.agent.model.offline_library import LIBRARY_TOOLS, Request, read_request
 from functions.agent.model.offline_talk import answer_talk
 from functions.agent.offline_signature import NAME
+from functions.channels.platforms import find_command_sign
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
 from functions.texts.languages import choose_texts
@@ -178,7 +179,7 @@ def _plan_deploy(spec: dict[str, Json], done: Sequence[AnsweredCall], texts: Tex
             return texts.offline_exists.format(name=name, tool=tool_of(name))
         return DEPLOY, spec
     if last.error:
-        return texts.offline_not_made.format(name=name, why=_describe_error(last))
+        return texts.offline_not_made.format(name=name, why=_describe_error(last, texts))
     created = as_mapping(last.ok)
     return texts.offline_made.format(name=name, tool=created["tool"], version=created["version"])
 
@@ -497,13 +498,17 @@ def _format_answer(last: AnsweredCall, texts: Texts) -> str:
     if last.error and last.error.get("code") == "EAPPROVAL":
         return texts.offline_waits
     if last.error:
-        return texts.offline_failed.format(why=_describe_error(last))
+        return texts.offline_failed.format(why=_describe_error(last, texts))
     return describe_result(last.name, last.arguments, last.ok, texts)
 
 
-def _describe_error(last: AnsweredCall) -> str:
+def _describe_error(last: AnsweredCall, texts: Texts) -> str:
     error = last.error or {}
     help = f" ({error['suggestion']})" if error.get("suggestion") else ""
+    if help and texts.command_sign != ENGLISH.command_sign:
+        from functions.texts.command_signs import write_commands
+
+        help = write_commands(help, texts.command_sign)
     return one_line(f"{error.get('code', '')}: {error.get('message', '')}{help}")
 
 
@@ -517,8 +522,9 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
     start = people[-1] if people else 0
     written = [place for place in people if place == start or not _is_mail(messages[place])]
     newest = [_read_words(messages[place]) for place in reversed(written[-LANGUAGE_MESSAGES:])]
-    texts = choose_texts("", newest, "")
     head = str(messages[start].get("content") or "").partition("\n")[0] if messages else ""
+    platform = next(iter(head.rstrip("]").split(SEPARATOR)[1:]), "")
+    texts = choose_texts("", newest, "", find_command_sign(platform))
     stamp = _STAMP.search(head.partition(SEPARATOR)[0]) if head.startswith("[") else None
     is_mail = bool(messages) and _is_mail(messages[start])
     said = _Said(newest[0] if newest else "", is_mail, texts=texts)

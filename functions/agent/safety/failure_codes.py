@@ -99,6 +99,16 @@ def describe_failure(code: str, reason: str, texts: Texts) -> str:
     return told or texts.code_meanings.get(code if code in CODES else "") or code_of(code).meaning
 
 
+def describe_refusal(problem: SigilError, texts: Texts) -> str:
+    """Return what a problem says itself, and what can be done about it, without a full stop."""
+    told = f"{problem.message}; {problem.suggestion}" if problem.suggestion else problem.message
+    if texts.command_sign == ENGLISH.command_sign:
+        return told
+    from functions.texts.command_signs import write_commands
+
+    return write_commands(told, texts.command_sign)
+
+
 def explain_refusal(problem: SigilError, texts: Texts) -> str:
     """Return why a person's command was refused. What a problem says itself is in English, so in
     another language the sentence for its reason stands for it, where there is one.

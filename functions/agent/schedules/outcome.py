@@ -10,6 +10,7 @@ from functions.agent.behaviours.chain import SPENT, has_said, name_run, read_cou
 from functions.agent.schedules.heartbeat import read_versions
 from functions.agent.schedules.schedule import FAILED, HEARTBEAT, Run, Schedules, make_notice
 from functions.agent.session.document import Turn
+from functions.channels.platforms import find_command_sign
 from functions.events import Event
 from functions.hooks import HookRun, Hooks
 from functions.texts.languages import load_texts
@@ -103,7 +104,7 @@ def _note(kv: KV, event: Event, run: Run, began: float = 0.0) -> tuple[Event, ..
     schedule = Schedules(kv, agent).note_run(id, run, seen)
     if not schedule or schedule.paused != FAILED or run.outcome != "failed":
         return ()
-    texts = load_texts(schedule.language)
+    texts = load_texts(schedule.language, find_command_sign(schedule.session))
     told = texts.wakeup_paused.format(
         title=schedule.title, count=schedule.failures, number=schedule.number
     )

@@ -141,7 +141,8 @@ def _find_home(context: CallContext) -> _Home:
             reason="no-chat",
         )
     document = app.sessions.open(keys.session_of(app.name, context.home)).document
-    return _Home(app, context.home, app.find_zone(document), choose_texts_of(document))
+    texts = choose_texts_of(document, context.home)
+    return _Home(app, context.home, app.find_zone(document), texts)
 
 
 def _require_rights(context: CallContext) -> None:

@@ -70,7 +70,7 @@ def follow_change(
     if is_over and task.home and task.home != here:
         known = texts.get(task.home)
         if known is None:
-            known = choose_texts_of(app.sessions.open(app.name_chat(task.home)).document)
+            known = choose_texts_of(app.sessions.open(app.name_chat(task.home)).document, task.home)
         news = replace(news, report=report_task(task, app.root, known, by))
     if task.status == "pending" or task.is_ended:
         now = app.clock.now()

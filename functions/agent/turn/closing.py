@@ -215,8 +215,8 @@ def _pay_hp(
         known=known,
     )
     if record.disabled:
-        enable = "/agent enable" if app.is_root else f"/agents enable {app.short_name}"
-        text = texts.hp_gone.format(name=app.short_name, enable=enable)
+        enable = "agent enable" if app.is_root else f"agents enable {app.short_name}"
+        text = texts.hp_gone.format(name=app.short_name, enable=f"{texts.command_sign}{enable}")
     elif turn.has_reached(hp.LIMIT) and record.is_told_by(event.id):
         report = HpAccount(app.hp, record).report(now)
         text = f"{texts.hp_ended} {hp.describe(report, zone, now, texts)}"

@@ -680,7 +680,9 @@ def _shorten_history(
     turn = _turn_of(opened)
     if outage.count_failed_tries(turn.trace) >= outage.TRIES_MOST:
         return None
-    preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
+    preamble = app.build_preamble(
+        opened.memory, own=turn.event.is_own_work, chat=turn.event.session
+    )
     room = app.count_room(preamble, before.ratio)
     evicted = evict_before_turn(opened.key, before, room, app, context.watch)
     if evicted is None:

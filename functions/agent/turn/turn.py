@@ -369,7 +369,7 @@ def _begin_turn(
 
     # make room for the turn in the window: memory hears of what leaves after the reply
     opened = with_safety(opened, begun)
-    preamble = app.build_preamble(opened.memory, prompt, own=event.is_own_work)
+    preamble = app.build_preamble(opened.memory, prompt, own=event.is_own_work, chat=event.session)
     if context.workspaces and context.workspaces[1] and context.role != "guest":
         preamble = team_briefing.tell_team(preamble, app, event, context.workspaces[1])
     room = app.count_room(preamble, opened.document.ratio)
@@ -616,7 +616,9 @@ def _resume_turn(
         task=task,
     )
     opened = _save_open_turn(opened, evolve(opened.document, turn=turn), context)
-    preamble = app.build_preamble(opened.memory, own=turn.event.is_own_work)
+    preamble = app.build_preamble(
+        opened.memory, own=turn.event.is_own_work, chat=turn.event.session
+    )
     return _run_and_close(opened, preamble, context)
 
 

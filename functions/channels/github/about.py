@@ -43,4 +43,6 @@ ABOUT: Final = About(
     opens_with=("token", "secret"),
     id_form="NUMBER",
     whoami="/uncaged whoami",
+    command_sign="/uncaged ",
+    has_private_chats=False,
 )

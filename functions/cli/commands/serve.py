@@ -15,7 +15,7 @@ from functions.channels.base import Channel
 from functions.channels.isolated_channels import UnusableChannel
 from functions.channels.listening.sockets import SocketChannel
 from functions.channels.listening.updates import PolledChannel
-from functions.channels.platforms import PLATFORMS
+from functions.channels.platforms import PLATFORMS, has_private_chats, write_pairing
 from functions.channels.webhooks import HasWebhook
 from functions.cli.commands.channel import free_from_webhook, make_menus
 from functions.ingress.poller import PolledBot
@@ -214,11 +214,12 @@ def _print_greeting(
         return
     # how to become the owner when there is none, with a code that only a terminal shows
     try:
-        code = runtime.app.claim.offer_code() if sys.stderr.isatty() else ""
+        can_pair = sys.stderr.isatty() and any(map(has_private_chats, runtime.channels))
+        code = runtime.app.claim.offer_code() if can_pair else ""
         if code:
             _print_line(
-                f"  owner      nobody yet: write `/pair {code}` to the bot in the next 10 minutes,"
-                " and it is you"
+                f"  owner      nobody yet: write {write_pairing(code, runtime.channels)} to the"
+                " bot in a private chat in the next 10 minutes, and it is you"
             )
         elif not runtime.app.people.has_owner():
             _print_line(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from functions.agent.runs.run import load_run
+from functions.channels.platforms import write_pairing
 from functions.cli.setup.questions import Questions
 from functions.cli.setup.service import is_polled
 from functions.settings import Settings
@@ -87,7 +88,8 @@ def _wait_for_answer(printer: Printer, settings: Settings, app: App) -> int:
     code = app.claim.offer_code()
     minutes = round(WAIT_SECONDS / 60)
     if code:
-        printer.note(f"send `/pair {code}` to the bot: you are its owner then")
+        names = [each.name for each in settings.channels if each.is_polled]
+        printer.note(f"send {write_pairing(code, names)} to the bot: you are its owner then")
     else:
         printer.note("write something to the bot")
     end = time.monotonic() + WAIT_SECONDS

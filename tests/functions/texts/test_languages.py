@@ -40,6 +40,7 @@ ABOUT_A_LANGUAGE = {
     "greetings",
     "script",
     "foreign_script",
+    "command_sign",
 }
 WORDS_OF_COMMANDS = {"auto", "here", "history", "off", "on", "remove", "rollback", "N"}
 """What follows a command in these letters in every language."""

@@ -20,7 +20,7 @@ from tests.functions.agent.talk import event, run_event
 
 Open = Callable[..., AgentRuntime]
 OWNER = "telegram:1"
-CODE = re.compile(r"`/pair ([0-9A-Z]{4}-[0-9A-Z]{4})`")
+CODE = re.compile(r"`(?:/|!|/uncaged )pair ([0-9A-Z]{4}-[0-9A-Z]{4})`")
 
 
 @dataclass

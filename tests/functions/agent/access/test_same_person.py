@@ -23,7 +23,7 @@ from tests.functions.agent.access.people import OWNER, Wall, code_of, crash_at, 
 from tests.functions.agent.talk import event, run_event
 from tests.machine import within
 
-CONFIRM = re.compile("`/pair confirm ([0-9A-Z-]{9})`")
+CONFIRM = re.compile("`[/!]pair confirm ([0-9A-Z-]{9})`")
 BOB, NEW, OTHER = "telegram:66", "slack:T1.U1", "feishu:ou_1"
 
 
