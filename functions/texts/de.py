@@ -1317,7 +1317,7 @@ class German(Texts):
     }
     at_the_machine = (
         "Wenn du mich betreibst: Starte `uncaged serve` in einem Terminal auf meinem Rechner und"
-        " sende mir `/pair` mit dem Code, der dort erscheint, oder setze `UNCAGED_OWNERS={id}` und"
+        " sende mir den Code, der dort erscheint, oder setze `UNCAGED_OWNERS={id}` und"
         " starte mich neu."
     )
     let_yourself_in = (
@@ -1365,6 +1365,9 @@ class German(Texts):
     last_wrong_code = (
         "Das ist nicht der Code, und es war dein letzter Versuch. `uncaged serve` zeigt beim"
         " nächsten Start einen neuen."
+    )
+    no_tries_left = (
+        "Du hast keinen Versuch mehr. `uncaged serve` zeigt beim nächsten Start einen neuen Code."
     )
     ask_privately = "Frag mich das in einem privaten Chat: Die Antwort nennt Leute."
     guest_again = "{person} ist wieder Gast."

@@ -1160,8 +1160,8 @@ class Texts:
         "owners": "I only talk to my owner, and I have no owner yet.",
     }
     at_the_machine = (
-        "If you run me: start `uncaged serve` in a terminal on my machine and send me `/pair` with"
-        " the code that it prints there, or set `UNCAGED_OWNERS={id}` for me and start me again."
+        "If you run me: start `uncaged serve` in a terminal on my machine and send me the code that"
+        " it prints there, or set `UNCAGED_OWNERS={id}` for me and start me again."
     )
     let_yourself_in = (
         "To talk to me without owning me, run `uncaged channel pair {code}` there; an owner would"
@@ -1202,6 +1202,9 @@ class Texts:
     last_wrong_code = (
         "That is not the code, and it was your last try. `uncaged serve` prints a new one when it"
         " starts again."
+    )
+    no_tries_left = (
+        "You have used up your tries. `uncaged serve` prints a new code when it starts again."
     )
     ask_privately = "Ask me that in a private chat: it names people."
     guest_again = "{person} is a guest again."

@@ -1079,8 +1079,8 @@ class Chinese(Texts):
         "owners": "我只和我的主人说话，而我还没有主人。",
     }
     at_the_machine = (
-        "如果是你在运行我：在我的机器上打开终端，运行 `uncaged serve`，把它显示的码用 `/pair`"
-        " 发给我；或设置 `UNCAGED_OWNERS={id}` 再重新启动我。"
+        "如果是你在运行我：在我的机器上打开终端，运行 `uncaged serve`，把它显示的码"
+        "发给我；或设置 `UNCAGED_OWNERS={id}` 再重新启动我。"
     )
     let_yourself_in = (
         "只想和我说话、不做主人的话，在那里运行 `uncaged channel pair {code}`；"
@@ -1111,6 +1111,7 @@ class Chinese(Texts):
     now_owner = "你现在是我的主人了。/help 看看我能做什么，/pair 看看还有谁可以和我说话。"
     wrong_code = "码不对。你还有 {tries}机会。"
     last_wrong_code = "码不对，而且这是最后一次机会。`uncaged serve` 重新启动时会显示新的码。"
+    no_tries_left = "机会已经用完了。`uncaged serve` 重新启动时会显示新的码。"
     ask_privately = "请在私聊里问我：这会提到别人的名字。"
     guest_again = "{person} 又是访客了。"
     linked_now = "{person} 现在就是你，权限和你一样。聊天和记忆仍然分开。"

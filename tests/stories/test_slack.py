@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from functions.channels.platforms import write_pairing
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller
@@ -70,15 +71,23 @@ def workspace() -> Iterator[SlackWorkspace]:
 
 
 @pytest.fixture
+def owners() -> tuple[str, ...]:
+    return (f"slack:{TEAM}.{ADA}",)
+
+
+@pytest.fixture
 def workplace(
-    runtime: Callable[..., AgentRuntime], workspace: SlackWorkspace, model: ScriptedModel
+    runtime: Callable[..., AgentRuntime],
+    workspace: SlackWorkspace,
+    model: ScriptedModel,
+    owners: tuple[str, ...],
 ) -> Iterator[Workplace]:
     made = runtime(
         llm_url=model.url,
         slack_token=workspace.token,
         slack_secret=SECRET,
         slack_api=workspace.api,
-        owners=(f"slack:{TEAM}.{ADA}",),
+        owners=owners,
         access="open",
         guest_turns=0,
         guest_tokens=0,
@@ -124,6 +133,27 @@ def test_a_mention_in_a_thread_is_answered_there_with_names(
     assert "!new: " in said
     assert "/new" not in said
     assert len(model.chats) == 1
+
+
+@pytest.mark.parametrize("owners", [()], ids=["no owner"])
+def test_the_first_owner_sends_what_can_be_typed_and_reads_what_can_be_typed(
+    workplace: Workplace, model: ScriptedModel
+) -> None:
+    code = workplace.server.runtime.app.claim.offer_code()
+    assert write_pairing(code, ("slack",)) == f"`!pair {code}`"
+    for number, wrong in enumerate(("0000-0000-0000", "`!pair 0000-0000-0000`", "!pair 1"), 1):
+        workplace.write(wrong)
+        assert f"You have {5 - number} tries left" in workplace.read(number)[-1]
+    workplace.write(code)
+    told = workplace.read(4)[3]
+    assert "!help shows what I can do, and !pair who else" in told
+    workplace.write("!remind tomorrow at nine call Bob")
+    assert "!wakeups drop 1 takes it back" in workplace.read(5)[4]
+    model.then(say("Write /remind, or see /usr/bin/help."))
+    workplace.write("how?")
+    # what the model says is its own: it was told how commands are written here
+    assert workplace.read(6)[5] == "Write /remind, or see /usr/bin/help."
+    assert "People type commands here as !help" in str(model.chats[0]["messages"][0]["content"])
 
 
 def test_a_slash_command_is_answered_at_its_address(workplace: Workplace) -> None:

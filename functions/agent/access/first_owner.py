@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from hmac import compare_digest
 from typing import Final
 
-from functions.agent.access import pairing_code
+from functions.agent.access import pairing, pairing_code
 from functions.agent.access.members import People
-from functions.agent.access.pairing import SECONDS
 from functions.events import Event
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
@@ -17,6 +16,7 @@ from sigil.storage.stored import Shape, Stored, dumps
 
 CHARACTERS = 12
 """60 bits: anybody may try."""
+SECONDS = pairing.SECONDS
 TRIES = 5
 """The tries of each sender: nobody uses up another one's, and 60 bits withstand any number of
 senders.
@@ -25,7 +25,9 @@ senders.
 
 @dataclass(frozen=True, slots=True)
 class CodeTry:
-    """The outcome of a try: `right` says that its sender is the owner now, `left` counts tries."""
+    """The outcome of a try: `right` says that its sender is the owner now, `left` counts tries; it
+    is below zero for the one after the last, which counts for nothing.
+    """
 
     right: bool
     left: int
@@ -82,26 +84,27 @@ class OwnerClaim:
     def try_code(self, text: str, event: Event) -> CodeTry | None:
         """Try the code `text` for the event's sender.
 
-        Returns None when it is no such code, when none is open, when there is an owner, and for
-        senders who have used up their own tries. A try counts before it is answered, so any number
-        at once are still five. The same event may come again.
+        Returns None when it is nothing like such a code, when none is open, when there is an owner,
+        and for senders who were told that they have used up their own tries. A try counts before it
+        is answered, so any number at once are still five. The same event may come again.
         """
         code = pairing_code.parse_code(text, CHARACTERS)
-        if not code:
+        is_other = bool(pairing_code.parse_code(text, pairing.CHARACTERS))
+        if not code and (is_other or not pairing_code.looks_mistyped(text)):
             return None
         item = self._kv.get(self._key)
         known = _read_open_code(item.value) if item else None
         if known is None or (known.by and known.by != event.id):
             return None
         if known.by:
-            return self._make_owner(event)
+            return self._make_owner(event) if code else None
         if known.left <= 0 or abs(self._now() - known.at) >= SECONDS or self._people.has_owner():
             return None
         left = self._count_try(known, event)
         if left is None:
             return None
         digest = pairing_code.hash_code(code)
-        if not compare_digest(known.digest, digest):
+        if left < 0 or not compare_digest(known.digest, digest):
             return CodeTry(False, left)
 
         def decide(value: bytes | None) -> tuple[bytes | None, bool]:
@@ -116,7 +119,9 @@ class OwnerClaim:
         return self._make_owner(event) if won else None
 
     def _count_try(self, known: _OpenCode, event: Event) -> int | None:
-        """Count a try of the event's sender and return how many are left; None for one too many."""
+        """Count a try of the event's sender and return how many are left, below zero for the first
+        one too many, and None for all after it.
+        """
 
         def decide(value: bytes | None) -> tuple[bytes | None, int | None]:
             tries = _Tries(known.at)
@@ -124,12 +129,12 @@ class OwnerClaim:
                 try:
                     stored = _TRIES.read(value)
                 except ValueError:
-                    stored = _Tries(known.at, ("",) * TRIES)  # damaged: all are used up
+                    stored = _Tries(known.at, ("",) * (TRIES + 1))  # damaged: all are used up
                 if stored.at == known.at:  # else they tried a code before this one
                     tries = stored
             if event.id in tries.events:
                 return None, TRIES - len(tries.events)
-            if len(tries.events) >= TRIES:
+            if len(tries.events) > TRIES:
                 return None, None
             more = replace(tries, events=(*tries.events, event.id))
             return dumps(more), TRIES - len(more.events)

@@ -116,6 +116,11 @@ class Pairing:
         self._people.let_in(accepted.id, "member", accepted.name, by)
         return accepted
 
+    def is_open(self, text: str) -> bool:
+        """Return whether the code `text` was told to somebody who still waits."""
+        digest = pairing_code.hash_code(pairing_code.parse_code(text, CHARACTERS))
+        return any(compare_digest(known.digest, digest) for known in self.list_waiting())
+
     def take_code(
         self, text: str, event: str, require: Callable[[Waiting], None] = lambda _: None
     ) -> Waiting:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from functions.agent.access import pairing_code
 from functions.agent.access.pairing import SECONDS, CodeUsed, Waiting
+from functions.agent.access.pairing_code import EDGES
 from functions.agent.access.roles import PERSON
 from functions.agent.app import App
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
@@ -27,7 +28,14 @@ if TYPE_CHECKING:
 SHOWN = 30
 """A chat is shown so many people; the machine's own command shows them all."""
 MINUTES = round(SECONDS / 60)
-_PAIR = re.compile(r"/pair(?:@[A-Za-z0-9_]+)?\s+(.+)", re.IGNORECASE | re.ASCII | re.DOTALL)
+SENT_CODE = re.compile(
+    rf"[{EDGES}]*(?:(?:[/!]|/?uncaged\s+)pair(?:@[A-Za-z0-9_]+)?\s+(.+)"
+    rf"|([0-9A-Z]{{4}}(?:-[0-9A-Z]{{4}}){{1,2}})[{EDGES}]*)",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+"""Two groups: what follows the command, as any platform types it, and people copy it with the
+quotes around it; or a code alone, as it was shown.
+"""
 _ME = re.compile(r"(.+?)\s+me", re.IGNORECASE | re.ASCII | re.DOTALL)
 _CONFIRM = re.compile(r"confirm(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
 _DECIDE = re.compile(
@@ -46,9 +54,27 @@ def answer_stranger(event: Event, app: App) -> str:
     if event.kind != "message" or not event.private or app.rules.find_named_role(event):
         return ""
     texts = choose_texts_for(event)
-    words = _PAIR.fullmatch(event.text.strip())
-    reply = _try_owner_code(words[1], event, app, texts) if words else ""
+    sent = SENT_CODE.fullmatch(event.text.strip())
+    reply = _try_owner_code(sent[1] or sent[2], event, app, texts) if sent else ""
     return reply or _offer_code(event, app, texts)
+
+
+def answer_code(call: CommandCall, sent: re.Match[str]) -> CommandResult | None:
+    """Answer a message that is a code alone, or the command as somebody has copied it; None for
+    one in a group, and for a code that is none of the open ones.
+    """
+    event = call.event
+    if not event.private or event.quotes or event.attachments:
+        return None
+    code = (sent[1] or sent[2]).rstrip(EDGES)
+    call = replace(call, text=code)
+    if sent[2]:
+        claimed = _claim_ownership(call)
+        if claimed:
+            return call.reply(claimed)
+        if call.role != "owner" or not call.app.pairing.is_open(code):
+            return None
+    return replace(run_pair(call), name="pair")
 
 
 def run_pair(call: CommandCall) -> CommandResult:
@@ -286,6 +312,8 @@ def _try_owner_code(text: str, event: Event, app: App, texts: Texts) -> str:
         return ""
     if outcome.right:
         return texts.now_owner
+    if outcome.left < 0:
+        return texts.no_tries_left
     if not outcome.left:
         return texts.last_wrong_code
     return texts.wrong_code.format(tries=texts.count_tries(outcome.left))

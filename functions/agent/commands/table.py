@@ -83,14 +83,17 @@ def run_command(call: CommandCall) -> CommandResult | None:
     Nothing that begins like a command reaches the model.
     """
     text = clean_text(call.event.text).strip()
-    texts = call.texts
     match = _COMMAND.fullmatch(text)
     if match is None:
         spaced = _SPACED.fullmatch(text)
         if spaced is None:
-            return team.answer_question(call) if call.event.quotes else None
+            if call.event.quotes:
+                return team.answer_question(call)
+            sent = pairing.SENT_CODE.fullmatch(text)
+            return pairing.answer_code(call, sent) if sent else None
         meant = _find_command_name(spaced[1].lower())
-        return call.reply(texts.without_space.format(name=meant)) if meant else None
+        return call.reply(call.texts.without_space.format(name=meant)) if meant else None
+    texts = call.texts
     name = match[2].lower()
     words = (match[3] or "").strip()
     attached = match[4]

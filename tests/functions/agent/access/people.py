@@ -68,9 +68,9 @@ def crash_at(place: str, home: AgentRuntime, happened: Event, patch: pytest.Monk
             turn.run_turn(happened, home.app)
 
 
-def code_of(home: AgentRuntime, who: str = "telegram:66", **fields: Any) -> str:
+def code_of(home: AgentRuntime, who: str = "telegram:66", text: str = "hi", **fields: Any) -> str:
     """The code that a stranger is told."""
-    (said,) = say(home, who, "hi", **fields)
+    (said,) = say(home, who, text, **fields)
     found = CODE.search(said)
     assert found, said
     return found[1]

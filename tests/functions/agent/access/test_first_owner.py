@@ -50,11 +50,54 @@ def test_a_sender_has_five_tries_however_many_come_at_once(home: AgentRuntime) -
     for left in ("1 try", "2 tries", "3 tries", "4 tries"):
         assert sum(f"You have {left} left." in line for line in said) == 1
     assert said.count(ENGLISH.last_wrong_code) == 1
-    assert sum("I have no owner yet" in line for line in said) == 19
+    assert said.count(ENGLISH.no_tries_left) == 1
+    assert sum("I have no owner yet" in line for line in said) == 18
     assert ENGLISH.now_owner not in say(home, FIRST, f"/pair {code}")[0]
     assert say(home, FIRST, f"/pair {home.app.claim.offer_code()}") == [
         f"{FIRST} {ENGLISH.now_owner}"
     ]
+
+
+def test_the_code_alone_or_as_it_was_copied_is_enough(home: AgentRuntime) -> None:
+    code = home.app.claim.offer_code()
+    sent = ("{}", "{}.", "`/pair {}`", "“!pair {}”", "/uncaged pair {}", "/pair `{}`.")
+    wrong = "0000-0000-0000"
+    for number, pattern in enumerate(sent, 100):
+        said = say(home, f"slack:T1.U{number}", pattern.format(wrong))[0]
+        assert "is not the code. You have 4 tries left" in said, pattern
+    for group in ("{}", "`/pair {}`"):
+        assert say(home, FIRST, group.format(code), session="telegram:-1", private=False) == []
+    assert say(home, FIRST, code) == [f"{FIRST} {ENGLISH.now_owner}"]
+
+
+def test_each_try_is_answered_and_then_one_more(home: AgentRuntime) -> None:
+    home.app.claim.offer_code()
+    tries = ("/pair 000-0000", WRONG, f"`/pair {WRONG}`", "/pair 0", f"/pair {WRONG}0", WRONG)
+    said = [say(home, FIRST, text)[0] for text in tries]
+
+    for left, line in zip(("4 tries", "3 tries", "2 tries", "1 try"), said, strict=False):
+        assert f"is not the code. You have {left} left." in line
+    assert said[4:] == [f"{FIRST} {ENGLISH.last_wrong_code}", f"{FIRST} {ENGLISH.no_tries_left}"]
+    # from now on they are a stranger like any other, who is answered once
+    assert "I have no owner yet" in say(home, FIRST, WRONG)[0]
+    assert say(home, FIRST, WRONG) == []
+
+
+def test_where_everybody_may_talk_the_code_alone_is_no_message(
+    runtime: Open, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, access="open")
+    code = home.app.claim.offer_code()
+
+    assert "You have 4 tries left" in say(home, FIRST, WRONG)[0]
+    assert say(home, FIRST, f"`/pair {code}`") == [f"{FIRST} {ENGLISH.now_owner}"]
+    # an owner needs no word before somebody's code either; what is no open code is a message
+    asked = code_of(home, text="/pair")
+    assert say(home, FIRST, "well-done") == [f"{FIRST} done"]
+    assert say(home, FIRST, asked, session="telegram:-1", private=False) == ["telegram:-1 done"]
+    assert "may talk to me now" in say(home, FIRST, asked)[-1]
+    assert say(home, FIRST, asked) == [f"{FIRST} done"]
+    assert say(home, FIRST, WRONG) == [f"{FIRST} done"]
 
 
 def test_nobody_uses_up_anothers_tries(home: AgentRuntime) -> None:
