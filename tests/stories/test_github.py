@@ -123,6 +123,17 @@ def test_an_owner_lets_somebody_in_by_their_id(
     assert repository.read(2)[1] == "Welcome"
 
 
+def test_a_reminder_and_all_that_is_said_about_it_names_what_can_be_typed(
+    repository: Repository,
+) -> None:
+    repository.post(make_comment(1, "/uncaged remind in 1 second call Bob"))
+    made, said = repository.read(2)
+    assert "`/uncaged wakeups drop 1` takes it back" in made
+    assert said.startswith("call Bob\n\n- Done: `/uncaged done ")
+    repository.post(make_comment(2, said.rpartition("Done: `")[2].partition("`")[0]))
+    assert repository.read(3)[2] == "Done: “call Bob”."
+
+
 def test_a_forged_request_reaches_nobody(repository: Repository, model: ScriptedModel) -> None:
     request = deliver("issue_comment", make_comment(1, "/uncaged halt"))
     for body, headers in ((request.body + b" ", request.headers), (request.body, {})):

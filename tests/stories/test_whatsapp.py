@@ -103,6 +103,15 @@ def test_commands_work_and_tell_who_somebody_is(business: Business, model: Scrip
     assert model.chats == []
 
 
+def test_a_reminder_shows_three_buttons_and_the_fourth_in_words(business: Business) -> None:
+    business.post(make_message(1, "/remind in 1 second call Bob"))
+    shown = business.read(2)[1]["interactive"]
+    replies = [each["reply"] for each in shown["action"]["buttons"]]
+    assert [reply["title"] for reply in replies] == ["Done", "In 10 min", "In 1 h"]
+    id = replies[0]["id"].removeprefix("/done ")
+    assert shown["body"]["text"] == f"call Bob\n\n• Tomorrow: `/snooze {id} tomorrow`"
+
+
 def test_an_owner_approves_by_a_button(business: Business, model: ScriptedModel) -> None:
     app = business.server.runtime.app
     app.registry.deploy(SPEC, Caller("main"))

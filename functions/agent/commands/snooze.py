@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from functions.agent.app import App
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
 from functions.agent.conversation.messages import (
     MAIL_ORIGIN,
@@ -21,6 +22,7 @@ from functions.agent.sanitize import clean_text, sanitize_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.when import When
+from functions.channels.platforms import has_private_chats
 from functions.events import Button
 from functions.texts.en import Texts
 from functions.time.time_zone import DAY_SECONDS, format_clock
@@ -109,13 +111,19 @@ def _snooze_identified(call: CommandCall, id: str, words: str) -> CommandResult:
     return _snooze(call, reminder, when)
 
 
-def make_buttons(id: str, texts: Texts) -> tuple[Button, ...]:
-    """Return the buttons below a reminder. What they send is a command like any other."""
+def make_buttons(id: str, chat: str, app: App, texts: Texts) -> tuple[Button, ...]:
+    """Return the buttons below a reminder. What they send is a command like any other.
+
+    In a group only owners may snooze, so there are none, but where there are no other chats.
+    """
+    if has_private_chats(chat) and not app.private_chats.is_private(chat):
+        return ()
     return (
+        # WhatsApp shows the first three
+        Button(texts.button_done, f"/done {id}"),
         Button(texts.button_ten_minutes, f"/snooze {id} 10m"),
         Button(texts.button_hour, f"/snooze {id} 1h"),
         Button(texts.button_tomorrow, f"/snooze {id} tomorrow"),
-        Button(texts.button_done, f"/done {id}"),
     )
 
 

@@ -190,9 +190,7 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
     reminder = event.data.get("wakeup")
     if isinstance(reminder, str) and is_alone:
         texts = choose_texts_for(event, document)
-        # in a group only owners may snooze
-        if app.private_chats.is_private(event.session):
-            buttons = make_reminder_buttons(reminder, texts)
+        buttons = make_reminder_buttons(reminder, event.session, app, texts)
     opened = opened.with_document(document)
     return close_turn(
         opened, app, turn, text, in_history=False, buttons=buttons, chain=context.chain

@@ -18,7 +18,7 @@ from functions.channels.dingtalk.api import DingTalkRejected
 from functions.channels.dingtalk.messages import STAFF, find_conversation
 from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.dingtalk import make_title, render_parts
-from functions.channels.replies.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply, write_buttons
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import Refused, UsageError
@@ -156,6 +156,7 @@ class DingTalkSender:
             if text.gave_up or not problem.is_about_content:
                 raise
             note = find_texts(text.part).part_not_taken
+            note = write_buttons(note, text.buttons)
             self._send_text(DingTalkText(note, gave_up=True))
 
     def _deliver(self, content: dict[str, str]) -> None:

@@ -22,7 +22,7 @@ from functions.channels.discord.api import (
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
 from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.discord import render_messages
-from functions.channels.replies.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply, take_buttons, write_buttons
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
@@ -35,6 +35,7 @@ app that is not in the server takes no more than five behind the first.
 """
 ROW: Final = 5
 """Buttons side by side."""
+BUTTONS_MOST: Final = 5 * ROW
 LABEL_CHARACTERS: Final = 80
 _SUPPRESS_EMBEDS: Final = 1 << 2
 _LOADING: Final = 1 << 7
@@ -43,12 +44,15 @@ ORIGINAL: Final = "/messages/@original"
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One message. `instead`: what a channel reads that does not take the file."""
+    """One message. `instead`: what a channel reads that does not take the file. `gave_up`: a note
+    is in place of the text.
+    """
 
     content: str
     buttons: tuple[Button, ...] = ()
     file: FormFile | None = None
     instead: str = ""
+    gave_up: bool = False
 
     @property
     def files(self) -> tuple[FormFile, ...]:
@@ -82,10 +86,10 @@ class OutgoingMessage:
         """Return the message to try instead, None when nothing helps."""
         if self.file:
             return OutgoingMessage(self.instead)
-        texts = find_texts(self.content)
-        if problem.status == 400 and self.content != texts.part_not_taken:
-            return OutgoingMessage(texts.part_not_taken)
-        return None
+        if problem.status != 400 or self.gave_up:
+            return None
+        note = find_texts(self.content).part_not_taken
+        return OutgoingMessage(write_buttons(note, self.buttons), gave_up=True)
 
     def is_shown(self, message: Json) -> bool:
         """Return whether a message of the channel is this one."""
@@ -101,10 +105,11 @@ class OutgoingMessage:
 
 def make_messages(reply: Reply) -> list[OutgoingMessage | AttachedFile]:
     """Return the parts of a reply."""
-    divided = divide_reply(reply.text, MESSAGES_MOST, render_messages, len)
+    text, buttons = take_buttons(reply, BUTTONS_MOST)
+    divided = divide_reply(text, MESSAGES_MOST, render_messages, len)
     parts: list[OutgoingMessage | AttachedFile] = []
     for number, content in enumerate(divided.messages, 1):
-        below = reply.buttons if number == len(divided.messages) else ()
+        below = buttons if number == len(divided.messages) else ()
         parts.append(OutgoingMessage(content, below))
     for made in divided.files:
         file = FormFile(made.name, made.type, made.content)

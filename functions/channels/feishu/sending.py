@@ -17,7 +17,7 @@ from functions.channels.feishu.contents import ID
 from functions.channels.feishu.events import SESSION
 from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.feishu import is_plain, make_plain, render_parts
-from functions.channels.replies.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply, write_buttons
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
@@ -109,13 +109,14 @@ class FeishuText:
         return {"tag": "column_set", "flex_mode": "flow", "columns": columns}
 
     def repair(self, problem: FeishuRejected) -> FeishuText | None:
-        """Return the message to try instead, None when nothing helps: plain text when a card is
-        refused, and then a note in place of the text.
+        """Return the message to try instead, None when nothing helps: plain text, with the
+        buttons in words, when a card is refused, and then a note in place of the text.
         """
         if problem.number not in _ABOUT_CONTENT or self.gave_up:
             return None
         if self.make_message()[0] != "text":
-            return replace(self, plain=True)
+            part = write_buttons(self.part, self.buttons, is_plain=True)
+            return replace(self, part=part, buttons=(), plain=True)
         note = find_texts(self.part).part_not_taken
         return FeishuText(note, plain=True, gave_up=True)
 

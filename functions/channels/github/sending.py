@@ -12,11 +12,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from functions.channels.base import Reply
+from functions.channels.github.about import ABOUT
 from functions.channels.github.api import GitHubApi, GitHubRejected
 from functions.channels.github.events import MARKER
 from functions.channels.github.places import Answered, Issue
 from functions.channels.render.github import render_comments
-from functions.channels.replies.reply_parts import divide_reply, list_unsent, write_file_notes
+from functions.channels.replies.reply_parts import (
+    divide_reply,
+    list_unsent,
+    write_buttons,
+    write_file_notes,
+)
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
@@ -30,8 +36,11 @@ LOOK_BACK: Final = timedelta(days=1)
 
 
 def make_comments(reply: Reply) -> list[str]:
-    """Return the comments of a reply. GitHub's API takes no files: a note says what is missing."""
-    divided = divide_reply(reply.text, COMMENTS_MOST, render_comments, len)
+    """Return the comments of a reply. GitHub's API takes no files: a note says what is missing. It
+    has no buttons either, so that their commands stand below the text.
+    """
+    text = write_buttons(reply.text, reply.buttons, ABOUT.command_sign)
+    divided = divide_reply(text, COMMENTS_MOST, render_comments, len)
     notes = write_file_notes(divided, reply)
     comments = list(divided.messages)
     if notes:

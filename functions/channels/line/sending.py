@@ -21,7 +21,12 @@ from functions.channels.line.events import CHAT
 from functions.channels.line.reply_address import LineReplyAddress
 from functions.channels.line.sent_messages import SentMessages
 from functions.channels.render.plain import render_parts
-from functions.channels.replies.reply_parts import divide_reply, write_file_notes
+from functions.channels.replies.reply_parts import (
+    divide_reply,
+    take_buttons,
+    write_buttons,
+    write_file_notes,
+)
 from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import BackendError, UsageError
@@ -46,13 +51,14 @@ def make_messages(reply: Reply) -> list[Fields]:
     LINE takes files by their public address alone, which ours have not.
     """
     room = MESSAGES_MOST - bool(reply.buttons)
-    divided = divide_reply(reply.text, room, _render, len, noted=reply.files)
+    text, buttons = take_buttons(reply, BUTTONS_MOST)
+    divided = divide_reply(text, room, _render, len, noted=reply.files)
     messages = [_make_text(text) for text in divided.messages]
     notes = write_file_notes(divided, reply)
     if notes:
         messages.append(_make_text(_cut("\n".join(notes))))
-    if reply.buttons and messages:
-        messages.append(_make_buttons(reply.buttons))
+    if buttons and messages:
+        messages.append(_make_buttons(buttons))
     return messages
 
 
@@ -77,7 +83,7 @@ def _make_text(text: str) -> Fields:
 def _make_buttons(buttons: Sequence[Button]) -> Fields:
     """Return a message with buttons, which stay until somebody needs them."""
     rows = []
-    for button in buttons[:BUTTONS_MOST]:
+    for button in buttons:
         label = button.label[:LABEL_CHARACTERS]
         action = {"type": "postback", "label": label, "data": button.command, "displayText": label}
         rows.append({"type": "button", "style": "secondary", "height": "sm", "action": action})
@@ -134,7 +140,7 @@ class LineSender:
                 self._send(messages, reply, chat, address)
                 return
             except LineRejected as problem:
-                repaired = _repair(messages, problem, reply.text)
+                repaired = _repair(messages, problem, reply)
                 if repaired is None:
                     raise
                 messages = repaired
@@ -170,11 +176,13 @@ class LineSender:
         self.sent.note(reply.session, answer, messages)
 
 
-def _repair(messages: list[Fields], problem: LineRejected, text: str) -> list[Fields] | None:
+def _repair(messages: list[Fields], problem: LineRejected, reply: Reply) -> list[Fields] | None:
     """Return the messages to try instead, None when nothing helps: without the message that they
-    answer, then without buttons, and then a note in place of the text.
+    answer, then with the buttons in words, and then a note in place of the text.
     """
-    note = _make_text(find_texts(text).part_not_taken)
+    buttons = reply.buttons[:BUTTONS_MOST]
+    words = write_buttons("", buttons, is_plain=True)
+    note = _make_text("\n\n".join(filter(None, (find_texts(reply.text).part_not_taken, words))))
     is_about_words = bool(problem.properties) or "quote" in problem.message.lower()
     if problem.status != 400 or not is_about_words:
         # the chat is closed to us, and no other words help
@@ -183,5 +191,5 @@ def _repair(messages: list[Fields], problem: LineRejected, text: str) -> list[Fi
         first = {name: value for name, value in messages[0].items() if name != "quoteToken"}
         return [first, *messages[1:]]
     if len(messages) > 1 and messages[-1]["type"] == "flex":
-        return messages[:-1]
+        return [*messages[:-1], _make_text(words)]
     return None if messages == [note] else [note]

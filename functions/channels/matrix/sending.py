@@ -10,13 +10,13 @@ from pathlib import PurePath
 from typing import Final
 
 from functions.channels.base import AttachedFile, Reply
+from functions.channels.matrix.about import ABOUT
 from functions.channels.matrix.api import MatrixApi, MatrixRejected, quote_id
 from functions.channels.matrix.identifiers import MatrixChat
 from functions.channels.platform_api.http_client import TIMEOUT, FormFile
 from functions.channels.render.matrix import MatrixPart, render_parts
-from functions.channels.replies.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply, write_buttons
 from functions.channels.visible_text import clean_text
-from functions.events import Button
 from functions.texts.languages import find_texts
 from sigil.errors import UsageError
 from sigil.json_fields import as_string
@@ -89,7 +89,7 @@ def make_parts(reply: Reply) -> list[MatrixOutgoing]:
     """Return the messages and files of a reply; Matrix has no buttons, so that their commands stand
     below the text.
     """
-    text = "\n\n".join(filter(None, (reply.text, _write_buttons(reply.buttons))))
+    text = write_buttons(reply.text, reply.buttons, ABOUT.command_sign)
     divided = divide_reply(text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
     parts: list[MatrixOutgoing] = [MatrixText(message) for message in divided.messages]
     for made in divided.files:
@@ -97,11 +97,6 @@ def make_parts(reply: Reply) -> list[MatrixOutgoing]:
         parts.append(MatrixFile(file, made.name, made.caption, made.instead))
     parts.extend(reply.files)
     return parts
-
-
-def _write_buttons(buttons: tuple[Button, ...]) -> str:
-    # Element keeps for itself what begins with a slash
-    return "\n".join(f"- {button.label}: `!{button.command[1:]}`" for button in buttons)
 
 
 def make_attachment(attached: AttachedFile, text: str) -> MatrixFile | MatrixText:

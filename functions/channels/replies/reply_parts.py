@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeVar
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.render.pictures import take_pictures
 from functions.channels.visible_text import clean_text
+from functions.events import Button
 from functions.texts.languages import find_texts
 
 Message = TypeVar("Message")
@@ -71,6 +72,24 @@ def divide_reply(
         content = picture.encode()
         files.append(TextFile(name, "image/svg+xml", content, "", texts.no_picture))
     return ReplyParts(messages, files)
+
+
+def write_buttons(
+    text: str, buttons: Sequence[Button], sign: str = "/", *, is_plain: bool = False
+) -> str:
+    """Return a text with the commands of buttons below it, in place of buttons that a platform does
+    not show. People type them there behind the `sign`. The text is markdown, unless it `is_plain`.
+    """
+    mark = "" if is_plain else "`"
+    lines = [f"- {each.label}: {mark}{sign}{each.command[1:]}{mark}" for each in buttons]
+    return "\n\n".join(filter(None, (text, "\n".join(lines))))
+
+
+def take_buttons(reply: Reply, most: int, sign: str = "/") -> tuple[str, tuple[Button, ...]]:
+    """Return a reply's text and as many of its buttons as a platform shows; those that are left
+    stand in words below the text.
+    """
+    return write_buttons(reply.text, reply.buttons[most:], sign), reply.buttons[:most]
 
 
 def list_unsent(

@@ -10,7 +10,8 @@ from typing import Final
 
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.render.slack import SlackPart, escape_text, make_notice, render_parts
-from functions.channels.replies.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply, take_buttons, write_buttons
+from functions.channels.slack.about import ABOUT
 from functions.channels.slack.api import SlackApi, SlackRejected
 from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.channels.visible_text import clean_text
@@ -22,6 +23,8 @@ from sigil.json_fields import as_mapping, as_string
 MESSAGES_MOST = 10
 """Messages of one reply; the last of them is a file when there would be more."""
 _LABEL_CHARACTERS = 75
+BUTTONS_MOST: Final = 25
+"""Those that are left stand in words below the text."""
 _SESSION = re.compile(
     r"[a-z][a-z0-9-]*:(?:([CDG][A-Z0-9]{1,30})|[TE][A-Z0-9]{1,30}\.([UW][A-Z0-9]{1,30}))"
     r"(?::([0-9]{1,12}\.[0-9]{1,9}))?",
@@ -105,13 +108,14 @@ class SlackMessage:
         return params
 
     def repair(self, problem: SlackRejected) -> SlackMessage | None:
-        """Return the message to try instead, None when nothing helps: without its styles, or a note
-        in place of a text that is refused.
+        """Return the message to try instead, None when nothing helps: without its styles and with
+        its buttons in words, or a note in place of a text that is refused.
         """
         if problem.error not in _CONTENT_ERRORS or self.gave_up:
             return None
-        if self.part.blocks:
-            return replace(self, part=SlackPart(self.part.text), buttons=())
+        if self.part.blocks or self.buttons:
+            text = write_buttons(self.part.text, self.buttons, ABOUT.command_sign, is_plain=True)
+            return replace(self, part=SlackPart(text), buttons=())
         note = SlackPart(find_texts(self.part.text).part_not_taken)
         return SlackMessage(note, gave_up=True)
 
@@ -131,10 +135,11 @@ SlackOutgoing = SlackMessage | SlackFile | AttachedFile
 
 def make_parts(reply: Reply) -> list[SlackOutgoing]:
     """Return the messages and files of a reply."""
-    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
+    text, buttons = take_buttons(reply, BUTTONS_MOST, ABOUT.command_sign)
+    divided = divide_reply(text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
     parts: list[SlackOutgoing] = []
     for number, message in enumerate(divided.messages, 1):
-        below = reply.buttons if number == len(divided.messages) else ()
+        below = buttons if number == len(divided.messages) else ()
         parts.append(SlackMessage(message, below))
     for made in divided.files:
         parts.append(SlackFile(made.name, made.content, made.caption, made.instead))

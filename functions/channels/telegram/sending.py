@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.telegram import MessagePart, render_parts
-from functions.channels.replies.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply, take_buttons
 from functions.channels.telegram.api import TelegramRejected
 from functions.events import Button
 from functions.texts.languages import find_texts
@@ -28,6 +28,7 @@ _ABOUT_CHAT = re.compile(
     re.IGNORECASE,
 )
 """The words of a 400 that is about the chat, so that no other text helps."""
+BUTTONS_MOST = 100
 ROW = 2
 """Buttons side by side."""
 MESSAGES_MOST = 10
@@ -142,10 +143,11 @@ TelegramPart = TelegramMessage | TelegramFile | AttachedFile
 
 def make_parts(chat: TelegramChat, reply: Reply) -> list[TelegramPart]:
     """Return the messages and files of a reply."""
-    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
+    text, buttons = take_buttons(reply, BUTTONS_MOST)
+    divided = divide_reply(text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
     parts: list[TelegramPart] = []
     for number, message in enumerate(divided.messages, 1):
-        below = reply.buttons if number == len(divided.messages) else ()
+        below = buttons if number == len(divided.messages) else ()
         parts.append(TelegramMessage(chat, message, buttons=below))
     for made in divided.files:
         file = FormFile(made.name, made.type, made.content)

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.wecom import WeComPart, count_characters, render_parts
-from functions.channels.replies.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply, take_buttons, write_buttons
 from functions.channels.wecom.api import WeComRejected
 from functions.channels.wecom.messages import PERSON
 from functions.events import Button
@@ -74,8 +73,7 @@ class WeComButtons:
     def make_content(self, task: str) -> dict[str, object]:
         """Return the fields that are the message's own; `task` names the card."""
         rows = [
-            {"text": button.label, "style": 1, "key": button.command}
-            for button in self.buttons[:BUTTONS_MOST]
+            {"text": button.label, "style": 1, "key": button.command} for button in self.buttons
         ]
         card = {
             "card_type": "button_interaction",
@@ -102,11 +100,12 @@ Part = WeComText | WeComButtons | WeComFile | AttachedFile
 
 def make_parts(reply: Reply) -> list[Part]:
     """Return the messages of a reply."""
-    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, count_characters)
+    text, buttons = take_buttons(reply, BUTTONS_MOST)
+    divided = divide_reply(text, MESSAGES_MOST, render_parts, count_characters)
     parts: list[Part] = [WeComText(message) for message in divided.messages]
-    if reply.buttons and divided.messages:
+    if buttons and divided.messages:
         title = " ".join(divided.messages[0].plain.split())[:TITLE_CHARACTERS]
-        parts.append(WeComButtons(title, reply.buttons))
+        parts.append(WeComButtons(title, buttons))
     for made in divided.files:
         parts.append(_make_file(made.name, made.type, made.content, made.instead))
     parts.extend(reply.files)
@@ -175,9 +174,12 @@ class WeComSender:
                 self._send_text(plain, number)
 
     def _send_buttons(self, part: WeComButtons, number: int) -> None:
-        # the text has left, and says what to type
-        with suppress(WeComRejected):
+        try:
             self._post(part.make_content(self._name_task(number)))
+        except WeComRejected:
+            # the text has left, and need not say what to type
+            words = write_buttons("", part.buttons, is_plain=True)
+            self._send_text(WeComText.note(words), number)
 
     def _send_file(self, part: WeComFile, number: int) -> None:
         kind = "image" if part.is_photo else "file"

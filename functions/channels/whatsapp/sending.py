@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.platform_api.http_client import FormFile
 from functions.channels.render.whatsapp import render_parts
-from functions.channels.replies.reply_parts import divide_reply
+from functions.channels.replies.reply_parts import divide_reply, take_buttons, write_buttons
 from functions.channels.whatsapp.api import WhatsAppRejected
 from functions.channels.whatsapp.events import PERSON
 from functions.events import Button
@@ -27,6 +27,7 @@ MESSAGES_MOST: Final = 10
 UPLOAD_NAME: Final = "file"
 """The name of what is uploaded; that which people see is a field of the message."""
 BUTTONS_MOST: Final = 3
+"""Those that are left stand in words below the text."""
 BUTTON_CHARACTERS: Final = 20
 BODY_CHARACTERS: Final = 1_024
 """Characters above buttons."""
@@ -62,20 +63,21 @@ class WhatsAppText:
         if not self.buttons:
             return {"type": "text", "text": {"body": self.text, "preview_url": False}}
         rows = []
-        for button in self.buttons[:BUTTONS_MOST]:
+        for button in self.buttons:
             title = button.label[:BUTTON_CHARACTERS]
             rows.append({"type": "reply", "reply": {"id": button.command, "title": title}})
         content = {"type": "button", "body": {"text": self.text}, "action": {"buttons": rows}}
         return {"type": "interactive", "interactive": content}
 
     def repair(self, problem: WhatsAppRejected) -> WhatsAppText | None:
-        """Return the message to try instead, None when nothing helps: without buttons, and then a
-        note in place of the text.
+        """Return the message to try instead, None when nothing helps: with the buttons in words,
+        and then a note in place of the text.
         """
         if problem.number not in _PARAMETER or self.gave_up:
             return None
         if self.buttons:
-            return replace(self, buttons=())
+            text = write_buttons(self.text, self.buttons)
+            return replace(self, text=text, buttons=())
         return WhatsAppText(find_texts(self.text).part_not_taken, gave_up=True)
 
 
@@ -96,17 +98,18 @@ Part = WhatsAppText | WhatsAppFile | AttachedFile
 
 def make_parts(reply: Reply) -> list[Part]:
     """Return the messages of a reply."""
-    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, len)
+    text, buttons = take_buttons(reply, BUTTONS_MOST)
+    divided = divide_reply(text, MESSAGES_MOST, render_parts, len)
     parts: list[Part] = [WhatsAppText(message) for message in divided.messages]
-    if reply.buttons and divided.messages:
+    if buttons and divided.messages:
         last = divided.messages[-1]
         if len(last) <= BODY_CHARACTERS:
-            parts[-1] = WhatsAppText(last, reply.buttons)
+            parts[-1] = WhatsAppText(last, buttons)
         else:
             cut = _find_cut(last)
             parts[-1:] = [
                 WhatsAppText(last[:cut].rstrip()),
-                WhatsAppText(last[cut:].lstrip(), reply.buttons),
+                WhatsAppText(last[cut:].lstrip(), buttons),
             ]
     for made in divided.files:
         name = f"{made.name}.txt"

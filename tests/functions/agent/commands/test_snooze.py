@@ -199,7 +199,7 @@ def press(desk: Desk, command: str, presser: int = OWNER, chat: int = OWNER) -> 
 def test_a_reminder_has_buttons_that_say_it_later_or_are_done_with_it(desk: Desk) -> None:
     remind(desk)
     buttons = find_buttons(desk)
-    assert list(buttons) == ["In 10 min", "In 1 h", "Tomorrow", "Done"]
+    assert list(buttons) == ["Done", "In 10 min", "In 1 h", "Tomorrow"]
     assert all(PRESSED.fullmatch(each) for each in buttons.values())
     for label, minutes in (("In 10 min", 10), ("In 1 h", 60)):
         desk.wait(5 * MINUTE)

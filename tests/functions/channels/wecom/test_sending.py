@@ -139,6 +139,7 @@ def test_buttons_bring_their_command_back(wecom: WeCom, server: WeComServer) -> 
     wecom.acknowledge(receive(wecom, make_message(9, "/approve a1b2c3")))
     server.fail(41016, path="/send")
     wecom.send(Reply(TO_ALICE, "May I?", buttons=buttons, key="e2", start=1), lambda n: None)
+    assert "- Deny: /deny a1b2c3" in server.messages[-1]["text"]["content"]
 
 
 # ---- once

@@ -125,10 +125,11 @@ def test_a_press_comes_back_as_the_buttons_command(channel: WhatsApp, graph: Gra
     assert event.text == BUTTONS[0].command
 
 
-def test_buttons_that_are_refused_are_left_out(channel: WhatsApp, graph: GraphApi) -> None:
+def test_buttons_that_are_refused_stand_in_words(channel: WhatsApp, graph: GraphApi) -> None:
     graph.fail(131009)
     say(channel, "May I?", buttons=BUTTONS)
-    assert texts(graph) == ["May I?"]
+    lines = (f"- {button.label}: `{button.command}`" for button in BUTTONS)
+    assert texts(graph) == ["\n".join(("May I?", "", *lines))]
 
 
 @pytest.mark.parametrize(
