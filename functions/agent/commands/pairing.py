@@ -13,6 +13,7 @@ from functions.agent.access.pairing import SECONDS, CodeUsed, Waiting
 from functions.agent.access.pairing_code import EDGES
 from functions.agent.access.roles import PERSON
 from functions.agent.app import App
+from functions.agent.commands import links
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands
 from functions.agent.language import choose_texts_for, load_texts_for
 from functions.agent.safety.failure_codes import describe_refusal
@@ -25,16 +26,18 @@ from sigil.errors import Refused, SigilError, UsageError
 if TYPE_CHECKING:
     from functions.agent.access.link_requests import LinkRequest, LinkRequests
 
+PAIR: Final = "pair"
+LINK: Final = "link"
 SHOWN = 30
 """A chat is shown so many people; the machine's own command shows them all."""
 MINUTES = round(SECONDS / 60)
 SENT_CODE = re.compile(
-    rf"[{EDGES}]*(?:(?:[/!]|/?uncaged\s+)pair(?:@[A-Za-z0-9_]+)?\s+(.+)"
+    rf"[{EDGES}]*(?:(?:[/!]|/?uncaged\s+)(pair|link)(?:@[A-Za-z0-9_]+)?\s+(.+)"
     rf"|([0-9A-Z]{{4}}(?:-[0-9A-Z]{{4}}){{1,2}})[{EDGES}]*)",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-"""Two groups: what follows the command, as any platform types it, and people copy it with the
-quotes around it; or a code alone, as it was shown.
+"""Three groups: the command and what follows it, as any platform types it, for codes are carried to
+another one, and people copy it with the quotes around it; or a code alone, as it was shown.
 """
 _ME = re.compile(r"(.+?)\s+me", re.IGNORECASE | re.ASCII | re.DOTALL)
 _CONFIRM = re.compile(r"confirm(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
@@ -55,26 +58,30 @@ def answer_stranger(event: Event, app: App) -> str:
         return ""
     texts = choose_texts_for(event)
     sent = SENT_CODE.fullmatch(event.text.strip())
-    reply = _try_owner_code(sent[1] or sent[2], event, app, texts) if sent else ""
+    is_pairing = sent is not None and (sent[1] or PAIR).lower() == PAIR
+    code = (sent[2] or sent[3]) if sent and is_pairing else ""
+    reply = _try_owner_code(code, event, app, texts) if code else ""
     return reply or _offer_code(event, app, texts)
 
 
 def answer_code(call: CommandCall, sent: re.Match[str]) -> CommandResult | None:
-    """Answer a message that is a code alone, or the command as somebody has copied it; None for
-    one in a group, and for a code that is none of the open ones.
+    """Answer a message that is a code of pairing alone, or `/pair` or `/link` as somebody has
+    copied it; None for the first two in a group, and for a code that is none of the open ones.
     """
     event = call.event
+    code = (sent[2] or sent[3]).rstrip(EDGES)
+    call = replace(call, text=code)
+    if sent[1] and sent[1].lower() == LINK:
+        return replace(links.run_link(call), name=LINK)
     if not event.private or event.quotes or event.attachments:
         return None
-    code = (sent[1] or sent[2]).rstrip(EDGES)
-    call = replace(call, text=code)
-    if sent[2]:
+    if sent[3]:
         claimed = _claim_ownership(call)
         if claimed:
             return call.reply(claimed)
         if call.role != "owner" or not call.app.pairing.is_open(code):
             return None
-    return replace(run_pair(call), name="pair")
+    return replace(run_pair(call), name=PAIR)
 
 
 def run_pair(call: CommandCall) -> CommandResult:

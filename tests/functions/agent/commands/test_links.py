@@ -306,6 +306,19 @@ def test_the_linked_ids_of_a_person_share_a_memory_at_once(home: AgentRuntime) -
     assert known(home, slack) == {"door: 1234"}
 
 
+def test_the_command_is_carried_to_a_platform_that_types_it_otherwise(home: AgentRuntime) -> None:
+    slack = {"session": "slack:T1.U1", "sender": "slack:T1.U1"}
+    home.app.people.let_in("telegram:43", "member", "Eve", "telegram:42")
+    home.app.people.link("slack:T1.U1", "Eve", "telegram:43", "telegram:42", "member")
+    (told,) = tell(home, "/link", **slack)
+    command = told.partition("Send me `")[2].partition("`")[0]
+    assert command.startswith("!link ")
+    to_slack, said = tell(home, f"`{command}`.", **EVE)
+    assert to_slack.endswith("and then send !unlink.")
+    assert "share one memory" in said
+    assert "/unlink parts them" in said
+
+
 def test_a_chat_that_has_left_its_memory_is_joined_by_no_code_of_before(home: AgentRuntime) -> None:
     link(home, PHONE, DESK)
     code = offer(home, PHONE)
