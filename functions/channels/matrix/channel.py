@@ -24,7 +24,7 @@ from functions.channels.matrix.events import ANSWERS, DECLARED, Account, read_ev
 from functions.channels.matrix.identifiers import FILE, USER, MatrixChat, find_id
 from functions.channels.platform_api.address import read_address
 from functions.channels.typed_commands import as_command
-from functions.events import CAME, ENCRYPTED, Event, Sender
+from functions.events import CAME, ENCRYPTED, Event, Quote, Sender
 from functions.overheard import OverheardMessage, make_overheard
 from sigil.errors import BackendError, Refused, SigilError, UsageError
 from sigil.json_fields import as_mapping, as_string
@@ -236,6 +236,11 @@ class Matrix:
         """Return whether an event of a room is for us, or may be: it answers another."""
         if room.count <= 2 or event.joined or CAME in event.data or ANSWERS in event.data:
             return True
+        chat = MatrixChat.parse(event.session)
+        if chat.thread:
+            thread = self.rooms.recall_thread(chat.room, chat.thread)
+            if thread is None or thread.ours:
+                return True
         return self._names_us(event, room)
 
     def _names_us(self, event: Event, room: Room) -> bool:
@@ -289,6 +294,11 @@ class Matrix:
             is_named = is_named or answered.ours
             if answered.quote:
                 quotes = (answered.quote, *quotes)
+        if chat.thread and answers != chat.thread:
+            is_below_ours, first = self._read_thread(event, chat, is_named=is_named)
+            is_named = is_named or is_below_ours
+            if first:
+                quotes = (first, *quotes)
         if not is_named:
             return None
         text = event.text
@@ -302,6 +312,30 @@ class Matrix:
             private=private,
             quotes=quotes,
         )
+
+    def _read_thread(
+        self, event: Event, chat: MatrixChat, *, is_named: bool
+    ) -> tuple[bool, Quote | None]:
+        """Return whether a thread begins with a message of ours, and that message for the first
+        event for us there that this process sees.
+        """
+        from functions.channels.matrix.rooms import Thread
+
+        known = self.rooms.recall_thread(chat.room, chat.thread)
+        if known is not None:
+            is_for_us = is_named or known.ours
+            if not is_for_us or known.first not in ("", event.id):
+                return known.ours, None
+        try:
+            root = self.rooms.fetch_message(self.api, chat.room, chat.thread)
+        except BackendError:
+            if not is_named:
+                raise
+            return False, None
+        is_for_us = is_named or root.ours
+        thread = Thread(root.ours, event.id if is_for_us else "")
+        self.rooms.note_thread(chat.room, chat.thread, thread)
+        return root.ours, root.quote if is_for_us else None
 
     def count_rooms(self) -> int:
         """Return how many rooms our account has joined."""

@@ -25,6 +25,7 @@ PRIVATE_SECONDS: Final = 30.0
 """A third person may come in at any time, and this process may not hear of it."""
 ROOMS_MOST: Final = 500
 NAMES_MOST: Final = 20_000
+THREADS_MOST: Final = 10_000
 MEMBERS_BYTES: Final = 4 * 1024 * 1024
 NOTED: Final = "app.uncaged.encrypted"
 """The note in our account's data of a room that we have told there that we read nothing
@@ -66,6 +67,16 @@ class AnsweredMessage:
     quote: Quote | None
 
 
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread: whether it begins with a message of `ours`, and the id of the `first` event for us
+    in it, which quotes that message.
+    """
+
+    ours: bool
+    first: str = ""
+
+
 class RoomDirectory:
     """The rooms of our account. Safe to share between threads."""
 
@@ -78,6 +89,7 @@ class RoomDirectory:
         self._lock = threading.Lock()
         self._rooms: dict[str, tuple[Room, float]] = {}
         self._told: set[str] = set()
+        self._threads: dict[tuple[str, str], Thread] = {}
 
     def find_room(self, api: MatrixApi, id: str) -> Room:
         """Return a room; `MatrixRejected` when we are not in it, `BackendError` for no answer."""
@@ -152,6 +164,17 @@ class RoomDirectory:
         by = "" if ours else f"{self._channel}:{author}"
         quote = make_quote("reply", text, by, ours=ours)
         return AnsweredMessage(ours, replace(quote, files=files))
+
+    def recall_thread(self, room: str, root: str) -> Thread | None:
+        """Return what this process knows of a thread, without asking."""
+        return self._threads.get((room, root))
+
+    def note_thread(self, room: str, root: str, thread: Thread) -> None:
+        """Remember a thread by the message with which it begins."""
+        with self._lock:
+            if len(self._threads) >= THREADS_MOST:
+                self._threads.clear()
+            self._threads[room, root] = thread
 
     def is_encrypted(self, api: MatrixApi, room: str) -> bool:
         """Return whether what is said in a room is encrypted."""

@@ -106,8 +106,6 @@ def test_an_answer_to_our_message_is_for_us_and_quotes_it(
     theirs = server.say(make_event(text("lunch?"), ADA, GROUP))
     answer = make_event(text("at noon", **answer_to(theirs)), BOB, GROUP)
     assert matrix.accept(receive(matrix, answer)) is None
-    thread = make_event(text("in a thread", **in_thread(ours["event_id"])), BOB, GROUP)
-    assert not is_for_us(matrix, thread)
     unknown = make_event(text("hm", **answer_to({"event_id": "$gone"})))
     assert accept(matrix, unknown).quotes == ()
 
@@ -292,3 +290,28 @@ def test_the_same_message_is_accepted_again(matrix: Matrix) -> None:
     accepted = matrix.accept(event)
     assert accepted == matrix.accept(event)
     assert replace(event, sender=accepted.sender, private=True, addressed=()) == accepted  # type: ignore[union-attr]
+
+
+def test_a_thread_below_a_message_of_ours_is_for_us(matrix: Matrix, server: Homeserver) -> None:
+    matrix.send(Reply(f"matrix:{GROUP}", "It is **four**.", key="k"), lambda _: None)
+    (ours,) = server.messages
+    below = in_thread(ours["event_id"])
+    first = receive(matrix, make_event(text("and why?", **below), BOB, GROUP))
+    for _ in range(2):  # it may be handled again
+        event = matrix.accept(first)
+        assert event is not None
+        (quote,) = event.quotes
+        assert (quote.text, quote.ours, event.private) == ("It is **four**.", True, False)
+    # the thread is a session of its own, which has that message by now
+    assert accept(matrix, make_event(text("really?", **below), ADA, GROUP)).quotes == ()
+    theirs = server.say(make_event(text("lunch?"), ADA, GROUP))["event_id"]
+    before = len(server.asked("/event/"))
+    for _ in range(3):
+        assert not is_for_us(matrix, make_event(text("at noon", **in_thread(theirs)), BOB, GROUP))
+    assert len(server.asked("/event/")) == before + 1
+    named = accept(matrix, make_event(text("sigil: when?", **in_thread(theirs)), BOB, GROUP))
+    assert [(each.text, each.ours) for each in named.quotes] == [("lunch?", False)]
+    server.fail("/event/", "M_UNKNOWN", 502)
+    unknown = receive(matrix, make_event(text("hm", **in_thread("$other")), BOB, GROUP))
+    with pytest.raises(BackendError):
+        matrix.accept(unknown)
