@@ -74,7 +74,8 @@ def halt_alert(agent: str, session: str, at: float) -> Alert:
 
 def unanswered_alert(event: str, agent: str, session: str, channel: str, at: float) -> Alert:
     """Return the alert for a channel that does not take a message to `session`: none is left in
-    this period (MESSAGES_USED_UP), or nobody wrote there lately (CHAT_CLOSED).
+    this period (MESSAGES_USED_UP), nobody wrote there lately (CHAT_CLOSED), or what is said there
+    is encrypted (CHAT_ENCRYPTED).
     """
     return Alert(event, agent, session, "UNANSWERED", channel, at)
 

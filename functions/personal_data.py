@@ -89,6 +89,7 @@ KINDS: Final[Mapping[str, str]] = {
     "ready~work": "marks",
     "claim": "marks",
     "listening": "marks",
+    "encrypted": "marks",
     "binding": "marks",
     "native-calls": "marks",
     "begun": "marks",

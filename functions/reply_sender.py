@@ -21,12 +21,19 @@ from functions.agent.app import App
 from functions.agent.commands import table
 from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
-from functions.channels.base import AttachedFile, ChatClosed, MessagesUsedUp, Reply
+from functions.channels.base import (
+    AttachedFile,
+    ChatClosed,
+    ChatEncrypted,
+    MessagesUsedUp,
+    Reply,
+)
 from functions.events import Event
 from functions.queues.dead_letters import count_untold, note_sender_told
 from functions.sent_parts import WHOLE
 from functions.status_alerts import (
     alert_chat_closed,
+    alert_chat_encrypted,
     alert_messages_used_up,
     alert_model_failures,
     alert_session_status,
@@ -119,11 +126,15 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
 
 
 def _alert_refusal(problem: Refused, session: str, runtime: AgentRuntime) -> None:
-    """Send an alert when a session's channel refused a reply for a reason that will pass."""
+    """Send an alert when a session's channel refused a reply for a reason that owners can do
+    something about.
+    """
     if isinstance(problem, MessagesUsedUp):
         alert_messages_used_up(session, runtime)
     elif isinstance(problem, ChatClosed):
         alert_chat_closed(session, runtime)
+    elif isinstance(problem, ChatEncrypted):
+        alert_chat_encrypted(session, runtime)
 
 
 def attach_files(reply: Outgoing, app: App) -> list[AttachedFile]:

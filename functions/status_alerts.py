@@ -82,6 +82,11 @@ def alert_chat_closed(session: str, runtime: AgentRuntime) -> None:
     _alert_unanswered("CHAT_CLOSED", session, runtime)
 
 
+def alert_chat_encrypted(session: str, runtime: AgentRuntime) -> None:
+    """Send an alert that a chat gets nothing from us, since what is said there is encrypted."""
+    _alert_unanswered("CHAT_ENCRYPTED", session, runtime)
+
+
 def _alert_unanswered(event: str, session: str, runtime: AgentRuntime) -> None:
     """Send an alert about a message that never arrives, one a day for each channel and reason."""
     app = runtime.app

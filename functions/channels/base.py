@@ -153,6 +153,15 @@ class ChatClosed(Refused):
         super().__init__("EBLOCKED", message, source=source)
 
 
+class ChatEncrypted(Refused):
+    """What is said in the chat is encrypted, and we can only write in the clear: this never
+    leaves.
+    """
+
+    def __init__(self, message: str, *, source: str) -> None:
+        super().__init__("EBLOCKED", message, source=source)
+
+
 class Rejected(Refused):
     """The platform will never take this request as it is, and says why: in words, and mostly with
     a code of its own.

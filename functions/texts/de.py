@@ -1561,8 +1561,9 @@ class German(Texts):
         " darf. Bitte lass mich von einer Person einladen, der ich gehöre."
     )
     encrypted_room = (
-        "Dieser Raum ist verschlüsselt, und verschlüsselte Nachrichten kann ich nicht lesen. Lade"
-        " mich bitte in einen Raum ohne Verschlüsselung ein: Dort antworte ich."
+        "Dieser Raum ist verschlüsselt, und verschlüsselte Nachrichten kann ich nicht lesen. Ich"
+        " schreibe hier auch nichts mehr, nicht einmal Erinnerungen, die für diesen Raum gedacht"
+        " waren. Lade mich bitte in einen Raum ohne Verschlüsselung ein: Dort antworte ich."
     )
 
     # --- Discord's commands ---

@@ -1370,7 +1370,8 @@ class Texts:
         " owners to invite me."
     )
     encrypted_room = (
-        "This room is encrypted, and I cannot read encrypted messages. Please invite me into a room"
+        "This room is encrypted, and I cannot read encrypted messages. I write nothing more here"
+        " either, not even reminders that were meant for this room. Please invite me into a room"
         " without encryption: there I answer."
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from functions import worker
 from functions.cli.commands.serve import list_receivers
 from functions.cli.doctor import check_platforms
+from functions.events import Event, Sender, order_of
 from functions.ingress.poller import PolledBot
 from functions.wiring import AgentRuntime
 from sigil.cli.doctor import DoctorWarning
@@ -37,9 +39,10 @@ from tests.fakes.matrix import (
 )
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
+from tests.functions.alerts import AlertRecorder
 from tests.functions.cli.channel_command import RunChannel
 from tests.functions.serving import Served, serving
-from tests.machine import within
+from tests.machine import until, within
 
 SETTINGS: dict[str, Any] = {
     "matrix_user": BOT,
@@ -190,6 +193,43 @@ def test_a_room_that_becomes_encrypted_is_told_so_in_its_own_language(
     turned = make_event({}, room=GROUP, kind="m.room.encryption", state_key="")
     assert community.push(turned) == 200
     assert community.read_texts(2)[1].startswith("Dieser Raum ist verschlüsselt")
+
+
+def test_what_a_room_was_to_be_told_does_not_leave_once_it_is_encrypted(
+    runtime: Callable[..., AgentRuntime], homeserver: Homeserver, model: ScriptedModel
+) -> None:
+    made = runtime(llm_url=model.url, matrix_homeserver=homeserver.url, **SETTINGS)
+    recorder = AlertRecorder()
+
+    def answer_late(body: dict[str, Any]) -> dict[str, Any]:
+        homeserver.rooms[GROUP].encrypted = True
+        return say("the code is 4711")
+
+    model.then(answer_late)
+    made = replace(made, notifier=recorder)
+    with serving(made) as server:
+        community = Community(server, homeserver)
+        community.write("sigil: the code?", BOT, room=GROUP)
+        assert "reminders" in community.read_texts(1)[0]
+        until(lambda: recorder.told != [])
+        reminder = Event(
+            id="wakeup:1",
+            kind="say",
+            agent="main",
+            session=f"matrix:{GROUP}",
+            sender=Sender("runtime"),
+            text="Say 4711.",
+            at=time.time(),
+            order=order_of(time.time(), 1),
+            by=f"matrix:{ADA}",
+            data={"from": "wakeup tea"},
+        )
+        worker.handle_event(reminder, made)
+    assert len(homeserver.messages) == 1
+    assert "4711" not in str([request.body for request in homeserver.requests])
+    assert [(alert.event, alert.reason, alert.session) for alert in recorder.told] == [
+        ("CHAT_ENCRYPTED", "matrix", f"matrix:{GROUP}")
+    ]
 
 
 def test_strangers_invitations_are_bound_and_an_owners_are_not(community: Community) -> None:

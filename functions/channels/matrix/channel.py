@@ -17,9 +17,17 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from functions.channels.about import name_variable
-from functions.channels.base import AttachedFile, PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.base import (
+    AttachedFile,
+    ChatEncrypted,
+    PlatformAnswer,
+    PlatformRequest,
+    Received,
+    Reply,
+)
 from functions.channels.first_use import FirstUse
 from functions.channels.matrix.contents import begins_with_name, holds_name, strip_name
+from functions.channels.matrix.encrypted_rooms import EncryptedRooms
 from functions.channels.matrix.events import ANSWERS, DECLARED, Account, read_events
 from functions.channels.matrix.identifiers import FILE, USER, MatrixChat, find_id
 from functions.channels.platform_api.address import read_address
@@ -35,11 +43,12 @@ if TYPE_CHECKING:
     from functions.channels.matrix.api import MatrixApi
     from functions.channels.matrix.rooms import Room, RoomDirectory
     from functions.channels.platform_api.http_client import Transport
+    from sigil.storage.kv import KV
 
 BODY_MOST: Final = 32 << 20
+"""A transaction has a hundred events or more, of up to 64 KiB each."""
 _NOTICE: Final = "encrypted"
 """The address of an answer that only says that nothing encrypted can be read."""
-"""A transaction has a hundred events or more, of up to 64 KiB each."""
 WAITING_SECONDS: Final = 20.0
 TYPING_MILLISECONDS: Final = 30_000
 WAITING_TIMEOUT: Final = 5.0
@@ -97,6 +106,7 @@ class Matrix:
         self._lock = threading.Lock()
         self._api = FirstUse(self._open_api)
         self._rooms = FirstUse(self._make_rooms)
+        self._encrypted = EncryptedRooms(agent, name)
         self._read: set[str] = set()
         self._answered: set[str] = set()
 
@@ -132,6 +142,10 @@ class Matrix:
         from functions.channels.matrix.rooms import RoomDirectory
 
         return RoomDirectory(self._account.user, self._account.name)
+
+    def use_store(self, kv: KV) -> None:
+        """Remember there which rooms are encrypted."""
+        self._encrypted.use_store(kv)
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
@@ -211,6 +225,8 @@ class Matrix:
         people of a group that is known say to each other is no event.
         """
         found = read_events(rows, self._account, self._now())
+        for id in found.encrypted:
+            self._encrypted.note(id)
         rooms = self._rooms.made
         if rooms is None:
             return Received(found.events, ignored=found.ignored)
@@ -269,9 +285,10 @@ class Matrix:
             self.rooms.forget_room(chat.room)
         try:
             room = self.rooms.find_room(self.api, chat.room)
-            if ENCRYPTED in event.data or (
-                event.joined and self.rooms.is_encrypted(self.api, chat.room)
-            ):
+            is_unreadable = ENCRYPTED in event.data
+            if is_unreadable or event.joined:
+                is_unreadable |= self._encrypted.ask(self.api, chat.room)
+            if is_unreadable:
                 if self.rooms.has_told(self.api, chat.room):
                     return None
                 return replace(event, addressed=(), reply_to=_NOTICE, data={ENCRYPTED: True})
@@ -392,15 +409,16 @@ class Matrix:
         from functions.channels.matrix.sending import RoomSender, make_attachment, make_parts
         from functions.channels.replies.reply_parts import list_unsent
 
-        chat = MatrixChat.parse(reply.session)
-        if chat.person:
-            chat = MatrixChat(self.rooms.find_direct(self.api, chat.person))
+        chat = self._find_chat(reply.session)
         is_notice = reply.to == _NOTICE
         answers = reply.to if not is_notice and self._is_group(chat.room) else ""
         # a room is told once, whatever could not be read there
         sender = RoomSender(self.api, chat, _NOTICE if is_notice else reply.key, answers)
         parts = make_parts(reply)
         for number, part in list_unsent(parts, reply.start, sent):
+            if not is_notice:
+                # before each one, and before a file is uploaded
+                self._require_clear(chat.room, reply.text)
             if isinstance(part, AttachedFile):
                 sender.send(make_attachment(part, reply.text), number)
             else:
@@ -411,15 +429,41 @@ class Matrix:
         self._note_answered(reply.to)
         self._set_typing(chat.room, is_typing=False)
 
+    def _find_chat(self, session: str) -> MatrixChat:
+        """Return the chat of a session; a person's own is the room where we are alone with them."""
+        chat = MatrixChat.parse(session)
+        if not chat.person:
+            return chat
+        api = self.api
+        return MatrixChat(
+            self.rooms.find_direct(api, chat.person, lambda room: self._encrypted.ask(api, room))
+        )
+
+    def _require_clear(self, room: str, text: str) -> None:
+        """Raise `ChatEncrypted` for a room in which what is said is encrypted. It is told so if it
+        was not yet, in the language of `text`, which does not leave.
+        """
+        if not self._encrypted.ask(self.api, room):
+            return
+        from functions.channels.matrix.sending import MatrixText, RoomSender
+        from functions.channels.render.matrix import MatrixPart
+        from functions.texts.languages import find_texts
+
+        with suppress(SigilError):
+            if not self.rooms.has_told(self.api, room):
+                told = MatrixText(MatrixPart(find_texts(text).encrypted_room))
+                RoomSender(self.api, MatrixChat(room), _NOTICE).send(told, 0)
+                self.rooms.note_told(self.api, room)
+        raise ChatEncrypted("we write nothing into an encrypted room", source="matrix")
+
     def send_editable(self, session: str, text: str, key: str) -> str:
         """Send a message; one with the same key is the one that is there. Its name is that of the
         room and its own.
         """
         from functions.channels.matrix.sending import RoomSender, make_editable
 
-        chat = MatrixChat.parse(session)
-        if chat.person:
-            chat = MatrixChat(self.rooms.find_direct(self.api, chat.person))
+        chat = self._find_chat(session)
+        self._require_clear(chat.room, text)
         sent = RoomSender(self.api, chat, key).put(make_editable(text), "line", 0)
         return f"{chat.room} {sent}"
 
@@ -428,6 +472,7 @@ class Matrix:
         from functions.channels.matrix.sending import replace_message
 
         room, _, event = message.partition(" ")
+        self._require_clear(room, text)
         replace_message(self.api, room, event, text)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
@@ -440,7 +485,8 @@ class Matrix:
     def show_waiting(self, event: Event) -> float:
         """Mark the message as read, and show that we write."""
         chat = MatrixChat.parse(event.session)
-        if not chat.room or event.reply_to in self._answered:
+        is_waited_for = event.reply_to not in self._answered
+        if not chat.room or not is_waited_for or self._encrypted.knows(chat.room):
             return 0.0
         with suppress(SigilError):
             self._mark_read(chat, event.reply_to)

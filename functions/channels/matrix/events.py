@@ -66,12 +66,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class RoomEvents:
-    """The events of some rooms, the rooms whose members have changed, and the kinds of what was
-    left aside.
+    """The events of some rooms, the rooms whose members have `changed`, those that are `encrypted`
+    from now on, and the kinds of what was left aside.
     """
 
     events: tuple[Event, ...] = ()
     changed: frozenset[str] = field(default_factory=frozenset)
+    encrypted: frozenset[str] = field(default_factory=frozenset)
     ignored: tuple[str, ...] = ()
 
 
@@ -79,15 +80,23 @@ def read_events(rows: object, account: Account, now: float) -> RoomEvents:
     """Return what a homeserver tells of, in its order; `now` is in seconds since 1970."""
     events: list[Event] = []
     changed: set[str] = set()
+    encrypted: set[str] = set()
     ignored: list[str] = []
     for row in map(as_mapping, as_sequence(rows)[:EVENTS_MOST]):
         if row.get("type") == "m.room.member":
             changed.add(as_string(row.get("room_id")))
+        elif _is_encryption(row) and find_id(ROOM, row.get("room_id")):
+            encrypted.add(as_string(row.get("room_id")))
         found = tuple(_read_event(row, account, now))
         events.extend(found)
         if not found and not _is_quiet(row, account):
             ignored.append(_name_kind(row))
-    return RoomEvents(tuple(events), frozenset(changed), tuple(dict.fromkeys(ignored)))
+    return RoomEvents(
+        tuple(events),
+        frozenset(changed),
+        frozenset(encrypted),
+        tuple(dict.fromkeys(ignored)),
+    )
 
 
 def _is_quiet(row: Fields, account: Account) -> bool:
@@ -108,6 +117,11 @@ def _name_kind(row: Fields) -> str:
     kind = as_string(row.get("type"))
     of_message = as_string(as_mapping(row.get("content")).get("msgtype"))
     return f"{kind}.{of_message}" if of_message else kind or "event"
+
+
+def _is_encryption(row: Fields) -> bool:
+    """Return whether an event is the state of a room that says that it is encrypted."""
+    return row.get("type") == "m.room.encryption" and row.get("state_key") == ""
 
 
 def _read_event(row: Fields, account: Account, now: float) -> Iterator[Event]:
@@ -140,7 +154,7 @@ def _read_event(row: Fields, account: Account, now: float) -> Iterator[Event]:
             yield replace(base, joined=True)
         elif kind == "m.room.member" and row["state_key"] == sender and _has_come(row, content):
             yield replace(base, data={CAME: True})
-        elif kind == "m.room.encryption":
+        elif _is_encryption(row):
             yield replace(base, data={ENCRYPTED: True})
     elif kind == "m.room.encrypted":
         yield replace(base, data={ENCRYPTED: True})

@@ -26,6 +26,8 @@ PRIVATE_SECONDS: Final = 30.0
 ROOMS_MOST: Final = 500
 NAMES_MOST: Final = 20_000
 THREADS_MOST: Final = 10_000
+DIRECT_ENCRYPTED_MOST: Final = 2
+"""Where so many rooms with a person are encrypted, no other is made: it would be so as well."""
 MEMBERS_BYTES: Final = 4 * 1024 * 1024
 NOTED: Final = "app.uncaged.encrypted"
 """The note in our account's data of a room that we have told there that we read nothing
@@ -176,14 +178,6 @@ class RoomDirectory:
                 self._threads.clear()
             self._threads[room, root] = thread
 
-    def is_encrypted(self, api: MatrixApi, room: str) -> bool:
-        """Return whether what is said in a room is encrypted."""
-        try:
-            api.call("GET", f"/rooms/{quote_id(room)}/state/m.room.encryption")
-        except MatrixRejected:
-            return False
-        return True
-
     def has_told(self, api: MatrixApi, room: str) -> bool:
         """Return whether a room was told already that we read nothing encrypted."""
         if room in self._told:
@@ -214,16 +208,24 @@ class RoomDirectory:
     def _note_path(self, room: str) -> str:
         return f"/user/{quote_id(self._user)}/rooms/{quote_id(room)}/account_data/{NOTED}"
 
-    def find_direct(self, api: MatrixApi, person: str) -> str:
-        """Return the room where we are alone with a person; one is made where there is none."""
+    def find_direct(self, api: MatrixApi, person: str, is_encrypted: Callable[[str], bool]) -> str:
+        """Return the room where we are alone with a person; one is made where there is none.
+
+        An encrypted one only where others would be as well.
+        """
         direct = self._fetch_direct(api)
+        encrypted: list[str] = []
         for room in _list_rooms(direct.get(person)):
             try:
                 joined = api.call("GET", f"/rooms/{quote_id(room)}/joined_members").get("joined")
             except MatrixRejected:
                 continue  # we have left it
             if set(as_mapping(joined)) <= {self._user, person}:
-                return room
+                if not is_encrypted(room):
+                    return room
+                encrypted.append(room)
+        if len(encrypted) >= DIRECT_ENCRYPTED_MOST:
+            return encrypted[0]
         made = api.call(
             "POST",
             "/createRoom",

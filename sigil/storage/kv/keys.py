@@ -380,6 +380,11 @@ def sent_message(session: str, id: str) -> Key:
     return Key(f"sent#{session}", escape(id))
 
 
+def encrypted_chat(session: str) -> Key:
+    """The mark of a chat in which what is said is encrypted."""
+    return Key("encrypted", session)
+
+
 def session_head(session: str) -> Key:
     """The session document."""
     return Key(f"session#{session}", "head")
@@ -824,7 +829,8 @@ SESSION_PARTITIONS = frozenset(
     )
 )
 SESSION_ITEMS = frozenset(
-    "ready ready! ready~work claim listening native-calls begun workspaces team-chat".split()
+    "ready ready! ready~work claim listening encrypted native-calls begun workspaces"
+    " team-chat".split()
 )
 MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
 MEMORY_ITEMS = frozenset(("things", "memory-link"))

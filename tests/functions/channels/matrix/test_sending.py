@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 
-from functions.channels.base import AttachedFile, Busy, Reply
+from functions.channels.base import AttachedFile, Busy, ChatEncrypted, Reply
 from functions.channels.matrix.channel import Matrix
 from functions.channels.render.matrix import render_parts, write_html
 from functions.events import Button, Event
 from sigil.errors import BackendError, Refused, UsageError
+from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.matrix import (
     ADA,
     BOB,
     BOT,
     DIRECT,
     GROUP,
+    TOKEN,
     FakeRoom,
     Homeserver,
     encode,
@@ -36,6 +38,11 @@ def send(matrix: Matrix, said: str, session: str = f"matrix:{DIRECT}", **reply: 
     left: list[int] = []
     matrix.send(Reply(session, said, **{"key": "k1", **reply}), left.append)
     return left
+
+
+def receive(matrix: Matrix, event: dict[str, Any]) -> Event:
+    (found,) = matrix.receive(push(encode(event))).events
+    return found
 
 
 def read_contents(server: Homeserver) -> list[dict[str, Any]]:
@@ -324,3 +331,79 @@ def test_a_message_is_changed_where_it_stands_and_sent_once(
         with pytest.raises(Refused):
             matrix.edit(session, "!other:example.org $gone", "gone")
     assert [content["body"] for content in read_contents(server)] == ["at rest"] * 2
+
+
+def test_nothing_of_ours_reaches_a_room_that_has_become_encrypted(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    name = matrix.send_editable(f"matrix:{GROUP}", "working", "k0")
+    server.rooms[GROUP].encrypted = True
+    secret = "the code is 4711"
+    file = AttachedFile("a.txt", "text/plain", lambda: b"4711")
+    with pytest.raises(ChatEncrypted):
+        send(matrix, secret, f"matrix:{GROUP}", files=(file,))
+    with pytest.raises(ChatEncrypted):
+        send(matrix, "", f"matrix:{GROUP}", files=(file,))
+    with pytest.raises(ChatEncrypted):
+        matrix.send_editable(f"matrix:{GROUP}", secret, "k2")
+    with pytest.raises(ChatEncrypted):
+        matrix.edit(f"matrix:{GROUP}", name, secret)
+    assert matrix.show_waiting(receive(matrix, make_event(text("sigil: hi"), ADA, GROUP))) == 0.0
+    # what arrived: the first message, and once that nothing is written there
+    assert [content["body"][:22] for content in read_contents(server)] == [
+        "working",
+        "This room is encrypted",
+    ]
+    assert "4711" not in "".join(str(request.body) for request in server.requests)
+    assert server.uploads == {}
+    assert (GROUP, True) not in server.typing
+
+
+def test_a_room_that_becomes_encrypted_between_two_messages_gets_no_second_one(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    def encrypt(_: int) -> None:
+        server.rooms[GROUP].encrypted = True
+
+    with pytest.raises(ChatEncrypted):
+        matrix.send(Reply(f"matrix:{GROUP}", "word " * 20_000, key="k"), encrypt)
+    assert [content["body"][:4] for content in read_contents(server)] == ["word", "This"]
+
+
+def test_another_process_knows_from_the_store_which_rooms_are_encrypted(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    kv = MemoryKV()
+    matrix.use_store(kv)
+    turned = make_event({}, ADA, GROUP, "m.room.encryption", state_key="")
+    matrix.receive(push(encode(turned)))
+    other = Matrix(server.url, BOT, TOKEN)
+    other.use_store(kv)
+    with pytest.raises(ChatEncrypted):
+        send(other, "the code is 4711", f"matrix:{GROUP}")
+    assert server.asked("m.room.encryption") == []
+    other.close()
+
+
+def test_a_word_to_a_person_leaves_in_a_room_that_is_not_encrypted(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    server.account_data["m.direct"] = {ADA: [DIRECT]}
+    server.rooms[DIRECT].encrypted = True
+    send(matrix, "approve?", f"matrix:{ADA}")
+    (message,) = server.messages
+    made = message["room_id"]
+    assert server.rooms[made].invited == {ADA}
+    # a homeserver that encrypts every room gets no third one
+    server.rooms[made].encrypted = True
+    for _ in range(2):
+        with pytest.raises(ChatEncrypted):
+            send(matrix, "approve?", f"matrix:{ADA}", key="k3")
+    assert len(server.asked("createRoom")) == 1
+
+
+def test_where_encryption_is_not_known_nothing_leaves(matrix: Matrix, server: Homeserver) -> None:
+    server.fail("m.room.encryption", "M_UNKNOWN", 502)
+    with pytest.raises(BackendError):
+        send(matrix, "hello")
+    assert server.messages == []
