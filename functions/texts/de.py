@@ -1565,6 +1565,12 @@ class German(Texts):
         " schreibe hier auch nichts mehr, nicht einmal Erinnerungen, die für diesen Raum gedacht"
         " waren. Lade mich bitte in einen Raum ohne Verschlüsselung ein: Dort antworte ich."
     )
+    answered_too_fast = (
+        "Ich habe {count} Nachrichten hintereinander beantwortet, die alle wenige Sekunden nach"
+        " meiner Antwort kamen. Falls hier ein Programm schreibt, lasse ich diese unbeantwortet,"
+        " damit wir nicht endlos weiterreden. Wenn du ein Mensch bist, schreib in einer halben"
+        " Minute noch einmal."
+    )
 
     # --- Discord's commands ---
     discord_ask = "Dem Agenten etwas sagen"

@@ -1374,6 +1374,11 @@ class Texts:
         " either, not even reminders that were meant for this room. Please invite me into a room"
         " without encryption: there I answer."
     )
+    answered_too_fast = (
+        "I have answered {count} messages in a row that each came within seconds of my answer. In"
+        " case a program writes here, I leave this one unanswered, so that we do not go on for"
+        " ever. If you are a person, write again in half a minute."
+    )
 
     # --- Discord's commands ---
     discord_ask = "Say something to the agent"

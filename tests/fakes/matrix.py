@@ -153,7 +153,9 @@ class Homeserver(RecordingServer):
         """The `id`, `url`, `as_token` and `hs_token` of the application service."""
         self.upload_most = 1 << 20
         self.knows_authenticated_media = True
-        self._transactions: dict[str, str] = {}
+        self.accounts = {TOKEN: BOT}
+        """Whose access tokens are known."""
+        self._transactions: dict[tuple[str, str], str] = {}
         self._failures: list[Failure] = []
 
     # ---- for tests
@@ -206,8 +208,9 @@ class Homeserver(RecordingServer):
                 if failure.times and failure.part in unquote(path):
                     failure.times -= 1
                     return failure.answer
-        tokens = (TOKEN, self.service.get("as_token", TOKEN))
-        if request.headers.get("authorization") not in [f"Bearer {token}" for token in tokens]:
+        tokens = {self.service.get("as_token", TOKEN): BOT, **self.accounts}
+        caller = tokens.get(request.headers.get("authorization", "").removeprefix("Bearer "))
+        if caller is None:
             return refuse("M_UNKNOWN_TOKEN", 401)
         parts = [unquote(part) for part in path.strip("/").split("/")]
         match (request.method, *parts[:3]), parts[3:]:
@@ -223,7 +226,7 @@ class Homeserver(RecordingServer):
                 return self._upload(request)
             case (method, "_matrix", "client", "v3"), rest:
                 body = request.json() if request.body else {}
-                return self._call(method, rest, body, parse_qs(query))
+                return self._call(caller, method, rest, body, parse_qs(query))
         return refuse("M_UNRECOGNIZED", 404)
 
     def _ping(self, id: str) -> Answer:
@@ -240,53 +243,60 @@ class Homeserver(RecordingServer):
         return json_answer({"duration_ms": 1})
 
     def _call(
-        self, method: str, parts: list[str], body: dict[str, Any], query: Mapping[str, list[str]]
+        self,
+        caller: str,
+        method: str,
+        parts: list[str],
+        body: dict[str, Any],
+        query: Mapping[str, list[str]],
     ) -> Answer:
         match [method, *parts]:
             case ["GET", "account", "whoami"]:
-                return json_answer({"user_id": BOT, "device_id": "ABC"})
+                return json_answer({"user_id": caller, "device_id": "ABC"})
             case ["GET", "profile", user]:
-                return json_answer({"displayname": "Sigil"} if user == BOT else {})
+                return json_answer({"displayname": "Sigil"} if user == caller else {})
             case ["GET", "sync"]:
-                return self._sync({name: values[0] for name, values in query.items()})
+                return self._sync(caller, {name: values[0] for name, values in query.items()})
             case [_, "rooms", room, "messages"] if room in self.rooms:
                 return self._list_messages(room, query)
             case ["POST", "register"]:
                 return refuse("M_USER_IN_USE")
             case ["GET", "joined_rooms"]:
-                joined = [id for id, room in self.rooms.items() if BOT in room.members]
+                joined = [id for id, room in self.rooms.items() if caller in room.members]
                 return json_answer({"joined_rooms": joined})
             case ["POST", "createRoom"]:
-                return self._create(body)
-            case [_, "user", user, "account_data", kind] if user == BOT:
+                return self._create(caller, body)
+            case [_, "user", user, "account_data", kind] if user == caller:
                 return self._account_data(method, kind, body)
-            case [_, "user", user, "rooms", room, "account_data", kind] if user == BOT:
+            case [_, "user", user, "rooms", room, "account_data", kind] if user == caller:
                 return self._account_data(method, f"{room} {kind}", body)
             case [_, "rooms", id, *rest] if id in self.rooms:
-                return self._call_room(method, id, rest, body)
+                return self._call_room(caller, method, id, rest, body)
         if parts[:1] == ["rooms"]:
             return refuse("M_FORBIDDEN", 403)
         return refuse("M_UNRECOGNIZED", 404)
 
-    def _call_room(self, method: str, id: str, parts: list[str], body: dict[str, Any]) -> Answer:
+    def _call_room(
+        self, caller: str, method: str, id: str, parts: list[str], body: dict[str, Any]
+    ) -> Answer:
         room = self.rooms[id]
         if [method, *parts] == ["POST", "join"]:
-            if BOT not in room.invited and BOT not in room.members:
+            if caller not in room.invited and caller not in room.members:
                 return refuse("M_FORBIDDEN", 403)
-            room.invited.discard(BOT)
-            room.members.setdefault(BOT, "Sigil Bot")
+            room.invited.discard(caller)
+            room.members.setdefault(caller, "Sigil Bot")
             return json_answer({"room_id": id})
-        if [method, *parts] == ["POST", "leave"] and BOT in room.invited:
-            room.invited.discard(BOT)
+        if [method, *parts] == ["POST", "leave"] and caller in room.invited:
+            room.invited.discard(caller)
             with self.changed:
                 self.declined.append((id, body["reason"]))
                 self.changed.notify_all()
             return json_answer({})
-        if BOT not in room.members:
+        if caller not in room.members:
             return refuse("M_FORBIDDEN", 403)
         match [method, *parts]:
             case ["PUT", "send", "m.room.message", transaction]:
-                return self._send(id, transaction, body)
+                return self._send(caller, id, transaction, body)
             case ["GET", "joined_members"]:
                 members = {
                     user: {"display_name": name, "avatar_url": None}
@@ -297,7 +307,7 @@ class Homeserver(RecordingServer):
                 return json_answer(room.events[event])
             case ["GET", "state", "m.room.encryption"] if room.encrypted:
                 return json_answer({"algorithm": "m.megolm.v1.aes-sha2"})
-            case ["PUT", "typing", user] if user == BOT:
+            case ["PUT", "typing", user] if user == caller:
                 if body["typing"] and not 0 < body["timeout"] <= 120_000:
                     return refuse("M_BAD_JSON")
                 with self.changed:
@@ -309,17 +319,18 @@ class Homeserver(RecordingServer):
                 return json_answer({})
         return refuse("M_NOT_FOUND", 404)
 
-    def _send(self, room: str, transaction: str, content: dict[str, Any]) -> Answer:
+    def _send(self, caller: str, room: str, transaction: str, content: dict[str, Any]) -> Answer:
         with self.changed:
-            if transaction in self._transactions:
-                return json_answer({"event_id": self._transactions[transaction]})
+            if (caller, transaction) in self._transactions:
+                return json_answer({"event_id": self._transactions[caller, transaction]})
         problem = self._find_problem(room, content)
         if problem:
             return refuse(problem, 413 if problem == "M_TOO_LARGE" else 400)
-        event = make_event(content, BOT, room, origin_server_ts=int(time.time() * 1000))
+        event = make_event(content, caller, room, origin_server_ts=int(time.time() * 1000))
         with self.changed:
-            self._transactions[transaction] = event["event_id"]
+            self._transactions[caller, transaction] = event["event_id"]
             self.rooms[room].events[event["event_id"]] = event
+            self.told.append((room, event))
             relation = content.get("m.relates_to", {})
             if relation.get("rel_type") == "m.replace":
                 for shown in self.messages:
@@ -344,7 +355,7 @@ class Homeserver(RecordingServer):
         if kind in ("m.image", "m.file"):
             if content.get("url") not in self.uploads:
                 return "M_BAD_JSON"
-        elif kind != "m.text":
+        elif kind not in ("m.text", "m.notice"):
             return "M_BAD_JSON"
         relation = content.get("m.relates_to", {})
         ids = [relation.get("event_id"), relation.get("m.in_reply_to", {}).get("event_id")]
@@ -352,7 +363,7 @@ class Homeserver(RecordingServer):
             return "M_UNKNOWN"
         return ""
 
-    def _sync(self, query: Mapping[str, str]) -> Answer:
+    def _sync(self, caller: str, query: Mapping[str, str]) -> Answer:
         """https://spec.matrix.org/latest/client-server-api/#get_matrixclientv3sync."""
         json.loads(query["filter"])
         since = int(query["since"].removeprefix("s")) if "since" in query else 0
@@ -370,7 +381,7 @@ class Homeserver(RecordingServer):
         invite: dict[str, Any] = {}
         for room, event in told:
             if "event_id" not in event:
-                if BOT not in self.rooms[room].members:
+                if caller not in self.rooms[room].members:
                     invite[room] = {"invite_state": {"events": [event]}}
                 continue
             shown = {name: value for name, value in event.items() if name != "room_id"}
@@ -395,9 +406,9 @@ class Homeserver(RecordingServer):
             answer["end"] = f"b{len(events) - len(page)}"
         return json_answer(answer)
 
-    def _create(self, body: dict[str, Any]) -> Answer:
+    def _create(self, caller: str, body: dict[str, Any]) -> Answer:
         id = f"!made{len(self.rooms)}:{SERVER}"
-        self.rooms[id] = FakeRoom({BOT: "Sigil"}, set(body["invite"]))
+        self.rooms[id] = FakeRoom({caller: "Sigil"}, set(body["invite"]))
         return json_answer({"room_id": id})
 
     def _account_data(self, method: str, key: str, body: dict[str, Any]) -> Answer:

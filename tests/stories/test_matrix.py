@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +39,7 @@ from tests.fakes.matrix import (
     text,
 )
 from tests.fakes.model import ScriptedModel, call, say
+from tests.fakes.server import Recorded
 from tests.functions.agent.policy.asking import DOUBLE, QUERY, SPEC
 from tests.functions.alerts import AlertRecorder
 from tests.functions.cli.channel_command import RunChannel
@@ -232,6 +234,40 @@ def test_what_a_room_was_to_be_told_does_not_leave_once_it_is_encrypted(
     ]
 
 
+def test_two_agents_in_one_room_do_not_answer_each_other(
+    runtime: Callable[..., AgentRuntime],
+    homeserver: Homeserver,
+    model: ScriptedModel,
+    tmp_path: Path,
+) -> None:
+    other = "@tau:example.org"
+    homeserver.accounts["token-of-tau"] = other
+    homeserver.rooms[GROUP].members[other] = "Tau"
+    both = "!both:example.org"
+    homeserver.rooms[both] = FakeRoom({BOT: "Sigil", other: "Tau"})
+    settings = {**SETTINGS, "matrix_homeserver": homeserver.url, "matrix_secret": ""}
+    first = runtime(llm_url=model.url, **settings)
+    settings |= {"matrix_user": other, "matrix_token": "token-of-tau"}
+    second = runtime(llm_url=model.url, **settings, data=str(tmp_path / "second"))
+    said = ["tau: how are you?", "sigil: fine, and you?", "tau: well"]
+    model.then(*map(say, said * 2))
+    with serving(first, poll(first)) as server, serving(second, poll(second)):
+        community = Community(server, homeserver)
+        until(lambda: len({each.headers["authorization"] for each in list_polls(homeserver)}) == 2)
+        asked = [
+            make_event(text(f"{name}: and?", id), ADA, room)
+            for room in (GROUP, both)
+            for name, id in (("sigil", BOT), ("tau", other), ("sigil", BOT))
+        ]
+        for count, question in enumerate(asked, 1):
+            # whom Ada asks has read all that was said before
+            homeserver.deliver(question)
+            community.read(count)
+    assert [each["content"]["body"] for each in homeserver.messages] == said * 2
+    senders = [each["sender"] for each in homeserver.messages]
+    assert senders == [BOT, other, BOT] * 2
+
+
 def test_strangers_invitations_are_bound_and_an_owners_are_not(community: Community) -> None:
     home = community.homeserver
     rooms = [f"!room{number}:example.org" for number in range(7)]
@@ -301,6 +337,11 @@ def test_a_forged_transaction_reaches_nobody(community: Community, model: Script
     for secret in ("wrong", TOKEN, f"{SECRET}x"):
         assert community.push(event, secret=secret) == 403
     assert model.chats == []
+
+
+def list_polls(homeserver: Homeserver) -> list[Recorded]:
+    """The requests of those who wait for what is new."""
+    return [each for each in homeserver.asked("/sync") if "since=" in each.path]
 
 
 def poll(opened: AgentRuntime) -> list[PolledBot]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from functions import log
 from functions.channels.about import name_variable
 from functions.channels.base import (
     AttachedFile,
@@ -26,6 +27,7 @@ from functions.channels.base import (
     Reply,
 )
 from functions.channels.first_use import FirstUse
+from functions.channels.matrix.answer_runs import RUN_MOST, AnswerRuns
 from functions.channels.matrix.contents import begins_with_name, holds_name, strip_name
 from functions.channels.matrix.encrypted_rooms import EncryptedRooms
 from functions.channels.matrix.events import ANSWERS, DECLARED, Account, read_events
@@ -107,6 +109,7 @@ class Matrix:
         self._api = FirstUse(self._open_api)
         self._rooms = FirstUse(self._make_rooms)
         self._encrypted = EncryptedRooms(agent, name)
+        self._runs = AnswerRuns()
         self._read: set[str] = set()
         self._answered: set[str] = set()
 
@@ -243,6 +246,7 @@ class Matrix:
             elif room is None or self._may_concern_us(event, room):
                 events.append(event)
             else:
+                self._runs.note_message(id, event.sender.id)
                 person = event.sender.id.partition(":")[2]
                 sender = Sender(event.sender.id, room.name_member(person))
                 overheard.append(make_overheard(replace(event, sender=sender)))
@@ -295,6 +299,7 @@ class Matrix:
         except MatrixRejected:
             # we have left the room, or were sent away
             return None
+        self._runs.note_message(chat.room, event.sender.id)
         own = self._account.user
         own_name = self._find_own_name(room)
         private = room.is_private(own, person)
@@ -321,7 +326,7 @@ class Matrix:
         text = event.text
         if not event.addressed or begins_with_name(text, (own_name,)):
             text = strip_name(text, (own_name,))
-        return replace(
+        found = replace(
             event,
             sender=sender,
             text=as_command(text),
@@ -329,6 +334,7 @@ class Matrix:
             private=private,
             quotes=quotes,
         )
+        return None if self._ends_run(found, chat.room) else found
 
     def _read_thread(
         self, event: Event, chat: MatrixChat, *, is_named: bool
@@ -353,6 +359,30 @@ class Matrix:
         thread = Thread(root.ours, event.id if is_for_us else "")
         self.rooms.note_thread(chat.room, chat.thread, thread)
         return root.ours, root.quote if is_for_us else None
+
+    def _ends_run(self, event: Event, room: str) -> bool:
+        """Return whether an event is not answered since its sender may be a program, and say so
+        once: we would answer each other for ever. What stops or halts is always obeyed.
+        """
+        length = self._runs.measure(room, event.sender.id, event.id, event.at)
+        if length <= RUN_MOST or event.is_control:
+            return False
+        log.trouble("not answered", event, sender=event.sender.id, run=length)
+        if length == RUN_MOST + 1:
+            from functions.texts.languages import find_texts
+
+            text = find_texts(event.text).answered_too_fast.format(count=RUN_MOST)
+            with suppress(SigilError):
+                self._send_notice(room, text, f"run-{event.id}")
+        return True
+
+    def _send_notice(self, room: str, text: str, key: str) -> None:
+        """Send a notice to a room that is not encrypted."""
+        from functions.channels.matrix.sending import RoomSender, make_notice
+
+        self._require_clear(room, text)
+        sender = RoomSender(self.api, self.bot, MatrixChat(room), key)
+        sender.put(make_notice(text), "notice", 0)
 
     def count_rooms(self) -> int:
         """Return how many rooms our account has joined."""
@@ -413,8 +443,9 @@ class Matrix:
         is_notice = reply.to == _NOTICE
         answers = reply.to if not is_notice and self._is_group(chat.room) else ""
         # a room is told once, whatever could not be read there
-        sender = RoomSender(self.api, chat, _NOTICE if is_notice else reply.key, answers)
+        sender = RoomSender(self.api, self.bot, chat, _NOTICE if is_notice else reply.key, answers)
         parts = make_parts(reply)
+        self._runs.note_answer(chat.room, self._now())
         for number, part in list_unsent(parts, reply.start, sent):
             if not is_notice:
                 # before each one, and before a file is uploaded
@@ -452,7 +483,7 @@ class Matrix:
         with suppress(SigilError):
             if not self.rooms.has_told(self.api, room):
                 told = MatrixText(MatrixPart(find_texts(text).encrypted_room))
-                RoomSender(self.api, MatrixChat(room), _NOTICE).send(told, 0)
+                RoomSender(self.api, self.bot, MatrixChat(room), _NOTICE).send(told, 0)
                 self.rooms.note_told(self.api, room)
         raise ChatEncrypted("we write nothing into an encrypted room", source="matrix")
 
@@ -464,7 +495,7 @@ class Matrix:
 
         chat = self._find_chat(session)
         self._require_clear(chat.room, text)
-        sent = RoomSender(self.api, chat, key).put(make_editable(text), "line", 0)
+        sent = RoomSender(self.api, self.bot, chat, key).put(make_editable(text), "line", 0)
         return f"{chat.room} {sent}"
 
     def edit(self, session: str, message: str, text: str) -> None:
@@ -473,7 +504,7 @@ class Matrix:
 
         room, _, event = message.partition(" ")
         self._require_clear(room, text)
-        replace_message(self.api, room, event, text)
+        replace_message(self.api, self.bot, room, event, text)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent, from our own homeserver, which gets it from theirs."""

@@ -2,10 +2,10 @@
 (https://spec.matrix.org/latest/application-service-api/#pushing-events).
 
 New messages of people are events, and that somebody invites us into a room. Edits, redactions,
-reactions, notices (which bots write) and the state of rooms are none. A kind that we do not know is
-read by the words that it has for those who do not know it. Whether a room has anybody
-beside its sender and us is not told here, so nothing is private yet, and what names nobody is
-addressed to the room.
+reactions, notices (which bots write), what another agent writes and the state of rooms are none.
+A kind that we do not know is read by the words that it has for those who do not know it. Whether a
+room has anybody beside its sender and us is not told here, so nothing is private yet, and what
+names nobody is addressed to the room.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ ANSWERS: Final = "answers"
 """The name in an event's data of the message that it answers."""
 DECLARED: Final = "declared"
 """The name in its data that says that its client tells whom it notifies."""
+AGENT_MARK: Final = "app.uncaged.agent"
+"""The field of a message that an agent has written: it holds the account that wrote it, so that a
+person who forwards the message is still heard.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,7 @@ def _is_quiet(row: Fields, account: Account) -> bool:
         or "redacted_because" in as_mapping(row.get("unsigned"))
         or as_string(row.get("type")).startswith(_QUIET)
         or content.get("msgtype") == "m.notice"
+        or content.get(AGENT_MARK) == row.get("sender")
         or read_relation(content).edits
     )
 
@@ -158,6 +163,8 @@ def _read_event(row: Fields, account: Account, now: float) -> Iterator[Event]:
             yield replace(base, data={ENCRYPTED: True})
     elif kind == "m.room.encrypted":
         yield replace(base, data={ENCRYPTED: True})
+    elif content.get(AGENT_MARK) == sender:
+        return  # another agent, which would answer us as well, and so for ever
     elif kind == "m.room.message":
         yield from _read_message(as_string(content.get("msgtype")), content, base, id, account)
     elif not as_string(kind).startswith(_QUIET):

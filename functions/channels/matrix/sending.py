@@ -12,6 +12,7 @@ from typing import Final
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.matrix.about import ABOUT
 from functions.channels.matrix.api import MatrixApi, MatrixRejected, quote_id
+from functions.channels.matrix.events import AGENT_MARK
 from functions.channels.matrix.identifiers import MatrixChat
 from functions.channels.platform_api.http_client import TIMEOUT, FormFile
 from functions.channels.render.matrix import MatrixPart, render_parts
@@ -114,11 +115,12 @@ def make_attachment(attached: AttachedFile, text: str) -> MatrixFile | MatrixTex
 
 @dataclass(frozen=True, slots=True)
 class RoomSender:
-    """Sends the parts of one reply to a room. `key` is the reply's own; `answers` the message that
-    its first part points at.
+    """Sends the parts of one reply to a room. `user` is our account, `key` is the reply's own;
+    `answers` the message that its first part points at.
     """
 
     api: MatrixApi
+    user: str
     chat: MatrixChat
     key: str
     answers: str = ""
@@ -159,6 +161,7 @@ class RoomSender:
         """
         # whom it would name: nobody, whatever it says
         content["m.mentions"] = {}
+        content[AGENT_MARK] = self.user
         answers = self.answers if number == 0 else ""
         relation = self._relate(answers)
         if relation:
@@ -185,7 +188,12 @@ def make_editable(text: str) -> dict[str, object]:
     return MatrixText(part).make_content()
 
 
-def replace_message(api: MatrixApi, room: str, event: str, text: str) -> None:
+def make_notice(text: str) -> dict[str, object]:
+    """Return the content of a notice, which no program answers."""
+    return {"msgtype": "m.notice", "body": text}
+
+
+def replace_message(api: MatrixApi, user: str, room: str, event: str, text: str) -> None:
     """Change a message of a room; clients that know no changes show it as another one."""
     content = make_editable(text)
     changed: dict[str, object] = {
@@ -193,6 +201,7 @@ def replace_message(api: MatrixApi, room: str, event: str, text: str) -> None:
         "body": f"* {content['body']}",
         "m.new_content": {**content, "m.mentions": {}},
         "m.mentions": {},
+        AGENT_MARK: user,
         "m.relates_to": {"rel_type": "m.replace", "event_id": event},
     }
     _send_event(api, room, uuid.uuid4().hex, changed, EDIT_TIMEOUT)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from functions.channels.base import Busy, Reply
+from functions.channels.matrix.answer_runs import QUICK_SECONDS, RUN_MOST
 from functions.channels.matrix.channel import Matrix
+from functions.channels.matrix.events import AGENT_MARK
 from functions.channels.matrix.rooms import GROUP_SECONDS, PRIVATE_SECONDS, RoomDirectory
 from functions.events import ENCRYPTED, Event
 from sigil.errors import BackendError, UsageError
@@ -18,6 +20,7 @@ from tests.fakes.matrix import (
     BOT,
     DIRECT,
     GROUP,
+    NOW,
     SECRET,
     FakeRoom,
     Homeserver,
@@ -315,3 +318,38 @@ def test_a_thread_below_a_message_of_ours_is_for_us(matrix: Matrix, server: Home
     unknown = receive(matrix, make_event(text("hm", **in_thread("$other")), BOB, GROUP))
     with pytest.raises(BackendError):
         matrix.accept(unknown)
+
+
+def test_what_another_agent_writes_starts_nothing_and_what_a_person_forwards_does(
+    matrix: Matrix,
+) -> None:
+    marked = text("sigil: hi", BOT) | {AGENT_MARK: BOB}
+    assert not is_for_us(matrix, make_event(marked, BOB, GROUP))
+    assert not is_for_us(matrix, make_event(marked, BOB, DIRECT))
+    assert is_for_us(matrix, make_event(marked, ADA, GROUP))
+
+
+def test_a_program_that_answers_at_once_is_answered_so_often_and_no_more(
+    matrix: Matrix, server: Homeserver
+) -> None:
+    def answer(who: str, said: str = "and you?", seconds: float = 1.0) -> Event | None:
+        """Let somebody write some seconds after our last answer, and answer them."""
+        at = int((NOW + seconds) * 1000)
+        made = make_event(text(f"sigil: {said}"), who, GROUP, origin_server_ts=at)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(matrix, "_now", lambda: NOW + seconds)
+            found = matrix.accept(receive(matrix, made))
+        if found:
+            matrix.send(Reply(f"matrix:{GROUP}", said, key=found.id), lambda _: None)
+        return found
+
+    for _ in range(2):  # somebody else is a person, for all we know
+        assert all(answer(BOB) for _ in range(RUN_MOST))
+        assert answer(ADA)
+    assert all(answer(BOB) for _ in range(RUN_MOST))
+    assert [answer(BOB) for _ in range(3)] == [None] * 3
+    notices = [each for each in server.messages if each["content"]["msgtype"] == "m.notice"]
+    assert len(notices) == 1
+    stop = answer(BOB, "!stop")
+    assert stop
+    assert answer(BOB, seconds=QUICK_SECONDS + 1)

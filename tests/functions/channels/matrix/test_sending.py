@@ -56,6 +56,7 @@ def test_a_plain_answer_has_no_html_and_names_nobody(matrix: Matrix, server: Hom
         "msgtype": "m.text",
         "body": "It is <four> & @room\n@ada:example.org",
         "m.mentions": {},
+        "app.uncaged.agent": BOT,
     }
 
 
