@@ -129,6 +129,10 @@ class DiscordServer(RecordingServer):
         self.closed: set[int] = set()
         self.files: dict[str, bytes] = {}
         self.interactions: dict[str, Interaction] = {}
+        self.users: dict[int, dict[str, Any]] = {}
+        self.channels: dict[int, dict[str, Any]] = {}
+        self.roles: dict[int, list[dict[str, Any]]] = {}
+        """What the bot may ask for by ids: people, channels, and the roles of servers."""
         self.gateway: HasGatewayAnswers | None = None
         self._failures: list[Failure] = []
         self._nonces: dict[tuple[int, str], dict[str, Any]] = {}
@@ -285,6 +289,8 @@ class DiscordServer(RecordingServer):
             return self._application(request)
         if path == f"/applications/{APPLICATION}/commands" and request.method == "PUT":
             return self._put_commands(request.json())
+        if request.method == "GET" and (named := self._find_named(steps)) is not None:
+            return json_answer(named)
         if steps[0] == "channels" and len(steps) == 3:
             with self.changed:
                 return self._channel(request, int(steps[1]), steps[2])
@@ -292,6 +298,16 @@ class DiscordServer(RecordingServer):
             with self.changed:
                 return self._edit(request, steps[1], steps[3])
         return _refuse(404, 0, "404: Not Found")
+
+    def _find_named(self, steps: list[str]) -> object:
+        match steps:
+            case ["users", id]:
+                return self.users.get(int(id))
+            case ["channels", id]:
+                return self.channels.get(int(id))
+            case ["guilds", id, "roles"]:
+                return self.roles.get(int(id))
+        return None
 
     def _edit(self, request: Recorded, channel: str, id: str) -> Answer:
         """https://discord.com/developers/docs/resources/message#edit-message"""

@@ -279,11 +279,17 @@ def test_ordinary_messages_are_answered_where_the_server_listens(
         assert private["reply"] is None
         # on a server: only what mentions the bot is answered, below it
         gateway.say("is anybody there?", guild=GUILD, channel=6)
-        asked = gateway.say(f"<@{BOT}> and you?", guild=GUILD, channel=6, mentions=(BOT,))
+        discord.channels[55] = {"type": 0, "guild_id": str(GUILD), "name": "general"}
+        everybody = {"id": str(GUILD), "name": "@everyone", "permissions": "1024"}
+        discord.roles[GUILD] = [everybody, {"id": "77", "name": "cooks", "permissions": "0"}]
+        text = f"<@{BOT}> see <#55> at <t:1700000000:R>, ask <@&77>"
+        asked = gateway.say(text, guild=GUILD, channel=6, mentions=(BOT,))
         _, public = wait_for_posts(discord, 2)
         assert (public["content"], public["channel_id"]) == ("on the server", "6")
         assert public["reply"]["message_id"] == asked["id"]
         assert "is anybody there?" not in str(model.bodies[1])
+        read = "see #general at 2023-11-14 22:13:20 UTC, ask @cooks"
+        assert read in str(model.bodies[1]["messages"][-1]["content"])
         # where an owner wants it, the agent reads along
         gateway.say(f"<@{BOT}> /listen on", guild=GUILD, channel=6, mentions=(BOT,))
         wait_for_posts(discord, 3)

@@ -14,6 +14,12 @@ from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
 from functions.channels.discord.about import API
+from functions.channels.discord.incoming_text import (
+    GUILD,
+    Kind,
+    list_unnamed,
+    name_event,
+)
 from functions.channels.discord.interactions import read_interaction
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
 from functions.channels.discord.signature import (
@@ -31,6 +37,7 @@ if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.discord.api import DiscordApi
     from functions.channels.discord.application import DiscordApplication
+    from functions.channels.discord.directory import Directory
     from functions.channels.discord.gateway import Gateway
     from functions.channels.listening.sockets import Listener
     from functions.channels.platform_api.http_client import Transport
@@ -85,6 +92,7 @@ class Discord:
         self._pauses = pauses
         self._clock = clock
         self._api = FirstUse(self._open_api)
+        self._directory = FirstUse(self._make_directory)
         self._gateway: Gateway | None = None
 
     @property
@@ -101,6 +109,11 @@ class Discord:
         from functions.channels.discord.api import DiscordApi
 
         return DiscordApi(self._base, self._file_base, self._token, self._transport, self._pauses)
+
+    def _make_directory(self) -> Directory:
+        from functions.channels.discord.directory import Directory
+
+        return Directory()
 
     @property
     def webhook(self) -> DiscordApplication:
@@ -129,8 +142,23 @@ class Discord:
         return read_interaction(request.body, self._name, self._agent)
 
     def accept(self, event: Event) -> Event | None:
-        """Return the event: whoever uses a command of ours means us, and it names its sender."""
-        return event
+        """Return the event, which is for us and names its sender, with the names that Discord tells
+        only when it is asked.
+        """
+        unnamed = list_unnamed(event)
+        if not unnamed:
+            return event
+        names: Mapping[tuple[Kind, int], str] = {}
+        if self._token:
+            guild = read_snowflake(event.data.get(GUILD))
+            number = guild.number if guild else 0
+            names = self._directory.get().find_names(self.api, number, unnamed)
+        return name_event(event, lambda kind, id: names.get((kind, id), ""))
+
+    def _recall_name(self, guild: int, kind: Kind, id: int) -> str:
+        """Return a name in a server that is known by now, empty for any other."""
+        directory = self._directory.made
+        return (directory.recall(guild, (kind, id)) if directory else None) or ""
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send each part of a reply as a message, a picture or a file as one of its own.
@@ -185,7 +213,14 @@ class Discord:
         from functions.channels.discord.gateway import Gateway
 
         if self._gateway is None:
-            self._gateway = Gateway(self.api, self._base, self._token, self._name, self._agent)
+            self._gateway = Gateway(
+                self.api,
+                self._base,
+                self._token,
+                self._name,
+                self._agent,
+                recall=self._recall_name,
+            )
         self._gateway.listen(listener)
 
     def check_listening(self) -> None:

@@ -22,6 +22,7 @@ import orjson
 from functions.channels.base import Busy, Received
 from functions.channels.discord.api import DiscordApi, DiscordRejected
 from functions.channels.discord.application import MESSAGE_CONTENT_ADVICE
+from functions.channels.discord.incoming_text import RecallName
 from functions.channels.discord.interactions import read_interaction
 from functions.channels.discord.messages import Reader, read_message
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
@@ -111,14 +112,26 @@ _SESSION: Final = Shape[GatewaySession](GatewaySession)
 
 
 class Gateway:
-    """The gateway for the bot with a token, of the channel `name`. `base`: where the API is."""
+    """The gateway for the bot with a token, of the channel `name`. `base`: where the API is,
+    `recall`: see `Reader`.
+    """
 
-    def __init__(self, api: DiscordApi, base: str, token: str, name: str, agent: str) -> None:
+    def __init__(
+        self,
+        api: DiscordApi,
+        base: str,
+        token: str,
+        name: str,
+        agent: str,
+        *,
+        recall: RecallName,
+    ) -> None:
         self._api = api
         self._base = base
         self._token = token
         self._name = name
         self._agent = agent
+        self._recall = recall
         self._session: GatewaySession | None = None
         self._saved: GatewaySession | None = None
         self._roles: dict[int, frozenset[int]] = {}
@@ -284,7 +297,7 @@ class Gateway:
         return GatewaySession(id, url, number, application.number, user.number)
 
     def _read_message(self, message: Fields, session: GatewaySession) -> Received:
-        reader = Reader(self._name, self._agent, session.application, session.user)
+        reader = Reader(self._name, self._agent, session.application, session.user, self._recall)
         return read_message(message, reader, self._find_own_roles(message, session))
 
     def _take_interaction(self, listener: Listener, interaction: Fields) -> None:

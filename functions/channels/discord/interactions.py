@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from functions.channels.base import Attachment, PlatformAnswer, Received, make_unreadable
+from functions.channels.discord.incoming_text import note_guild, read_names, read_text
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
 from functions.channels.visible_text import clean_text
 from functions.events import PRESSED, TEXT_LIMIT, Event, Sender, order_of
@@ -95,8 +96,9 @@ def _read_command(interaction: Fields) -> str:
     """Return what the sender of a command says, as people type it elsewhere."""
     data = as_mapping(interaction.get("data"))
     command = as_string(data.get("name"))
+    names = read_names(data)
     values = {
-        as_string(option.get("name")): clean_text(as_string(option.get("value")))
+        as_string(option.get("name")): clean_text(read_text(as_string(option.get("value")), names))
         for option in map(as_mapping, as_sequence(data.get("options")))
     }
     if command == ASK:
@@ -121,7 +123,8 @@ def _read_event(interaction: Fields, text: str, name: str, agent: str) -> Event 
         files = (make_unreadable(),)
     locale = as_string(interaction.get("locale"))
     at = id.seconds
-    return Event(
+    guild = read_snowflake(interaction.get("guild_id"))
+    event = Event(
         id=f"{name}:{address.application}:{id.number}",
         kind="message",
         agent=agent,
@@ -135,6 +138,7 @@ def _read_event(interaction: Fields, text: str, name: str, agent: str) -> Event 
         private=interaction.get("context") == _BOT_DM and "guild_id" not in interaction,
         language=locale if _LOCALE.fullmatch(locale) else "",
     )
+    return note_guild(event, guild.number if guild else 0)
 
 
 def _read_sender(interaction: Fields, name: str) -> Sender | None:

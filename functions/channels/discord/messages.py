@@ -11,8 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from functions.channels.base import Attachment, Received, make_unreadable
+from functions.channels.discord.incoming_text import (
+    MENTION,
+    Names,
+    RecallName,
+    name_event,
+    note_guild,
+    read_names,
+    read_text,
+)
 from functions.channels.discord.interactions import list_attachments, read_person
 from functions.channels.discord.reply_address import read_snowflake
 from functions.channels.visible_text import clean_text
@@ -31,22 +41,20 @@ _OPTIONS_MOST = 20
 _DM = 1
 _EPHEMERAL = 1 << 6
 _FORWARD = 1
-_MENTION = re.compile(r"<@!?([1-9][0-9]{0,19})>", re.ASCII)
-_EMOJI = re.compile(r"<a?:([A-Za-z0-9_]{1,64}):[0-9]{1,20}>", re.ASCII)
-_LISTED_MOST = 100
 FORWARDED_MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Who reads: the channel's `name`, the `agent` whose sessions its chats are, and the ids of the
-    bot's `application` and of its `user`.
+    bot's `application` and of its `user`. `recall` tells the names that are known by now.
     """
 
     name: str
     agent: str
     application: int
     user: int
+    recall: RecallName | None = None
 
 
 def read_message(message: Fields, reader: Reader, roles: Collection[int] = ()) -> Received:
@@ -95,9 +103,14 @@ def read_message(message: Fields, reader: Reader, roles: Collection[int] = ()) -
             # without the intent for it Discord tells no words of others
             return Received()
         event = replace(event, attachments=(make_unreadable(),))
+    guild = read_snowflake(message.get("guild_id"))
+    number = guild.number if guild else 0
     if event.is_overheard:
-        return Received(overheard=(make_overheard(event),))
-    return Received((event,))
+        # nobody asks for names because of what people say to each other
+        find_name = partial(reader.recall, number) if reader.recall else Names().find
+        named = name_event(event, find_name)
+        return Received(overheard=(make_overheard(named),))
+    return Received((note_guild(event, number),))
 
 
 def _is_quiet(message: Fields, type: int | None) -> bool:
@@ -117,31 +130,18 @@ def _list_mentioned(message: Fields) -> tuple[int, ...]:
 
     Discord lists the author of the message that is answered as well, who may be mentioned nowhere.
     """
-    return tuple(int(id) for id in _MENTION.findall(as_string(message.get("content"))))
+    return tuple(int(id) for id in MENTION.findall(as_string(message.get("content"))))
 
 
 def _read_text(message: Fields, own: int, roles: Collection[int] = ()) -> str:
     """Return the text with the names of those whom it mentions, and without a mention of us, or of
     one of our `roles`, at its beginning or its end.
     """
-    names: dict[int, str] = {}
-    for user in map(as_mapping, as_sequence(message.get("mentions"))[:_LISTED_MOST]):
-        person = read_snowflake(user.get("id"))
-        if person:
-            shown = as_string(as_mapping(user.get("member")).get("nick"))
-            shown = shown or as_string(user.get("global_name")) or as_string(user.get("username"))
-            names[person.number] = one_line(shown, 100)
     text = as_string(message.get("content")).strip()
     ours = "|".join([f"<@!?{own}>", *(f"<@&{role}>" for role in roles)])
     # who writes our name alone says at least that
     text = re.sub(rf"^(?:(?:{ours})[\s,:]*)+|(?:\s*(?:{ours}))+$", "", text) or text
-
-    def name_mentioned(found: re.Match[str]) -> str:
-        name = names.get(int(found[1]), "")
-        return f"@{name}" if name else found[0]
-
-    text = _MENTION.sub(name_mentioned, text)
-    return clean_text(_EMOJI.sub(r":\1:", text))
+    return clean_text(read_text(text, read_names(message)))
 
 
 def _read_author(message: Fields) -> int:

@@ -94,6 +94,27 @@ def test_ask_is_what_a_person_says(discord: Discord, discord_server: DiscordServ
     assert sent["token"] not in repr(received.answer)
 
 
+def test_what_ask_says_names_is_read_by_the_names_that_came_with_it(
+    discord: Discord, discord_server: DiscordServer
+) -> None:
+    words = "<@43> and <@44>: <#55> at <t:1700000040:t>, ask <@&77> or <@&78>"
+    resolved = {
+        "users": {"43": {"id": "43", "username": "bob"}, "44": {"id": "44", "global_name": "Eve"}},
+        "members": {"43": {"nick": "Bobby"}},
+        "roles": {"77": {"id": "77", "name": "cooks"}},
+        "channels": {"55": {"id": "55", "name": "general"}},
+    }
+    options = [{"name": "text", "type": 3, "value": words}]
+    data = {"name": "ask", "type": 1, "options": options, "resolved": resolved}
+    sent = discord_server.interact(data, guild=900)
+    (event,) = receive(discord, discord_server, sent).events
+    told = "@Bobby and @Eve: #general at 2023-11-14 22:14 UTC, ask @cooks or"
+    assert event.text == f"{told} <@&78>"
+    found = discord.accept(event)
+    assert found
+    assert found.text == f"{told} @role"
+
+
 @pytest.mark.parametrize(
     ("name", "words", "text"),
     [

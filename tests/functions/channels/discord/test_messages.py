@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.channels.base import Received
+from functions.channels.discord.incoming_text import Kind
 from functions.channels.discord.messages import Reader, read_message
 from functions.events import Event, Quote
 from tests.fakes.discord import APPLICATION
@@ -70,11 +72,24 @@ def test_a_private_message_is_for_us_and_answered_below_nothing() -> None:
         (f"<@{OWN}> /status", "/status"),
         (f"<@{OWN}> <:wave:12345> <a:dance:1>", ":wave: :dance:"),
         (f"<@{OWN}> who is <@99>?", "who is <@99>?"),
+        (
+            f"<@{OWN}> at <t:1700000000:R> or <t:1700000040>?",
+            "at 2023-11-14 22:13:20 UTC or 2023-11-14 22:14 UTC?",
+        ),
+        (f"<@{OWN}> <t:99999999999999:F>", "<t:99999999999999:F>"),
+        (f"<@{OWN}> try </remind:12> or </team stop:12>", "try /remind or /team stop"),
+        (f"<@{OWN}> see <id:customize> and <id:odd>", "see #Channels & Roles and #odd"),
+        (
+            f"<@{OWN}> `<@{BOB}> <t:1:R>` and ```\n<a:dance:1>```",
+            f"`<@{BOB}> <t:1:R>` and ```\n<a:dance:1>```",
+        ),
+        (f"<@{OWN}> in <#55>, <@&{ROLE}>", f"in #general, <@&{ROLE}>"),
     ],
 )
 def test_who_mentions_us_means_us(text: str, said: str) -> None:
     mentioned = [user(OWN, "sigil"), user(BOB, "bob", global_name="Bob")]
-    event = event_of(in_server(text, mentions=mentioned))
+    channels = [{"id": "55", "name": "general"}]
+    event = event_of(in_server(text, mentions=mentioned, mention_channels=channels))
     assert (event.text, event.addressed, event.private) == (said, (), False)
     assert (event.sender.name, event.reply_to) == ("Countess", str(ID))
 
@@ -112,6 +127,20 @@ def test_what_people_say_to_each_other_is_overheard_in_its_thread() -> None:
     body = in_server("lunch?", channel_id="901", channel_type=11)
     (heard,) = read(body).overheard
     assert (heard.session, heard.sender.name, heard.text) == ("discord:901", "Countess", "lunch?")
+
+
+def test_what_is_overheard_is_readable_without_asking_for_names() -> None:
+    body = in_server(f"<@99> see <#55>, <#56> and <@&{ROLE}>")
+    (heard,) = read(body).overheard
+    assert heard.text == "@99 see #channel, #channel and @role"
+    known = {("channel", 55): "general", ("role", ROLE): "cooks"}
+
+    def recall(guild: int, kind: Kind, id: int) -> str:
+        assert guild == 900
+        return known.get((kind, id), "")
+
+    (heard,) = read_message(body, replace(READER, recall=recall)).overheard
+    assert heard.text == "@99 see #general, #channel and @cooks"
 
 
 @each_row(
