@@ -39,7 +39,8 @@ class DiscordGateway(WebsocketServer):
     """`interval` is that of heartbeats, in ms; `answers_beats`: whether they are acknowledged.
 
     `switched_on`: the privileged intents that the owner has switched on. `remaining`: how many
-    sessions may begin today. `roles`: those of the bot, by server.
+    sessions may begin today. `roles`: those of the bot, by server. `sends_again`: after a number
+    that a bot resumes with, what came after this one is sent nevertheless.
     """
 
     def __init__(self, discord: DiscordServer) -> None:
@@ -52,6 +53,7 @@ class DiscordGateway(WebsocketServer):
         self.told_url: str | None = None
         self.resume_url: str | None = None
         self.roles: dict[int, list[int]] = {}
+        self.sends_again: int | None = None
         self.sessions: dict[str, Session] = {}
         self.current: Session | None = None
         self._ready: ServerConnection | None = None
@@ -233,7 +235,10 @@ class DiscordGateway(WebsocketServer):
             return None
         with self.changed:
             with suppress(ConnectionClosed):
-                for event in session.events[data["seq"] :]:
+                known = data["seq"]
+                if self.sends_again is not None:
+                    known = min(known, self.sends_again)
+                for event in session.events[known:]:
                     connection.send(json.dumps(event))
             self.current, self._ready = session, connection
             self.emit("RESUMED", {})

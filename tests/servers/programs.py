@@ -30,6 +30,19 @@ def command_of(module: str) -> list[str]:
     return [sys.executable, "-I", "-S", _LAUNCHER, module]
 
 
+def kill_program(process: subprocess.Popen[str]) -> str:
+    """Kill a command whose errors are a pipe, and return the rest of them once it is gone.
+
+    Of a forked one the process stands for another, which dies a moment later: only the end of its
+    streams says so.
+    """
+    process.kill()
+    process.wait(START_SECONDS)
+    assert process.stderr
+    with process.stderr:
+        return process.stderr.read()
+
+
 class ProgramForker:
     """Forks what is asked for by `command_of`, or by the names of the commands in the folder
     `programs`. A context manager.

@@ -28,7 +28,7 @@ from tests.fakes.server import Answer
 from tests.functions.people import update
 from tests.functions.serving import serving
 from tests.machine import until, within
-from tests.servers.programs import ProgramForker, command_of
+from tests.servers.programs import ProgramForker, command_of, kill_program
 
 MENU = (CommandMenu("en", (("help", "show the commands"),)),)
 
@@ -275,18 +275,14 @@ def test_a_server_that_is_killed_before_it_acknowledges_answers_once(
     assert first.stderr
     # the answer is sent and marked as sent; a crash between those two may repeat it
     assert any('"step":"done"' in line for line in first.stderr)
-    first.send_signal(signal.SIGKILL)
-    first.wait(within(20))
+    kill_program(first)
     bot.answer = answer  # type: ignore[method-assign]
     second = serve(environment)
     until(lambda: not bot.updates, "the second server has acknowledged")
     bot.deliver(update(2, "/status"))
     until(lambda: len(bot.messages) >= 2, "it goes on")
     second.send_signal(signal.SIGTERM)
-    second.wait(within(20))
-    for process in (first, second):
-        assert process.stderr
-        process.stderr.close()
+    second.communicate(timeout=within(20))
     texts = [message["text"] for message in bot.messages]
     assert len(texts) == 2, texts
 
