@@ -148,6 +148,8 @@ class SlackWorkspace(RecordingServer):
         self.token = token
         self.scopes = SCOPES
         self.members = {CHAT, DIRECT}
+        self.channels: dict[str, dict[str, Any]] = {}
+        """What the bot may ask for of channels by their ids."""
         self.people: dict[str, dict[str, Any]] = {
             ADA: {"profile": {"display_name": "Ada", "real_name": "Ada L."}, "locale": "en-US"},
             BOB: {"profile": {"display_name": "", "real_name": "Bob B."}, "locale": "de-DE"},
@@ -230,6 +232,7 @@ class SlackWorkspace(RecordingServer):
             "chat.postMessage": self._post_message,
             "chat.update": self._update_message,
             "users.info": self._users_info,
+            "conversations.info": self._conversations_info,
             "conversations.open": self._open_conversation,
             "conversations.replies": self._replies,
             "files.info": self._files_info,
@@ -299,6 +302,10 @@ class SlackWorkspace(RecordingServer):
             if person
             else _refuse("user_not_found")
         )
+
+    def _conversations_info(self, params: dict[str, Any]) -> Answer:
+        channel = self.channels.get(params.get("channel", ""))
+        return _ok(channel=channel) if channel else _refuse("channel_not_found")
 
     def _open_conversation(self, params: dict[str, Any]) -> Answer:
         known = params.get("users") in self.people

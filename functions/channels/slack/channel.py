@@ -24,8 +24,15 @@ from functions.channels.known_people import KnownPeople, Profile
 from functions.channels.platform_api.address import read_address
 from functions.channels.slack.about import API
 from functions.channels.slack.attachments import FILE_ID, INFO_MOST, is_untold, read_file
+from functions.channels.slack.channel_names import ChannelNames
 from functions.channels.slack.events import Bot, read_command, read_payload, read_press
-from functions.channels.slack.incoming_text import find_mentions, name_mentions, strip_mention
+from functions.channels.slack.incoming_text import (
+    find_channels,
+    find_mentions,
+    name_channels,
+    name_mentions,
+    strip_mention,
+)
 from functions.channels.slack.quotes import USER, quote_first
 from functions.channels.slack.reply_address import SlackReplyAddress
 from functions.channels.slack.signature import TIMESTAMP, check_head, check_signature
@@ -51,6 +58,8 @@ ANSWERED_MOST = 1_000
 THREADS_MOST = 10_000
 MENTIONS_MOST = 10
 """So many people that a message names are asked for; the others keep their ids."""
+CHANNELS_MOST = 5
+"""So many channels that a message names are asked for; the others have no name."""
 EYES = "eyes"
 """The reaction that says that an answer to a message is on its way."""
 SCOPES = (
@@ -114,6 +123,7 @@ class Slack:
         self._api = FirstUse(self._open_api)
         self._own: tuple[str, str] | None = None
         self._people = KnownPeople(agent, now)
+        self._channels = ChannelNames()
         self._answered: set[tuple[str, str]] = set()
         self._threads: dict[tuple[str, str], str] = {}
 
@@ -234,13 +244,18 @@ class Slack:
         named = find_mentions(said)[:MENTIONS_MOST]
         people = self._find_people(event.sender.id, (user, *named))
         names = {id: people[id].name or id for id in named}
+        channels: Mapping[str, str] = {}
+        if unnamed := find_channels(said)[:CHANNELS_MOST]:
+            channels = self._channels.find_all(lambda: self.api, unnamed)
+
+        def name_all(text: str) -> str:
+            return name_channels(name_mentions(text, names), channels)
+
         return replace(
             event,
             sender=Sender(event.sender.id, people[user].name or user),
-            text=name_mentions(event.text, names),
-            quotes=tuple(
-                replace(quote, text=name_mentions(quote.text, names)) for quote in event.quotes
-            ),
+            text=name_all(event.text),
+            quotes=tuple(replace(quote, text=name_all(quote.text)) for quote in event.quotes),
             language=event.language or people[user].language,
         )
 
@@ -440,7 +455,9 @@ class Slack:
             if known and known.name:
                 names[id] = known.name
         sender = Sender(message.sender.id, names.get(user, user))
-        return replace(message, sender=sender, text=name_mentions(message.text, names))
+        channels = {id: self._channels.recall(id) or "" for id in find_channels(message.text)}
+        text = name_channels(name_mentions(message.text, names), channels)
+        return replace(message, sender=sender, text=text)
 
     def _set_status(self, channel: str, thread: str, status: str) -> None:
         params = {"channel_id": channel, "thread_ts": thread, "status": status}

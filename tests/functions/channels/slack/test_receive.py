@@ -202,9 +202,11 @@ def test_without_an_authorization_a_mention_waits_for_our_name() -> None:
         ("<https://example.com/x>", "https://example.com/x"),
         (
             "<#C0CHAN002|random> <#C0CHAN003|> <!here> <!subteam^S1|@ops>",
-            "#random #C0CHAN003 @here @ops",
+            "#random <#C0CHAN003|> @here @ops",
         ),
+        ("<!subteam^S1> <!subteam^S1|>", "@group @group"),
         ("on <!date^1392734382^{date}|Feb 18>", "on Feb 18"),
+        ("on <!date^1392734382^{date}>", "on 2014-02-18 14:39 UTC"),
         ("&lt;@U1&gt; a &amp;lt; b", "<@U1> a &lt; b"),
         ("!stop", "/stop"),
         ("!New topic", "/new topic"),

@@ -370,6 +370,30 @@ def test_what_is_overheard_has_the_names_that_are_known(
     assert len(workspace.requests) == asked
 
 
+def test_channels_that_a_message_names_by_ids_have_names(
+    slack: Slack, workspace: SlackWorkspace
+) -> None:
+    workspace.channels = {
+        "C0CHAN003": {"id": "C0CHAN003", "name": "random", "is_private": False},
+        "G0SECRET1": {"id": "G0SECRET1", "name": "board", "is_private": True},
+    }
+    text = "see <#C0CHAN003|>, <#G0SECRET1> and <#C0CHAN009|>"
+    for _ in range(2):
+        accepted = slack.accept(make_event(text=text, quotes=(Quote("forward", "<#C0CHAN003>"),)))
+        assert accepted is not None
+        assert accepted.text == "see #random, #channel and #channel"
+        assert accepted.quotes[0].text == "#random"
+    assert len(workspace.calls("conversations.info")) == 3
+    said = fake.message("lunch in <#C0CHAN003|> or <#C0CHAN004|>?", TS, ADA, CHAT)
+    [heard] = slack.receive(PlatformRequest(*fake.json_request(fake.event_payload(said)))).overheard
+    assert heard.text == "lunch in #random or #channel?"
+    workspace.fail("internal_error", method="conversations.info")
+    accepted = slack.accept(make_event(text="<#C0CHAN005> <#C0CHAN006>"))
+    assert accepted is not None
+    assert accepted.text == "#channel #channel"
+    assert len(workspace.calls("conversations.info")) == 4
+
+
 def test_a_message_that_names_hundreds_asks_for_a_few(
     slack: Slack, workspace: SlackWorkspace
 ) -> None:
