@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,6 +34,10 @@ class BlockStart:
     depth: int
 
 
+def _read_place(block: BlockStart) -> int:
+    return block.at
+
+
 @dataclass(frozen=True, slots=True)
 class RichText:
     """A text, the spans over it, and where its blocks begin, in order.
@@ -53,11 +58,9 @@ class RichText:
             for span in self.spans
             if span.start < end and span.end > start
         ]
-        blocks = [
-            BlockStart(block.at - start, block.depth)
-            for block in self.blocks
-            if start < block.at < end
-        ]
+        first = bisect_right(self.blocks, start, key=_read_place)
+        behind = bisect_left(self.blocks, end, key=_read_place)
+        blocks = [BlockStart(block.at - start, block.depth) for block in self.blocks[first:behind]]
         return RichText(self.text[start:end], tuple(spans), tuple(blocks))
 
 

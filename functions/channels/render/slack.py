@@ -71,6 +71,8 @@ def make_notice(text: str) -> str:
 
 def make_blocks(rich: RichText) -> list[Element]:
     """Return a text as one block of rich text: paragraphs, code blocks and quotes in order."""
+    # where blocks begin is for whoever cuts a text, and would be looked through for each item
+    rich = RichText(rich.text, rich.spans)
     elements: list[Element] = []
     for kind, start, end in _find_areas(rich):
         area = _strip_breaks(rich.slice(start, end))
@@ -138,10 +140,12 @@ def _make_paragraphs(rich: RichText) -> Iterator[Element]:
 
 def _find_items(rich: RichText) -> Iterator[_Item]:
     """Yield where the items of lists begin, as the parser of markdown writes them."""
+    codes = iter([span for span in rich.spans if span.kind == "code"])
+    code = next(codes, None)
     for match in _ITEM.finditer(rich.text):
-        if not any(
-            span.kind == "code" and span.start <= match.start() < span.end for span in rich.spans
-        ):
+        while code and code.end <= match.start():
+            code = next(codes, None)
+        if code is None or match.start() < code.start:
             depth = min(len(match[1]) // 2, _INDENT_MOST)
             yield _Item(match.start(), match.end(), depth, int(match[2] or 0))
 
@@ -184,9 +188,14 @@ def _make_runs(rich: RichText) -> Iterator[Element]:
     edges = {0, len(rich.text)}
     for span in rich.spans:
         edges |= {span.start, span.end}
-    places = sorted(edges)
-    for start, end in pairwise(places):
-        over = [span for span in rich.spans if span.start <= start and end <= span.end]
+    spans = iter(rich.spans)  # in the order in which they begin
+    following = next(spans, None)
+    over: list[TextSpan] = []
+    for start, end in pairwise(sorted(edges)):
+        over = [span for span in over if span.end > start]
+        while following and following.start <= start:
+            over.append(following)
+            following = next(spans, None)
         yield _make_run(rich.text[start:end], over)
 
 
