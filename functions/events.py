@@ -51,6 +51,18 @@ ENCRYPTED: Final = "encrypted"
 ALBUM: Final = "album"
 """The name in the `data` of a message of the album that it is a part of, as its platform calls it.
 """
+EDITED: Final = "edited"
+"""The name in the `data` of an event that says that its sender has changed a message: the id of
+that message's event. The event has the message as it is now.
+"""
+EDIT: Final = "edit:"
+"""The id of such an event begins so, before the id that the changed message has from then on."""
+WRITTEN: Final = "written"
+"""The name in its `data` of when that message was written (seconds since 1970)."""
+DELETED: Final = "deleted"
+"""The name in the `data` of an event that says that messages were deleted: the ids of their
+events.
+"""
 CONSOLIDATION: Final = "consolidate:"
 """The ids of the events that let memory hear of what left a history begin so."""
 HOOK_SENDER: Final = "hook:"
@@ -218,6 +230,11 @@ class Event(WrittenOften):
         return self._is_command and _INQUIRY.fullmatch(self.text.strip()) is not None
 
     @property
+    def is_change(self) -> bool:
+        """Return whether it only says that a message before it was changed or deleted."""
+        return EDITED in self.data or DELETED in self.data
+
+    @property
     def is_consolidation(self) -> bool:
         """Return whether it lets memory hear of what left the history, beside the turns."""
         return self.kind == "continue" and self.id.startswith(CONSOLIDATION)
@@ -230,7 +247,7 @@ class Event(WrittenOften):
     @property
     def skips_queue(self) -> bool:
         """Return whether it waits for no turn of its session."""
-        return self.is_control or self.is_inquiry
+        return self.is_control or self.is_inquiry or self.is_change
 
 
 def order_of(at: float, tie: int | str) -> str:

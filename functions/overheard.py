@@ -15,7 +15,7 @@ from typing import Final
 from zlib import crc32
 
 from functions.events import NOBODY, Event, Sender, order_of
-from sigil.errors import BackendError, one_line
+from sigil.errors import BackendError, Conflict, one_line
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps
@@ -24,6 +24,10 @@ SLOTS: Final = 50
 """A group has so many places for messages, and a new message takes that of the oldest."""
 KEPT_SECONDS: Final = 86_400.0
 TEXT_CHARACTERS: Final = 500
+CHANGES: Final = "changes"
+"""The name in the `data` of an event that changes a message which may be kept."""
+TIE: Final = 21
+"""Characters at the end of an `order` that tell messages of the same millisecond apart."""
 _NOT_CONTENTS: Final = ("reply", "passage")
 
 
@@ -93,6 +97,12 @@ def make_event(message: OverheardMessage) -> Event:
     )
 
 
+def make_change_event(change: OverheardMessage) -> Event:
+    """Return the event by which a webhook passes on that a message was changed or deleted."""
+    event = make_event(change)
+    return replace(event, id=f"{event.id}:{change.text}", data={CHANGES: True})
+
+
 def find_start(item: Item | None) -> str:
     """Return since when the agent reads along in a group, from the item of its mark: the `order`
     of an event, empty where it does not.
@@ -154,6 +164,29 @@ def keep_message(kv: KV, message: OverheardMessage, age: float = 0.0) -> None:
         if kv.get(keys.listening(session)) is not None:
             key = keys.overheard_message(session, message.slot)
             kv.put(key, dumps(message), ttl=left)
+
+
+def change_message(kv: KV, change: OverheardMessage) -> None:
+    """Change a message that is kept, or delete it where the change has no text: one read, and then
+    one write. What the store does not take is lost, as in `keep_message`.
+
+    A message is known by its place and by what tells it from the others of its millisecond, or by
+    its time, where an order is of the request that brought it.
+    """
+    key = keys.overheard_message(keys.session_of(change.agent, change.session), change.slot)
+    with suppress(BackendError, Conflict, ValueError):
+        item = kv.get(key)
+        if item is None:
+            return
+        kept = _MESSAGE.read(item.value)
+        is_same = kept.at == change.at or kept.order[-TIE:] == change.order[-TIE:]
+        if not is_same or change.sender.id not in ("", kept.sender.id):
+            return
+        if change.text:
+            value = dumps(replace(kept, text=change.text))
+            kv.put(key, value, expect=item.version, ttl=KEPT_SECONDS)
+        else:
+            kv.delete(key, expect=item.version)
 
 
 def read_messages(kv: KV, session: str, after: str, before: str) -> list[OverheardMessage]:

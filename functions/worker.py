@@ -28,10 +28,17 @@ from functions.agent.turn.turn_context import NeedsIsolation, WorkerBudget
 from functions.agent.workspace.path import RECEIVED
 from functions.agent.workspace.received import has_text_file, keep_received
 from functions.alerts import halt_alert, send_alert
-from functions.channels.base import Busy, Channel, FetchesFiles, TakesInvitations
+from functions.channels.base import (
+    Busy,
+    Channel,
+    FetchesFiles,
+    FindsDeletedMessages,
+    TakesInvitations,
+)
 from functions.events import (
     CAME,
     CONSOLIDATION,
+    DELETED,
     ENCRYPTED,
     HOOK_SENDER,
     HOPS_MOST,
@@ -39,7 +46,7 @@ from functions.events import (
     Event,
     order_of,
 )
-from functions.overheard import keep_message, make_overheard
+from functions.overheard import CHANGES, change_message, keep_message, make_overheard
 from functions.queues.base import Delivery
 from functions.queues.dead_letters import give_up
 from functions.reply_sender import (
@@ -218,7 +225,9 @@ def handle_event(
     beside them. `behind`: see `Delivery`.
     """
     if event.is_overheard:
-        if event.agent == runtime.app.name:
+        if event.agent == runtime.app.name and CHANGES in event.data:
+            change_message(runtime.stores.kv, make_overheard(event))
+        elif event.agent == runtime.app.name:
             age = runtime.app.clock.now() - event.at
             keep_message(runtime.stores.kv, make_overheard(event), age)
         return ()
@@ -237,6 +246,9 @@ def handle_event(
         _consolidate(event, runtime, until, spent=spent)
         return ()
     channel = runtime.channels.get(event.platform)
+    if event.is_change:
+        _take_change(event, runtime, channel)
+        return ()
     has_come = CAME in event.data
     if has_come and found.private_chats.is_shared(event.session):
         return ()
@@ -276,6 +288,31 @@ def handle_event(
         )
         return _run_routed_turn(event, runtime, channel, worker, spent=spent)
     return ()
+
+
+def _take_change(event: Event, runtime: AgentRuntime, channel: Channel | None) -> None:
+    """Let a message that waits be as its sender has changed it, or not be answered as they have
+    deleted it.
+    """
+    # few messages are changed
+    from functions.message_changes import drop_deleted, take_edit
+
+    if DELETED in event.data:
+        for session in _find_sessions(event, channel):
+            here = replace(event, session=session)
+            drop_deleted(here, _route(here, runtime).app)
+        return
+    accepted = channel.accept(event) if channel else None
+    if accepted:
+        accepted = runtime.app.private_chats.check(accepted)
+    take_edit(event, accepted, _route(accepted or event, runtime))
+
+
+def _find_sessions(event: Event, channel: object) -> Sequence[str]:
+    """Return the sessions in which the messages may wait that an event says were deleted."""
+    if isinstance(channel, FindsDeletedMessages):
+        return channel.find_sessions(event)
+    return (event.session,)
 
 
 def _accept_behind(event: Event, waiting: Sequence[Event], channel: Channel) -> Sequence[Event]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, TypedDict, runtime_checkable
 
@@ -62,9 +62,10 @@ class Undelivered:
 class Received:
     """What a request of the platform brought. It is answered once every event is durable.
 
-    `overheard` is what people of groups said to nobody in particular, and `undelivered` the
-    messages of ours that do not arrive. `ignored` are the kinds, by the platform's own names, of
-    what came and was left aside: whoever runs us finds them in the log.
+    `overheard` is what people of groups said to nobody in particular, `overheard_changes` what
+    became of it since (without a text: it was deleted), and `undelivered` the messages of ours that
+    do not arrive. `ignored` are the kinds, by the platform's own names, of what came and was left
+    aside: whoever runs us finds them in the log.
     """
 
     events: tuple[Event, ...] = ()
@@ -72,6 +73,7 @@ class Received:
     overheard: tuple[OverheardMessage, ...] = ()
     undelivered: tuple[Undelivered, ...] = ()
     ignored: tuple[str, ...] = ()
+    overheard_changes: tuple[OverheardMessage, ...] = ()
 
 
 class Attachment(TypedDict):
@@ -222,6 +224,16 @@ class TakesInvitations(Protocol):
 
     def decline(self, event: Event, reason: str) -> None:
         """Decline an invitation; `reason` is for whoever sent it. Best effort, never raises."""
+
+
+@runtime_checkable
+class FindsDeletedMessages(Protocol):
+    """A platform that does not tell in which chat a message was that somebody deleted."""
+
+    def find_sessions(self, event: Event) -> Sequence[str]:
+        """Return the sessions in which the messages may wait that an event says were deleted;
+        `BackendError` when the platform does not answer.
+        """
 
 
 @runtime_checkable

@@ -50,7 +50,8 @@ class WebhookState:
 
     `url` is empty when there is none; times are Unix seconds, 0 for never. `pending`: updates that
     wait for it. `error`: why the latest delivery that failed did so; `advice`: what helps.
-    `fails`: the error is of now, whatever waits.
+    `fails`: the error is of now, whatever waits. `unheard` are the kinds of updates that we read
+    and the webhook was not set for.
     """
 
     url: str
@@ -62,6 +63,7 @@ class WebhookState:
     connections: int = 0
     updates: tuple[str, ...] = ()
     fails: bool = False
+    unheard: tuple[str, ...] = ()
 
     @property
     def works(self) -> bool:

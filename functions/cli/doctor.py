@@ -310,6 +310,11 @@ def require_working_webhook(platform: str, channel: HasWebhook, *, polls_first: 
             f"{platform} does not reach the webhook: {webhook.error}",
             suggestion=webhook.advice or "look at the log of the server and its proxy",
         )
+    if webhook.unheard:
+        raise DoctorWarning(
+            f"{platform}: the webhook was set without {', '.join(webhook.unheard)}",
+            suggestion=f"set it again: uncaged channel set {platform} --url …",
+        )
 
 
 def check_owners(settings: Settings) -> str:

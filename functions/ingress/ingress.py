@@ -14,7 +14,7 @@ from functions import log
 from functions.channels.base import REPLY_ADDRESS_MOST, Channel, Received
 from functions.channels.isolated_channels import IsolatedChannels
 from functions.events import Event
-from functions.overheard import keep_message, make_event
+from functions.overheard import change_message, keep_message, make_change_event, make_event
 from functions.queues.base import Queue
 from functions.settings import Settings
 from sigil.errors import BackendError, one_line
@@ -104,6 +104,12 @@ class Ingress:
                 # it is not worth another delivery by the platform
                 with suppress(BackendError):
                     self.queue.put(make_event(message))
+        for change in received.overheard_changes:
+            if self.kv is not None:
+                change_message(self.kv, change)
+            elif self.passes_on:
+                with suppress(BackendError):
+                    self.queue.put(make_change_event(change))
 
 
 def _drop_long_address(event: Event) -> Event:

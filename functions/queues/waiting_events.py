@@ -67,10 +67,13 @@ def group_of(event: Event) -> str:
     """Return the key of the session in whose order the event waits.
 
     Control events and inquiries have groups of their own, so that neither waits for the other or
-    for a turn. So have consolidations, for which no turn waits. What an agent does by itself has
-    one group, whichever of its own sessions it belongs to: it does one such thing at a time.
+    for a turn; what changes a message that waits goes with the inquiries. So have consolidations,
+    for which no turn waits. What an agent does by itself has one group, whichever of its own
+    sessions it belongs to: it does one such thing at a time.
     """
     session = keys.session_of(event.agent, event.session)
+    if event.is_change:
+        return keys.inquiries_of(session)
     if event.is_control:
         return keys.control_of(session)
     if event.is_inquiry:

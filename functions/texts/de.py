@@ -1571,6 +1571,10 @@ class German(Texts):
         " damit wir nicht endlos weiterreden. Wenn du ein Mensch bist, schreib in einer halben"
         " Minute noch einmal."
     )
+    changed_too_late = (
+        "Eine Nachricht, die später geändert wird, sehe ich mir nicht noch einmal an. Schick mir"
+        " bitte als neue Nachricht, was anders ist."
+    )
 
     # --- Discord's commands ---
     discord_ask = "Dem Agenten etwas sagen"

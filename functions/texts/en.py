@@ -1379,6 +1379,10 @@ class Texts:
         " case a program writes here, I leave this one unanswered, so that we do not go on for"
         " ever. If you are a person, write again in half a minute."
     )
+    changed_too_late = (
+        "I do not look again at a message that is changed later. Please send what is different as"
+        " a new message."
+    )
 
     # --- Discord's commands ---
     discord_ask = "Say something to the agent"

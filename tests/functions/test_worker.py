@@ -141,6 +141,31 @@ def test_a_turn_that_has_to_wait_comes_again_before_the_later_ones_of_its_chat(
     assert len(model.bodies) <= 3
 
 
+def test_a_message_that_waits_in_the_queue_is_answered_as_it_was_changed(
+    place: Place, bot: BotApi, model: ScriptedModel
+) -> None:
+    """Nothing in a queue of SQS can be changed: the changed message takes its place there."""
+    telegram = place.runtime.channels["telegram"]
+    ingress = Ingress(place.runtime.channels, place.runtime.queue)
+    written = int(time.time()) - 60
+    body = update(7, "encode hallo", date=written)
+    ingress.enqueue(telegram.read_update(json.dumps(body).encode()), "telegram")
+    waiting = place.source.receive()  # another invocation has it, and not begun
+
+    changed = update(7, "encode hello", date=written, edit_date=written + 5)
+    edit = json.dumps({"update_id": 8, "edited_message": changed["message"]}).encode()
+    ingress.enqueue(telegram.read_update(edit), "telegram")
+    assert place.invoke() == []
+    assert list_sent(bot) == []
+    worker.handler(waiting, Context())
+    place.source.delete(waiting)
+    place.invoke()
+    assert list_sent(bot) == ["done"]
+    [asked] = model.chats
+    assert "encode hello" in str(asked["messages"])
+    assert "hallo" not in str(asked["messages"])
+
+
 def test_bytes_that_are_no_event_become_a_dead_letter_and_never_come_again(
     place: Place, bot: BotApi
 ) -> None:

@@ -242,7 +242,7 @@ def test_a_turn_that_kills_its_server_is_given_up_after_its_third_try_and_the_ch
         system.platform.wait_for_texts(FOLLOWING)
         until(system.is_idle, "nothing waits any more")
         assert system.platform.texts == [ENGLISH.gave_up, FOLLOWING]
-        assert [letter.id for letter in system.dead_letters()] == ["telegram:4242:10"]
+        assert [letter.id for letter in system.dead_letters()] == ["telegram:4242:42:10"]
         assert not [
             problem for problem in damaged(system) if not problem.startswith("dead letters")
         ]

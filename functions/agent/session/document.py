@@ -335,6 +335,10 @@ class Document(Stored):
         kept = tuple(each for each in self.messages if not first <= each.seq <= last)
         return evolve(self, messages=kept, turn=evolve(self.turn, gathered=()))
 
+    def is_at_work_on(self, event: Event) -> bool:
+        """Return whether the turn in progress is the event's own."""
+        return self.turn is not None and self.turn.event.id == event.id
+
     def was_erased(self, event: Event) -> bool:
         """Return whether an event came before its sender was erased, so that nothing is left of it.
 

@@ -313,6 +313,8 @@ class Sessions:
         """Return whether the event's turn is closed already, or nothing of it may be left."""
         if event.id in opened.document.seen or opened.document.was_erased(event):
             return True
+        if opened.document.is_at_work_on(event):
+            return False
         return self._kv.get(keys.seen_event(opened.key, event.id)) is not None
 
     def mark_seen(self, key: str, event: str) -> None:

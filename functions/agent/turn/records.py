@@ -144,7 +144,7 @@ def read_turn_records(
         prompt = get_many(app.kv, _list_prompt_keys(event, app, opened.memory))
     return TurnRecords(
         opened,
-        seen[0] is not None
+        (seen[0] is not None and not opened.document.is_at_work_on(event))
         or event.id in opened.document.seen
         or opened.document.was_erased(event),
         people.take_standing(event, person),

@@ -200,6 +200,8 @@ def run_turn(
         if not opened.document.turn:
             # the other turn took its time, so everything else that was read is old
             records = read_turn_records(event, app, opened)
+            if records.seen:  # its sender has changed or deleted it meanwhile
+                return evolve(take_over_replies(records.opened, app), repeated=True)
     approval = approvals.find_approval(app, event)
     role = records.standing.role
     if approval:

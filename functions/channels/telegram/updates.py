@@ -1,9 +1,10 @@
 """Updates of the Bot API are read as events (https://core.telegram.org/bots/api#update).
 
 They are read tolerantly: Telegram's own samples lack fields that its reference calls required, and
-a field that is odd counts as absent. Only new messages of people are events, presses of our own
-buttons, and that somebody took us into a group: edits, channel posts, bots and all other service
-messages are none. Of a kind of message that we do not know we only say that we cannot read it.
+a field that is odd counts as absent. Messages of people are events, what they change in them,
+presses of our own buttons, and that somebody took us into a group: channel posts, bots and all
+other service messages are none. Telegram tells no bot what is deleted. Of a kind of message that we
+do not know we only say that we cannot read it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,16 @@ from functions.channels.telegram.contents import (
     read_name,
 )
 from functions.channels.visible_text import clean_text
-from functions.events import ALBUM, PRESS, PRESSED, TEXT_LIMIT, Event, Sender, order_of
+from functions.events import (
+    ALBUM,
+    NOBODY,
+    PRESS,
+    PRESSED,
+    TEXT_LIMIT,
+    Event,
+    Sender,
+    order_of,
+)
 from functions.overheard import make_overheard
 from sigil.errors import UsageError
 from sigil.json_fields import (
@@ -42,7 +52,6 @@ from sigil.json_fields import (
 _QUIET = (
     "chat_boost",
     "chat_member",
-    "edited_message",
     "message_reaction",
     "message_reaction_count",
     "my_chat_member",
@@ -72,11 +81,13 @@ def read_update(body: bytes, bot: TelegramBot) -> Received:
     if "callback_query" in update:
         presses = tuple(_read_press(update, bot))
         return Received(presses, ignored=() if presses else ("callback_query",))
+    if "edited_message" in update:
+        return _read_edit(update, bot)
     if "message" not in update:
         kind = next((name for name in update if name != "update_id"), "update")
         return Received(ignored=() if kind in _QUIET else (kind,))
     message = as_mapping(update.get("message"))
-    event = _read_event(update, bot)
+    event = _read_event(update, message, bot)
     if event is None:
         return Received(ignored=_name_unread(message))
     joined = _find_own_arrival(message, bot)
@@ -112,17 +123,43 @@ def _parse_body(body: bytes) -> Message:
     return update
 
 
-def _read_event(update: Message, bot: TelegramBot) -> Event | None:
-    """Return the event of a person's message, whomever it addresses; None when it is none."""
+def _read_edit(update: Message, bot: TelegramBot) -> Received:
+    """Return what brings the change of a message. Where somebody is, told anew all the time, is
+    none.
+    """
+    from functions.channels.message_changes import receive_edit
+
+    message = as_mapping(update.get("edited_message"))
+    event = _read_event(update, message, bot)
+    at = as_integer(message.get("edit_date"), 1)
+    if event is None or at is None or "location" in message:
+        return Received()
+    if not _has_contents(event):
+        kind = find_kind(message)
+        if is_service(message) or not (event.private and message.get(kind)):
+            return Received()
+        event = replace(event, attachments=(make_unreadable(kind),))
+    addressed = _find_addressed(message, bot)
+    event = replace(event, addressed=NOBODY if addressed is None else addressed)
+    return receive_edit(event, float(at), as_integer(update.get("update_id"), 0) or 0)
+
+
+def _read_event(update: Message, message: Message, bot: TelegramBot) -> Event | None:
+    """Return the event of a person's message, whomever it addresses; None when it is none.
+
+    A message is known by its chat and its number there, which a change of it has as well.
+    """
     number = as_integer(update.get("update_id"), 0)
-    message = as_mapping(update.get("message"))
     session = _read_session(message, bot)
     sender = _read_sender(message, bot)
     if number is None or not session or sender is None:
         return None
     at = float(as_integer(message.get("date"), 0) or 0)
+    message_id = as_integer(message.get("message_id"), 1)
+    chat = as_integer(as_mapping(message.get("chat")).get("id"), -ID_LIMIT)
+    name = f"{chat}:{message_id}" if message_id else str(number)
     return Event(
-        id=f"{bot.name}:{bot.id}:{number}",
+        id=f"{bot.name}:{bot.id}:{name}",
         kind="message",
         agent=bot.agent,
         session=session,
@@ -131,7 +168,7 @@ def _read_event(update: Message, bot: TelegramBot) -> Event | None:
         at=at,
         order=order_of(at, number),
         attachments=list_attachments(message),
-        reply_to=str(as_integer(message.get("message_id"), 1) or ""),
+        reply_to=str(message_id or ""),
         private=as_mapping(message.get("chat")).get("type") == "private",
         quotes=list_quotes(message, bot),
         language=_read_language(message),

@@ -21,7 +21,7 @@ DESCRIPTION_CHARACTERS = 256
 """Characters of a command's description in the menu
 (https://core.telegram.org/bots/api#botcommand).
 """
-UPDATES = ("message", "callback_query")
+UPDATES = ("message", "edited_message", "callback_query")
 """The kinds of updates that we read; everything else would be sent for nothing."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _LANGUAGE = re.compile(r"[a-z]{2}")
@@ -134,6 +134,9 @@ class TelegramWebhook:
         """Call `getWebhookInfo`."""
         info = as_mapping(self._call("getWebhookInfo", {}))
         error = one_line(as_string(info.get("last_error_message")))
+        updates = tuple(
+            one_line(as_string(kind)) for kind in as_sequence(info.get("allowed_updates"))
+        )
         return WebhookState(
             url=one_line(as_string(info.get("url")), 2000),
             pending=as_integer(info.get("pending_update_count"), 0) or 0,
@@ -142,9 +145,9 @@ class TelegramWebhook:
             advice=find_advice(error),
             address=one_line(as_string(info.get("ip_address"))),
             connections=as_integer(info.get("max_connections"), 0) or 0,
-            updates=tuple(
-                one_line(as_string(kind)) for kind in as_sequence(info.get("allowed_updates"))
-            ),
+            updates=updates,
+            # without a list it brings all that we read
+            unheard=tuple(kind for kind in UPDATES if updates and kind not in updates),
         )
 
     def remove(self, *, drop: bool = False) -> None:

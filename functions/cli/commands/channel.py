@@ -532,6 +532,9 @@ def _show_webhook(
         lines.append(f"waiting     {webhook.pending}")
         lines.append(f"at once     {webhook.connections or 'as many as the platform likes'}")
         lines.append(f"updates     {' '.join(webhook.updates) or 'all kinds'}")
+        if webhook.unheard:
+            again = f"uncaged channel set {channel.name} --url …"
+            lines.append(f"unheard     {' '.join(webhook.unheard)}: set the webhook again: {again}")
         if webhook.address:
             lines.append(f"address     {webhook.address}")
     if webhook.error:

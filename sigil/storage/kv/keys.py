@@ -360,6 +360,11 @@ def zone_asked(session: str) -> Key:
     return Key(f"session#{session}", "zone-asked")
 
 
+def edit_told(session: str) -> Key:
+    """The mark that a chat was told lately that what changes later is not looked at again."""
+    return Key(f"session#{session}", "edit-told")
+
+
 def outage_told(session: str) -> Key:
     """The mark that a chat was told that a model is away which works for it by itself."""
     return Key(f"session#{session}", "outage-told")

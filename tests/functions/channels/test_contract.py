@@ -28,11 +28,13 @@ class TestTelegram(ChannelContract):
         found = {}
         for name in ("private_text", "group_mention"):
             body = (SAMPLES / f"{name}.json").read_bytes()
-            found[name] = (body, (f"telegram:{BOT}:{json.loads(body)['update_id']}",))
+            message = json.loads(body)["message"]
+            chat = message["chat"]["id"]
+            found[name] = (body, (f"telegram:{BOT}:{chat}:{message['message_id']}",))
         return found
 
     def list_silent(self) -> dict[str, bytes]:
-        names = ("edited_message", "another_bot", "channel_post", "my_chat_member")
+        names = ("another_bot", "channel_post", "my_chat_member")
         return {name: (SAMPLES / f"{name}.json").read_bytes() for name in names}
 
     def open_channel(self) -> Telegram:

@@ -178,6 +178,11 @@ def test_a_platform_is_asked_for_its_bot_and_its_webhook(
     bot.webhook = {"url": "https://bot.example.com/webhook/telegram"}
     _, found = doctor()
     assert found["platforms"]["found"] == "telegram: the bot @sigil_bot answers, its webhook works"
+    bot.webhook["allowed_updates"] = ["message", "callback_query"]
+    code, found = doctor()
+    assert (code, found["platforms"]["state"]) == (0, "warn")
+    assert "without edited_message" in found["platforms"]["found"]
+    del bot.webhook["allowed_updates"]
     bot.delivery = {
         "last_error_message": "Connection refused",
         "last_error_date": 1_780_000_000,

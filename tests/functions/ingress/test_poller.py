@@ -57,7 +57,11 @@ def test_messages_are_fetched_answered_and_acknowledged(
         until(lambda: not bot.updates, "all is acknowledged")
     assert {message["chat_id"] for message in bot.messages} == {42}
     assert len(bot.messages) == 3
-    assert bot.calls("getUpdates")[0]["allowed_updates"] == ["message", "callback_query"]
+    assert bot.calls("getUpdates")[0]["allowed_updates"] == [
+        "message",
+        "edited_message",
+        "callback_query",
+    ]
     assert [call["commands"][0]["command"] for call in bot.calls("setMyCommands")] == ["help"]
     # nothing is acknowledged that was not fetched, and after silence the numbers may begin anew
     assert "offset" not in bot.calls("getUpdates")[0]
@@ -161,7 +165,7 @@ def test_what_could_not_be_stored_is_not_acknowledged(
     poller.start()
     until(lambda: not bot.updates, "all is acknowledged")
     poller.stop()
-    assert queue.put_events == [f"telegram:{bot.token.partition(':')[0]}:{n}" for n in (7, 8)]
+    assert queue.put_events == [f"telegram:{bot.token.partition(':')[0]}:42:{n}" for n in (7, 8)]
     assert [call.get("offset") for call in bot.calls("getUpdates")][:4] == [None, None, None, 9]
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.channels.base import Channel, PlatformRequest
+from functions.channels.base import Channel, PlatformRequest, Received
 from functions.channels.telegram.channel import Telegram
 from functions.events import Event, Sender, decode, encode
 from sigil.errors import Refused, UsageError
@@ -102,7 +102,7 @@ def test_an_api_address_that_is_no_web_address_is_refused(api: str) -> None:
 
 def test_a_private_message_becomes_an_event() -> None:
     assert event("private_text") == Event(
-        id="telegram:4242:900101",
+        id="telegram:4242:77001:11",
         kind="message",
         agent="main",
         session="telegram:77001",
@@ -180,7 +180,6 @@ def test_a_group_message_that_names_another_is_not_for_us(name: str, addressed: 
         "group_path_in_text",
         "group_reply_to_another",
         "topic_plain",
-        "edited_message",
         "channel_post",
         "channel_post_in_group",
         "anonymous_admin",
@@ -410,3 +409,13 @@ def test_receiving_loads_neither_the_http_client_nor_the_markdown_parser() -> No
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"httpx", "markdown_it", "urllib.request", "wasmtime", "redis"} & set(loaded)
+
+
+def test_a_change_has_the_message_as_it_is_now_and_knows_which_it_is() -> None:
+    found = event("edited_message")
+    assert found.is_change
+    assert found.text == "encode hello in base64"
+    assert found.data == {"edited": "telegram:4242:77001:11", "written": 1795000011.0}
+    update = json.loads((SAMPLES / "edited_message.json").read_bytes())
+    update["edited_message"]["location"] = {"latitude": 1.0, "longitude": 2.0, "live_period": 60}
+    assert BOT.read_update(json.dumps(update).encode()) == Received()

@@ -21,7 +21,7 @@ PAGE: Final = ROOT / "docs" / "channels" / "updates.md"
 HAPPENS: Final = {
     "answered": "the agent reads it and answers",
     "told": "its sender is told that it cannot be opened",
-    "acted": "a command, a button or an arrival, and something is done",
+    "acted": "a command, a button, an arrival, a change or a deletion, and something is done",
     "overheard": "kept where an owner said `/listen on`, and nowhere else",
     "ignored": "nothing",
 }
@@ -40,7 +40,7 @@ class Row:
     `where` tells rows of one kind apart. `reads` is what its sender reads, in English; one that
     ends with `…` is the beginning of it. `log` is the line in the log, and `why` tells why there is
     none. `heard` is what the agent reads of it. `sample` is as the platform sends it, without what
-    stands around it each time.
+    stands around it each time, and `before` is a sample that is sent and worked on first.
     """
 
     kind: str
@@ -51,15 +51,17 @@ class Row:
     where: str = ""
     why: str = ""
     heard: str = ""
+    before: Any = None
 
     @property
     def name(self) -> str:
         """Return the kind, and which of its rows it is."""
         return f"{self.kind} ({self.where})" if self.where else self.kind
 
-    def fill(self) -> Any:
-        """Return the sample with ids and times of now."""
-        return _fill(self.sample, str(next(_NUMBERS)), time.time())
+    def fill(self) -> tuple[Any, Any]:
+        """Return the sample, and the one before it, with ids and times of now."""
+        filled = _fill([self.sample, self.before], str(next(_NUMBERS)), time.time())
+        return filled[0], filled[1]
 
 
 def list_platforms() -> list[str]:

@@ -1,4 +1,4 @@
-"""Telegram's updates: a sample is an update, whose `message` need not tell who writes where."""
+"""Telegram's updates: a sample is an update, whose message need not tell who writes where."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class TelegramUpdates(WebhookPlatform):
     def sign(self, sample: Any) -> PlatformRequest:
         number = next(_NUMBERS)
         update = {"update_id": number, **sample}
-        if "message" in sample:
+        for kind in sample.keys() & {"message", "edited_message"}:
             around = {
                 "message_id": number,
                 "from": _ADA,
                 "chat": {"id": OWNER, "type": "private"},
                 "date": 1_780_000_000,
             }
-            update["message"] = around | sample["message"]
+            update[kind] = around | sample[kind]
         return PlatformRequest({SECRET_HEADER: SECRET}, json.dumps(update).encode())
 
     def list_said(self) -> list[str]:

@@ -213,7 +213,7 @@ def test_connections_and_dropping_reach_telegram_and_json_tells_what_it_says(
         f"{URL}/webhook/telegram",
         0,
         7,
-        ["message", "callback_query"],
+        ["message", "edited_message", "callback_query"],
     )
     assert said["works"] is True
 
@@ -357,6 +357,8 @@ def test_the_status_names_the_bot_and_what_waits(telegram: BotApi) -> None:
         telegram.username.lower(),
         "192.0.2.7",
     )
+    # a webhook that an older version has set
+    assert "unheard     edited_message callback_query: set the webhook again" in plain.stdout
 
 
 @pytest.mark.parametrize(
