@@ -36,6 +36,16 @@ def receive_edit(message: Event, at: float, tie: int | str = 0) -> Received:
     return Received((edit,))
 
 
+def receive_changed(found: Received, at: float) -> Received:
+    """Return what brings the change of a message, where `found` is what the message would bring if
+    it came now, with the words that it has now. What would be left aside is no change.
+    """
+    events: list[Event] = []
+    for message in found.events:
+        events += receive_edit(message, at, message.text).events
+    return Received(tuple(events), found.answer, overheard_changes=found.overheard)
+
+
 def receive_deletion(messages: Sequence[Event], at: float) -> Received:
     """Return what brings the deletion of messages of one chat. Of their events, it needs what makes
     their ids, their places and their times; who has written them may be unknown.

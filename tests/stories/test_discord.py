@@ -293,7 +293,13 @@ def test_ordinary_messages_are_answered_where_the_server_listens(
         # where an owner wants it, the agent reads along
         gateway.say(f"<@{BOT}> /listen on", guild=GUILD, channel=6, mentions=(BOT,))
         wait_for_posts(discord, 3)
-        gateway.say("let us have pizza", guild=GUILD, channel=6, user=GUEST, called="Bob")
+        bob = {"guild": GUILD, "channel": 6, "user": GUEST, "called": "Bob"}
+        said = gateway.say("let us have pasta", **bob)
+        edited = {"content": "let us have pizza", "edited_timestamp": "2026-11-28T10:00:05+00:00"}
+        gateway.emit("MESSAGE_UPDATE", said | edited)
+        beer = gateway.say("and beer", **bob)
+        gone = {"id": beer["id"], "channel_id": "6", "guild_id": str(GUILD)}
+        gateway.emit("MESSAGE_DELETE", gone)
         path = "attachments/1/2/menu.txt?ex=1"
         discord.files[path] = b"pizza"
         url = f"https://cdn.discordapp.com/{path}"
@@ -304,6 +310,8 @@ def test_ordinary_messages_are_answered_where_the_server_listens(
         assert wait_for_posts(discord, 4)[3]["content"] == "pizza, as you said"
         assert "let us have pizza" in str(model.bodies[2]["messages"])
         assert "kept as received/menu.txt: read-file reads it]" in str(model.bodies[2]["messages"])
+        assert "pasta" not in str(model.bodies[2]["messages"])
+        assert "beer" not in str(model.bodies[2]["messages"])
         # commands and buttons come the same way
         status = chat.discord.command("whoami")
         gateway.emit("INTERACTION_CREATE", status)

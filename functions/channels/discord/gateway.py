@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
@@ -24,7 +24,7 @@ from functions.channels.discord.api import DiscordApi, DiscordRejected
 from functions.channels.discord.application import MESSAGE_CONTENT_ADVICE
 from functions.channels.discord.incoming_text import RecallName
 from functions.channels.discord.interactions import read_interaction
-from functions.channels.discord.messages import Reader, read_message
+from functions.channels.discord.messages import Reader, read_deletion, read_edit, read_message
 from functions.channels.discord.reply_address import InteractionAddress, read_snowflake
 from functions.channels.listening.sockets import (
     CannotListen,
@@ -63,9 +63,7 @@ _QUIET: Final = (
     "APPLICATION_COMMAND_",
     "CHANNEL_",
     "GUILD_",
-    "MESSAGE_DELETE",
     "MESSAGE_REACTION_",
-    "MESSAGE_UPDATE",
     "PRESENCE_",
     "STAGE_",
     "THREAD_",
@@ -277,6 +275,10 @@ class Gateway:
             listener.note_listening()
         elif kind == "MESSAGE_CREATE":
             listener.put(lambda: self._read_message(data, session))
+        elif kind == "MESSAGE_UPDATE":
+            listener.put(lambda: self._read_message(data, session, read_edit))
+        elif kind in ("MESSAGE_DELETE", "MESSAGE_DELETE_BULK"):
+            listener.put(lambda: read_deletion(data, self._make_reader(session), time.time()))
         elif kind == "INTERACTION_CREATE":
             self._take_interaction(listener, data)
         elif kind == "GUILD_MEMBER_UPDATE":
@@ -296,9 +298,16 @@ class Gateway:
         url = as_string(data.get("resume_gateway_url"))
         return GatewaySession(id, url, number, application.number, user.number)
 
-    def _read_message(self, message: Fields, session: GatewaySession) -> Received:
-        reader = Reader(self._name, self._agent, session.application, session.user, self._recall)
-        return read_message(message, reader, self._find_own_roles(message, session))
+    def _read_message(
+        self,
+        message: Fields,
+        session: GatewaySession,
+        read: Callable[[Fields, Reader, Collection[int]], Received] = read_message,
+    ) -> Received:
+        return read(message, self._make_reader(session), self._find_own_roles(message, session))
+
+    def _make_reader(self, session: GatewaySession) -> Reader:
+        return Reader(self._name, self._agent, session.application, session.user, self._recall)
 
     def _take_interaction(self, listener: Listener, interaction: Fields) -> None:
         """Put the event of an interaction, and answer as the webhook would."""

@@ -1,9 +1,9 @@
 """Messages that the gateway tells of are read as events
 (https://discord.com/developers/docs/resources/message).
 
-They are read tolerantly: a field that is odd counts as absent. Only new messages of people are
-events: what bots, webhooks and Discord itself write is none, and edits are none. Of a private
-message of a kind that we do not know we only say that we cannot read it.
+They are read tolerantly: a field that is odd counts as absent. Messages of people are events, what
+they change in them, and that they are deleted: what bots, webhooks and Discord itself write is
+none. Of a private message of a kind that we do not know we only say that we cannot read it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 
 from functions.channels.base import Attachment, Received, make_unreadable
@@ -111,6 +112,38 @@ def read_message(message: Fields, reader: Reader, roles: Collection[int] = ()) -
         named = name_event(event, find_name)
         return Received(overheard=(make_overheard(named),))
     return Received((note_guild(event, number),))
+
+
+def read_edit(message: Fields, reader: Reader, roles: Collection[int] = ()) -> Received:
+    """Return what brings the change of a message. What Discord adds by itself, such as the preview
+    of a link, is no edit.
+    """
+    from functions.channels.message_changes import receive_changed
+
+    try:
+        at = datetime.fromisoformat(as_string(message.get("edited_timestamp"))).timestamp()
+    except (ValueError, OverflowError):
+        return Received()
+    return receive_changed(read_message(message, reader, roles), at)
+
+
+def read_deletion(deleted: Fields, reader: Reader, now: float) -> Received:
+    """Return what brings the deletion of one message, or of several at once. Discord does not tell
+    whose they were.
+    """
+    from functions.channels.message_changes import DELETED_MOST, make_deleted, receive_deletion
+
+    channel = read_snowflake(deleted.get("channel_id"))
+    rows = as_sequence(deleted.get("ids"))[:DELETED_MOST] or [deleted.get("id")]
+    gone = []
+    for id in filter(None, map(read_snowflake, rows)):
+        name = f"{reader.name}:{reader.application}:{id.number}"
+        session = f"{reader.name}:{channel.number if channel else 0}"
+        order = order_of(id.seconds, id.number)
+        event = make_deleted(name, reader.agent, session, id.seconds, order)
+        is_private = "guild_id" not in deleted
+        gone.append(replace(event, reply_to=str(id.number), private=is_private))
+    return receive_deletion(gone if channel else [], now)
 
 
 def _is_quiet(message: Fields, type: int | None) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,9 @@ from functions.channels.feishu.signature import WebhookSecrets, open_body
 from functions.channels.first_use import FirstUse
 from functions.channels.known_people import KnownPeople
 from functions.channels.platform_api.address import read_address
-from functions.events import PRESS, Event
+from functions.events import DELETED, PRESS, Event
 from sigil.errors import Refused, UsageError
-from sigil.json_fields import as_mapping, as_string
+from sigil.json_fields import as_mapping, as_sequence, as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
@@ -44,6 +44,8 @@ SCOPES = (
 """What the app may do: write and answer, read what is said to it, files, and names of people."""
 EMOJI = "Typing"
 """The reaction below a message that waits for an answer."""
+REMEMBERED_MOST = 1_000
+"""Messages of which this process remembers where they stood."""
 SIGN_TIMEOUT = 5.0
 _APP_ID = re.compile(r"cli_[A-Za-z0-9]{1,64}", re.ASCII)
 _FILE = re.compile(r"(om_[A-Za-z0-9_]{1,64})/([A-Za-z0-9_-]{1,128})", re.ASCII)
@@ -86,6 +88,7 @@ class Feishu:
         self._now = now
         self._api = FirstUse(self._open_api)
         self._people = KnownPeople(agent, now)
+        self._chats: dict[str, str] = {}
         self._directory = FirstUse(self._make_directory)
         self._signs = FirstUse(self._make_signs)
 
@@ -153,7 +156,7 @@ class Feishu:
         if request.method != "POST":
             raise Refused("EAUTH", "the request is not Feishu's", source="feishu")
         payload = open_body(request, self._secrets, self._now())
-        return read_payload(payload, self._app)
+        return self._note_chats(read_payload(payload, self._app))
 
     @property
     def listened_bot(self) -> str:
@@ -176,7 +179,7 @@ class Feishu:
             payload = None
         if not isinstance(payload, dict):
             raise UsageError("EINVAL", "the event is no JSON object", source=self._app.channel)
-        return read_payload(payload, self._app)
+        return self._note_chats(read_payload(payload, self._app))
 
     def accept(self, event: Event) -> Event | None:
         """Return the event with its sender's name and what it answers, if it names us or answers a
@@ -204,6 +207,30 @@ class Feishu:
             return event
         name = self.directory.find_name(self.api, person, match[1])
         return replace(event, sender=replace(event.sender, name=name))
+
+    def _note_chats(self, received: Received) -> Received:
+        """Remember in which chats messages stood, for when they are recalled, and return them."""
+        for event in received.events:
+            if len(self._chats) >= REMEMBERED_MOST:
+                self._chats.clear()
+            self._chats[event.id] = event.session
+        return received
+
+    def find_sessions(self, event: Event) -> Sequence[str]:
+        """Return the chat, and the private chat of whoever wrote the message and the thread in
+        which it stood, which Feishu tells of a message that was recalled.
+        """
+        found = [event.session]
+        for id in map(as_string, as_sequence(event.data.get(DELETED))):
+            if id in self._chats:
+                found.append(self._chats[id])
+                continue
+            person, root = self.directory.find_author(self.api, id.rpartition(":")[2])
+            if person:
+                found.append(f"{self._app.channel}:{person}")
+            if root:
+                found.append(f"{event.session}:{root}")
+        return found
 
     def _open_forwarded(self, event: Event) -> Event:
         """Return the event of a message that passes others on with what they say."""

@@ -152,6 +152,22 @@ class FeishuDirectory:
         quotes = (make_quote("forward", "\n".join(lines)),) if lines else ()
         return Contents(attachments=tuple(files), quotes=quotes)
 
+    def find_author(self, api: FeishuApi, id: str) -> tuple[str, str]:
+        """Return who wrote a message, and the first message of its thread; each is empty where
+        there is none or Feishu does not tell. `BackendError` when Feishu does not answer.
+        """
+        try:
+            items = _list_items(api.call("GET", f"/im/v1/messages/{id}"))
+        except (NotAllowed, FeishuRejected):
+            return "", ""
+        message = items[0] if items else {}
+        sender = as_mapping(message.get("sender"))
+        person = as_string(sender.get("id"))
+        is_person = sender.get("sender_type") == "user" and ID.fullmatch(person)
+        root = as_string(message.get("root_id")) or id
+        in_thread = message.get("thread_id") and ID.fullmatch(root)
+        return person if is_person else "", root if in_thread else ""
+
     def fetch_message(self, api: FeishuApi, id: str, chat: str) -> AnsweredMessage:
         """Return a message that is answered, of this chat (empty: of any); one that cannot be read
         is nobody's.

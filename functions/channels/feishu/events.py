@@ -1,9 +1,9 @@
 """Feishu's events are read as ours
 (https://open.feishu.cn/document/server-docs/im-v1/message/events/receive).
 
-They are read tolerantly: a field that is odd counts as absent. Only messages of people are events,
-presses of our own buttons, and that somebody took us into a group; edits, reactions and other bots
-are none.
+They are read tolerantly: a field that is odd counts as absent. Messages of people are events, what
+they change in them and that they recall them, presses of our own buttons, and that somebody took us
+into a group; reactions and other bots are none.
 
 A chat with one person has the session `feishu:ou_…`, by that person; a group `feishu:oc_…`, and a
 thread in it `feishu:oc_…:om_…`, by the message with which it began.
@@ -55,7 +55,6 @@ _UNANSWERED: Final = frozenset(
         "im.message.message_read_v1",
         "im.message.reaction.created_v1",
         "im.message.reaction.deleted_v1",
-        "im.message.recalled_v1",
     }
 )
 """Events of chats that nobody expects an answer to."""
@@ -87,6 +86,10 @@ def read_payload(payload: Payload, app: FeishuApp) -> Received:
     match header.get("event_type"):
         case "im.message.receive_v1":
             return _read_message(event, app)
+        case "im.message.updated_v1":
+            return _read_edit(event, app)
+        case "im.message.recalled_v1":
+            return _read_recalled(event, app)
         case "card.action.trigger":
             found = _read_press(header, event, app)
         case "im.chat.member.bot.added_v1":
@@ -161,6 +164,30 @@ def _read_message(event: Mapping[str, Json], app: FeishuApp) -> Received:
     if answered:
         return Received((replace(found, addressed=(answered,)),), _TAKEN)
     return Received(answer=_TAKEN, overheard=(make_overheard(found),))
+
+
+def _read_edit(event: Mapping[str, Json], app: FeishuApp) -> Received:
+    """Return what brings the change of a message, which Feishu tells as it told the message."""
+    from functions.channels.message_changes import receive_changed
+
+    at = _read_time(as_mapping(event.get("message")).get("update_time"))
+    return receive_changed(_read_message(event, app), at)
+
+
+def _read_recalled(event: Mapping[str, Json], app: FeishuApp) -> Received:
+    """Return what brings that a message was recalled. Feishu does not tell who wrote it, nor
+    whether its chat is a private one.
+    """
+    from functions.channels.message_changes import make_deleted, receive_deletion
+
+    id = _find_id(_MESSAGE, event.get("message_id"))
+    chat = _find_id(_CHAT, event.get("chat_id"))
+    if not id or not chat:
+        return _ignore("im.message.recalled_v1")
+    at = _read_time(event.get("recall_time"))
+    name = f"{app.channel}:{app.id}:{id}"
+    gone = make_deleted(name, app.agent, f"{app.channel}:{chat}", at, order_of(at, _number(id)))
+    return replace(receive_deletion([gone], at), answer=_TAKEN)
 
 
 def _read_press(

@@ -20,9 +20,10 @@ STEPS: Final = """\
 5. Start the agent with these settings. Then "Event Configuration" and "Callback Configuration":
    choose to receive at a request URL, each time
    {url}
-6. Add the events "Message received" (im.message.receive_v1) and "Bot added to group chat"
-   (im.chat.member.bot.added_v1), and the callback "Card callback communication"
-   (card.action.trigger).
+6. Add the events "Message received" (im.message.receive_v1), "Message recalled"
+   (im.message.recalled_v1), "Bot added to group chat" (im.chat.member.bot.added_v1) and, where it
+   is offered, "Message edited" (im.message.updated_v1); and the callback "Card callback
+   communication" (card.action.trigger).
 7. "Version Management & Release": create a version, and publish it.
 8. Write to the bot in Feishu, or add it to a group and mention it.
 """
@@ -34,9 +35,10 @@ LISTENING_STEPS: Final = """\
 3. "Permissions & Scopes", "Batch import/export scopes": paste what is printed here.
 4. Start the agent: uncaged serve --poll. Then "Event Configuration" and "Callback Configuration":
    choose the long connection, each time. Feishu takes it only while the agent is connected.
-5. Add the events "Message received" (im.message.receive_v1) and "Bot added to group chat"
-   (im.chat.member.bot.added_v1), and the callback "Card callback communication"
-   (card.action.trigger).
+5. Add the events "Message received" (im.message.receive_v1), "Message recalled"
+   (im.message.recalled_v1), "Bot added to group chat" (im.chat.member.bot.added_v1) and, where it
+   is offered, "Message edited" (im.message.updated_v1); and the callback "Card callback
+   communication" (card.action.trigger).
 6. "Version Management & Release": create a version, and publish it.
 7. Write to the bot in Feishu, or add it to a group and mention it.
 """

@@ -1,10 +1,10 @@
 """What LINE sends is read as events
 (https://developers.line.biz/en/reference/messaging-api/#webhook-event-objects).
 
-It is read tolerantly: a field that is odd counts as absent. Only new messages of people are events,
-presses of our own buttons, and that somebody takes us into a group or as a friend. Unsent messages,
-people who come and go, and notices are none; what of that somebody may wait for is named in the
-log.
+It is read tolerantly: a field that is odd counts as absent. Messages of people are events, what
+they change in them (in groups alone), that they unsend one, presses of our own buttons, and that
+somebody takes us into a group or as a friend. People who come and go, and notices are none; what of
+that somebody may wait for is named in the log.
 
 A chat with one person has the session `line:U…`, by that person; a group `line:C…`, and a chat of
 several people from before there were groups `line:R…`.
@@ -30,7 +30,7 @@ from functions.events import (
     Sender,
     order_of,
 )
-from functions.overheard import OverheardMessage, make_overheard
+from functions.overheard import make_overheard
 from sigil.errors import one_line
 from sigil.json_fields import as_integer, as_mapping, as_number, as_sequence, as_string
 from sigil.protocol import Json
@@ -63,7 +63,6 @@ _UNANSWERED: Final = frozenset(
         "memberLeft",
         "module",
         "unfollow",
-        "unsend",
         "videoPlayComplete",
     }
 )
@@ -89,23 +88,34 @@ def read_payload(payload: Fields, bot: LineBot, now: float) -> Received:
     recipient = as_string(payload.get("destination"))
     if not PERSON.fullmatch(recipient):
         return Received(ignored=("no destination",))
-    events: list[Event] = []
-    overheard: list[OverheardMessage] = []
-    ignored: list[str] = []
-    for place, fields in enumerate(as_sequence(payload.get("events"))[:_MOST]):
-        row = as_mapping(fields)
-        found = _read_event(row, bot, recipient, place, now)
-        if found is None:
-            ignored += _find_ignored(row)
-        elif found.private or found.joined or _is_for_us(row, bot):
-            events.append(found)
-        elif answered := _find_answered_id(as_mapping(row.get("message"))):
-            # another process may have sent that message
-            addressed = (answered,)
-            events.append(replace(found, addressed=addressed, data={ANSWERS: answered}))
-        else:
-            overheard.append(make_overheard(found))
-    return Received(tuple(events), overheard=tuple(overheard), ignored=tuple(ignored))
+    found = [
+        _read_row(as_mapping(row), bot, recipient, place, now)
+        for place, row in enumerate(as_sequence(payload.get("events"))[:_MOST])
+    ]
+    return Received(
+        tuple(event for each in found for event in each.events),
+        overheard=tuple(message for each in found for message in each.overheard),
+        overheard_changes=tuple(change for each in found for change in each.overheard_changes),
+        ignored=tuple(kind for each in found for kind in each.ignored),
+    )
+
+
+def _read_row(row: Fields, bot: LineBot, recipient: str, place: int, now: float) -> Received:
+    """Return what an event of LINE's brings."""
+    kind = row.get("type")
+    if kind == "unsend":
+        return _read_unsent(row, bot, recipient)
+    if kind == "messageEdited":
+        return _read_edited(row, bot, recipient, place, now)
+    found = _read_event(row, bot, recipient, place, now)
+    if found is None:
+        return Received(ignored=tuple(_find_ignored(row)))
+    if found.private or found.joined or _is_for_us(row, bot):
+        return Received((found,))
+    if answered := _find_answered_id(as_mapping(row.get("message"))):
+        # another process may have sent that message
+        return Received((replace(found, addressed=(answered,), data={ANSWERS: answered}),))
+    return Received(overheard=(make_overheard(found),))
 
 
 def _find_ignored(row: Fields) -> list[str]:
@@ -120,6 +130,33 @@ def _find_ignored(row: Fields) -> list[str]:
     if not as_string(as_mapping(row.get("source")).get("userId")):
         kind = f"{kind}, by nobody known"
     return [kind]
+
+
+def _read_edited(row: Fields, bot: LineBot, recipient: str, place: int, now: float) -> Received:
+    """Return what brings that somebody changed a message, which has the message as it is now; when
+    it was written it does not tell.
+    """
+    from functions.channels.message_changes import receive_changed
+
+    found = _read_row({**row, "type": "message"}, bot, recipient, place, now)
+    at = max(as_number(row.get("timestamp")), 0.0) / 1000
+    changed = receive_changed(found, at)
+    return replace(changed, ignored=tuple(_find_ignored(row)) if found.ignored else ())
+
+
+def _read_unsent(row: Fields, bot: LineBot, recipient: str) -> Received:
+    """Return what brings that somebody unsent a message."""
+    from functions.channels.message_changes import make_deleted, receive_deletion
+
+    source = as_mapping(row.get("source"))
+    chat = as_string(source.get(_CHAT_FIELDS.get(as_string(source.get("type")), "")))
+    id = as_string(as_mapping(row.get("unsend")).get("messageId"))
+    if row.get("mode") == "standby" or not CHAT.fullmatch(chat) or not MESSAGE_ID.fullmatch(id):
+        return Received(ignored=tuple(_find_ignored(row)))
+    at = max(as_number(row.get("timestamp")), 0.0) / 1000
+    name = f"{bot.name}:{recipient}:{id}"
+    gone = make_deleted(name, bot.agent, f"{bot.name}:{chat}", at, order_of(at, int(id)))
+    return receive_deletion([replace(gone, private=source.get("type") == "user")], at)
 
 
 def _read_event(row: Fields, bot: LineBot, recipient: str, place: int, now: float) -> Event | None:
@@ -172,6 +209,8 @@ def _fill_message(event: Event, message: Fields, bot: LineBot) -> Event | None:
     album = as_string(as_mapping(message.get("imageSet")).get("id"))
     filled = replace(
         event,
+        # by which it is unsent
+        id=f"{event.id.rpartition(':')[0]}:{id}",
         text=_read_text(message),
         # the ids of messages grow
         order=order_of(event.at, int(id)),

@@ -9,7 +9,7 @@ import hmac
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -28,16 +28,31 @@ from functions.channels.base import (
 )
 from functions.channels.first_use import FirstUse
 from functions.channels.matrix.answer_runs import RUN_MOST, AnswerRuns
-from functions.channels.matrix.contents import begins_with_name, holds_name, strip_name
+from functions.channels.matrix.contents import (
+    begins_with_name,
+    holds_name,
+    read_relation,
+    strip_name,
+)
 from functions.channels.matrix.encrypted_rooms import EncryptedRooms
-from functions.channels.matrix.events import ANSWERS, DECLARED, Account, read_events
+from functions.channels.matrix.events import ANSWERS, DECLARED, Account, list_deleted, read_events
 from functions.channels.matrix.identifiers import FILE, USER, MatrixChat, find_id
 from functions.channels.platform_api.address import read_address
 from functions.channels.typed_commands import as_command
-from functions.events import CAME, ENCRYPTED, Event, Quote, Sender
+from functions.events import (
+    CAME,
+    DELETED,
+    EDITED,
+    ENCRYPTED,
+    WRITTEN,
+    Event,
+    Quote,
+    Sender,
+    order_of,
+)
 from functions.overheard import OverheardMessage, make_overheard
 from sigil.errors import BackendError, Refused, SigilError, UsageError
-from sigil.json_fields import as_mapping, as_string
+from sigil.json_fields import as_mapping, as_number, as_sequence, as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
@@ -112,6 +127,7 @@ class Matrix:
         self._runs = AnswerRuns()
         self._read: set[str] = set()
         self._answered: set[str] = set()
+        self._threads: dict[str, str] = {}
 
     @property
     def body_most(self) -> int:
@@ -228,17 +244,21 @@ class Matrix:
         people of a group that is known say to each other is no event.
         """
         found = read_events(rows, self._account, self._now())
+        changes = tuple(gone for event in found.events for gone in list_deleted(event))
         for id in found.encrypted:
             self._encrypted.note(id)
         rooms = self._rooms.made
         if rooms is None:
-            return Received(found.events, ignored=found.ignored)
+            return Received(found.events, overheard_changes=changes, ignored=found.ignored)
         for id in found.changed:
             rooms.forget_room(id)
         events: list[Event] = []
         overheard: list[OverheardMessage] = []
         for event in found.events:
-            id = MatrixChat.parse(event.session).room
+            chat = MatrixChat.parse(event.session)
+            id = chat.room
+            if chat.thread:
+                self._note_thread(event.id, event.session)
             room = rooms.get_known_room(id)
             if ENCRYPTED in event.data:
                 if not rooms.knows_told(id):
@@ -250,11 +270,18 @@ class Matrix:
                 person = event.sender.id.partition(":")[2]
                 sender = Sender(event.sender.id, room.name_member(person))
                 overheard.append(make_overheard(replace(event, sender=sender)))
-        return Received(tuple(events), overheard=tuple(overheard), ignored=found.ignored)
+        return Received(
+            tuple(events),
+            overheard=tuple(overheard),
+            overheard_changes=changes,
+            ignored=found.ignored,
+        )
 
     def _may_concern_us(self, event: Event, room: Room) -> bool:
         """Return whether an event of a room is for us, or may be: it answers another."""
         if room.count <= 2 or event.joined or CAME in event.data or ANSWERS in event.data:
+            return True
+        if event.is_change:  # what it changes is not told here
             return True
         chat = MatrixChat.parse(event.session)
         if chat.thread:
@@ -287,6 +314,12 @@ class Matrix:
             return None
         if CAME in event.data:
             self.rooms.forget_room(chat.room)
+        if EDITED in event.data:
+            original = self._find_original(event, chat.room)
+            if original is None:
+                return None
+            event = original
+            chat = MatrixChat.parse(event.session)
         try:
             room = self.rooms.find_room(self.api, chat.room)
             is_unreadable = ENCRYPTED in event.data
@@ -299,10 +332,16 @@ class Matrix:
         except MatrixRejected:
             # we have left the room, or were sent away
             return None
-        self._runs.note_message(chat.room, event.sender.id)
+        is_edit = EDITED in event.data
+        if not is_edit:
+            self._runs.note_message(chat.room, event.sender.id)
         own = self._account.user
         own_name = self._find_own_name(room)
         private = room.is_private(own, person)
+        if is_edit and private:
+            # it keeps its place
+            at = as_number(event.data.get(WRITTEN))
+            event = replace(event, at=at, order=order_of(at, event.reply_to))
         if CAME in event.data:
             return replace(event, addressed=(), private=private)
         sender = Sender(event.sender.id, room.name_member(person))
@@ -334,7 +373,8 @@ class Matrix:
             private=private,
             quotes=quotes,
         )
-        return None if self._ends_run(found, chat.room) else found
+        # a change says nothing; the message as it is then is looked at in its own turn
+        return None if not is_edit and self._ends_run(found, chat.room) else found
 
     def _read_thread(
         self, event: Event, chat: MatrixChat, *, is_named: bool
@@ -347,7 +387,7 @@ class Matrix:
         known = self.rooms.recall_thread(chat.room, chat.thread)
         if known is not None:
             is_for_us = is_named or known.ours
-            if not is_for_us or known.first not in ("", event.id):
+            if not is_for_us or known.first not in ("", event.reply_to):
                 return known.ours, None
         try:
             root = self.rooms.fetch_message(self.api, chat.room, chat.thread)
@@ -356,7 +396,7 @@ class Matrix:
                 raise
             return False, None
         is_for_us = is_named or root.ours
-        thread = Thread(root.ours, event.id if is_for_us else "")
+        thread = Thread(root.ours, event.reply_to if is_for_us else "")
         self.rooms.note_thread(chat.room, chat.thread, thread)
         return root.ours, root.quote if is_for_us else None
 
@@ -364,7 +404,8 @@ class Matrix:
         """Return whether an event is not answered since its sender may be a program, and say so
         once: we would answer each other for ever. What stops or halts is always obeyed.
         """
-        length = self._runs.measure(room, event.sender.id, event.id, event.at)
+        # a message that was changed since counts once
+        length = self._runs.measure(room, event.sender.id, event.reply_to, event.at)
         if length <= RUN_MOST or event.is_control:
             return False
         log.trouble("not answered", event, sender=event.sender.id, run=length)
@@ -383,6 +424,30 @@ class Matrix:
         self._require_clear(room, text)
         sender = RoomSender(self.api, self.bot, MatrixChat(room), key)
         sender.put(make_notice(text), "notice", 0)
+
+    def _find_original(self, event: Event, room: str) -> Event | None:
+        """Return what changes a message with what the message tells of itself: when it was written,
+        its thread, and what it answers. None unless the same person wrote it: any homeserver passes
+        on what anybody wants to replace.
+        """
+        original = self.rooms.fetch_event(self.api, room, event.reply_to)
+        if find_id(USER, original.get("sender")) != event.sender.id.partition(":")[2]:
+            return None
+        relation = read_relation(as_mapping(original.get("content")))
+        written = as_number(original.get("origin_server_ts")) / 1000
+        data = {**event.data, WRITTEN: min(max(written, 0.0), event.at)}
+        if relation.answers:
+            data[ANSWERS] = relation.answers
+        session = MatrixChat(room, relation.thread).name_session(self._account.name)
+        return replace(event, session=session, data=data)
+
+    def find_sessions(self, event: Event) -> Sequence[str]:
+        """Return the room, and the threads of deleted messages that this process knows: nobody
+        else tells them any more.
+        """
+        deleted = map(as_string, as_sequence(event.data.get(DELETED)))
+        threads = (self._threads.get(id, event.session) for id in deleted)
+        return tuple(dict.fromkeys((event.session, *threads)))
 
     def count_rooms(self) -> int:
         """Return how many rooms our account has joined."""
@@ -585,6 +650,13 @@ class Matrix:
             return self.rooms.find_room(self.api, room).count > 2
         except SigilError:
             return False
+
+    def _note_thread(self, message: str, session: str) -> None:
+        """Remember in which thread a message stood, for when it is redacted."""
+        with self._lock:
+            if len(self._threads) >= REMEMBERED_MOST:
+                self._threads.clear()
+            self._threads[message] = session
 
     def _note_answered(self, message: str) -> None:
         """Remember that nobody waits for the answer to a message any more."""

@@ -67,12 +67,12 @@ class Mentions:
 @dataclass(frozen=True, slots=True)
 class Relation:
     """What a message belongs to: the `thread` that began with a message, and the message that it
-    `answers`; each is empty where there is none. `edits`: it replaces an older message.
+    `answers`; each is empty where there is none. `edits` is the older message that it replaces.
     """
 
     thread: str = ""
     answers: str = ""
-    edits: bool = False
+    edits: str = ""
 
 
 def read_relation(content: Content) -> Relation:
@@ -80,7 +80,7 @@ def read_relation(content: Content) -> Relation:
     relation = as_mapping(content.get("m.relates_to"))
     kind = relation.get("rel_type")
     if kind == "m.replace":
-        return Relation(edits=True)
+        return Relation(edits=find_id(MESSAGE, relation.get("event_id")) or "?")
     answers = find_id(MESSAGE, as_mapping(relation.get("m.in_reply_to")).get("event_id"))
     if kind != "m.thread":
         return Relation(answers=answers)

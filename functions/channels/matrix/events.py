@@ -1,11 +1,11 @@
 """What a homeserver tells of is read as events
 (https://spec.matrix.org/latest/application-service-api/#pushing-events).
 
-New messages of people are events, and that somebody invites us into a room. Edits, redactions,
-reactions, notices (which bots write), what another agent writes and the state of rooms are none.
-A kind that we do not know is read by the words that it has for those who do not know it. Whether a
-room has anybody beside its sender and us is not told here, so nothing is private yet, and what
-names nobody is addressed to the room.
+Messages of people are events, what they change in them and that they are redacted, and that
+somebody invites us into a room. Reactions, notices (which bots write), what another agent writes or
+changes and the state of rooms are none. A kind that we do not know is read by the words that it has
+for those who do not know it. Whether a room has anybody beside its sender and us is not told here,
+so nothing is private yet, and what names nobody is addressed to the room.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from functions.channels.matrix.contents import (
 )
 from functions.channels.matrix.identifiers import MESSAGE, ROOM, USER, MatrixChat, find_id
 from functions.channels.typed_commands import as_command
-from functions.events import CAME, ENCRYPTED, Event, Sender, order_of
+from functions.events import CAME, DELETED, ENCRYPTED, Event, Sender, order_of
+from functions.overheard import OverheardMessage, make_overheard
 from sigil.json_fields import as_mapping, as_number, as_sequence, as_string
 from sigil.protocol import Json
 
@@ -37,7 +38,7 @@ _QUIET: Final = (
     *("m.call.negotiate", "m.call.reject", "m.call.replaces", "m.call.sdp_stream"),
     *("m.call.select_answer", "m.key.verification.", "m.poll.end", "m.poll.response"),
     *("org.matrix.msc3381.poll.end", "org.matrix.msc3381.poll.response"),
-    *("m.reaction", "m.room.redaction"),
+    "m.reaction",
 )
 """The kinds of events begin so to which nobody expects an answer: what follows a call, a poll or a
 verification, and marks on what was said.
@@ -112,9 +113,15 @@ def _is_quiet(row: Fields, account: Account) -> bool:
         or "redacted_because" in as_mapping(row.get("unsigned"))
         or as_string(row.get("type")).startswith(_QUIET)
         or content.get("msgtype") == "m.notice"
-        or content.get(AGENT_MARK) == row.get("sender")
-        or read_relation(content).edits
+        or _is_of_agent(content, row.get("sender"))
+        or bool(read_relation(content).edits)
     )
+
+
+def _is_of_agent(content: Fields, sender: Json) -> bool:
+    """Return whether an agent has written a message, or changes it."""
+    new = as_mapping(content.get("m.new_content"))
+    return bool(sender) and sender in (content.get(AGENT_MARK), new.get(AGENT_MARK))
 
 
 def _name_kind(row: Fields) -> str:
@@ -163,7 +170,12 @@ def _read_event(row: Fields, account: Account, now: float) -> Iterator[Event]:
             yield replace(base, data={ENCRYPTED: True})
     elif kind == "m.room.encrypted":
         yield replace(base, data={ENCRYPTED: True})
-    elif content.get(AGENT_MARK) == sender:
+    elif kind == "m.room.redaction":
+        # newer rooms have it in the content
+        gone = find_id(MESSAGE, row.get("redacts") or content.get("redacts"))
+        if gone:
+            yield _make_deletion(gone, base, account)
+    elif _is_of_agent(content, sender):
         return  # another agent, which would answer us as well, and so for ever
     elif kind == "m.room.message":
         yield from _read_message(as_string(content.get("msgtype")), content, base, id, account)
@@ -181,10 +193,19 @@ def _read_message(
     kind: str, content: Fields, base: Event, id: str, account: Account
 ) -> Iterator[Event]:
     relation = read_relation(content)
+    edited = find_id(MESSAGE, relation.edits)
+    if edited:
+        content = as_mapping(content.get("m.new_content"))
+        # what is no message has no other kind than that of its event
+        kind = as_string(content.get("msgtype")) or kind
+        base = replace(base, id=f"{account.name}:{edited}", order=order_of(base.at, edited))
+        id = edited
     attachments = list_attachments(kind, content)
     holdings = list_holdings(kind, content)
     text = read_text(kind, content)
-    if relation.edits or not (text.strip() or attachments or holdings):
+    if relation.edits and not (edited and content):
+        return
+    if not (text.strip() or attachments or holdings):
         return
     mentions = read_mentions(content)
     names = (account.user, mentions.labels.get(account.user, ""), account.localpart)
@@ -195,7 +216,7 @@ def _read_message(
     if mentions.declared:
         data[DECLARED] = True
     room = MatrixChat.parse(base.session).room
-    yield replace(
+    event = replace(
         base,
         session=MatrixChat(room, relation.thread).name_session(account.name),
         text=as_command(strip_name(text, names) if is_named else text),
@@ -205,3 +226,28 @@ def _read_message(
         addressed=() if is_named else base.addressed,
         data=data,
     )
+    if edited:
+        from functions.channels.message_changes import receive_edit
+
+        yield from receive_edit(event, event.at, edited).events
+    else:
+        yield event
+
+
+def list_deleted(event: Event) -> list[OverheardMessage]:
+    """Return the messages that an event says were deleted, as they may have been overheard."""
+    rows = map(as_string, as_sequence(event.data.get(DELETED)))
+    gone = (replace(event, id=id, order=order_of(event.at, id.partition(":")[2])) for id in rows)
+    return [replace(make_overheard(each), sender=Sender("")) for each in gone]
+
+
+def _make_deletion(id: str, base: Event, account: Account) -> Event:
+    """Return the event that says that a message was redacted, in its room: the homeserver does not
+    tell its thread, nor who wrote it.
+    """
+    from functions.channels.message_changes import make_deleted, receive_deletion
+
+    order = order_of(base.at, id)
+    gone = make_deleted(f"{account.name}:{id}", base.agent, base.session, base.at, order)
+    [event] = receive_deletion([gone], base.at).events
+    return event

@@ -71,8 +71,8 @@ class AnsweredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread: whether it begins with a message of `ours`, and the id of the `first` event for us
-    in it, which quotes that message.
+    """A thread: whether it begins with a message of `ours`, and the id of the `first` message for
+    us in it, which quotes that one.
     """
 
     ours: bool
@@ -142,19 +142,24 @@ class RoomDirectory:
                 names[member] = _read_name(as_mapping(profile).get("display_name"))
         return Room(len(joined), names)
 
+    def fetch_event(self, api: MatrixApi, room: str, id: str) -> Mapping[str, Json]:
+        """Return an event of a room; an empty one when it cannot be read, or is of another room,
+        for whoever names it may have made it up. `BackendError` when the homeserver does not
+        answer.
+        """
+        try:
+            event = api.call("GET", f"/rooms/{quote_id(room)}/event/{quote_id(id)}")
+        except MatrixRejected:
+            return {}
+        return event if event.get("room_id", room) == room else {}
+
     def fetch_message(self, api: MatrixApi, room: str, id: str) -> AnsweredMessage:
         """Return a message that is answered; one that cannot be read is nobody's.
 
         `BackendError` when the homeserver does not answer.
         """
-        try:
-            event = api.call("GET", f"/rooms/{quote_id(room)}/event/{quote_id(id)}")
-        except MatrixRejected:
-            return AnsweredMessage(ours=False, quote=None)
+        event = self.fetch_event(api, room, id)
         author = find_id(USER, event.get("sender"))
-        # whoever answers it names it: it has to be one of their own room
-        if event.get("room_id", room) != room:
-            author = ""
         ours = author == self._user
         content = as_mapping(event.get("content"))
         kind = as_string(content.get("msgtype"))

@@ -34,6 +34,7 @@ _TYPES: Final = (
     "m.room.encrypted",
     "m.room.encryption",
     "m.room.member",
+    "m.room.redaction",
 )
 
 

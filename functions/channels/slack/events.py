@@ -1,10 +1,10 @@
 """What Slack sends is read as events: messages of the Events API, slash commands, presses of
 buttons (https://docs.slack.dev/apis/events-api).
 
-It is read tolerantly: a field that is odd counts as absent. Only new messages of people are events,
-presses of our own buttons, commands, and that somebody took us into a channel. Edits, reactions,
-other bots and service messages are none. Of a kind of message that we do not know we only say that
-we cannot read it.
+It is read tolerantly: a field that is odd counts as absent. Messages of people are events, what
+they change in them and that they are deleted, presses of our own buttons, commands, and that
+somebody took us into a channel. Reactions, other bots and service messages are none. Of a kind of
+message that we do not know we only say that we cannot read it.
 
 A mention comes twice where an app hears both `app_mention` and the channel's messages, in any
 order. So a message is known by its channel and its time, which no other message there has.
@@ -31,6 +31,8 @@ Payload = Mapping[str, Json]
 CHANNEL = re.compile(r"[CDG][A-Z0-9]{1,30}", re.ASCII)
 TIME = re.compile(r"([0-9]{1,12})\.([0-9]{1,9})", re.ASCII)
 """The time of a message, which is its id in its channel."""
+_TOMBSTONE = "tombstone"
+"""The subtype of what is left of a deleted message with a thread below it."""
 _TEAM = re.compile(r"[TE][A-Z0-9]{1,30}", re.ASCII)
 _TRIGGER = re.compile(r"[A-Za-z0-9.]{1,100}", re.ASCII)
 _OF_PEOPLE = ("", "file_share", "me_message", "thread_broadcast")
@@ -40,10 +42,10 @@ _QUIET_MESSAGES = frozenset(
     " channel_convert_to_private channel_join channel_leave channel_name"
     " channel_posting_permissions channel_purpose channel_topic channel_unarchive"
     " ekm_access_denied group_archive group_join group_leave group_name group_purpose"
-    " group_topic group_unarchive message_changed message_deleted message_replied pinned_item"
-    " reminder_add tombstone unpinned_item".split()
+    " group_topic group_unarchive message_replied pinned_item reminder_add tombstone"
+    " unpinned_item".split()
 )
-"""The subtypes of messages to which nobody expects an answer: of bots, of Slack's own, changes."""
+"""The subtypes of messages to which nobody expects an answer: of bots, and of Slack's own."""
 _QUIET_EVENTS = frozenset(
     "file_change file_created file_deleted file_public file_shared file_unshared"
     " member_joined_channel member_left_channel message_metadata_deleted"
@@ -51,6 +53,8 @@ _QUIET_EVENTS = frozenset(
     " user_typing".split()
 )
 """Events to which nobody expects an answer. A file that was shared comes with its message."""
+_CHANGES = ("message_changed", "message_deleted")
+"""The subtypes of what becomes of a message."""
 _OWN = "USLACKBOT"
 
 
@@ -77,6 +81,15 @@ def read_payload(payload: Payload, bot: Bot) -> Received:
     subtype = as_string(event.get("subtype"))
     if subtype in _QUIET_MESSAGES:
         return Received()
+    if subtype in _CHANGES or "edited" in event:
+        return _read_change(payload, event, bot)
+    return _read_new(payload, event, bot)
+
+
+def _read_new(payload: Payload, event: Payload, bot: Bot) -> Received:
+    """Return what a message brings that is new."""
+    kind = as_string(event.get("type"))
+    subtype = as_string(event.get("subtype"))
     name = f"{kind}.{subtype}" if subtype else kind
     found = _read_message(payload, event, bot)
     if found is None:
@@ -94,10 +107,10 @@ def read_payload(payload: Payload, bot: Bot) -> Received:
 
 
 def _is_quiet(payload: Payload, event: Payload) -> bool:
-    """Return whether a message is our own, another bot's, or a change of an older one."""
+    """Return whether a message is our own, another bot's, or nothing that people see."""
     user = event.get("user")
     is_bot = bool(event.get("bot_id")) or user in (_OWN, _find_own_id(payload))
-    return is_bot or bool(event.get("hidden")) or "edited" in event
+    return is_bot or bool(event.get("hidden"))
 
 
 def read_command(form: Mapping[str, str], sent_at: int, bot: Bot) -> Received:
@@ -178,6 +191,42 @@ def read_press(payload: Payload, bot: Bot) -> Received:
         private=private,
     )
     return Received((event,))
+
+
+def _read_change(payload: Payload, event: Payload, bot: Bot) -> Received:
+    """Return what brings a change of a person's message, or that it was deleted.
+
+    A message changes by what Slack itself adds to it as well, such as the preview of a link: that
+    is none. A mention that was added comes as a changed message, and as a mention too.
+    """
+    from functions.channels.message_changes import receive_changed, receive_deletion
+
+    subtype = event.get("subtype")
+    before = as_mapping(event.get("previous_message"))
+    message = as_mapping(event.get("message")) if subtype == "message_changed" else event
+    if subtype == "message_deleted" or message.get("subtype") == _TOMBSTONE:
+        gone = _read_message(payload, _place(before, event), bot)
+        at = TIME.fullmatch(as_string(event.get("ts")))
+        return receive_deletion([gone] if gone else [], float(at[0]) if at else 0.0)
+    edited = as_mapping(message.get("edited"))
+    time = TIME.fullmatch(as_string(edited.get("ts")))
+    if time is None or edited.get("user") not in (None, message.get("user")):
+        return Received()
+    if before and _list_words(before) == _list_words(message):
+        return Received()
+    return receive_changed(_read_new(payload, _place(message, event), bot), float(time[0]))
+
+
+def _place(message: Payload, event: Payload) -> Payload:
+    """Return a message in an event as it came once, in its channel."""
+    fields = {name: message[name] for name in message if name not in ("edited", "hidden")}
+    return {**fields, "channel": event.get("channel")}
+
+
+def _list_words(message: Payload) -> tuple[object, ...]:
+    """Return the text of a message and the ids of its files."""
+    files = map(as_mapping, as_sequence(message.get("files")))
+    return message.get("text"), *(file.get("id") for file in files)
 
 
 def _read_message(payload: Payload, event: Payload, bot: Bot) -> Event | None:

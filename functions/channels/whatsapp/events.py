@@ -1,10 +1,10 @@
 """What Meta sends is read as events
 (https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components).
 
-It is read tolerantly: a field that is odd counts as absent. Only new messages of people are events,
-and presses of our own buttons: reactions, edits, deletions, receipts and notices are none. All
-chats are private, and what is said in a group is none of ours. What is left aside is named in the
-log, unless nobody waits for an answer to it.
+It is read tolerantly: a field that is odd counts as absent. Messages of people are events, what
+they change in them and that they delete them, and presses of our own buttons: reactions, receipts
+and notices are none. All chats are private, and what is said in a group is none of ours. What is
+left aside is named in the log, unless nobody waits for an answer to it.
 
 WhatsApp takes a message of ours first, and tells in a receipt when it does not arrive.
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
@@ -48,9 +48,11 @@ WINDOW_CLOSED: Final = 131047
 _READ: Final = ("text", "button", "location", "contacts", "request_welcome")
 """Kinds of messages that are no file, and have a reader; some of `interactive` have one as well."""
 _KIND: Final = re.compile(r"[a-z_]{1,40}", re.ASCII)
-_UNANSWERED: Final = ("reaction", "revoke")
+_UNANSWERED: Final = ("reaction",)
 """Kinds of messages that nobody expects an answer to."""
-_NOTICES: Final = ("system", "edit")
+_CHANGES: Final = ("edit", "revoke")
+"""Kinds of messages that say what became of an older one."""
+_NOTICES: Final = ("system",)
 """Kinds of messages that say nothing to us; their kind stands in the log."""
 _ECHOES: Final = ("message_echoes", "smb_message_echoes")
 """What the number's owner writes in the app of WhatsApp Business."""
@@ -135,8 +137,38 @@ def _read_messages(value: Fields, number: Number) -> Iterator[Event | str]:
     contacts = [as_mapping(each) for each in as_sequence(value.get("contacts"))[:_MOST]]
     messages = map(as_mapping, as_sequence(value.get("messages"))[:_MOST])
     for place, message in enumerate(messages):
-        if message.get("type") not in _UNANSWERED:
+        kind = message.get("type")
+        if kind in _CHANGES:
+            yield _read_change(message, contacts, number, place)
+        elif kind not in _UNANSWERED:
             yield _read_message(message, contacts, number, place)
+
+
+def _read_change(
+    message: Fields, contacts: list[Fields], number: Number, place: int
+) -> Event | str:
+    """Return what brings that somebody changed or deleted a message, or its kind when it is none.
+    Meta tells it only of numbers that the WhatsApp Business app has as well.
+    """
+    from functions.channels.message_changes import make_deleted, receive_deletion, receive_edit
+
+    kind = as_string(message.get("type"))
+    change = as_mapping(message.get(kind))
+    id = as_string(change.get("original_message_id"))
+    at = _read_time(message)
+    sender = _read_sender(message, contacts, number)
+    if sender is None or not MESSAGE_ID.fullmatch(id) or "group_id" in message:
+        return kind
+    if kind == "edit":
+        known = {name: message.get(name) for name in ("from", "from_user_id", "timestamp")}
+        new = as_mapping(change.get("message"))
+        if new.get("type") in (*_CHANGES, *_UNANSWERED):
+            return kind
+        event = _read_message({**new, **known, "id": id}, contacts, number, place)
+        return kind if isinstance(event, str) else receive_edit(event, at, event.text).events[0]
+    name = f"{number.name}:{number.id}:{id}"
+    gone = make_deleted(name, number.agent, sender.id, at, order_of(at, place))
+    return receive_deletion([replace(gone, sender=sender, private=True)], at).events[0]
 
 
 def _read_message(

@@ -34,7 +34,7 @@ def open_line() -> Line:
 
 
 def name_event(number: int) -> str:
-    return f"line:{BOT}:01HTEST{number:019d}"
+    return f"line:{BOT}:{500_000 + number}"
 
 
 def read(*events: dict[str, Any]) -> Received:
@@ -64,14 +64,13 @@ class TestLine(ChannelContract):
         return {
             "two messages": (both, (name_event(1), name_event(2))),
             "a message that is sent again": (make_body(again), (name_event(3),)),
-            "a new friend": (make_body(make_event("follow", 4)), (name_event(4),)),
+            "a new friend": (make_body(make_event("follow", 4)), (f"line:{BOT}:01HTEST{4:019d}",)),
         }
 
     def list_silent(self) -> dict[str, bytes]:
         group = {"type": "group", "groupId": GROUP}
         members = [{"type": "user", "userId": PERSON}]
         events = {
-            "an unsent message": make_event("unsend", unsend={"messageId": "500001"}),
             "who blocked us": make_event("unfollow"),
             "that we left": make_event("leave", source=group),
             "a new member": make_event("memberJoined", source=group, joined={"members": members}),

@@ -1,5 +1,6 @@
 """Discord's updates: a sample is an `interaction`, sent to the webhook, or what the gateway
-dispatches (`t`, `d`), whose messages need not tell who writes where.
+dispatches (`t`, `d`), whose messages need not tell who writes where. A message's id is counted from
+when the platform was opened.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class DiscordUpdates:
     def __init__(self, discord: DiscordServer) -> None:
         self._discord = discord
         self._said: list[str] = []
+        self._first = discord.snowflake()
         self.settings = {
             "discord_token": discord.token,
             "discord_public_key": discord.public_key,
@@ -85,7 +87,9 @@ class DiscordUpdates:
     def _dispatch(self, sample: Any, runtime: AgentRuntime) -> None:
         """Let the gateway tell of something in a session that is resumed."""
         data = sample["d"]
-        if sample["t"] == "MESSAGE_CREATE":
+        if sample["t"].startswith("MESSAGE_") and "id" in data:
+            data = data | {"id": str(self._first + int(data["id"]))}
+        if sample["t"] in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
             around = {
                 "id": str(self._discord.snowflake()),
                 "channel_id": "5",

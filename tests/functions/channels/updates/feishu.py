@@ -1,5 +1,5 @@
 """Feishu's events: a sample is an event with its `event_type`, or a message, whose content is not
-yet a text, or a whole `payload`.
+yet a text and which is new unless there is an `event_type`, or a whole `payload`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class FeishuUpdates(WebhookPlatform):
             }
             message["content"] = json.dumps(message.get("content", {}))
             event = {"sender": _SENDER | sample.get("sender", {}), "message": message}
-            payload = make_payload("im.message.receive_v1", event, f"e{number}")
+            kind = sample.get("event_type", "im.message.receive_v1")
+            payload = make_payload(kind, event, f"e{number}")
         elif payload is None:
             payload = make_payload(sample["event_type"], sample["event"], f"e{number}")
             payload["header"] |= sample.get("header", {})

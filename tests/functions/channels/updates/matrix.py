@@ -1,4 +1,6 @@
-"""Matrix' updates: a sample is an event of a room, of which the kind and the content are enough."""
+"""Matrix' updates: a sample is an event of a room, of which the kind and the content are enough, and
+may have the `original` of what it changes, which the homeserver did not tell us.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +31,9 @@ class MatrixUpdates(WebhookPlatform):
         }
 
     def sign(self, sample: Any) -> PlatformRequest:
+        original = sample.pop("original", None)
+        if original:
+            self._homeserver.say(make_event(original["content"]) | original)
         event = make_event(sample.get("content", {}), ADA, DIRECT, sample["type"]) | sample
         if event["room_id"] in self._homeserver.rooms:
             self._homeserver.say(event)
