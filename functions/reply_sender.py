@@ -6,7 +6,9 @@ such as the answer to `/stop`, has no record and is sent at once (`send_notice`)
 
 A reply to a platform leaves in parts, and each part that left is marked in the store before the
 next one is sent. The process remembers what left while the store does not take the mark. So only a
-crash between the two, or a worker that stalls there, can repeat a part.
+crash between the two, or a worker that stalls there, can repeat a part. To make that rare, the mark
+is encoded before the part leaves, which for a long history takes longer than to write it, and
+nothing else is done between the two.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ from sigil.protocol import file_row
 from sigil.storage.kv import keys
 from sigil.storage.stored import Shape, Stored, dumps
 
+LONG_CHARACTERS: Final = 600
+"""A longer reply may have several parts: on WeCom one has 2,048 bytes."""
 UNSENT_SECONDS = 3600.0
 UNSENT_TRIES = 6
 """For so many seconds, and for so many tries, a reply that the platform does not take is tried
@@ -59,9 +63,13 @@ def send_outbox(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:
     """
     try:
         while opened.document.outbox:
-            opened = _send_first_reply(opened, runtime)
-            opened = runtime.app.sessions.remove_first_reply(opened)
+            reply = opened.document.outbox[0]
+            removal = runtime.app.sessions.encode_removal(opened)
+            opened, has_left = _send_first_reply(opened, runtime)
+            opened = runtime.app.sessions.remove_first_reply(opened, removal)
             runtime.sent_parts.forget(opened.key)
+            if has_left:
+                log.note("sent", event=reply.event, session=reply.session)
     except Conflict:
         raise
     except BackendError:
@@ -72,8 +80,10 @@ def send_outbox(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:
     return alert_session_status(opened, runtime)
 
 
-def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHandle:
-    """Send the first reply in the outbox, or log why it never leaves."""
+def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> tuple[SessionHandle, bool]:
+    """Send the first reply in the outbox, or log why it never leaves, and return whether it has
+    left for a platform.
+    """
     reply = opened.document.outbox[0]
     channel = runtime.channels.get(reply.session.partition(":")[0])
     if not runtime.app.sessions.still_holds(opened):
@@ -81,17 +91,23 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
     if channel is None:
         # a reply to another chat is for those who look there
         _keep_for_http(reply, runtime.app.name_chat(reply.session), runtime)
-        return opened
+        return opened, False
     # what the store changes in a reply while it waits is no part of which reply it is
     noted = replace(reply, at=0.0, sent=0, tries=0)
     left = runtime.sent_parts.count(opened.key, noted)
     if left == WHOLE:
-        return opened
+        return opened, False
+    sessions = runtime.app.sessions
+    start = max(reply.sent, left)
+    marks: dict[int, bytes] = {}
+    if reply.files or len(reply.text) > LONG_CHARACTERS:
+        marks[start + 1] = sessions.encode_mark(opened, start + 1)
 
     def mark_sent(parts: int) -> None:
         nonlocal opened
         runtime.sent_parts.note(opened.key, noted, parts)
-        opened = runtime.app.sessions.mark_sent(opened, parts)
+        opened = sessions.mark_sent(opened, parts, marks.pop(parts, None))
+        marks[parts + 1] = sessions.encode_mark(opened, parts + 1)
 
     try:
         channel.send(
@@ -102,7 +118,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
                 tuple(attach_files(reply, runtime.app)),
                 reply.buttons,
                 key=_make_key(reply.event, reply.session, reply.text),
-                start=max(reply.sent, left),
+                start=start,
                 is_repeated=reply.tries > 0,
             ),
             mark_sent,
@@ -121,8 +137,8 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> SessionHa
         log.note("unsendable", event=reply.event, session=reply.session, code=problem.code)
     else:
         runtime.sent_parts.note(opened.key, noted, WHOLE)
-        log.note("sent", event=reply.event, session=reply.session)
-    return opened
+        return opened, True
+    return opened, False
 
 
 def _alert_refusal(problem: Refused, session: str, runtime: AgentRuntime) -> None:

@@ -86,9 +86,11 @@ def _record_saves(sessions: Sessions) -> list[Document]:
     saved: list[Document] = []
     save = sessions.save
 
-    def save_and_record(opened: SessionHandle, document: Document) -> SessionHandle:
+    def save_and_record(
+        opened: SessionHandle, document: Document, body: bytes | None = None
+    ) -> SessionHandle:
         saved.append(document)
-        return save(opened, document)
+        return save(opened, document, body)
 
     sessions.save = save_and_record  # type: ignore[method-assign]
     return saved

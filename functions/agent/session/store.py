@@ -206,8 +206,11 @@ class Sessions:
             safety=SafetyStatus(reason="damaged", told=False),
         )
 
-    def save(self, opened: SessionHandle, document: Document) -> SessionHandle:
-        """Write the document over the version that was opened.
+    def save(
+        self, opened: SessionHandle, document: Document, body: bytes | None = None
+    ) -> SessionHandle:
+        """Write the document over the version that was opened. `body` is the document as it was
+        encoded before, where that must not take its time now.
 
         Raises `Conflict` when somebody else has saved since. Bytes that could not be read are put
         aside first.
@@ -217,7 +220,8 @@ class Sessions:
                 keys.unreadable_session(opened.key, sha256(opened.unread).hexdigest()),
                 opened.unread,
             )
-        body = encode_document(document, self._overflow)
+        if body is None:
+            body = encode_document(document, self._overflow)
         expect = ABSENT if opened.version is None else opened.version
         version = self._kv.put(keys.session_head(opened.key), body, expect=expect)
         self._cache.keep(opened.key, version, body, document)
@@ -321,16 +325,35 @@ class Sessions:
         """Keep the id of a handled event for 8 days; the document has only the last ones."""
         self._kv.put(keys.seen_event(key, event), b"", ttl=keys.SEEN_TTL)
 
-    def mark_sent(self, opened: SessionHandle, parts: int) -> SessionHandle:
-        """Save that `parts` of the outbox's first reply have left."""
-        first, *others = opened.document.outbox
-        outbox = (evolve(first, sent=parts), *others)
-        return self.save(opened, evolve(opened.document, outbox=outbox))
+    def encode_mark(self, opened: SessionHandle, parts: int) -> bytes:
+        """Return the document as `mark_sent` writes it."""
+        return encode_document(_mark_sent(opened.document, parts), self._overflow)
 
-    def remove_first_reply(self, opened: SessionHandle) -> SessionHandle:
-        """Take the first reply out of the outbox: all of it has been sent, or it is too old."""
-        return self.save(opened, evolve(opened.document, outbox=opened.document.outbox[1:]))
+    def encode_removal(self, opened: SessionHandle) -> bytes:
+        """Return the document as `remove_first_reply` writes it, how many parts ever have left."""
+        return encode_document(_remove_first_reply(opened.document), self._overflow)
+
+    def mark_sent(
+        self, opened: SessionHandle, parts: int, body: bytes | None = None
+    ) -> SessionHandle:
+        """Save that `parts` of the outbox's first reply have left. `body` is as in `save`."""
+        return self.save(opened, _mark_sent(opened.document, parts), body)
+
+    def remove_first_reply(self, opened: SessionHandle, body: bytes | None = None) -> SessionHandle:
+        """Take the first reply out of the outbox: all of it has been sent, or it is too old. `body`
+        is as in `save`.
+        """
+        return self.save(opened, _remove_first_reply(opened.document), body)
 
     def clear_outbox(self, opened: SessionHandle) -> SessionHandle:
         """Empty the outbox: everything in it has been sent."""
         return self.save(opened, evolve(opened.document, outbox=()))
+
+
+def _mark_sent(document: Document, parts: int) -> Document:
+    first, *others = document.outbox
+    return evolve(document, outbox=(evolve(first, sent=parts), *others))
+
+
+def _remove_first_reply(document: Document) -> Document:
+    return evolve(document, outbox=document.outbox[1:])
