@@ -349,7 +349,7 @@ def test_a_room_that_another_comes_into_leaves_the_memory_of_the_persons_other_c
     rooms = place.rooms  # type: ignore[attr-defined]
     rooms[STUDY] = FakeRoom({ADA: "Ada", matrix.BOT: "Sigil"})
     place.write("/link")
-    code = re.findall(r"/link [0-9A-Z-]{14}", place.read()[-1])[0]
+    code = re.findall(r"!link [0-9A-Z-]{14}", place.read()[-1])[0]
     place.take(tell(say_in(code, ADA, STUDY)))
     sessions = [keys.session_of("main", chat) for chat in (place.chat, f"matrix:{STUDY}")]
     scopes = {place.app.sessions.open(session).memory for session in sessions}

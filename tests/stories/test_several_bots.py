@@ -273,7 +273,7 @@ def test_a_person_of_one_platform_says_that_they_are_the_one_on_another(
 
     with serving(runtime(**{**settings, **owners})) as server:
         write_in_slack(server, "slack", 1, "hi")
-        code = re.search(r"/pair ([0-9A-Z]{4}-[0-9A-Z]{4})", read_slack(1)[0])
+        code = re.search(r"!pair ([0-9A-Z]{4}-[0-9A-Z]{4})", read_slack(1)[0])
         assert code
         write(server, "telegram", 1, f"/pair {code[1]} me")
         [(_, asked)] = read(bots["telegram"], 1)
@@ -292,4 +292,4 @@ def test_a_person_of_one_platform_says_that_they_are_the_one_on_another(
     assert f"slack:{TEAM}.{SLACK_ADA}" in told
     assert f"telegram:{ADA}" in welcome
     assert "owner" in known
-    assert "/pair " in after
+    assert "!pair " in after
