@@ -5,9 +5,7 @@ The built-in tools are `sigil_query`, `sigil_deploy` and `sigil_run`.
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -68,11 +66,7 @@ CANNOT_WRITE: Final = (
 )
 SUGGESTED_CALL: Final = "call it with "
 """How the advice begins that shows a call which is right."""
-GAP: Final = '"…"'
-"""The text in a suggested call that its caller has to choose."""
 EXAMPLE_FAILED: Final = "if the example should work, correct execute and deploy again"
-EXAMPLE_CHARACTERS: Final = 240
-WORKING_CHARACTERS: Final = 160
 _QUERY_NAMES: Final = ("q", "text", "input", "search", "keywords", "name", "capability")
 """Names under which models send the text of a query."""
 _SPEC_NAMES: Final[Mapping[str, str]] = {
@@ -80,7 +74,6 @@ _SPEC_NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("parameters", "input_schema", "inputSchema", "input"), "schema"),
 }
 """Other names under which models send a field of a deploy."""
-_NUMBER: Final = re.compile(r"(?<![\d.,])(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?(?![\d.,])", re.ASCII)
 _WORDS: Final = ("tags", "aliases", "examples", "requires")
 _SWITCHES: Final = ("clock", "random", "log", "kv")
 """The permissions that are on or off."""
@@ -124,7 +117,7 @@ DEPLOY_SCHEMA: Final[dict[str, Json]] = {
 def read_arguments(text: str, schema: Mapping[str, Json] | None = None) -> dict[str, Json]:
     """Return the arguments of a model's call, which are a JSON object as text.
 
-    `ToolError` EJSON when they are none; it shows a call that `schema` would accept.
+    `ToolError` EJSON when they are none; it names what `schema` asks for.
     """
     try:
         arguments = lenient_json.read_json(text or "{}")
@@ -137,7 +130,9 @@ def read_arguments(text: str, schema: Mapping[str, Json] | None = None) -> dict[
         if isinstance(arguments, dict):
             return arguments
         message = "the arguments are not a JSON object"
-    suggestion = suggest_call(schema, {}) if schema else "send one JSON object"
+    required = as_sequence(schema.get("required")) if schema else ()
+    names = ", ".join(one_line(str(name), 40) for name in required)
+    suggestion = f"send one JSON object with {names}" if names else "send one JSON object"
     raise ToolError("EJSON", message, suggestion=suggestion)
 
 
@@ -157,7 +152,7 @@ def read_query(arguments: Mapping[str, Json]) -> tuple[str, int]:
         raise ToolError(
             "EINVAL",
             "query is missing: say what the capability should do",
-            suggestion=SUGGESTED_CALL + '{"query":"convert miles to kilometres"}',
+            suggestion="give it as query, in a few words",
         )
     if isinstance(limit, str) and limit.isascii() and limit.isdigit() and len(limit) < 4:
         limit = int(limit)
@@ -213,88 +208,6 @@ def _read_field(name: str, value: Json) -> Json:
         switches = [each for each in value if isinstance(each, str) and each in _SWITCHES]
         return dict.fromkeys(switches, True) if len(switches) == len(value) else value
     return value
-
-
-# -- calls that are right
-
-
-def suggest_call(
-    schema: Mapping[str, Json],
-    right: Mapping[str, Json],
-    wrong: Mapping[str, Json] | None = None,
-) -> str:
-    """Return the advice to make a call that `schema` accepts, in one short line.
-
-    It keeps the arguments that are `right`, and shows what is asked for in place of the `wrong`
-    and the missing ones.
-    """
-    wrong = wrong or {}
-    properties = as_mapping(schema.get("properties"))
-    required = as_sequence(schema.get("required"))
-    example: dict[str, Json] = {}
-    for name, part in properties.items():
-        fields = as_mapping(part)
-        if name in wrong or (name in required and name not in right):
-            example[name] = _make_example(fields, wrong.get(name))
-        elif name in right and right[name] != fields.get("default"):
-            # a long value is only begun
-            value = right[name]
-            if isinstance(value, str):
-                value = one_line(value, 40)
-            elif len(orjson.dumps(value)) > EXAMPLE_CHARACTERS // 3:
-                value = "…"
-            example[name] = value
-    text = orjson.dumps(example).decode()
-    if len(text) <= EXAMPLE_CHARACTERS:
-        return f"{SUGGESTED_CALL}{text}"
-    return f"give what the schema asks for: {', '.join(example)}"
-
-
-def add_working_call(suggestion: str, inputs: Iterable[Mapping[str, object]]) -> str:
-    """Return the advice with the first of the `inputs` that is short, which is known to work.
-
-    An advice that is whole already, without a gap to fill, stays as it is.
-    """
-    if suggestion and GAP not in suggestion:
-        return suggestion
-    for call in inputs:
-        text = orjson.dumps(call).decode()
-        if call and len(text) <= WORKING_CHARACTERS:
-            return f"{suggestion}; such a call works: {text}".removeprefix("; ")
-    return suggestion
-
-
-def _make_example(part: Mapping[str, Json], wrong: Json) -> Json:
-    """Return a value that a schema accepts, near the wrong one where there are choices."""
-    choices = part.get("enum")
-    if isinstance(choices, list) and choices:
-        texts = [choice for choice in choices if isinstance(choice, str)]
-        given = str(wrong).casefold()
-        begun = [text for text in texts if given.startswith(text) or text.startswith(given)]
-        near = begun or difflib.get_close_matches(given[:80], texts, 1, 0.5)
-        return near[0] if wrong is not None and near else choices[0]
-    examples = part.get("examples")
-    for known in ("const", "default"):
-        if known in part:
-            return part[known]
-    if isinstance(examples, list) and examples:
-        return examples[0]
-    kinds = part.get("type")
-    kind = kinds[0] if isinstance(kinds, list) and kinds else kinds
-    if kind in ("integer", "number"):
-        numbers = _NUMBER.findall(wrong[:200]) if isinstance(wrong, str) else []
-        if len(numbers) == 1:
-            return orjson.loads(numbers[0])
-        least = part.get("minimum")
-        return least if isinstance(least, int | float) and least > 1 else 1
-    if kind == "array":
-        return [_make_example(as_mapping(part.get("items")), None)]
-    if kind == "object":
-        inner = as_mapping(part.get("properties"))
-        required = as_sequence(part.get("required"))
-        names = [name for name in required if isinstance(name, str)]
-        return {name: _make_example(as_mapping(inner.get(name)), None) for name in names}
-    return True if kind == "boolean" else GAP.strip('"')
 
 
 # -- what the model reads of a query and a deploy

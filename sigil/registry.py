@@ -13,7 +13,6 @@ from sigil.access.grants import GrantStore, home_of
 from sigil.access.secret_store import SecretStore
 from sigil.access.token_admin import AuditReader, TokenAdmin
 from sigil.access.tokens import Tokens
-from sigil.builtin_tools import add_working_call
 from sigil.catalog import usage, views
 from sigil.catalog.audit import Audit
 from sigil.catalog.catalog import Catalog, Head, Record
@@ -247,12 +246,6 @@ class LocalRegistry:
         except SigilError as problem:
             if not sees_logs:
                 problem.logs = ()
-            if problem.code == "EINVAL" and problem.source == record.name:
-                # What a test holds may be private to the chat in which it was written.
-                readable = (caller.own, LIBRARY) if caller.session else caller.sees
-                if record.namespace in readable:
-                    working = [test.input for test in record.manifest.tests if test.error is None]
-                    problem.suggestion = add_working_call(problem.suggestion, working)
             raise
         logs = outcome.logs if sees_logs else ()
         return Ran(

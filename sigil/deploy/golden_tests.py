@@ -351,10 +351,12 @@ def _run_test(
 
 def _advise_on_input(test: Test, failure: SigilError, number: int) -> str:
     """Return how to correct a test whose input the schema refuses, empty for any other failure."""
-    _, called, example = failure.suggestion.partition(SUGGESTED_CALL)
-    if failure.code != "EINVAL" or test.error is not None or not called:
+    if failure.code != "EINVAL" or test.error is not None or not failure.suggestion:
         return ""
-    return f'the schema refuses the input of test {number}: write "input": {example}'
+    advice = failure.suggestion
+    if advice.startswith(f"{SUGGESTED_CALL}{{"):
+        advice = f'write "input": {advice.removeprefix(SUGGESTED_CALL)}'
+    return f"the schema refuses the input of test {number}: {advice}"
 
 
 def _advise_on_output(got: Json, expected: Json, number: int) -> str:

@@ -3,7 +3,7 @@
 Defaults are filled, the texts of a query string become what the schema describes, and what a model
 wrote a little wrong is taken where it has one meaning: null for what is optional, an enum's value
 in another case, "10,000" for a number, "pear, apple" for a list. A value that is right already
-stays as it is. Whatever has no meaning, or two, is refused with a call that would be right.
+stays as it is. Whatever has no meaning, or two, is refused with an advice that invents no value.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from dataclasses import dataclass
 import orjson
 
 from sigil import lenient_json
-from sigil.builtin_tools import suggest_call
 from sigil.errors import UsageError
 from sigil.json_fields import as_sequence
 from sigil.manifest.numerals import read_numeral
 from sigil.manifest.schema import TOO_SLOW, VALIDATION_SECONDS, find_problem
-from sigil.manifest.second_reading import list_readings, match_near_names
 from sigil.manifest.units import Mentions, is_percent, is_share, means_unit
 from sigil.protocol import Json
 
@@ -44,12 +42,15 @@ _LEFT_OUT = frozenset(("", "null", "none", "undefined"))
 _THEN = ("then", "else")
 _BRANCHES = frozenset(("allOf", "anyOf", "oneOf", *_THEN))
 """Keywords that hold further descriptions of the same object."""
-_WRAPPERS = frozenset(("input", "arguments", "args", "parameters", "params", "kwargs"))
-_BESIDE_WRAPPER = frozenset(("name", "tool", "function", "type"))
+_WRAPPERS = frozenset(
+    ("input", "arguments", "args", "parameters", "params", "kwargs", "properties", "payload")
+)
+_BESIDE_WRAPPER = frozenset(("name", "tool", "function", "type", "required"))
 _SCHEMA_WORDS = frozenset(("type", "title", "description", "value"))
 _LIST_NAMES = frozenset(("items", "item", "list", "values", "elements", "array"))
 _ANY_NAME = frozenset(
-    "input value text string data content query q arg argument number num n x s".split()
+    "input value text string data content query q arg argument number num n x s"
+    " values numbers nums list items array texts strings".split()
 )
 """Names that say nothing: where one argument is asked for, it is meant."""
 READINGS_MOST = 20
@@ -61,6 +62,11 @@ _IGNORED = re.compile(
 )
 _BULLET = re.compile(r"\A\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _GROUPED = re.compile(r"\d{1,3}(?:[, '.]\d{3})+")
+_BARS = re.compile(r"\t|\s\|\s")
+_AND = re.compile(r"\s(?:and|und|et|or|oder|&)\s", re.IGNORECASE)
+_AND_FIRST = re.compile(r"\A(?:and|und|et|or|oder|&)\s", re.IGNORECASE)
+_MAY_JOIN = re.compile(rf"{_AND.pattern}|\w和\w", re.IGNORECASE)
+"""What stands between two elements, or within one; 和 is a part of many words as well."""
 
 
 def accept(
@@ -78,14 +84,15 @@ def accept(
     if problem == TOO_SLOW:
         # what a hostile schema makes slow is not checked again for every argument
         raise UsageError("EINVAL", problem, source=source)
-    repaired = fill(described, _repair(described, _unwrap(described, arguments)))
-    if repaired != merged and not find_problem(schema, repaired):
-        return repaired
+    repaired = _repair(described, _unwrap(described, arguments))
+    filled = fill(described, repaired)
+    if filled != merged and not find_problem(schema, filled):
+        return filled
     raise UsageError(
         "EINVAL",
         problem,
         source=source,
-        suggestion=_suggest(_choose_branch(described, merged), merged),
+        suggestion=_advise(schema, _choose_branch(described, merged), repaired),
     )
 
 
@@ -96,22 +103,36 @@ def fill(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str,
     return _fill(schema, _unwrap(schema, arguments), _definitions_of(schema))
 
 
-def _suggest(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> str:
-    """Return a call that would be right; it keeps the arguments that are."""
-    definitions = _definitions_of(schema)
-    parts = _properties_of(schema)
-    right: dict[str, Json] = {}
-    wrong: dict[str, Json] = {}
-    end = time.monotonic() + VALIDATION_SECONDS
-    for name, value in arguments.items():
-        if name not in parts or time.monotonic() > end:
-            continue
-        if find_problem({"$defs": definitions, "properties": {name: parts[name]}}, {name: value}):
-            wrong[name] = value
-        else:
-            right[name] = value
+def _advise(
+    schema: Mapping[str, Json], described: Mapping[str, Json], arguments: Mapping[str, Json]
+) -> str:
+    """Return what the caller should do, see `advise`; `described` is the alternative meant."""
+    from sigil.manifest.advice import Asked, advise
+
+    definitions = _definitions_of(described)
+    parts = _properties_of(described)
     resolved = {name: _resolve(part, definitions) for name, part in parts.items()}
-    return suggest_call({**schema, "properties": resolved}, right, wrong)
+    end = time.monotonic() + VALIDATION_SECONDS
+
+    def read(name: str, value: Json) -> Json:
+        if time.monotonic() > end:
+            return value
+        return _coerce(resolved[name], value, _Context(name, parts, arguments, definitions))
+
+    def is_right(name: str, value: Json) -> bool:
+        if time.monotonic() > end:
+            return False
+        alone = {"$defs": definitions, "properties": {name: parts[name]}}
+        return not find_problem(alone, {name: value})
+
+    def fits(call: Mapping[str, Json]) -> bool:
+        return not find_problem(schema, fill(described, call))
+
+    needed = as_sequence(described.get("required"))
+    required = [name for name in parts if name in needed]
+    advice = advise(Asked(resolved, required, read, is_right, fits), arguments)
+    # what was not checked in time is not known to be wrong
+    return advice if time.monotonic() <= end else ""
 
 
 # -- what a first reading left wrong
@@ -123,6 +144,8 @@ def _repair(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[s
     This is for a call that would fail, so nothing that is right is read so. What is optional may
     be empty.
     """
+    from sigil.manifest.second_reading import list_readings, match_near_names, says_why
+
     definitions = _definitions_of(schema)
     parts = _properties_of(schema)
     needed = as_sequence(schema.get("required"))
@@ -133,6 +156,8 @@ def _repair(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[s
     for given, sent in arguments.items():
         name = names.get(given, given)
         part = _resolve(parts.get(name), definitions)
+        if name not in parts and says_why(schema, name, sent):
+            continue
         if not isinstance(part, dict) or left <= 0 or time.monotonic() > end:
             repaired[name] = sent
             continue
@@ -183,14 +208,27 @@ def _fill(
     }
     needed = as_sequence(schema.get("required"))
     names = _match_names(schema, arguments)
+    is_padded = False
     for given, value in arguments.items():
         name = names.get(given, given)
         part = _resolve(parts.get(name), definitions)
         is_optional = name not in needed or name in filled
         if is_optional and _is_left_out(schema, name, part, value, definitions):
+            is_padded = is_padded or value == ""
             continue
         filled[name] = _coerce(part, value, _Context(name, parts, arguments, definitions))
+    if is_padded:
+        # who gives one argument an empty text that cannot be meant gives it to all that are absent
+        for name, part in parts.items():
+            if filled.get(name) == "" and name not in needed and not _means_empty(part):
+                del filled[name]
     return filled
+
+
+def _means_empty(part: Json) -> bool:
+    """Return whether an empty text means something else than none, as far as a property says."""
+    fields = part if isinstance(part, dict) else {}
+    return "default" in fields or "empty" in str(fields.get("description", "")).casefold()
 
 
 def _properties_of(schema: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -358,7 +396,10 @@ def _coerce(part: Json, value: Json, context: _Context) -> Json:
             value = inner
         value = _read_value(part, value, types, context)
     elif isinstance(value, str):
-        value = _match_choice(part, value)
+        if "enum" in part or "const" in part:
+            value = _match_choice(part, value)
+        elif part.get("format") == "date":
+            value = _read_date(value, context.name)
     if isinstance(value, float) and "integer" in types and "number" not in types:
         return int(value) if _is_type(value, "integer") else value
     if isinstance(value, list):
@@ -526,6 +567,30 @@ def _read_number(part: Mapping[str, Json], text: str, context: _Context) -> int 
     return None
 
 
+def _read_date(text: str, name: str) -> str:
+    """Return the date that a text is, as ISO 8601 writes it; what is not written like a date stays
+    as it is.
+
+    Formats refuse nothing, but a day that may be another one, or that there is not, is no day:
+    `UsageError` EINVAL.
+    """
+    from sigil.manifest.dates import is_iso, list_dates
+
+    if is_iso(text):
+        return text
+    dates = list_dates(text)
+    if dates is None:
+        return text
+    if len(dates) == 1:
+        return dates[0]
+    meant = f"may be {' or '.join(dates)}" if dates else "is no certain day"
+    raise UsageError(
+        "EINVAL",
+        f"{name}: {orjson.dumps(text).decode()} {meant}",
+        suggestion=f"give {name} as YYYY-MM-DD; ask rather than guess",
+    )
+
+
 # -- lists
 
 
@@ -556,6 +621,8 @@ def _split_text(text: str, *, is_numeric: bool) -> Json:
         elements = [_BULLET.sub("", line, count=1) for line in inner.splitlines()]
     elif ";" in inner:
         elements = inner.split(";")
+    elif _BARS.search(inner):
+        elements = _BARS.split(inner)
     elif is_numeric and _GROUPED.fullmatch(inner):
         return text  # 10,200 is one number or two
     elif is_numeric:
@@ -564,11 +631,25 @@ def _split_text(text: str, *, is_numeric: bool) -> Json:
         elements = re.split(r"[,，、]", inner)
     elements = [element.strip().strip("\"'").strip() for element in elements]
     if len(elements) > 1 and "\n" not in inner:
-        elements[-1] = elements[-1].removeprefix("and ")
+        elements[-1:] = _split_last(elements)
     elements = [element for element in elements if element]
     is_prose = inner[-1:] in (".", "!", "?") or any(
         len(element.split()) > ELEMENT_WORDS for element in elements
     )
-    if not elements or len(elements) > ELEMENTS_MOST or (is_prose and "\n" not in inner):
+    if not elements:
         return [text]
+    if len(elements) == 1:
+        # salt and pepper are one or two
+        return text if _MAY_JOIN.search(inner) else list[Json](elements)
+    if len(elements) > ELEMENTS_MOST or (is_prose and "\n" not in inner):
+        return text
     return list[Json](elements)
+
+
+def _split_last(elements: list[str]) -> list[str]:
+    """Return the last of several elements, which is two where the text ends with `B and C`."""
+    last = elements[-1]
+    begun = _AND_FIRST.sub("", last)
+    if begun != last or any(_AND.search(each) for each in elements[:-1]):
+        return [begun.strip()]
+    return [element.strip() for element in _AND.split(last, maxsplit=1)]

@@ -13,6 +13,11 @@ _NUMERAL = re.compile(
     r"(?P<before>[^\d+.,-]{0,8}?)\s*(?P<digits>[+-]?[\d.][\d.,' _’]*(?:[eE][+-]?\d{1,3})?)"
     r"\s*(?P<after>[^\d]{0,32})"
 )
+_PER = re.compile(
+    r"(?P<number>[^\s]*\d)\s*"
+    r"(?P<unit>[^\W\d_]{1,20}\s?(?:/|\bper\b)\s?\d{0,4}\s?[^\W\d_]{1,20})"
+)
+"""A number with so much of one unit for each of another, as 6.2 l/100km."""
 _PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _DECIMAL_COMMA = re.compile(r"[+-]?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))")
 _GROUPED = (
@@ -40,6 +45,10 @@ def read_numeral(text: str) -> Numeral | None:
     if len(text) > CHARACTERS:
         return None
     plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-").strip()
+    rate = _PER.fullmatch(plain)
+    if rate:
+        alone = read_numeral(rate["number"])
+        return Numeral(alone.value, rate["unit"]) if alone and not alone.unit else None
     found = _NUMERAL.fullmatch(plain)
     if not found:
         return None

@@ -56,6 +56,7 @@ _CURRENCIES = frozenset(("usd", "eur", "gbp", "jpy", "inr", "chf", "cny"))
 _ALSO_WORDS = frozenset("in a as at am is to of or be on by no c d f g h k l m s w y".split())
 """Words and letters that say no unit within a sentence."""
 _WORD = re.compile(r"[^\W\d_]+|[°$€£¥₹][^\W\d_]?")
+_RATE_WORD = re.compile(r"[^\W\d_]+|\d+|/")
 _PERCENT = re.compile(r"%|percent|per cent|prozent|百分", re.IGNORECASE)
 _SHARE = re.compile(
     r"\b(?:share|fraction|ratio|probability|0 to 1|0 and 1|0-1|0–1)\b", re.IGNORECASE
@@ -91,9 +92,27 @@ def means_unit(unit: str, mentions: Mentions) -> bool:
     words = [word for word in _WORD.findall(_fold(mentions.own)) if word not in _ALSO_WORDS]
     if any(name_unit(word) == meant for word in words):
         return True
+    if _is_rate_of(unit, mentions.own):
+        return True
     # money is what it is where no argument asks for its currency
     asks = any("currency" in text.casefold() for text in mentions.schema)
     return meant in _CURRENCIES and not asks
+
+
+def _is_rate_of(unit: str, own: str) -> bool:
+    """Return whether the property's own words say this amount for each of another: `l/100km` where
+    it is called `litres_per_100km`.
+    """
+    rate = _list_rate_words(unit)
+    words = _list_rate_words(own)
+    if "per" not in rate:
+        return False
+    size = len(rate)
+    return any(words[start : start + size] == rate for start in range(len(words) - size + 1))
+
+
+def _list_rate_words(text: str) -> list[str]:
+    return ["per" if word == "/" else name_unit(word) for word in _RATE_WORD.findall(_fold(text))]
 
 
 def name_unit(text: str) -> str:

@@ -100,36 +100,16 @@ WELCOME = {
 }
 
 
-def test_who_calls_it_wrong_is_shown_a_call_that_its_tests_proved(registry: LocalRegistry) -> None:
+def test_who_calls_it_wrong_is_shown_no_value_of_another_call(registry: LocalRegistry) -> None:
     registry.deploy(WELCOME, PERSON)
-    works = 'such a call works: {"name":"Eva","language":"german"}'
 
     for arguments, suggestion in [
-        ({"name": "Ada", "language": "french"}, works),
-        ({"name": "Ada"}, f'call it with {{"name":"Ada","language":"…"}}; {works}'),
+        ({"name": "Ada", "language": "french"}, ""),
+        ({"name": "Ada"}, "keep the rest and give language; ask rather than guess"),
     ]:
         with pytest.raises(SigilError) as caught:
             registry.run("welcome", arguments, PERSON)
         assert (caught.value.code, caught.value.suggestion) == ("EINVAL", suggestion)
-
-
-def test_a_test_that_was_written_in_one_chat_is_not_quoted_in_another(
-    registry: LocalRegistry,
-) -> None:
-    quoted = [
-        {"input": {"name": "Jane, room 7", "language": "german"}, "output": "Hallo Jane, room 7"}
-    ]
-    registry.deploy({**WELCOME, "tests": quoted}, MODEL)
-    registry.deploy({**WELCOME, "tests": quoted, "name": "greet"}, GUEST)
-
-    calls = [("welcome", MODEL), ("welcome", GUEST), ("greet", GUEST), ("welcome", PERSON)]
-    quoting = []
-    for name, caller in calls:
-        with pytest.raises(SigilError) as caught:
-            registry.run(name, {"name": "Ada"}, caller)
-        quoting.append("Jane" in caught.value.suggestion)
-
-    assert quoting == [False, False, True, True]
 
 
 def test_everything_survives_a_restart(

@@ -182,7 +182,7 @@ def test_a_golden_test_that_cannot_pass_as_it_is_written_says_how_it_could(
 ) -> None:
     wrong_input = refusal(tests=[{"input": {"m": 10}, "output": "X"}])
     assert wrong_input.suggestion == (
-        'the schema refuses the input of test 1: write "input": {"n":1}'
+        'the schema refuses the input of test 1: write "input": {"n":10}'
     )
     wrong_type = refusal(execute="return 5", tests=[{"input": {"n": 1}, "output": "5"}])
     assert wrong_type.suggestion == ('test 1 expects another type than it gets: write "output": 5')

@@ -1,23 +1,29 @@
 """Texts of a query string, and what else a caller writes a little wrong, are read as the schema
-means them; what has no meaning, or two, is answered with a call that is right.
+means them; of what has no meaning, or two, the advice invents nothing.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import sys
+from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from sigil.builtin_tools import read_arguments
 from sigil.errors import UsageError
 from sigil.manifest import schema
+from sigil.manifest.advice import is_filler
 from sigil.manifest.arguments import accept, fill
 from sigil.manifest.package import parse_toml
 from sigil.protocol import Json
+from tests.machine import times
 from tests.sigil.manifest.near_misses import NEAR_MISSES, NearMiss
 from tests.tables import each_row
 
@@ -81,6 +87,7 @@ def test_what_is_right_already_is_left_as_it_is(kind: str, value: Json) -> None:
 LIBRARY = Path(__file__).parents[3] / "capabilities"
 
 
+@cache
 def read_schema(capability: str) -> dict[str, Json]:
     """Return the schema of a capability of the library."""
     manifest, _ = parse_toml((LIBRARY / capability / "sigil.toml").read_text(encoding="utf-8"))
@@ -191,39 +198,206 @@ def test_a_name_or_a_word_that_may_mean_the_opposite_is_refused(sent: dict[str, 
         accept(closed, sent)
 
 
+ASK = "; ask rather than guess"
+
+
 @each_row(
-    ("capability", "sent", "shown"),
+    ("capability", "sent", "meant"),
     [
+        ("statistics", {"numbers": [1, 2, 3]}, {"x": [1, 2, 3]}),
+        ("statistics", {"data": "1, 2, 3"}, {"x": [1, 2, 3]}),
+        ("statistics", {"x": "10,200"}, "give x as a list of numbers (The numbers)"),
         (
-            "unit-convert",
-            {"value": "26.2 miles", "to": "km"},
-            'call it with {"value":26.2,"from":"…","to":"km"}',
+            "sort-list",
+            {"items": ["b", "a"], "order": "desc"},
+            {"items": ["b", "a"], "order": "descending"},
         ),
+        (
+            "time-zone",
+            {"timezone": "Asia/Tokyo"},
+            "give time (The date and time); there is no field timezone: give what it says in one of"
+            f" time, from, to{ASK}",
+        ),
+        (
+            "time-zone",
+            {"time": "2024-03-05T15:00", "timezone": "Asia/Tokyo"},
+            "there is no field timezone: give what it says in one of time, from, to",
+        ),
+        (
+            "time-zone",
+            {"time": "2024-03-05T15:00", "from_tz": "New York", "to_tz": "Tokyo"},
+            {"time": "2024-03-05T15:00", "from": "New York", "to": "Tokyo"},
+        ),
+        ("weather-now", {"city": "Oslo", "country": None}, {"place": "Oslo"}),
+        (
+            "weather-now",
+            {"city": "Oslo", "country": "NO"},
+            "give place (A city); there is no field city, country: give what it says in one of"
+            f" place, days, language, units{ASK}",
+        ),
+        (
+            "currency-rates",
+            {"from": "USD", "to": "EUR", "date": "28.03.2024"},
+            {"from": "USD", "to": "EUR", "date": "2024-03-28"},
+        ),
+        (
+            "currency-rates",
+            {"from": "USD", "date": "03/04/2024"},
+            "keep the rest and give date as a text (The day of the rate)",
+        ),
+        ("calculate", {"formula": "2+2"}, {"expression": "2+2"}),
+        ("hash", {"text": "x", "reason": "the user asked"}, {"text": "x"}),
         (
             "case-convert",
             {"text": "a b", "to": "snake with dots"},
-            'call it with {"text":"a b","to":"snake"}',
+            'keep the rest and give to as one of "snake", "dot", "camel", "pascal", "constant",'
+            ' "kebab", "train", "title", …',
         ),
-        ("hash", {}, 'call it with {"text":"…"}'),
+        ("hash", {}, f"give text (The text to hash){ASK}"),
         (
-            "hash",
-            {"text": "x" * 100, "algorithm": "sha"},
-            f'call it with {{"text":"{"x" * 39}…","algorithm":"sha1"}}',
+            "text-replace",
+            {"text": "a-b", "find": "-", "replace": "", "most": ""},
+            {"text": "a-b", "find": "-", "replace": ""},
         ),
-        ("statistics", {"x": "10,200"}, 'call it with {"x":[1]}'),
         (
             "loan-plan",
             {"amount": "ten thousand", "rate": 5, "months": 12},
-            'call it with {"amount":1,"rate":5,"months":12}',
+            "keep the rest and give amount as a bare number from 0.01 to 1000000000000, in the unit"
+            " that it asks for (What is borrowed)",
+        ),
+        (
+            "unit-convert",
+            {"value": "26.2 miles", "to": "km"},
+            "keep the rest and give value as a bare number, in the unit that it asks for (The"
+            f" number to convert), from (The unit it is in){ASK}",
+        ),
+        (
+            "unit-convert",
+            {"value": 5, "unit": "km", "to": "mi"},
+            {"value": 5, "from": "km", "to": "mi"},
+        ),
+        ("read-page", {"link": "https://example.org"}, {"url": "https://example.org"}),
+        ("web-search", {"q": "cats", "num_results": 5}, 'call it with {"query":"cats","count":5}'),
+        (
+            "invest-value",
+            {"calculate": "irr", "cash_flows": [-100, 60, 60]},
+            'call it with {"calculate":"irr","flows":[-100,60,60]}',
+        ),
+        (
+            "random-values",
+            {"kind": "pick", "items": "a, b and c"},
+            {"kind": "pick", "items": ["a", "b", "c"]},
+        ),
+        (
+            "random-values",
+            {"kind": "pick", "items": "heads or tails"},
+            "keep the rest and give items as a list (What to pick from)",
+        ),
+        (
+            "hash",
+            {"text": "x" * 300, "foo": "example"},
+            "call it with the same values, without foo",
         ),
     ],
 )
-def test_what_is_not_taken_is_answered_with_a_call_that_is_right(
-    capability: str, sent: dict[str, Json], shown: str
+def test_a_call_of_the_library_is_taken_as_it_was_meant_or_asked_about(
+    capability: str, sent: dict[str, Json], meant: dict[str, Json] | str
 ) -> None:
+    accepted = read_schema(capability)
+    if isinstance(meant, dict):
+        assert accept(accepted, sent) == accept(accepted, meant)
+        return
     with pytest.raises(UsageError, match="EINVAL") as caught:
-        accept(read_schema(capability), sent)
-    assert caught.value.suggestion == shown
+        accept(accepted, sent)
+    assert caught.value.suggestion == meant
+
+
+NAMES = ("x", "input", "values", "numbers", "colour", "color", "tz", "timezone", "start", "no_x")
+PARTS: list[dict[str, Json]] = [
+    {"type": "string"},
+    {"type": "string", "description": "The numbers: such as 7"},
+    {"type": "number", "description": "The start"},
+    {"type": "integer", "minimum": 2},
+    {"type": "boolean", "default": True},
+    {"enum": ["red", "green"]},
+    {"type": "array", "items": {"type": "number"}, "examples": [[42]]},
+    {"type": "array", "items": {"type": "string"}},
+    {"type": "string", "format": "date"},
+]
+SCALARS = some.sampled_from(
+    (
+        *(None, "", "string", "example", "pear", "pear, apple", "salt and pepper", "RED", "12"),
+        *("3, 4", "yes", "maybe", "2.12.2026", 0, 1, 5, 2.5, True, False),
+    )
+)
+WORD = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d_]+")
+BOOLEANS = {"true": "1", "yes": "1", "false": "0", "no": "0"}
+
+
+def list_words(value: Json) -> set[str]:
+    """Return the words and numbers in a value, alike in each form that it may be converted to."""
+    words = WORD.findall(json.dumps(value).casefold().replace("2.12.2026", "2026-12-02"))
+    return {BOOLEANS.get(word, word.removesuffix(".0")) for word in words} - {"and"}
+
+
+@settings(max_examples=times(30), deadline=None)
+@given(
+    some.dictionaries(some.sampled_from(NAMES), some.sampled_from(PARTS), min_size=1, max_size=4),
+    some.sets(some.sampled_from(NAMES)),
+    some.dictionaries(
+        some.sampled_from(NAMES), SCALARS | some.lists(SCALARS, max_size=3), max_size=4
+    ),
+)
+def test_a_call_that_is_shown_has_all_that_was_given_and_nothing_else(
+    parts: dict[str, Json], required: set[str], sent: dict[str, Json]
+) -> None:
+    needed: list[Json] = [name for name in parts if name in required]
+    described: dict[str, Json] = {"properties": parts, "required": needed}
+    accepted = schema.check({"type": "object", **described, "additionalProperties": False})
+    advice = ""
+    call: dict[str, Json] = {}
+    added: list[Json] = []
+    try:
+        call = accept(accepted, sent)
+        added = [part["default"] for part in parts.values() if "default" in part]
+    except UsageError as problem:
+        advice = problem.suggestion
+    if advice and not advice.startswith("call it with {"):
+        assert not re.search(r"42|7|…|[{}]|call it", advice)
+        return
+    if advice:
+        call = json.loads(advice.removeprefix("call it with "))
+        assert accept(accepted, call) is not None
+    meant = [
+        value
+        for value in sent.values()
+        if not is_filler(value[0] if isinstance(value, list) and len(value) == 1 else value)
+    ]
+    assert list_words(list(call.values())) <= list_words([*sent.values(), *added])
+    assert list_words(meant) <= list_words(list(call.values()))
+
+
+def test_a_right_call_costs_no_more_than_one_reading_and_one_check() -> None:
+    text: Json = {"type": "string"}
+    closed: dict[str, Json] = {
+        "properties": {"value": {"type": "number"}, "from": text, "to": text},
+        "required": ["value", "from", "to"],
+        "additionalProperties": False,
+    }
+    accept(closed, {"value": 5, "from": "km", "to": "mi"})
+    called: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_globals.get("__name__", "").startswith("sigil."):
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        accept(closed, {"value": 5, "from": "km", "to": "mi"})
+    finally:
+        sys.setprofile(None)
+    assert called.count("find_problem") == called.count("_fill") == 1
+    assert len(called) <= 59
 
 
 @each_row(
@@ -269,10 +443,15 @@ def test_a_text_of_a_list_is_split_where_it_lists_and_not_where_it_is_prose() ->
         "pear, apple, and fig": ["pear", "apple", "fig"],
         "梨、苹果": ["梨", "苹果"],
         "a b; c": ["a b", "c"],
-        "Dear Sir, I write to you today about it.": ["Dear Sir, I write to you today about it."],
+        "bread, salt and pepper": ["bread", "salt", "pepper"],
+        "a | b": ["a", "b"],
     }
     for text, elements in split.items():
         assert accept(accepted, {"x": text}) == {"x": elements}
+    for text in ("Dear Sir, I write to you today about it.", "salt and pepper", "盐和胡椒"):
+        with pytest.raises(UsageError) as caught:
+            accept(accepted, {"x": text})
+        assert caught.value.suggestion == "give x as a list of texts"
 
 
 def test_null_is_left_alone_where_it_is_a_value_and_refused_where_one_is_needed() -> None:
@@ -338,7 +517,7 @@ def test_the_arguments_of_alternatives_at_the_top_are_read_as_well(
             accept(accepted, sent)
 
 
-def test_a_call_that_fits_no_alternative_is_answered_with_one_that_does() -> None:
+def test_a_call_that_fits_no_alternative_is_asked_for_what_one_needs() -> None:
     kinds = [
         {
             "properties": {"kind": {"const": kind}, key: {"type": "string"}},
@@ -348,4 +527,4 @@ def test_a_call_that_fits_no_alternative_is_answered_with_one_that_does() -> Non
     ]
     with pytest.raises(UsageError) as caught:
         accept(schema.check({"oneOf": kinds}), {"kind": "web"})
-    assert caught.value.suggestion == 'call it with {"kind":"web","url":"…"}'
+    assert caught.value.suggestion == f"keep the rest and give url{ASK}"

@@ -129,7 +129,7 @@ def test_what_a_session_makes_and_finds_becomes_its_tools(
         "source": "shout",
         "code": "EINVAL",
         "message": "'text' is a required property",
-        "suggestion": 'call it with {"text":"…"}',
+        "suggestion": "give text; ask rather than guess",
     }
     found = text(results[-4])["items"][0]
     assert (found["capability"], found["tool"], found["schema"]["required"]) == (

@@ -303,7 +303,7 @@ def test_where_nobody_may_deploy_a_query_and_the_tool_say_so_in_one_line(
     assert json.loads(refused.partition("\n")[0])["error"]["code"] == "EPERM"
 
 
-def test_arguments_that_are_nearly_json_are_taken_and_others_show_a_right_call(
+def test_arguments_that_are_nearly_json_are_taken_and_others_asked_for(
     runtime: Open, model: ScriptedModel
 ) -> None:
     home = runtime(llm_url=model.url, library="builtin")
@@ -317,4 +317,4 @@ def test_arguments_that_are_nearly_json_are_taken_and_others_show_a_right_call(
     taken, refused = results(model.bodies[-1])[1:]
     assert taken.startswith('{"ok":"2d711642b726b044')
     error = json.loads(refused.partition("\n")[0])["error"]
-    assert (error["code"], error["suggestion"]) == ("EJSON", 'call it with {"text":"…"}')
+    assert (error["code"], error["suggestion"]) == ("EJSON", "send one JSON object with text")
