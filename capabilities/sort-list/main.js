@@ -2,7 +2,28 @@
 const { items, combine, "with": others, by, order, natural, unique, ignore_case: ignoreCase, limit } = input;
 const invalid = (message) => Object.assign(new Error(message), { code: "EINVAL" });
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-const listOf = (given) => (typeof given === "string" ? given.split(/\r\n|[\n\r]/).filter((line) => line.trim() !== "") : given);
+
+// ---- the elements of a text: its lines; of a single line what JSON, semicolons or commas list
+
+function elementsOf(text) {
+  const lines = text.split(/\r\n|[\n\r]/).filter((line) => line.trim() !== "");
+  if (lines.length !== 1) return lines;
+  const line = lines[0].trim();
+  if (/^\[.*\]$/.test(line)) {
+    try {
+      return JSON.parse(line);
+    } catch {
+      throw invalid("the text begins as a JSON list and is none: give a list, or one element a line");
+    }
+  }
+  const parts = line.split(line.includes(";") ? ";" : /,(?!\d{3}(?!\d))|[，、]/).map((part) => part.trim()).filter((part) => part !== "");
+  if (parts.length < 2 && /\d,\d|\s(?:and|und|et|&|\|)\s|\t|[\p{L}]和[\p{L}]/u.test(line)) throw invalid("the text is one line: give a list, or one element a line");
+  if (parts.length < 2) return lines;
+  const last = parts.pop(), begun = last.replace(/^(?:and|und|et|&)\s/i, "").trim();
+  return [...parts, ...(begun === last ? last.split(/\s(?:and|und|et|&)\s/i).map((part) => part.trim()) : [begun])];
+}
+
+const listOf = (given) => (typeof given === "string" ? elementsOf(given) : given);
 
 // ---- what is compared: the element, or a member of it
 
