@@ -168,7 +168,7 @@ def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
             raise UsageError(
                 "EINVAL",
                 ask_for_zone(one_line(named, NAME_CHARACTERS), now, home.texts).message,
-                suggestion="give its IANA name, such as Europe/Berlin, or leave zone out",
+                suggestion="give its IANA name (AREA/CITY); ask rather than guess",
             )
     words = clean_text(read_text(arguments, "when"))
     until = clean_text(read_text(arguments, "until"))

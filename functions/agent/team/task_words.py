@@ -161,7 +161,7 @@ def parse_due(words: str, now: float, zone: str, texts: Texts) -> float:
     when = read_time(words, now, zone, texts)
     if when.kind != "at":
         raise UsageError(
-            "EINVAL", "a task is due once", source="task", suggestion="write tomorrow at 18:00"
+            "EINVAL", "a task is due once", source="task", suggestion="give one day and one time"
         )
     return when.at
 

@@ -66,7 +66,7 @@ def parse_path(text: str) -> str:
 def _check_step(path: str, step: str) -> None:
     """Raise `UsageError` EINVAL for a name between two slashes that no file or folder may have."""
     if not step:
-        _refuse(path, "begins or ends with /, or has two of them", "a path is like notes/plan.md")
+        _refuse(path, "begins or ends with /, or has two of them", "a path is names with / between")
     folded = fold_path(step)
     if set(folded) == {"."}:
         _refuse(path, f"has the step {step}", "name the file from the top of the workspace")
@@ -104,5 +104,5 @@ def _refuse(path: str, why: str, hint: str = "") -> NoReturn:
     raise UsageError(
         "EINVAL",
         f"the path {one_line(path, 60)!r} {why}",
-        suggestion=hint or "a path is like notes/plan.md",
+        suggestion=hint or "a path is names with / between",
     )

@@ -50,7 +50,7 @@ class FileScopes:
             raise Refused(
                 "EPERM",
                 f"{one_line(path, 80)} is not below {self.prefix}, the files that you may use",
-                suggestion=f"name a file such as {self.prefix}notes.md",
+                suggestion=f"name a file below {self.prefix}",
                 reason="other-files",
             )
         top = fold_path(path).partition("/")[0]
