@@ -150,6 +150,16 @@ def test_what_is_changed_later_is_told_once_a_chat_and_day(chat: Chat) -> None:
     assert chat.sent()[2:] == ["done too"]
 
 
+def test_an_answered_message_that_becomes_a_command_is_not_obeyed(chat: Chat) -> None:
+    chat.model.then(say("done"))
+    chat.write(1, "hello")
+    process_all(chat.runtime)
+    chat.edit(1, f"/pair telegram:{GUEST} member")
+    process_all(chat.runtime)
+    assert chat.runtime.app.people.find_member(f"telegram:{GUEST}") is None
+    assert chat.sent() == ["done", TEXTS.changed_too_late]
+
+
 def test_a_change_of_a_message_of_last_week_starts_nothing(chat: Chat) -> None:
     chat.edit(1, "hi there", date=chat.now - 8 * 86_400)
     process_all(chat.runtime)

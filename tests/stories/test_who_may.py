@@ -323,24 +323,6 @@ def test_a_command_counts_only_when_an_owner_wrote_it(
     assert (chats.runtime.app.people.find_member(NEW) is not None) == counts
 
 
-def test_an_answered_message_that_becomes_a_command_is_not_obeyed(
-    open_chats: Callable[..., Chats],
-) -> None:
-    chats = open_chats()
-    chats.write(1, "hello")
-    chats.work_off()
-    body = update(1, LET_IN)
-    body["edited_message"] = {**body.pop("message"), "edit_date": 1_780_000_009}
-    received = chats.runtime.channels["telegram"].read_update(
-        orjson.dumps({**body, "update_id": 2})
-    )
-    for change in received.events:
-        chats.runtime.queue.put(change)
-    chats.work_off()
-    assert chats.runtime.app.people.find_member(NEW) is None
-    assert chats.list_texts()[-1] == TEXTS.changed_too_late
-
-
 # -- HTTP
 # ---------------------------------------------------------------------------------------------------------------------
 
