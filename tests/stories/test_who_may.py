@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import httpx
-import orjson
 import pytest
 from starlette.routing import Route
 
@@ -28,7 +27,6 @@ from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.functions.agent.talk import event
 from tests.functions.chats import Chats
-from tests.functions.people import update
 from tests.functions.serving import serving
 
 # -- commands
