@@ -630,6 +630,16 @@ class German(Texts):
     offline_needs = (
         "Für {capability} fehlt mir etwas: Schreib alles in eine Nachricht, etwa so: {example}"
     )
+    offline_unread = (
+        "Was „{words}“ dabei heißen soll, weiß ich nicht, und ich rate nicht. Schreib es etwa so:"
+        " {example}"
+    )
+    offline_unread_words = "Was „{words}“ dabei heißen soll, weiß ich nicht, und ich rate nicht."
+    offline_base64 = "Das ist Base64. Da steht: {text}"
+    offline_language = "Diese Sprache kenne ich nicht. Ich kenne Deutsch, Englisch und Chinesisch."
+    offline_lone_number = (
+        "Was soll ich mit {number} tun? Schreib es in einem Satz, etwa: {number} Meilen in km"
+    )
     offline_needs_input = (
         "Ich habe `{tool}` gefunden ({description}), konnte deinen Worten aber die Eingabe"
         " ({parameters}) nicht entnehmen. Setz den Text in Anführungszeichen."

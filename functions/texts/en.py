@@ -549,6 +549,15 @@ class Texts:
     offline_needs = (
         "I need more for {capability}: write everything in one message, such as: {example}"
     )
+    offline_unread = (
+        "I do not know what “{words}” means there, so I do not guess. Write it like this: {example}"
+    )
+    offline_unread_words = "I do not know what “{words}” means there, so I do not guess."
+    offline_base64 = "That is Base64. It says: {text}"
+    offline_language = "I do not know this language. I know English, German and Chinese."
+    offline_lone_number = (
+        "What shall I do with {number}? Say it in one sentence, such as: {number} miles in km"
+    )
     offline_needs_input = (
         "I found `{tool}` ({description}) but could not tell its input ({parameters}) from your"
         " words. Put the text in quotes."

@@ -499,6 +499,11 @@ class Chinese(Texts):
         "或者接上语言模型（UNCAGED_LLM_URL）。"
     )
     offline_needs = "{capability} 还缺内容：请在一条消息里写全，例如：{example}"
+    offline_unread = "我不知道这里的“{words}”是什么意思，所以不乱猜。请这样写：{example}"
+    offline_unread_words = "我不知道这里的“{words}”是什么意思，所以不乱猜。"
+    offline_base64 = "这是 Base64，内容是：{text}"
+    offline_language = "我不懂这种语言。我懂中文、英文和德文。"
+    offline_lone_number = "{number} 要怎么处理？请用一句话说，例如：{number}公里等于多少英里"
     offline_needs_input = (
         "我找到了 `{tool}`（{description}），但看不出它要的内容（{parameters}）。"
         "请把文字放在引号里。"

@@ -166,12 +166,13 @@ def find_answers(query: Query, parts: list[Part], tokenizer: Tokenizer, limit: i
     weak: dict[str, Scored] = {}
     matches = _match_words(query, parts, cutoff, limit)
     best = max((match.points for match in matches), default=0.0)
-    if query.vector:
+    if query.vector and not query.asks_nothing:
         for answer in _fuse_meaning(query.vector, matches, parts, cutoff, best):
             scored[answer[0].ref] = answer
     else:
         for match in matches:
-            chosen = scored if _is_answer(match, cutoff, best) else weak
+            is_answer = not query.asks_nothing and _is_answer(match, cutoff, best)
+            chosen = scored if is_answer else weak
             entry = match.entry
             score = _to_score(weights.share_of_most(match.points))
             chosen[entry.ref] = entry, score, match.points

@@ -57,7 +57,8 @@ class Query:
     """A query as it is read: its terms, itself as a phrase, and as a tool's name; its vector where
     meaning counts.
 
-    `exploring`: it is no question, but a place to look around.
+    `exploring`: it is no question, but a place to look around. `asks_nothing`: it is small talk, or
+    a number alone, which finds nothing but what is called so.
     """
 
     terms: QueryTerms
@@ -65,16 +66,20 @@ class Query:
     tool_name: str
     vector: QueryVector | None = None
     exploring: bool = False
+    asks_nothing: bool = False
 
     @classmethod
     def read(cls, text: str, tokenizer: Tokenizer, vector: QueryVector | None = None) -> Query:
         """Read the first `QUERY_LIMIT` characters of a text."""
+        from sigil.search.small_talk import is_small_talk  # a start searches for nothing
+
         text = text[:QUERY_LIMIT]
         return cls(
             tokenizer.query_terms(text),
             normalize_phrase(text),
             normalize_phrase(text.strip().removeprefix(TOOL_PREFIX)),
             vector,
+            asks_nothing=is_small_talk(text),
         )
 
 

@@ -6,6 +6,7 @@ It answers greetings, thanks, and questions about itself, the date and the time.
 from __future__ import annotations
 
 import re
+import unicodedata
 from datetime import datetime
 
 from functions.texts.en import SMALL_TALK_ABROAD, Texts
@@ -17,9 +18,52 @@ _WHAT_I_DO = ""
 _TALK = (
     (rf"(?:hi+|hello+|hey+|howdy|yo|greetings|hiya){_NAME}", "hello"),
     (
-        r"(?:(?:hi|hello|hey)(?: there)?[\s,!.]+)?how are (?:you|things)(?: doing)?(?: today)?",
+        r"(?:(?:hi|hello|hey)(?: there)?[\s,!.]+)?how are (?:you|things)(?: doing)?(?: today)?"
+        r"|how (?:was|is) your (?:day|week|weekend|night|morning|evening)(?: going| so far)?",
         "how",
     ),
+    (
+        r"k|kk|got it|i see|nice one|good (?:one|job|work)|well done|ha(?:ha)+h?|he(?:he)+|rofl|wow"
+        r"|sorry(?: about that)?|my bad|oops|no (?:problem|worries)|never ?mind|yeah|yep|yup|nope"
+        r"|hm+",
+        "fine",
+    ),
+    (
+        r"(?:you(?:'|’)?re|you are|u r|ur) (?:the best|great|awesome|amazing|funny)|i love you",
+        "thanks",
+    ),
+    (
+        r"have a (?:nice|good|great) (?:day|evening|night|weekend|one)|see you (?:tomorrow|soon)",
+        "bye",
+    ),
+    (r"thanks? a lot|thanks a million|tysm", "thanks"),
+    (
+        r"na du|was geht(?: ab)?|was machst du(?: so)?|wie (?:war|ist) dein tag"
+        r"|wie war dein wochenende",
+        "how de",
+    ),
+    (
+        r"ok(?:ay)? passt|passt(?: schon)?|super|toll|stark|klar|ach so|aha|jo|jep|nö|ne"
+        r"|haha(?:ha)*"
+        r"|tut mir (?:sehr )?leid|entschuldigung|entschuldige|kein problem|macht nichts|verstanden",
+        "fine de",
+    ),
+    (r"(?:du )?bist (?:der|die|das) beste|(?:du )?bist (?:toll|super|klasse|lieb)", "thanks de"),
+    (r"sch[öo]ne[ns]? (?:tag|abend|wochenende|feierabend)(?: noch)?|bis (?:dann|gleich)", "bye de"),
+    (r"(?:在吗|在么|在不在|有人吗)", "hello"),
+    (
+        r"(?:最近|今天)?(?:过得)?怎么样|吃了吗|吃饭了吗|今天过得(?:好吗|怎么样)|在干嘛|忙什么呢?",
+        "how",
+    ),
+    (
+        r"(?:嗯+|哦+|噢+|哈{2,}|呵{2,}|嘿{2,}|收到|明白了?|了解|知道了|6{3,}|赞|牛|厉害|不好意思|对不起|抱歉|没关系|没问题)",
+        "fine",
+    ),
+    (
+        r"你(?:真|太|好|很)(?:棒|厉害|聪明|好|可爱)(?:了|啊|呀)?|你(?:棒|厉害|聪明|可爱)|(?:您)?辛苦(?:了|啦)|谢啦|谢了",
+        "thanks",
+    ),
+    (r"明天见|回头见|周末愉快|下次见", "bye"),
     (r"I(?:'m| am) (?:so |very |really )?(?:sad|unhappy|lonely|tired|depressed|bored)", "sad"),
     (r"ich bin (?:so |sehr )?(?:traurig|unglücklich|einsam|müde)", "sad de"),
     (
@@ -109,6 +153,8 @@ _TEAM = re.compile(
 """What asks for teammates, or for several tasks at once, which need a language model."""
 _SMALL_TALK = tuple((re.compile(pattern, re.IGNORECASE), topic) for pattern, topic in _TALK)
 _ENDS = " \t\r\n.,;:!?~。，；：！？～👋🙏😀🙂😊👍❤️"
+_SYMBOLS = re.compile("[\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]+")
+_LONE_NUMBER = re.compile(r"[-+]?\d{1,7}(?:[.,]\d{1,4})?")
 _OPENING = re.compile(
     r"^(?:(?:hi|hello|hey)\b(?:\s*[,!.]\s*|\s+(?=(?:can|could|please|what|how|do)\b))"
     r"|(?:ok(?:ay)?|please|so|and|well)\b[\s,!.]+"
@@ -137,8 +183,14 @@ def answer_talk(words: str, now: datetime | None, zone: str, texts: Texts) -> st
     `now` and `zone` are what the message's stamp says.
     """
     plain = words.strip(_ENDS)
+    if any(unicodedata.category(each) == "So" for each in words):
+        plain = _SYMBOLS.sub(" ", plain).strip(_ENDS)
+        if not plain:
+            return texts.offline_talk["fine"]
     if not plain:
         return texts.offline_what_i_do
+    if _LONE_NUMBER.fullmatch(words.strip(" \t\r\n.?？。")):
+        return texts.offline_lone_number.format(number=plain)
     if _TEAM.fullmatch(plain):
         return texts.offline_team
     for candidate in (plain, strip_opening(plain)):
