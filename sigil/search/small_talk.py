@@ -71,7 +71,9 @@ _CHINESE: Final = re.compile(
     "|不好意思|对不起|抱歉|没事|没关系|算|随便|你真|你很|你太|真|太|很|我|你|您|的|了|啦|啊|呀|吗|吧|呢|嘛|哟|哈|聪明|可爱|好人|有意思"
     "|请问|都|也|今天|测试)"
 )
-_ONLY_FILL: Final = re.compile("我|你|您|的|了|今天|请问|都|也|真|太|很|早|对|累|知道|随便|吗|呢|吧")
+_ONLY_FILL: Final = re.compile(
+    "我|你|您|的|了|今天|请问|都|也|真|太|很|早|对|累|知道|随便|吗|呢|吧"
+)
 """Characters that are small talk only beside others."""
 _LATIN: Final = re.compile(f"{_ENGLISH}|{_GERMAN}|{_ADDRESSED}")
 _ONLY_ADDRESSED: Final = re.compile(_ADDRESSED)

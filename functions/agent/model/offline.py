@@ -42,6 +42,7 @@ from functions.agent.model import (
     offline_board,
     offline_documents,
     offline_files,
+    offline_follow_up,
     offline_knowledge,
     offline_memory,
     offline_schedules,
@@ -49,13 +50,13 @@ from functions.agent.model import (
 )
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.agent.model.offline_answers import answer_question, describe_result
-from functions.agent.model.offline_library import LIBRARY_TOOLS, Request, read_request
+from functions.agent.model.offline_library import LIBRARY_TOOLS, Reading, Request, read_request
 from functions.agent.model.offline_talk import answer_talk
 from functions.agent.offline_signature import NAME
 from functions.channels.platforms import find_command_sign
 from functions.texts.en import TEXTS as ENGLISH
 from functions.texts.en import Texts
-from functions.texts.languages import choose_texts
+from functions.texts.languages import choose_texts, detect_language
 from sigil.errors import one_line
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
@@ -73,6 +74,7 @@ _MAKE = re.compile(
 for it.
 """
 TRIES = 3
+MOST_QUERIES = 3
 LANGUAGE_MESSAGES = 5
 """So many of a person's newest messages may show their language."""
 REMEMBER, RECALL, FORGET = map(tool_of, ("remember", "recall", "forget"))
@@ -232,10 +234,17 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
     if called and (called[-1].error or {}).get("code") == "EPERM":
         # it was the right capability: another one would hide what an owner may do about it
         return _format_answer(called[-1], texts)
-    readings = read_request(Request(said.words, said.now, said.zone))
+    readings: list[Reading] = []
+    if not offline_follow_up.is_follow_up(said.words):
+        readings = read_request(Request(said.words, said.now, said.zone))
     tried = {call.name for call in called}
     for reading in readings:
         usable = reading.tool not in tried and len(tried) < TRIES
+        may_ask = (
+            bool(queries) and reading.capability not in queries and len(queries) < MOST_QUERIES
+        )
+        if usable and may_ask and reading.arguments is not None and reading.tool not in by_name:
+            return QUERY, {"query": reading.capability}
         if usable and _takes(by_name.get(reading.tool), reading.arguments):
             return reading.tool, reading.arguments or {}
     own = _plan_own(said.words, by_name, tried)
@@ -249,8 +258,13 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
     if told:
         return _format_answer(AnsweredCall(RECALL, {}, ok={"items": told}), texts)
     for reading in readings:
-        if reading.tool not in by_name and reading.capability not in queries and len(queries) < 3:
+        unknown = reading.tool not in by_name and reading.capability not in queries
+        if unknown and len(queries) < MOST_QUERIES:
             return QUERY, {"query": reading.capability}
+        if reading.tool in by_name and reading.unread and reading.example:
+            return texts.offline_unread.format(words=reading.unread, example=reading.example)
+        if reading.tool in by_name and reading.unread:
+            return texts.offline_unread_words.format(words=reading.unread)
         if reading.tool in by_name and reading.arguments is None:
             return texts.offline_needs.format(
                 capability=reading.capability, example=reading.example
@@ -259,7 +273,16 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
 
 
 def _refuse(said: _Said) -> str:
-    """Return the sentence to somebody whose words no capability fits."""
+    """Return the sentence to somebody whose words no capability fits.
+
+    Who writes in a language that is not known reads so in it, if it can be told.
+    """
+    if not detect_language(said.words):
+        from functions.texts import abroad  # few ever need it
+
+        sentence = abroad.find_sentence(said.words)
+        if sentence or abroad.is_strange(said.words):
+            return sentence or said.texts.offline_language
     told = offline_memory.find_statement(said.words)
     if told:
         return said.texts.offline_could_keep.format(words=told)
@@ -527,7 +550,8 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
     texts = choose_texts("", newest, "", find_command_sign(platform))
     stamp = _STAMP.search(head.partition(SEPARATOR)[0]) if head.startswith("[") else None
     is_mail = bool(messages) and _is_mail(messages[start])
-    said = _Said(newest[0] if newest else "", is_mail, texts=texts)
+    words = offline_follow_up.complete_request(newest[0], newest[1:]) if newest else ""
+    said = _Said(words, is_mail, texts=texts)
     if stamp:
         with suppress(ValueError):
             said = replace(said, now=datetime.fromisoformat(stamp[1]), zone=stamp[2] or "")

@@ -24,14 +24,14 @@ _SMALL |= {"0": "⁰", "1": "¹"}
 
 
 _MORE_OF_A_DAY = re.compile(
-    r"week(?!day|end)|quarter|days in|day of the year|which day of|woche(?!ntag|nende)|"
+    r"week(?!day|end)|\bkw\b|quarter|days in|day of the year|which day of|woche(?!ntag|nende)|"
     r"quartal|周数|季|第几",
     re.IGNORECASE,
 )
 _IN_WEEKS = re.compile(
     r"how many (?:full )?weeks|wie viele wochen|多少(?:个)?(?:周|星期)", re.IGNORECASE
 )
-_IN_DAYS = re.compile(r"how many days|wie ?viele tage|多少天|几天", re.IGNORECASE)
+_IN_DAYS = re.compile(r"how many days|^days\b|wie ?viele tage|^tage\b|多少天|几天", re.IGNORECASE)
 _WHAT_TIME = re.compile(r"what(?:'s| is)? (?:the )?time|几点|wie spät", re.IGNORECASE)
 _ONE_FIGURE = (("mean", "average|mean|durchschnitt|mittelwert|平均"), ("median", "median|中位"))
 
@@ -54,6 +54,9 @@ def answer_question(
         named = _name_feast(words)
         with suppress(ValueError):
             return texts.tell_date(datetime.fromisoformat(as_string(fields.get(named))))
+    if tool == tool_of("encode") and arguments.get("mode") == "decode" and isinstance(result, str):
+        is_named = re.search(r"base ?64|decod|dekod|解码|url|hex", words, re.IGNORECASE)
+        return "" if is_named else texts.offline_base64.format(text=result)
     days = fields.get("days")
     if isinstance(days, int) and "until" in arguments and _IN_DAYS.search(words):
         return say_unit(str(abs(days)), "d", "", texts)

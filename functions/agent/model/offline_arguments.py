@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from functions.agent.conversation.prompt import FunctionDefinition
+from functions.agent.model.offline_coverage import find_unread_number
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, is_name
 
@@ -96,17 +97,54 @@ def fill_arguments(text: str, function: FunctionDefinition) -> dict[str, Json] |
     """Return the tool's arguments that the words give; None when a required one is missing."""
     schema = function["parameters"]
     properties = as_mapping(schema.get("properties"))
+    numbers = _assign_numbers(text, properties)
     taken = {value for value in _list_values(function) if _mentions(text, value)}
     arguments: dict[str, Json] = {}
     for name, part in properties.items():
-        value = _pick_value(name, as_mapping(part), text)
+        value = _pick_value(name, as_mapping(part), text) if name not in numbers else numbers[name]
         if value is not None:
             arguments[name] = value
     _fill_text_parameters(text, function, arguments, taken)
     for name in map(as_string, as_sequence(schema.get("required"))):
         if name not in arguments and "default" not in as_mapping(properties.get(name)):
             return None
-    return arguments
+    return None if find_unread_number(text, arguments) else arguments
+
+
+def _assign_numbers(text: str, properties: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the numbers of several parameters: the one beside a parameter's name, or each in its
+    place where there are as many numbers as parameters. A single parameter has the first number.
+    """
+    names = []
+    for name, part in properties.items():
+        fields = as_mapping(part)
+        is_number = fields.get("type") in ("number", "integer")
+        if is_number and "default" not in fields and "enum" not in fields:
+            names.append(name)
+    if len(names) < 2:
+        return {}
+    given: dict[str, Json] = {}
+    for name in names:
+        said = "[ _-]?".join(map(re.escape, name.split("_")))
+        found = re.search(
+            rf"(?<![a-z]){said}(?:\s+(?:of|is|=|:))?[\s=:]*({_NUMBER.pattern})", text, re.IGNORECASE
+        )
+        if found:
+            given[name] = _to_number(found[1], as_mapping(properties[name]))
+    if given:
+        return {name: given.get(name) for name in names}
+    numbers = _NUMBER.findall(text)
+    if len(numbers) != len(names):
+        return dict.fromkeys(names)
+    return {
+        name: _to_number(number, as_mapping(properties[name]))
+        for name, number in zip(names, numbers, strict=True)
+    }
+
+
+def _to_number(written: str, part: Mapping[str, Json]) -> Json:
+    number = float(written)
+    return int(number) if part.get("type") == "integer" or number.is_integer() else number
 
 
 def _pick_value(name: str, part: Mapping[str, Json], text: str) -> Json:
@@ -118,8 +156,7 @@ def _pick_value(name: str, part: Mapping[str, Json], text: str) -> Json:
     if kind in ("number", "integer") and "default" not in part:
         numbers = _NUMBER.findall(text)
         if numbers:
-            number = float(numbers[0])
-            return int(number) if kind == "integer" or number.is_integer() else number
+            return _to_number(numbers[0], part)
     if kind == "string" and name in ("to", "target"):
         after = _AFTER.findall(text)
         return after[-1] if after else None

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import calendar
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from decimal import Decimal
 
+from functions.agent.model.offline_coverage import find_unread
 from functions.agent.model.offline_phrases import find_meaning
 from functions.agent.model.offline_talk import strip_opening
 from functions.agent.model.offline_units import asks_twice, find_conversion
@@ -25,6 +28,7 @@ from functions.agent.model.offline_values import (
     count_of,
     drop_stand_in,
     find_after_colon,
+    find_base64,
     find_dates,
     find_documents,
     find_easter,
@@ -74,12 +78,13 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A request to a capability, read from words: its arguments, or, without them, a whole request
-    to show as an example.
+    to show as an example. `unread` is what of the words is in none of its arguments.
     """
 
     capability: str
     arguments: Arguments | None
     example: str
+    unread: str = ""
 
     @property
     def tool(self) -> str:
@@ -102,11 +107,20 @@ def read_request(request: Request) -> list[Reading]:
     if asks_twice(asked.words) or asked.has(_NOT_KNOWN):
         return []
     readings = []
+    partly = False
     for skill in _SKILLS:
         if not asked.has(skill.topic):
             continue
         arguments = skill.read(asked)
-        if arguments is not None or skill.example:
+        unread = ""
+        if arguments is not None:
+            unread = find_unread(asked.words, skill.capability, arguments)
+        if partly and arguments is not None and not unread:
+            continue  # words that fit a skill but for one of them seldom mean another skill
+        if unread:
+            partly = partly or bool(skill.example)
+            readings.append(Reading(skill.capability, None, skill.example, unread))
+        elif arguments is not None or skill.example:
             readings.append(Reading(skill.capability, arguments, skill.example))
     return sorted(readings, key=lambda reading: reading.arguments is None)
 
@@ -121,7 +135,8 @@ _FUNCTIONS = (
     "|gcd|lcm|pow|mod|factorial"
 )
 _EXPRESSION = re.compile(
-    rf"(?:[\d\s.,+\-*/%^()!°]|\b(?:{_FUNCTIONS})\b(?=\s*\()|\bpi\b|\be\b|\bof\b)+"
+    rf"(?:[\d\s.,+\-*/%^()!°]|(?<=\d)[eE][-+]?\d+|\b(?:{_FUNCTIONS})\b(?=\s*\()|\bpi\b"
+    r"|\be\b|\bof\b)+"
 )
 _SPOKEN_SUMS = (
     (r"[×x](?=\s*\d)|\btimes\b|\bmultiplied by\b|乘以?", "*"),
@@ -133,7 +148,7 @@ _SPOKEN_SUMS = (
     (r"\bcubed\b", "^3"),
     (r"\bmod(?:ulo)?\b(?!\s*\()", "%"),
     (r"\bper ?cent\b|％", "%"),
-    (rf"\bsquare root of ({NUMBER})", r"sqrt(\1)"),
+    (rf"\b(?:square root|sqrt) of ({NUMBER})", r"sqrt(\1)"),
     (rf"\bcube root of ({NUMBER})", r"cbrt(\1)"),
     (rf"\bfactorial of ({NUMBER})|({NUMBER}) factorial\b", r"factorial(\1\2)"),
     (rf"({NUMBER})\s*的平方根", r"sqrt(\1)"),
@@ -148,6 +163,11 @@ _SPOKEN_SUMS = (
     (rf"({NUMBER})\s*% off(?: of)? ({NUMBER})", r"\2 * (1 - \1 / 100)"),
     (rf"(?:an? )?tip of ({NUMBER})\s*% (?:on|for) ({NUMBER})", r"\2 * \1 / 100"),
     (rf"({NUMBER})\s*% (?:tip|vat|tax|sales tax) (?:on|of|for) ({NUMBER})", r"\2 * \1 / 100"),
+    (rf"(?:an? )?tip (?:of )?({NUMBER})\s*% (?:on|for) ({NUMBER})", r"\2 * \1 / 100"),
+    (
+        rf"\bsplit ({NUMBER}) (?:between|among|by) ({NUMBER})(?: people| persons| of us)?",
+        r"\1 / \2",
+    ),
     (rf"({NUMBER})\s*% von ({NUMBER})", r"\1% of \2"),
     (rf"\bsubtract ({NUMBER}) from ({NUMBER})", r"\2 - \1"),
 )
@@ -162,7 +182,7 @@ _SUM_EDGES = re.compile(
 
 
 def _read_sum(request: Request) -> Arguments | None:
-    words = request.words.rstrip("?!？！。. ")
+    words = _write_points(unicodedata.normalize("NFKC", request.words).rstrip("?!？！。. "))
     factorial = request.find(r"^(?:(?:what(?:'s| is)|was ist) )?(\d{1,3})!$")
     if factorial:
         return {"expression": f"factorial({factorial})"}
@@ -180,9 +200,18 @@ def _read_sum(request: Request) -> Arguments | None:
     return None
 
 
+def _write_points(words: str) -> str:
+    """Return a sum with points in place of decimal commas, where its numbers can have no others."""
+    if re.search(r"\d\.\d{3},\d", words):
+        words = re.sub(r"(?<=\d)\.(?=\d{3}\b)", "", words)
+    elif not re.search(r"\d,\d{1,2}(?!\d)", words) or re.search(r",\s|,\d{3}(?!\d)|[(:\"']", words):
+        return words
+    return re.sub(r"(?<=\d),(?=\d)", ".", words)
+
+
 def _read_units(request: Request) -> Arguments | None:
     found = find_conversion(request.words)
-    if found is None:
+    if found is None or find_numbers(request.words.replace(found.words, " ", 1)):
         return None
     return {"value": found.value, "from": found.unit, "to": found.wanted}
 
@@ -340,6 +369,8 @@ def _read_easter(request: Request, year: int | float | None) -> Arguments | None
 
 def _read_business_days(request: Request, year: int | float | None, month: int) -> Arguments | None:
     dates = find_dates(name_days(request.words, request.today))
+    if len(dates) == 1 and request.today and request.has(r"\b(?:until|till)\b"):
+        dates.insert(0, request.today.isoformat())
     if len(dates) > 1:
         return {"show": "business-days", "date": dates[0], "until": dates[1]}
     days = find_number(request.words, r"(\d+) (?:business|work)")
@@ -364,6 +395,8 @@ _FORMATS = r"(?:base ?64 ?url|base ?64|hex(?:adecimal)?|url)"
 
 
 def _read_encoding(request: Request) -> Arguments | None:
+    if request.has(r"^(?:rgb|hsl)\b"):
+        return None
     named = request.find(rf"({_FORMATS})").lower().replace(" ", "")
     if request.has(r"percent[- ]encod"):
         named = "url"
@@ -376,8 +409,12 @@ def _read_encoding(request: Request) -> Arguments | None:
         r"(?:kodiere?|codiere?|dekodiere?|decodiere?|schreibe?)\s+(.+?)\s+(?:in|nach|als|aus|mit|von)"
         rf"\s+{_FORMATS}\b",
         rf"{_FORMATS}[- ]?(?:encode|decode|encoding of|of|for)\s+(.+)",
+        rf"(?:encode|decode|dekodiere?|decodiere?|kodiere?)\s+(?:the |this |in |as "
+        rf"|from )?{_FORMATS}"
+        r"\s+(?!of\b|for\b|encoded\b)(.+)",
+        rf"{_FORMATS}\s*(?:编码|解码)\s*(.+)",
         rf"(?:what is|what's)\s+(.+?)\s+in\s+{_FORMATS}\b",
-        rf"(.+?)\s*的\s*{_FORMATS}",
+        rf"^(.+?)\s*的\s*{_FORMATS}",
         rf"^(?:encode|decode)\s+(.+?)\s+{_FORMATS}$",
         rf"^(.+?)\s+(?:in|to|as)\s+{_FORMATS}$",
     )
@@ -426,7 +463,11 @@ _CHECKS = (
 def _read_check(request: Request) -> Arguments | None:
     algorithm = next((name for word, name in _CHECKS if request.has(word)), "crc32")
     data = find_text(
-        request.words, r"\bbytes\s+(.+)", r"\b(?:of|for)\s+(.+)", r"(?:计算)?\s*(.+?)\s*的\s*CRC"
+        request.words,
+        r"\bbytes\s+(.+)",
+        r"\b(?:of|for|von|für)\s+(.+)",
+        r"^(.+?)\s*的\s*CRC",
+        r"^(?:crc-?\d+|adler-?32)(?:[- ](?:hash|checksum|sum|prüfsumme))?\s+(\S+)$",
     )
     if not data or re.search("这段", data):
         return None
@@ -463,6 +504,9 @@ def _read_color(request: Request) -> Arguments | None:
         r"|green|blue|white|black|yellow|orange|purple|pink|gr[ae]y|brown|cyan|magenta|gold|silver"
         r"|navy|teal|lime|maroon|olive|coral|salmon|violet|indigo|turquoise|khaki|crimson|orchid)\b)"
     )
+    bare = re.search(r"\brgb:? (\d{1,3})[ ,]+(\d{1,3})[ ,]+(\d{1,3})\b", request.words, re.I)
+    if bare:
+        return {"color": f"rgb({bare[1]} {bare[2]} {bare[3]})"}
     found = [match[1] for match in re.finditer(one, request.words, re.IGNORECASE)]
     if not found:
         return None
@@ -495,6 +539,14 @@ def _read_html(request: Request) -> Arguments | None:
     return {"html": entities[1]} if entities else None
 
 
+_COMPOUNDS = (
+    (r"compound(?:ed|ing|s)? (?:monthly|(?:every|each) month)", 12),
+    (r"compound(?:ed|ing|s)? (?:quarterly|(?:every|each) quarter)", 4),
+    (r"compound(?:ed|ing|s)? daily", 365),
+)
+"""How often interest is added, and how many times a year that is."""
+
+
 def _read_investment(request: Request) -> Arguments | None:
     words = read_chinese_numbers(request.words)
     rate = find_number(words, r"(NUMBER) ?(?:%|per ?cent)")
@@ -507,12 +559,17 @@ def _read_investment(request: Request) -> Arguments | None:
         return {"calculate": "npv", "flows": amounts, "rate": rate} if rate is not None else None
     if rate is None or years is None:
         return None
+    if _RATE_OF_A_MONTH.search(words):
+        return None
     monthly = find_number(words, r"(NUMBER) (?:a|per|each|every) month")
     growth: Arguments = {"calculate": "growth", "rate": rate, "years": years}
+    compounds = next((n for pattern, n in _COMPOUNDS if request.has(pattern)), 0)
+    if compounds:
+        growth["per_year"] = compounds
     if monthly is not None:
         return {**growth, "contribution": monthly, "per_year": 12}
     rest = [number for number in find_numbers(words) if number not in (rate, years)]
-    return {**growth, "principal": rest[0]} if rest else None
+    return {"per_year": 1, **growth, "principal": rest[0]} if rest else None
 
 
 _ADDRESS = r"\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?|[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){2,7}(?:/\d{1,3})?"
@@ -571,6 +628,14 @@ def _read_two_texts(request: Request) -> Arguments | None:
     return {"a": pair[0], "b": pair[1]} if pair else None
 
 
+_RATE_OF_A_MONTH = re.compile(
+    r"(?:%|per ?cent|prozent)\s*(?:(?:interest )?(?:a|per|each|every|im|pro|je) mon(?:th|at)\b"
+    r"|monthly"
+    r"|monatlich)|monthly (?:interest )?rate of|monthly interest|monatszins|月利率|月息",
+    re.IGNORECASE,
+)
+
+
 def _read_loan(request: Request) -> Arguments | None:
     words = read_chinese_numbers(request.words)
     rate = find_number(words, r"(NUMBER) ?(?:%|per ?cent)")
@@ -583,6 +648,10 @@ def _read_loan(request: Request) -> Arguments | None:
     arguments: Arguments = {"amount": max(rest), "rate": rate}
     if payment is not None:
         return {**arguments, "payment": payment}
+    if _RATE_OF_A_MONTH.search(words):
+        arguments["rate"] = float(
+            Decimal(str(rate)) * 12
+        )  # it is the rate of a year that is asked for
     length = years * 12 if years is not None else months
     return {**arguments, "months": int(length)} if length else None
 
@@ -625,6 +694,8 @@ _ANY_BASE = "|".join(_BASES.values())
 
 
 def _read_base(request: Request) -> Arguments | None:
+    if request.has(r"\brgb\b|\bhsl\b|colou?r|farbe|颜色"):
+        return None
     request = replace(
         request,
         words=re.sub(
@@ -632,6 +703,9 @@ def _read_base(request: Request) -> Arguments | None:
         ),
     )
     bits = find_number(request.words, r"(\d+)[- ]bit")
+    spelled = request.find(r"二进制\s*(?:数)?\s*([01]+)")
+    if spelled:
+        request = replace(request, words=request.words.replace(spelled, f" 0b{spelled} ", 1))
     value = request.find(
         r"(?<![\w.#])(-?(?:0x[0-9a-f]+|0b[01]+|0o[0-7]+|\d[\d,]*))(?![\w.]*[-.]?bit|\w)"
     )
@@ -642,13 +716,12 @@ def _read_base(request: Request) -> Arguments | None:
     named = re.findall(
         rf"(from\s+|从|把)?({_ANY_BASE})(?:\s+number)?", request.words, re.IGNORECASE
     )
-    other = find_number(request.words, r"\bbase (\d+)")
+    bases = [int(base) for base in re.findall(r"\bbase (\d{1,2})\b", request.words)]
     order = []
     for _, word in named:
         order.append(next(b for b, p in _BASES.items() if re.fullmatch(p, word, re.IGNORECASE)))
-    if other:
-        order.append(int(other))
-    if not order:
+    order += bases
+    if not order or len(order) > 2:
         return None
     arguments: Arguments = {"value": value.replace(",", "")}
     if len(order) > 1:
@@ -712,8 +785,9 @@ def _read_qr(request: Request) -> Arguments | None:
         request.words,
         r"\b(?:for|of|saying|that says|containing)\s+(.+)$",
         r"\b(?:with|from)\s+(.+)$",
+        r"二维码\s+(.+)$",
     )
-    if not text or re.fullmatch(r"a wifi password", text) or re.search(r"^这个", text):
+    if not text or re.fullmatch(r"a wifi password", text):
         return None
     level = "H" if request.has("high error") else ""
     return {"text": text, "level": level} if level else {"text": text}
@@ -722,7 +796,13 @@ def _read_qr(request: Request) -> Arguments | None:
 def _read_random(request: Request) -> Arguments | None:
     dice = request.find(r"\b(\d*d\d+(?:\s*[+-]\s*\d+)?)")
     numbers = [int(number) for number in find_numbers(request.words) if float(number).is_integer()]
-    many = count_of(request.find(r"\b(\w+) (?:uuids|passwords|numbers|winners|names|dice|times)\b"))
+    between = request.find(rf"\b(?:between|from)\s+({NUMBER}\s+(?:and|to)\s+{NUMBER})")
+    many = count_of(
+        request.find(
+            r"\b(\w+) (?:random |different |strong |secure |new )*"
+            r"(?:uuids|passwords|numbers|winners|names|dice|times)\b"
+        )
+    )
     count: Arguments = {"count": many} if many > 1 else {}
     if request.has("coin|抛硬币"):
         return {"kind": "pick", "items": ["heads", "tails"]}
@@ -743,6 +823,8 @@ def _read_random(request: Request) -> Arguments | None:
         or request.find(r"\b(?:shuffle|choose|pick)\s+(.+)$")
     )
     items = split_list(re.sub(r"\s+or\s+", ", ", listed)) if listed else []
+    if between:
+        numbers = [int(each) for each in find_numbers(between) if float(each).is_integer()]
     if len(numbers) > 1 and (has_only_numbers(items) or request.has("number|随机数|到")):
         return {"kind": "integer", "min": min(numbers[:2]), "max": max(numbers[:2]), **count}
     if len(items) > 1:
@@ -839,21 +921,39 @@ def _read_shape(request: Request) -> Arguments | None:
 def _read_slug(request: Request) -> Arguments | None:
     text = find_text(
         request.words,
-        r"slug\s+(?:from|of|for|out of)\s+(.+)$",
+        r"slug\s+(?:from|of|for|out of|von|für|aus)\s+(.+)$",
         r"slugify\s+(?:the )?(?:title |heading |headline )?(.+)$",
         r"[把将]\s*(.+?)\s*(?:变成|转成|转为|变为)",
     )
-    return {"text": text} if text and not re.search("标题", text) else None
+    if not text or re.search("标题", text):
+        return None
+    if request.has(r"\bslug (?:von|für|aus)\b"):
+        return {"text": text.replace(" & ", " und "), "german": True}
+    return {"text": text}
+
+
+_ORDER_AT_END = re.compile(
+    r"[\s,，]+(?:in )?(?:(?:alphabetically|ascending|descending|numerically|alphabetisch"
+    r"|aufsteigend"
+    r"|absteigend)(?: order)?(?: sortieren)?|(?:larg|bigg|high|small|low)est (?:one )?first"
+    r"|(?:größte|kleinste)[nrs]? zuerst|从大到小|从小到大|[升降倒]序)\W*$",
+    re.IGNORECASE,
+)
+"""The order that is asked for behind a list."""
 
 
 def _read_list(request: Request) -> Arguments | None:
-    listed = find_after_colon(request.words) or request.find(
+    listed = find_after_colon(request.words) or request.find(r"(?:排序|去重)\s*[:：]?\s*(.+)$")
+    if re.search(r"[\u4e00-\u9fff]", request.words) and not re.search(r"[,，、;；\n]", listed):
+        listed = ", ".join(listed.split())
+    listed = listed or request.find(
         r"(?:sort|order|alphabetize|duplicates (?:from|in))\s+(?:the |these |this |list )*(.+?)"
         r"(?:\s+(?:alphabetically|in .+ order|descending|ascending)|,? (?:the )?\w+ first)?\W*$"
     )
     if re.search(r"\bby\b", listed):
         listed = ""
     documents = find_documents(request.words)
+    listed = _ORDER_AT_END.sub("", listed)
     items: list[Json] = list(split_list(listed))
     if documents and isinstance(documents[0], list):
         items = documents[0]
@@ -861,6 +961,8 @@ def _read_list(request: Request) -> Arguments | None:
         return None
     elif has_only_numbers([str(item) for item in items]):
         items = [to_number(str(item)) for item in items]
+    elif has_only_numbers([str(items[0])]) or all(re.match(NUMBER, str(item)) for item in items):
+        return None  # numbers with words: kilograms with grams, or how they are to be sorted
     arguments: Arguments = {"items": items}
     if request.has("duplicate|unique|去重"):
         arguments["unique"] = True
@@ -868,7 +970,9 @@ def _read_list(request: Request) -> Arguments | None:
             arguments["order"] = "keep"
     elif request.has("revers|backwards|倒"):
         arguments["order"] = "reverse"
-    elif request.has("descend|largest first|biggest first|highest first|从大到小|降序"):
+    elif request.has(
+        "descend|(?:larg|bigg|high)est first|absteigend|größte[nrs]? zuerst|从大到小|降序|倒序"
+    ):
         arguments["order"] = "descending"
     by = request.find(r"\bby (?:the )?(\w+)")
     return {**arguments, "by": by} if by and documents else arguments
@@ -934,6 +1038,7 @@ def _read_counted(request: Request) -> Arguments | None:
         r"(?:word|character|letter) count (?:in|of|for)\s+(.+)$",
         r"how long is\s+(.+)$",
         r"字数\s+(.+)$",
+        r"^(.+?)\s*(?:一?共有|有|是)?(?:几|多少)个?字$",
     )
     return {"text": text} if text else None
 
@@ -966,7 +1071,7 @@ def _read_zone(request: Request) -> Arguments | None:
             "from": request.zone.removeprefix("Etc/"),
             "to": find_zone(elsewhere[1] or elsewhere[2]) or elsewhere[1] or elsewhere[2],
         }
-    words = name_days(request.words, request.today)
+    words = _write_chinese_times(name_days(request.words, request.today))
     stamp = re.search(r"\b(\d{9,13})\b", words)
     if stamp and request.has("timestamp|epoch|unix|时间戳"):
         return {"time": stamp[1]}
@@ -995,6 +1100,25 @@ def _read_zone(request: Request) -> Arguments | None:
     wanted = [re.sub(r" time$", "", each) for each in split_list(target[1])]
     found: Json = [*wanted] if len(wanted) > 1 else wanted[0]
     return {"time": time, "from": source[1] if source else here, "to": found}
+
+
+def _write_chinese_times(words: str) -> str:
+    """Return the words with 2026年12月2号 as a date, and 下午3点 as an hour of the 24."""
+
+    def write_hour(found: re.Match[str]) -> str:
+        hour = int(found[2])
+        later = found[1] in ("下午", "晚上", "傍晚") and hour < 12
+        midnight = found[1] in ("凌晨", "半夜") and hour == 12
+        return f" {hour + 12 * later - 12 * midnight}{found[3]}"
+
+    words = re.sub(
+        r"(\d{4}) ?年 ?(\d{1,2}) ?月 ?(\d{1,2}) ?[日号]",
+        lambda found: f" {found[1]}-{int(found[2]):02}-{int(found[3]):02} ",
+        words,
+    )
+    return re.sub(
+        r"(上午|早上|凌晨|半夜|中午|下午|傍晚|晚上)\s*(\d{1,2})\s*(点|:\d{2})", write_hour, words
+    )
 
 
 def _without_dates(words: str) -> str:
@@ -1076,7 +1200,8 @@ def _read_case(request: Request) -> Arguments | None:
         request.words,
         r"[把将]\s*(.+?)\s*(?:转|变|改)",
         rf"(?:convert|write|turn|change|make|put|rename)\s+(.+?)\s+(?:in|into|to|as)?\s*(?:{pattern})",
-        rf"^(?:{pattern})\s+(.+)$",
+        rf"^(?:{pattern})\s+(?:of |for |von |für |aus )?(.+)$",
+        rf"^转(?:换)?(?:成|为|换)?(?:{pattern})\s+(.+)$",
         rf"^(.+?)\s+(?:in|to|as|into)\s+(?:{pattern})",
     )
     return {"text": text, "to": case} if text else None
@@ -1105,7 +1230,30 @@ _ANY_CURRENCY = "|".join(pattern for pattern in _CURRENCIES.values())
 _IDENTIFIER_TOPIC = "|".join(topic for _, topic, _ in _IDENTIFIERS)
 
 
+_ENCODED = r"(?<![\w+/=])([A-Za-z0-9+/_-]{6,}={0,2})(?![\w+/=])"
+"""What may be Base64."""
+_ASKS_WHAT_IS_SAID = (
+    r"^(?:what(?:'s| is| does| do)?|was|decode|read|dekodiere?|entziffere?|解码|读)\b.*"
+    r"|(?:是什么|什么意思|说什么|写的什么)\W*$"
+)
+
+
+def _read_base64(request: Request) -> Arguments | None:
+    """Return the decoding of what looks like Base64: sent alone, or asked what it says."""
+    text = request.find(_ENCODED)
+    rest = request.words.replace(text, " ", 1).strip(" ?？.!:\"'“”`")
+    asked = not rest or re.search(_ASKS_WHAT_IS_SAID, rest, re.IGNORECASE)
+    if not text or not asked or len(rest.split()) > 6 or find_base64(text) == "":
+        return None
+    return {
+        "format": "base64url" if re.search("[-_]", text) else "base64",
+        "mode": "decode",
+        "text": text,
+    }
+
+
 _SKILLS: tuple[_Skill, ...] = (
+    _Skill("encode", _ENCODED, _read_base64, ""),
     _Skill("read-page", PAGE_TOPIC, _read_page, "read https://example.com and sum it up"),
     _Skill(
         "jwt-decode",
@@ -1142,7 +1290,7 @@ _SKILLS: tuple[_Skill, ...] = (
         r" (?:christmas|xmas|new year|weihnachten|heiligabend|silvester|neujahr|easter|ostern)"
         r"|\bday (?:after|before) (?:tomorrow|yesterday)\b"
         rf"|(?:{DATE}|\b(?:today|tomorrow|yesterday|now)\b|今天|\bin {_DURATION}).*(?:day|week"
-        rf"|month|year|date|\bas\b|天|星期|周)|(?:day|week|month|year|date|天|星期|周).*(?:{DATE}|today"
+        rf"|month|year|date|\bas\b|天(?!气)|星期|周)|(?:day|week|month|year|date|天(?!气)|星期|周).*(?:{DATE}|today"
         rf"|tomorrow|yesterday|\bnow\b|今天|\bin {_DURATION})",
         _read_date,
         "how many days are between 2024-01-01 and 2024-03-01",
@@ -1177,13 +1325,15 @@ _SKILLS: tuple[_Skill, ...] = (
     ),
     _Skill(
         "encode",
-        r"base ?64|url[- ]?(?:en|de)cod|percent[- ]encod|\bhex\b(?! code)|(?:en|de)code",
+        r"base ?64|url[- ]?(?:en|de)cod|url ?(?:编码|解码)|percent[- ]encod|(?<![a-z])hex(?![a-z]"
+        r"| code)"
+        r"|(?:en|de)code",
         _read_encoding,
         "encode hello world in base64",
     ),
     _Skill(
         "hash",
-        r"\bmd5\b|\bsha-?\d+|\bhash\b|hmac|哈希",
+        r"(?<![a-z0-9])(?:md5(?!\d)|sha-?\d+|hash(?![a-z])|hmac)|哈希",
         _read_hash,
         "hash hello world with sha256",
     ),
@@ -1226,7 +1376,8 @@ _SKILLS: tuple[_Skill, ...] = (
     ),
     _Skill(
         "invest-value",
-        r"interest|\bnpv\b|present value|\birr\b|\bsav(?:e|ing)\b.*month|复利|invest",
+        r"interest|compound(?:ed|ing)|\bnpv\b|present value|\birr\b|\bsav(?:e|ing)\b.*month|复利"
+        r"|invest",
         _read_investment,
         "what becomes of 1000 at 5% compound interest in 10 years",
     ),
@@ -1302,7 +1453,7 @@ _SKILLS: tuple[_Skill, ...] = (
         "random-values",
         r"\buuid\b(?!.*valid)|random|\broll\b|\bdice\b|\bcoin\b|\bpick (?:an?|one|any)\b"
         r"|(?:generate|make|new) .*password|^(?:an? )?password (?:with|of) \d"
-        r"|shuffle|随机|抛硬币|掷骰子",
+        r"|shuffle|随机|抛硬币|掷.{0,2}骰子",
         _read_random,
         "pick two winners at random from Ann, Bob, Cleo and Dan",
     ),
@@ -1315,12 +1466,20 @@ _SKILLS: tuple[_Skill, ...] = (
     _Skill(
         "recall",
         r"\brecall\b|do you (?:still )?(?:know about|remember)|look up memory"
+        r"|do you (?:still )?know\b.*\b(?:my|our|I)\b"
+        r"|^(?:what|when|where|who|which|how)\b(?!.*\d).*\bagain\W*$"
+        r"|^(?:w\w+|an welche\w|in welche\w|auf welche\w|bei welche\w)\b(?!.*\d)"
+        r".*\b(?:nochmal|noch mal|noch gleich|noch einmal)\b"
+        r"|来着\W*$"
         r"|\bdid I (?:tell|ask) you"
         r"|记得|^(?!how (?:do|can|could|should) I (?:change|set|use|make|install|delete)\b)"
-        r"(?:what|when|where|who|which|how)(?:'s|'re)?\b.*\b(?:my|I|me|our)\b"
-        r"|^what(?:'s| is) the (?:wi-?fi|password|code|name)|我的?.*(?:是什么|是哪|是谁|在哪|几号)"
+        r"(?:(?:on|in|at|to|from|for|with|by) )?"
+        r"(?:what|when|where|who|which|how)(?:'?s|'re)?\b.*\b(?:my|I|me|our)\b"
+        r"|^what(?:'?s| is| was) the (?:wi-?fi|password|code|name)|我的?.*(?:是什么|是啥|叫啥|是哪"
+        r"|是谁|在哪|几号)"
         r"|^我(?![想要]|们要).{0,30}(?:什么|哪|谁|几[号点岁月]|多少|多大|吗)|^(?:谁|哪).{0,30}我"
-        r"|^(?:was|wie|wo|wann|wer|wen|wem|woher|wohin|wogegen|welche[rsnm]?)\b(?!.*\d)"
+        r"|^(?:(?:an|in|auf|bei|mit|zu|für|von) )?(?:was|wie|wo|wann|wer|wen|wem|woher|wohin"
+        r"|wogegen|welche[rsnm]?)\b(?!.*\d)"
         r".*\b(?:mein(?:e[rnms]?)?|ich|mir|mich|unsere?)\b"
         r"|^(?:wie (?:lautet|ist|hei(?:ß|ss)t)|wo (?:ist|liegt)) (?:das|der|die)"
         r" [\w-]*(?:passwort|kennwort|code|pin|wlan|schlüssel|nummer|adresse)\b"
@@ -1376,7 +1535,7 @@ _SKILLS: tuple[_Skill, ...] = (
         "text-stats",
         r"(?:how many|count (?:the )?|number of) ?(?:words|characters|letters|sentences|lines)"
         r"|(?:word|character|letter) count|frequent words|long does it take to read|how long is"
-        r"|字数|多少个?字|词频",
+        r"|字数|(?:多少|几)个?字|词频",
         _read_counted,
         "how many words are in: to be or not to be",
     ),

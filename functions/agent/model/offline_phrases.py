@@ -116,6 +116,8 @@ _UNITS: Final = {
     "jahren": "year",
     "el": "tbsp",
     "tl": "tsp",
+    "qm": "m2",
+    "quadratmeter": "m2",
     "tasse": "cup",
     "tassen": "cup",
     "morgen": "",
@@ -162,6 +164,14 @@ def _read_chinese_number(text: str) -> str:
     half = plain.endswith("半")
     digits = read_chinese_numbers(plain.removesuffix("半").removesuffix("个"))
     return f"{digits}.5" if half and digits.isdecimal() else digits
+
+
+def _read_discount(text: str) -> str:
+    """Return what is left of a price: 八折 and 8折 are 0.8, 八五折 and 85折 are 0.85."""
+    digits = read_chinese_numbers(text.strip())
+    if not digits:
+        return ""
+    return digits if "." in digits and digits.startswith("0") else f"0.{digits.replace('.', '')}"
 
 
 def _read_unit(text: str) -> str:
@@ -271,6 +281,7 @@ _KINDS: Final[dict[str, tuple[str, Reader]]] = {
     "percent": (rf"({_DIGITS}) ?(?:%|prozent)", _read_number),
     "money": (rf"({_DIGITS})(?: euro| €)?", _read_number),
     "count": (r"([零一二三四五六七八九两十百千万亿\d.,]+个?半?)", _read_chinese_number),
+    "discount": (r"([一二三四五六七八九]{1,2}|\d(?:\.\d)?|\d\d)", _read_discount),
     "unit": (
         r"((?:grad|britische[sn]?|amerikanische|astronomische) [^\W\d_]+|[^\W\d_]+ pro [^\W\d_]+"
         r"|l/100 ?km|liter auf 100 km|[^\W\d_]+/[^\W\d_]+|°\s?[CFK]|[^\W\d_]+[²³\d]?)",
@@ -354,6 +365,21 @@ _LATIN_PHRASES: Final = (
     ),
     (r"addiere <number> <span> zu[mr]? <date>", "add {0} {1} to {2}"),
     (r"<date> plus <number> <span>", "add {1} {2} to {0}"),
+    (r"(?:wie viele )?tage (?:noch )?bis(?: zum?)? <date>", "how many days until {0}"),
+    (
+        r"(?:wie viele )?tage (?:vom|von|zwischen)(?: dem)? <date> (?:bis|und)(?: zum"
+        r"| dem)? <date>",
+        "how many days are between {0} and {1}",
+    ),
+    (r"wie alt bin ich,? (?:wenn ich )?(?:am )?geboren(?: am)? <date>", "how old am I, born {0}"),
+    (
+        r"wie alt bin ich,? wenn ich am <date> geboren (?:bin|wurde)",
+        "how old am I, born {0}",
+    ),
+    (
+        r"(?:in )?welche[r]? (?:kw|kalenderwoche) (?:ist|liegt|war) (?:der |am )?<date>",
+        "what week is {0}",
+    ),
     (r"wie ist das wetter(?: heute| gerade| jetzt)? in <text>", "what is the weather in {0}"),
     (r"wie wird das wetter morgen in <text>", "what is the weather tomorrow in {0}"),
     (r"wie (?:spät|viel uhr) ist es(?: jetzt| gerade)? in <text>", "what time is it in {0}"),
@@ -363,6 +389,7 @@ _LATIN_PHRASES: Final = (
         r" (?:zahl(?:en)?|ziffern?)",
         "write {0} in roman numerals",
     ),
+    (r"(?:was ist )?<roman> als (?:arabische )?zahl", "what number is the roman numeral {0}"),
     (r"(?:die )?römische zahl(?: für| von)? <number>", "write {0} in roman numerals"),
     (
         r"(?:welche zahl|was) ist die römische zahl <roman>",
@@ -377,6 +404,7 @@ _LATIN_PHRASES: Final = (
     ),
     (r"(?:was ist |wandle |konvertiere )?<raw> <base>(?: um)?", "convert {0} to {1}"),
     (r"(?:was ist )?(?:binär|dual) ([01]+) (?:in|als) dezimal\w*", "convert 0b{0} to decimal"),
+    (r"(?:was ist )?<base>(?:zahl)? von <raw>", "convert {1} to {0}"),
     (r"runde <number> auf <number> (?:nachkomma)?stellen", "format {0} with {1} decimals"),
     (
         r"(?:wie viel )?zinsen (?:auf|für) <money> (?:bei|zu|mit) <percent>"
@@ -384,6 +412,24 @@ _LATIN_PHRASES: Final = (
         "what becomes of {0} at {1}% compound interest in {2} years",
     ),
     (r"<percent> rabatt auf <money>", "{0}% off {1}"),
+    (r"trinkgeld (?:von )?<percent> (?:auf|von|für) <money>", "{0}% of {1}"),
+    (
+        r"netto (?:von|aus) <money>(?: brutto)? (?:bei|mit) <percent>(?: mwst)?",
+        "{0} / (1 + {1} / 100)",
+    ),
+    (r"wie ?viel prozent (?:sind|ist) <number> von <number>", "{0} / {1} * 100"),
+    (r"(?:teile )?<money> durch <number> (?:leute|personen|freunde|köpfe)", "{0} / {1}"),
+    (
+        r"kredit (?:von |über )?<number>(?: euro| €)?,? <percent> (?:im"
+        r"|pro) monat,? <number> monate"
+        r"(?:,? (?:monatliche )?rate)?",
+        "loan of {0} at {1}% a month over {2} months",
+    ),
+    (
+        r"<number>(?: euro| €)?,? (?:zu |mit )?<percent> (?:im|pro) jahr,? <number> jahre"
+        r" (?:mit zinseszins|zinseszins)",
+        "what becomes of {0} at {1}% compound interest in {2} years",
+    ),
     (
         r"(?:(?:rechne|was sind|wie ?viel sind) )?<percent>"
         r" (?:trinkgeld|mehrwertsteuer|mwst) (?:auf|von|für) <money>",
@@ -439,6 +485,7 @@ _LATIN_PHRASES: Final = (
     # lists and texts
     (r"sortiere? absteigend:? <list>", "sort descending: {0}"),
     (r"sortiere?:? <list>", "sort: {0}"),
+    (r"sortiere? <list>,? absteigend", "sort descending: {0}"),
     (r"misch(?:e|le)?:? <list>", "shuffle: {0}"),
     (
         r"(?:entferne|lösche) (?:doppelte|duplikate)(?: einträge)?(?: aus| in)?:? <list>",
@@ -457,8 +504,9 @@ _LATIN_PHRASES: Final = (
     ),
     (r"(?:was ist )?(base ?64|hex|url)(?:-?kodierung)? (?:von|für) <text>", "encode in {0}: {1}"),
     (
-        r"(?:mach|mache|erstelle|erzeuge|zeig)?(?: mir)? ?(?:einen )?qr-?code (?:für|aus|mit|von)"
-        r" <text>",
+        r"(?:mach|mache|erstelle|erzeuge|zeig)?(?: mir)? ?(?:einen )?qr[- ]?code (?:für|aus|mit"
+        r"|von)"
+        r"(?: (?:dem )?text)? <text>",
         "make a qr code for {0}",
     ),
     (
@@ -484,6 +532,17 @@ _CHINESE_PHRASES: Final = (
     (
         r"<count>(小时|分钟|天|周|星期|月|年|公里|公斤)(?:是|等于|有)(?:多少|几)个?([一-鿿]{1,4})",
         "{0}{1}等于多少{2}",
+    ),
+    (r"<date>(?:出生|生)的?[，, ]*(?:我)?今年(?:多大|几岁)(?:了)?", "how old am I, born {0}"),
+    (r"<count>天[之以]?后是?(?:几月几号|几号|哪天|哪一天)", "what date is it in {0} days"),
+    (r"原价 ?<count> ?[元块]? ?打 ?<discount>折(?:后)?(?:是|要)?(?:多少钱?)?", "{0} * {1}"),
+    (r"从 ?<count> ?涨到 ?<count> ?涨了?百分之(?:几|多少)", "({1} - {0}) / {0} * 100"),
+    (r"从 ?<count> ?[降跌]到 ?<count> ?[降跌]了?百分之(?:几|多少)", "({0} - {1}) / {0} * 100"),
+    (r"<count>个?人 ?aa ?<count>[元块]?[，, ]*(?:每人|一人|人均)?(?:多少钱?)?", "{1} / {0}"),
+    (
+        r"<count>[元块]? ?加 ?<percent> ?(?:服务费|小费|税)[，, ]*<count>个?人(?:平分|均分|平摊|aa)"
+        r"(?:[，, ]*每人(?:多少钱?)?)?",
+        "{0} * (1 + {1} / 100) / {2}",
     ),
     (
         r"(\S+) ?是(?:不是)?(?:一个)?(?:有效|正确|合法)的 ?<identifier> ?[吗么]?",

@@ -11,11 +11,14 @@ from functions.texts.en import Texts
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A value with its unit, and the unit that is wanted, both as the person wrote them."""
+    """A value with its unit, and the unit that is wanted, both as the person wrote them; `words`
+    are those that say all of it.
+    """
 
     value: int | float
     unit: str
     wanted: str
+    words: str
 
 
 _SYMBOLS = {
@@ -100,7 +103,7 @@ _ENGLISH = (
     rf"({NUMBER})\s*({_UNITS}?)\s*(?:=|->|→)\s*\??\s*({_UNITS})",
 )
 _ASIAN = (
-    rf"({NUMBER})\s*({_CHINESE}|{_UNIT})\s*(?:换算|换|转换|转|变|等于|是|合|有|折合|相当于|化)(?:成|为|算成)?"
+    rf"({NUMBER})\s*({_CHINESE}|{_UNIT})\s*(?:换算|换|转换|转|变|等于|是|合|有|折合|相当于|化|(?=多少))(?:成|为|算成)?"
     rf"\s*(?:多少|几)?\s*(?:个)?\s*({_CHINESE}|{_UNIT})"
 )
 _ASIAN_HEAT = rf"(华氏|摄氏)\s*({NUMBER})\s*度.*?(摄氏|华氏)"
@@ -121,6 +124,12 @@ _TWO_UNITS = re.compile(
     rf"\s+(?:to|in|into|as)\s+({_UNITS})",
     re.IGNORECASE,
 )
+_FEET_AND_INCHES = re.compile(
+    rf"(?<![\w.])(\d+)\s*(?:ft|feet|foot|')\s?(\d{{1,2}}(?:\.\d+)?)(?:\"|'')?"
+    rf"\s+(?:to|in|into|as)\s+({_UNITS})",
+    re.IGNORECASE,
+)
+_AREA = re.compile(r"2|²|sq|acre|hect|\bha\b|qm", re.IGNORECASE)
 _TO_UNIT = rf"{NUMBER}\s*{_UNITS}?\s+(?:to|in|into|as)\s+{_UNITS}"
 
 
@@ -136,20 +145,24 @@ def _find_two_units(found: re.Match[str]) -> Conversion | None:
     wanted = _find_unit(found[5])
     if parts is None or not wanted:
         return None
-    return Conversion(int(found[1]) * parts + to_number(found[3]), found[4], wanted)
+    return Conversion(int(found[1]) * parts + to_number(found[3]), found[4], wanted, found[0])
 
 
 def find_conversion(words: str) -> Conversion | None:
     """Return the conversion of units that the words ask for; None when they ask for none."""
+    feet = _FEET_AND_INCHES.search(words)
+    if feet and _find_unit(feet[3]) and not _AREA.search(feet[3]):
+        inches = int(feet[1]) * 12 + to_number(feet[2])
+        return Conversion(inches, "in", _find_unit(feet[3]), feet[0])
     two = _TWO_UNITS.search(words)
     if two and _find_unit(two[2]) and _find_unit(two[4]):
         return _find_two_units(two)
     heat = re.search(_ASIAN_HEAT, words)
     if heat:
-        return Conversion(to_number(heat[2]), f"{heat[1]}度", f"{heat[3]}度")
+        return Conversion(to_number(heat[2]), f"{heat[1]}度", f"{heat[3]}度", heat[0])
     asian = re.search(_ASIAN, words)
     if asian:
-        return Conversion(to_number(asian[1]), asian[2], asian[3])
+        return Conversion(to_number(asian[1]), asian[2], asian[3], asian[0])
     for place, pattern in enumerate(_ENGLISH):
         for found in re.finditer(pattern, words, re.IGNORECASE):
             first, second, third = found.groups()
@@ -159,7 +172,7 @@ def find_conversion(words: str) -> Conversion | None:
             wanted = _find_unit(third)
             if unit and wanted:
                 value = 1 if first.lower() in ("a", "an") else to_number(first)
-                return Conversion(value, unit, wanted)
+                return Conversion(value, unit, wanted, found[0])
     return None
 
 

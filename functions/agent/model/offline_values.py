@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 
 from sigil.protocol import Json
 
@@ -49,6 +51,10 @@ STAND_IN_WORDS = 6
 """A longer text is taken as it is, whatever its words are."""
 _CHINESE_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
 _CHINESE_UNITS = {"十": 10, "百": 100, "千": 1_000}
+_CHINESE_NUMBER = re.compile(
+    r"(?:(?<![\d.])\d+(?:\.\d+)?(?=[十百千万亿])|[零一二三四五六七八九两十百千万亿])"
+    r"(?:(?<=[十百千万亿])\d+(?:\.\d+)?|[零一二三四五六七八九两十百千万亿])*"
+)
 _WORD_NUMBERS = {
     "one": 1,
     "two": 2,
@@ -91,20 +97,39 @@ def count_of(word: str) -> int:
 def read_chinese_numbers(words: str) -> str:
     """Return the words with numbers such as 一百万 and 三十 in digits."""
 
-    def replace(found: re.Match[str]) -> str:
-        total = section = digit = 0
-        for sign in found[0]:
-            if sign in _CHINESE_DIGITS:
-                digit = _CHINESE_DIGITS[sign]
-            elif sign in _CHINESE_UNITS:
-                section += (digit or 1) * _CHINESE_UNITS[sign]
-                digit = 0
-            else:
-                total += (section + digit or 1) * (10_000 if sign == "万" else 100_000_000)
-                section = digit = 0
-        return str(total + section + digit)
+    return _CHINESE_NUMBER.sub(lambda found: _read_chinese_number(found[0]), words)
 
-    return re.sub(r"[零一二三四五六七八九两十百千万亿]+", replace, words)
+
+def _read_chinese_number(number: str) -> str:
+    """Return a Chinese number in digits. Digits may stand in it, as in `1万2千` and `1.5亿`."""
+    parts = re.findall(r"\d+(?:\.\d+)?|\D", number)
+    if not any(part in _CHINESE_UNITS or part in "万亿" for part in parts):
+        return "".join(str(_CHINESE_DIGITS.get(part, part)) for part in parts)
+    total = section = digit = Decimal(0)
+    last = Decimal(1)
+    for part in parts:
+        if part == "零":
+            last = Decimal(10)
+        elif part in _CHINESE_DIGITS:
+            digit = Decimal(_CHINESE_DIGITS[part])
+        elif part in _CHINESE_UNITS:
+            last = Decimal(_CHINESE_UNITS[part])
+            section += (digit or 1) * last
+            digit = Decimal(0)
+        elif part in "万亿":
+            last = Decimal(10_000 if part == "万" else 100_000_000)
+            total = (
+                (total + section + digit or 1) * last
+                if part == "亿"
+                else (total + (section + digit or 1) * last)
+            )
+            section = digit = Decimal(0)
+        else:
+            digit = Decimal(part)
+    if 0 < digit < 10 and last > 10:
+        digit *= last / 10  # 一万二 is 12,000, and 一万零二 is 10,002
+    value = total + section + digit
+    return f"{value.normalize():f}"
 
 
 def find_dates(words: str) -> list[str]:
@@ -237,12 +262,61 @@ def find_after_colon(words: str) -> str:
 
 def drop_stand_in(text: str) -> str:
     """Return a text; empty for one such as `this text` that only refers to it."""
-    plain = text.strip().strip("?？。").strip()
+    plain = _COURTESY.sub("", text.strip().strip("?？。").strip()).strip("?？。").strip()
+    plain = _INTRODUCED.sub("", plain)
     words = plain.split()
     stands_in = all(word.lower().strip(".,") in _STAND_INS for word in words)
     if stands_in and len(words) <= STAND_IN_WORDS:
         return ""
     return plain
+
+
+def find_base64(text: str) -> str:
+    """Return what a text says that looks like Base64; empty where it does not look so.
+
+    Eight letters may be a word. So what is decoded has to be text, and the code has to have what
+    words do not: padding, digits, or capitals between small letters.
+    """
+    plain = text.replace("-", "+").replace("_", "/")
+    if len(plain.rstrip("=")) % 4 == 1 or not re.search(r"=$|\d|[a-z][A-Z]", plain):
+        return ""
+    try:
+        said = base64.b64decode(plain.rstrip("=") + "=" * (-len(plain.rstrip("=")) % 4)).decode()
+    except ValueError:
+        return ""
+    return said if all(each.isprintable() or each in "\t\r\n" for each in said) else ""
+
+
+def refers_only(text: str) -> bool:
+    """Return whether a text refers to one that only the person knows: `my wifi`."""
+    return _REFERS.fullmatch(text.strip()) is not None
+
+
+_COURTESY = re.compile(
+    r"^(?:for me |für mich |mir |me )(?:of |for |von |für )?|[\s,]+(?:please|pls|thanks|thank you"
+    r"|bitte"
+    r"|danke|for me|für mich)$|^(?:请|帮我|麻烦你?|给我|替我|我想|我要|知道|计算|算出?|求出?|一下"
+    r"|看看|把|将)+",
+    re.IGNORECASE,
+)
+"""What people say around a text that they ask something about."""
+_INTRODUCED = re.compile(
+    r"^(?:(?:the|this|den|das|der|die|dem|diesen?|dieses) )(?:following |whole |folgenden? )?"
+    r"(?:text|string|words?|sentence|phrase|title|wort|wortes|text(?:es|s)|satz(?:es)?|zeichenkette"
+    r"|string) (?=\S)"
+    r"|^(?:文本|文字|字符串|这句话|单词|句子|内容)(?:为|是)?\s*(?=\S)",
+    re.IGNORECASE,
+)
+"""What names a text before it: `the word hello`."""
+_REFERS = re.compile(
+    r"(?:my|our|your|his|her|their|this|that|these|those|mein(?:e[nmrs]?)?|unser(?:e[nmrs]?)?"
+    r"|dein(?:e[nmrs]?)?|dies(?:e[nmrs]?)?|jene[nmrs]?)\s+(?:(?!is\b|are\b|am\b|was\b|has\b|ist\b"
+    r"|sind\b|war\b|hat\b)\S+\s*){1,5}"
+    r"|(?:我|我们|你|你们)的\S{1,10}|[这那](?:个|段|句|篇|些)\S{0,4}|上面\S{0,8}|下面\S{0,8}"
+    r"|(?:the |a |an |das |mein )?(?:home |guest )?(?:wi-?fi|wlan|network|netzwerk|contact|kontakt"
+    r"|vcard|visitenkarte|menu|speisekarte)(?: (?:network|password|passwort|access|login|card))?",
+    re.IGNORECASE,
+)
 
 
 def find_pair(words: str, *patterns: str) -> tuple[str, str] | None:

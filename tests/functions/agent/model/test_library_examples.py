@@ -127,7 +127,7 @@ ANSWERS = {
     "sha512 checksum of: to be or not to be": "^[0-9a-f]{128}$",
     "计算 hello world 的 sha256 哈希": "^b94d27b9934d3e08a52e52d7da7dabfa",
     "decode html entities like &amp;eacute;": "^&eacute;$",
-    "what becomes of 1000 at 5% compound interest in 10 years": r"1647\.01",
+    "what becomes of 1000 at 5% compound interest in 10 years": r"1628\.89",
     "net present value of the cash flows -1000, 300, 420, 680 at 10%": r"130\.73",
     "irr of the cash flows -1000, 300, 420, 680": r"16\.3",
     "saving 200 a month for 20 years at 7 percent": r"104185|10\d{4}\.",
