@@ -7,7 +7,7 @@ write notices; whoever does neither is known by the pace alone.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 RUN_MOST: Final = 20
@@ -15,15 +15,19 @@ RUN_MOST: Final = 20
 QUICK_SECONDS: Final = 20.0
 """A message counts that comes within so many seconds of our last answer."""
 ROOMS_MOST: Final = 1_000
+MESSAGES_MOST: Final = 1_000
+"""Messages of a run that are told from new ones."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """What one account says in a room: how many messages in a row came soon after ours."""
+    """What one account says in a room: how many messages in a row came soon after ours, and how
+    many there were at each of them.
+    """
 
     sender: str = ""
     length: int = 0
-    last: str = ""
+    counted: dict[str, int] = field(default_factory=dict)
 
 
 class AnswerRuns:
@@ -50,20 +54,22 @@ class AnswerRuns:
 
     def measure(self, room: str, sender: str, message: str, at: float) -> int:
         """Return how many messages of a sender in a row came soon after our answers, this one
-        included. The same message counts once.
+        included. The same message counts once, however often it is handed out and between which.
         """
         with self._lock:
             run = self._runs.get(room)
             if run is None or run.sender != sender:
                 run = _Run(sender)
-            if run.last == message:
-                return run.length
+            if message in run.counted:
+                return run.counted[message]
             pause = at - self._answered.get(room, float("-inf"))
             if pause > QUICK_SECONDS:
                 run.length = 0
             elif pause >= 0.0:  # else it was written before our answer
                 run.length += 1
-            run.last = message
+            if len(run.counted) >= MESSAGES_MOST:
+                run.counted.clear()
+            run.counted[message] = run.length
             if room in self._answered:
                 self._runs[room] = run
             return run.length

@@ -353,3 +353,13 @@ def test_a_program_that_answers_at_once_is_answered_so_often_and_no_more(
     stop = answer(BOB, "!stop")
     assert stop
     assert answer(BOB, seconds=QUICK_SECONDS + 1)
+
+
+def test_messages_that_are_handed_out_again_and_again_count_once_each(
+    matrix: Matrix, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while the model does not answer, which is tried again with what waits behind it."""
+    monkeypatch.setattr(matrix, "_now", lambda: NOW - 15)
+    matrix.send(Reply(f"matrix:{DIRECT}", "hi", key="k"), lambda _: None)
+    waiting = [receive(matrix, make_event(text(said))) for said in ("one", "two")]
+    assert all(matrix.accept(event) for event in waiting * (RUN_MOST + 1))
