@@ -19,6 +19,7 @@ from functions.agent.language import choose_texts_for
 from functions.agent.sanitize import sanitize_text
 from functions.agent.session.document import Document
 from functions.agent.session.store import SessionHandle
+from functions.channels.base import Busy
 from functions.events import DELETED, EDIT, EDITED, WRITTEN, Event
 from functions.overheard import change_message, make_overheard
 from functions.reply_sender import send_notice
@@ -34,6 +35,9 @@ TOO_OLD_SECONDS: Final = 7 * 86_400.0
 TOLD_SECONDS: Final = 86_400.0
 """So often a chat is told at most that what changes later is not looked at again."""
 TRIES: Final = 5
+STUCK_SECONDS: Final = 30.0
+"""Seconds until a change is looked at again while the platform does not take the chat's replies.
+"""
 _Outcome = Literal["replaced", "begun", "overtaken", "nothing new"]
 """What came of a change: it takes the place of the message; the turn of the message has begun; the
 message was deleted or changed again since; or the change has no words that are new.
@@ -67,7 +71,7 @@ def take_edit(event: Event, accepted: Event | None, runtime: AgentRuntime) -> No
     `event` says how a message was changed, and `accepted` is that as a turn should see it, None
     when it is for somebody else. What people of a group say to each other is changed where it is
     kept. `BackendError` when the store or the platform does not answer, `Conflict` while replies of
-    the chat are on their way.
+    the chat are on their way, `Busy` while the platform does not take them.
     """
     app = runtime.app
     message = as_string(event.data.get(EDITED))
@@ -214,6 +218,9 @@ def _fence(session: str, message: str, waited: str, app: App) -> bool:
             return True
         if document.outbox or document.posts:
             # a write would keep their sender from noting that they have left
+            if any(reply.tries for reply in document.outbox):
+                # many changes must not be looked at twice a second for an hour
+                raise Busy("the platform takes no replies", retry_after=STUCK_SECONDS)
             raise Conflict("replies are on their way")
         try:
             app.sessions.save(opened, document)

@@ -13,6 +13,7 @@ import pytest
 from functions import message_changes, overheard
 from functions.agent.session.document import Document, GatheredMessage, Outgoing, Turn
 from functions.agent.turn.turn import ATTEMPTS
+from functions.channels.base import Busy
 from functions.channels.message_changes import make_deleted, receive_deletion
 from functions.events import Event
 from functions.ingress.ingress import Ingress
@@ -252,6 +253,13 @@ def test_a_change_waits_while_replies_of_its_chat_leave(chat: Chat) -> None:
     [event] = chat.runtime.channels["telegram"].read_update(orjson.dumps(edit)).events
     with pytest.raises(Conflict):
         message_changes.take_edit(event, event, chat.runtime)
+    # the platform did not take them: nobody looks twice a second
+    opened = chat.runtime.app.sessions.open(SESSION)
+    stuck = replace(document, outbox=(replace(document.outbox[0], tries=1),))
+    chat.runtime.app.sessions.save(opened, stuck)
+    with pytest.raises(Busy) as waits:
+        message_changes.take_edit(event, event, chat.runtime)
+    assert waits.value.retry_after == message_changes.STUCK_SECONDS
 
 
 def test_a_command_that_waits_is_changed_and_one_that_is_done_is_not_done_again(
