@@ -31,9 +31,11 @@ LINK: Final = "link"
 SHOWN = 30
 """A chat is shown so many people; the machine's own command shows them all."""
 MINUTES = round(SECONDS / 60)
+_SHOWN_CODE: Final = "[0-9A-Z]{4}(?:-[0-9A-Z]{4}){1,2}"
+_CODE: Final = re.compile(_SHOWN_CODE, re.IGNORECASE | re.ASCII)
 SENT_CODE = re.compile(
     rf"[{EDGES}]*(?:(?:[/!]|/?uncaged\s+)(pair|link)(?:@[A-Za-z0-9_]+)?\s+(.+)"
-    rf"|([0-9A-Z]{{4}}(?:-[0-9A-Z]{{4}}){{1,2}})[{EDGES}]*)",
+    rf"|({_SHOWN_CODE})[{EDGES}]*)",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
 """Three groups: the command and what follows it, as any platform types it, for codes are carried to
@@ -66,10 +68,13 @@ def answer_stranger(event: Event, app: App) -> str:
 
 def answer_code(call: CommandCall, sent: re.Match[str]) -> CommandResult | None:
     """Answer a message that is a code of pairing alone, or `/pair` or `/link` as somebody has
-    copied it; None for the first two in a group, and for a code that is none of the open ones.
+    copied it; None for the first two in a group, for a code that is none of the open ones, and for
+    other words behind our name.
     """
     event = call.event
     code = (sent[2] or sent[3]).rstrip(EDGES)
+    if sent[2] and not sent[0].lstrip(EDGES).startswith(("/", "!")) and not _CODE.fullmatch(code):
+        return None  # somebody speaks to us by our name
     call = replace(call, text=code)
     if sent[1] and sent[1].lower() == LINK:
         return replace(links.run_link(call), name=LINK)

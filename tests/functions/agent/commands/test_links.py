@@ -319,6 +319,12 @@ def test_the_command_is_carried_to_a_platform_that_types_it_otherwise(home: Agen
     assert "/unlink parts them" in said
 
 
+def test_who_calls_us_by_our_name_gives_no_command(home: AgentRuntime) -> None:
+    for text in ("uncaged link the two lists", "Uncaged pair of gloves", "uncaged pair the socks"):
+        assert tell(home, text, **PHONE) == ["done"], text
+    assert tell(home, "uncaged link 0000-0000-0000", **PHONE) == [ENGLISH.link_no_code]
+
+
 def test_a_chat_that_has_left_its_memory_is_joined_by_no_code_of_before(home: AgentRuntime) -> None:
     link(home, PHONE, DESK)
     code = offer(home, PHONE)
