@@ -443,11 +443,13 @@ class Matrix:
 
     def find_sessions(self, event: Event) -> Sequence[str]:
         """Return the room, and the threads of deleted messages that this process knows: nobody
-        else tells them any more.
+        else tells them any more. Who may redact in one room may not in another.
         """
         deleted = map(as_string, as_sequence(event.data.get(DELETED)))
-        threads = (self._threads.get(id, event.session) for id in deleted)
-        return tuple(dict.fromkeys((event.session, *threads)))
+        threads = [self._threads.get(id, event.session) for id in deleted]
+        room = MatrixChat.parse(event.session).room
+        here = [each for each in threads if MatrixChat.parse(each).room == room]
+        return tuple(dict.fromkeys((event.session, *here)))
 
     def count_rooms(self) -> int:
         """Return how many rooms our account has joined."""

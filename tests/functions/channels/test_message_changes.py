@@ -245,6 +245,8 @@ def test_a_message_that_is_redacted_in_matrix_is_named(place: str, account: Matr
     account.rooms  # noqa: B018  from here on it is known who is where
     account.receive(matrix.push(matrix.encode(before)))
     assert account.find_sessions(one(received))[1:] == (heard.session,)
+    elsewhere = replace(one(received), session=f"matrix:{matrix.GROUP}")
+    assert account.find_sessions(elsewhere) == (elsewhere.session,)
 
 
 def make_kept(event: Event) -> OverheardMessage:
