@@ -23,6 +23,10 @@ FRESH_SECONDS: Final = 3_600.0
 NAMES_MOST: Final = 20_000
 ASKED_MOST: Final = 5
 """So many names are asked for because of one message; the others stay unknown until the next."""
+ASKED_A_MINUTE: Final = 60
+"""So many are asked for in a minute, whoever names them: Discord shuts out for a while who gets too
+many refusals, as for channels of other servers.
+"""
 ASK_TIMEOUT: Final = 3.0
 VIEW_CHANNEL: Final = 1 << 10
 _PLAIN: Final = (0, 2, 4, 5, 13, 15, 16)
@@ -38,6 +42,8 @@ class Directory:
         self._lock = threading.Lock()
         self._names: dict[tuple[int, _Entry], tuple[str, float]] = {}
         self._is_open: dict[int, bool] = {}
+        self._minute = clock()
+        self._asked = 0
 
     def recall(self, guild: int, entry: _Entry) -> str | None:
         """Return a name that is known in a server, without asking; None for one not asked for."""
@@ -57,7 +63,7 @@ class Directory:
         may_ask = ASKED_MOST
         for entry in wanted:
             name = self.recall(guild, entry)
-            if name is None and may_ask:
+            if name is None and may_ask and self._count_request():
                 try:
                     name = self._ask(api, guild, entry)
                     may_ask -= 1
@@ -65,6 +71,16 @@ class Directory:
                     may_ask = 0
             found[entry] = name or ""
         return found
+
+    def _count_request(self) -> bool:
+        """Return whether one more name may be asked for in this minute."""
+        now = self._clock()
+        with self._lock:
+            if now - self._minute >= 60.0:
+                self._minute = now
+                self._asked = 0
+            self._asked += 1
+            return self._asked <= ASKED_A_MINUTE
 
     def _ask(self, api: DiscordApi, guild: int, entry: _Entry) -> str:
         kind, id = entry

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from functions.channels.discord.channel import Discord
-from functions.channels.discord.directory import ASKED_MOST, FRESH_SECONDS, Directory
+from functions.channels.discord.directory import (
+    ASKED_A_MINUTE,
+    ASKED_MOST,
+    FRESH_SECONDS,
+    Directory,
+)
 from functions.events import Event, Quote, Sender
 from tests.fakes.discord import DiscordServer, make_user, open_discord
 
@@ -113,3 +118,15 @@ def test_a_name_is_asked_for_again_after_an_hour(discord: Discord, server: Disco
         found = directory.find_names(discord.api, 0, [("person", 99)])
         assert found == {("person", 99): "Bob"}
     assert count_asked(server) == 2
+
+
+def test_nobody_lets_us_ask_for_any_number_of_names(
+    discord: Discord, server: DiscordServer
+) -> None:
+    now = 0.0
+    directory = Directory(lambda: now)
+    for id in range(1_000, 1_000 + 2 * ASKED_A_MINUTE):
+        directory.find_names(discord.api, 0, [("person", id)])
+    assert count_asked(server) == ASKED_A_MINUTE
+    now = 60.0
+    assert directory.find_names(discord.api, 0, [("person", 99)]) == {("person", 99): "Bob"}
