@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -295,7 +296,7 @@ def test_ordinary_messages_are_answered_where_the_server_listens(
         wait_for_posts(discord, 3)
         bob = {"guild": GUILD, "channel": 6, "user": GUEST, "called": "Bob"}
         said = gateway.say("let us have pasta", **bob)
-        edited = {"content": "let us have pizza", "edited_timestamp": "2026-11-28T10:00:05+00:00"}
+        edited = {"content": "let us have pizza", "edited_timestamp": f"{datetime.now(UTC)}"}
         gateway.emit("MESSAGE_UPDATE", said | edited)
         beer = gateway.say("and beer", **bob)
         gone = {"id": beer["id"], "channel_id": "6", "guild_id": str(GUILD)}

@@ -9,6 +9,7 @@ none. Of a private message of a kind that we do not know we only say that we can
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -43,6 +44,8 @@ _DM = 1
 _EPHEMERAL = 1 << 6
 _FORWARD = 1
 FORWARDED_MOST = 5
+EDIT_SECONDS = 3_600.0
+"""An edit is told at once, and its time with whatever becomes of the message later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +119,15 @@ def read_message(message: Fields, reader: Reader, roles: Collection[int] = ()) -
 
 def read_edit(message: Fields, reader: Reader, roles: Collection[int] = ()) -> Received:
     """Return what brings the change of a message. What Discord adds by itself, such as the preview
-    of a link, is no edit.
+    of a link, is no edit, and nor is it that somebody pins what was edited long ago.
     """
     from functions.channels.message_changes import receive_changed
 
     try:
         at = datetime.fromisoformat(as_string(message.get("edited_timestamp"))).timestamp()
     except (ValueError, OverflowError):
+        return Received()
+    if time.time() - at > EDIT_SECONDS:
         return Received()
     return receive_changed(read_message(message, reader, roles), at)
 

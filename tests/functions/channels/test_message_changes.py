@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -106,18 +107,21 @@ def test_a_message_that_is_deleted_in_slack_is_named(kind: str) -> None:
 
 def test_a_message_of_discord_is_changed_and_what_discord_adds_is_no_change() -> None:
     before = one(read_message(message("hallo"), READER))
-    edited = message("hello", edited_timestamp="2026-11-28T10:00:00.123000+00:00")
+    now = datetime.now(UTC)
+    edited = message("hello", edited_timestamp=now.isoformat())
     found = change(before, read_edit(edited, READER), "hello")
     assert found.order == before.order
     assert read_edit(message("hallo", edited_timestamp=None), READER) == Received()
     assert read_edit(message("hallo", edited_timestamp="odd"), READER) == Received()
+    long_ago = now - timedelta(hours=2)  # somebody has pinned it
+    assert read_edit({**edited, "edited_timestamp": f"{long_ago}"}, READER) == Received()
 
-    added = in_server("<@9> hello", edited_timestamp="2026-11-28T10:00:00+00:00")
+    added = in_server("<@9> hello", edited_timestamp=f"{now}")
     assert one(read_edit(added, READER)).data[EDITED] == before.id
     other = read_edit({**added, "content": "hello"}, READER)
     assert (other.events, [each.text for each in other.overheard_changes]) == ((), ["hello"])
     # its names are asked for as those of a new message, and a bot changes nothing
-    named = in_server("<@9> see <#55>", edited_timestamp="2026-11-28T10:00:00+00:00")
+    named = in_server("<@9> see <#55>", edited_timestamp=f"{now}")
     assert one(read_edit(named, READER)).data[GUILD] == "900"
     bot = {**added, "author": {**added["author"], "bot": True}}
     assert read_edit(bot, READER) == Received()

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from functions.channels.base import PlatformRequest
@@ -99,6 +100,8 @@ class DiscordUpdates:
                 "author": make_user(OWNER, "ada", "Ada"),
             }
             data = around | data
+            if data.get("edited_timestamp"):
+                data["edited_timestamp"] = datetime.now(UTC).isoformat()
         channel = open_discord(self._discord)
         frames = (HELLO, {"op": 0, "t": sample["t"], "s": 2, "d": data}, RECONNECT)
         channel.listen(ScriptedListener(ListenedBot("discord", channel), runtime, frames))
