@@ -650,6 +650,11 @@ class German(Texts):
     offline_not_made = "Ich konnte `{name}` nicht anlegen: {why}"
     offline_made = "`{name}` ist als `{tool}` angelegt (Version {version}). Sag, was es tun soll."
     offline_remembered = "Gemerkt: {words}"
+    offline_over = "Gilt nicht mehr: {words}"
+    offline_is_over = (
+        "Ändert das „{words}“?"
+        " Dann schreib „merke dir, dass …“ mit dem, was jetzt stimmt, oder „vergiss {words}“."
+    )
     offline_forgotten = "Vergessen."
     offline_forgotten_what = "Vergessen: {words}"
     offline_forget_all = (
@@ -1488,6 +1493,8 @@ class German(Texts):
     remembered = "Gemerkt:"
     said = "Gesagt:"
     disputed = ", umstritten"
+    memory_over = " (gilt seit {day} nicht mehr: {words})"
+    ended = ", bis {day}"
 
     link_private = (
         "Sende mir das in einem privaten Chat: Was ich mir von dir merke, ist nichts für eine"

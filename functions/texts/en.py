@@ -568,6 +568,11 @@ class Texts:
     offline_not_made = "I could not create `{name}`: {why}"
     offline_made = "Created `{name}` as `{tool}` (version {version}). Tell me what to do with it."
     offline_remembered = "Remembered: {words}"
+    offline_over = "No longer true: {words}"
+    offline_is_over = (
+        "Does that change “{words}”?"
+        " Then write “remember that …” with what is true now, or “forget {words}”."
+    )
     offline_forgotten = "Forgotten."
     offline_forgotten_what = "Forgotten: {words}"
     offline_recalled = "This is what I remember:"
@@ -1302,6 +1307,10 @@ class Texts:
     remembered = "Remembered:"
     said = "Said:"
     disputed = ", disputed"
+    memory_over = " (no longer true since {day}: {words})"
+    """Stands behind a line of the memory document: since when what it says is not true."""
+    ended = ", until {day}"
+    """Stands behind the source of a thing that was true until then."""
 
     # --- one memory for the private chats of a person ---
     link_private = "Send me that in a private chat: what I remember of you is not for a group."

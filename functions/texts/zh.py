@@ -514,6 +514,8 @@ class Chinese(Texts):
     offline_not_made = "没能做成 `{name}`：{why}"
     offline_made = "做好了 `{name}`（第 {version} 版），工具叫 `{tool}`。告诉我用它做什么。"
     offline_remembered = "记住了：{words}"
+    offline_over = "不再成立：{words}"
+    offline_is_over = "这是要改“{words}”吗？请写“记住……”告诉我现在的情况，或者写“忘记{words}”。"
     offline_forgotten = "忘掉了。"
     offline_forgotten_what = "忘掉了：{words}"
     offline_kb_added = "已加入知识库：{title}，来源：{source}。"
@@ -1201,6 +1203,8 @@ class Chinese(Texts):
     remembered = "记住的："
     said = "说过的："
     disputed = "，有争议"
+    memory_over = "（{day} 起不再成立：{words}）"
+    ended = "，{day} 起不再成立"
 
     link_private = "请在私聊里发给我：我对你的记忆不属于群。"
     link_withdrawn = (

@@ -7,7 +7,7 @@ memory's versions and goes back to one. /recall and /forget work without the mod
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -24,7 +24,7 @@ from functions.agent.consolidation import TRIES, consolidate, load_backlog
 from functions.agent.conversation.messages import Message, origin_of
 from functions.agent.eviction import archive_messages
 from functions.agent.memory.thing import Thing, is_id
-from functions.agent.memory.things import sort_key
+from functions.agent.memory.things import Recalled, sort_key
 from functions.agent.offline_signature import sign_text
 from functions.agent.services.call_context import CallContext
 from functions.agent.services.search_history import HISTORY, Excerpt, search_history
@@ -189,7 +189,7 @@ def _search_memory(context: CallContext, words: str, texts: Texts) -> list[str]:
     """Return the parts of the answer: what is remembered with these words, and what was said."""
     found = [*context.things.find(words, SHOWN), *context.shared.find(words, SHOWN)]
     found.sort(key=sort_key)
-    parts = [_list_things(texts.remembered, [each.thing for each in found[:SHOWN]], texts)]
+    parts = [_list_things(texts.remembered, _list_with_ended(found[:SHOWN]), texts)]
     excerpts = [texts.said]
     items: list[Excerpt] = []
     with suppress(UsageError):  # no word to search for
@@ -205,17 +205,28 @@ def _search_memory(context: CallContext, words: str, texts: Texts) -> list[str]:
     return [part for part in parts if part]
 
 
+def _list_with_ended(found: Sequence[Recalled]) -> list[Thing]:
+    """Return the things that were found, and behind each those that it ended."""
+    listed: dict[str, Thing] = {}
+    for each in found:
+        for thing in (each.thing, *each.before):
+            listed.setdefault(thing.id, thing)
+    return [*listed.values()]
+
+
 def _list_things(title: str, things: Iterable[Thing], texts: Texts) -> str:
     """Return the title and a line for each thing; empty when there is none.
 
-    A line says when it was written and where it is from, and `disputed` where a surer value says
-    something else.
+    A line says when it was written and where it is from, `disputed` where a surer thing says
+    something else, and until when it was true where it is true no longer.
     """
     lines = []
     for thing in things:
         source = f"{format_time(thing.at)[:DAY]}, {thing.source}"
         if thing.disputed:
             source += texts.disputed
+        if thing.ended:
+            source += texts.ended.format(day=format_time(thing.ended)[:DAY])
         lines.append(f"- `{thing.id}` {one_line(thing.in_words, LINE_CHARACTERS)} ({source})")
     return "\n".join([title, *lines]) if lines else ""
 

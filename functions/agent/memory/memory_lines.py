@@ -12,6 +12,8 @@ from sigil.errors import Conflict, one_line
 NAME = "memory"
 LINE_CHARACTERS = 200
 _EDGES = re.compile(r"^[\s*•-]+|[\s.!。！]+$")
+_UNSPACED = r"[\u3040-\u30ff\u3400-\u9fff]"
+_UNSPACED_GAP = re.compile(rf"(?<={_UNSPACED}) | (?={_UNSPACED})")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -37,9 +39,18 @@ def remove_lines(documents: Documents, scope: str, things: Sequence[Thing], by: 
     return ""
 
 
+def is_same_line(line: str, text: str) -> bool:
+    """Return whether a line says a text and nothing else."""
+    said = _fold(line)
+    return said != "" and said == _fold(text)
+
+
 def _fold(text: str) -> str:
-    """Return a line as it is compared: no bullet, no full stop, single spaces, small letters."""
-    return " ".join(_EDGES.sub("", text).split()).casefold()
+    """Return a line as it is compared: no bullet, no full stop, single spaces, small letters.
+
+    Between characters of a script without spaces none is left.
+    """
+    return _UNSPACED_GAP.sub("", " ".join(_EDGES.sub("", text).split()).casefold())
 
 
 def _mentions(line: str, thing: Thing) -> bool:

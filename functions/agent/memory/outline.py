@@ -65,8 +65,10 @@ class Outline:
         # what all chats share is little, and first, so that it is not left out
         for place in (*range(len(own_ids), len(places)), *range(len(own_ids))):
             thing = Things.read_item(places[place].sort, items[place])
-            if thing is None or thing.disputed or thing.source != USER or len(kept) == THINGS_MOST:
+            if thing is None or thing.disputed or thing.ended or thing.source != USER:
                 continue
+            if len(kept) == THINGS_MOST:
+                break
             line = _format_thing(thing, shared=place >= len(own_ids))
             left -= len(line) + 1
             if left >= 0:

@@ -42,7 +42,9 @@ class Thing(Stored):
     `texts` are its fields in the order of `FIELDS`. `source` is `user`, a capability's name or a
     URL; `confidence` is 0 to 1. `at` is when it was written, or when an event happened, in seconds
     since 1970. `by` is the person in whose turn, as the runtime knows it. `mark` tells events apart
-    that say the same; of a value that a surer one contradicts, it is the source.
+    that say the same; of a value or a fact that a surer one contradicts, it is the source. `ended`
+    is when it ceased to hold, 0 while it holds. `instead` is the id of the thing that holds in its
+    place, or that a fact contradicts.
     """
 
     kind: Kind
@@ -52,6 +54,8 @@ class Thing(Stored):
     at: float
     by: str = ""
     mark: str = ""
+    ended: float = 0.0
+    instead: str = ""
 
     @property
     def about(self) -> str:
@@ -75,12 +79,17 @@ class Thing(Stored):
 
     @property
     def disputed(self) -> bool:
-        """Return whether it is a value that contradicts a surer one under its key."""
-        return self.kind == "kv" and self.mark != ""
+        """Return whether it is a value or a fact that contradicts a surer one."""
+        return self.kind != "event" and self.mark != ""
+
+    @property
+    def changed_at(self) -> float:
+        """Return when it was written, or ended after that."""
+        return max(self.at, self.ended)
 
     def row(self) -> dict[str, Json]:
         """Return its fields as they are stored, and as people and the model see them."""
-        return {
+        row: dict[str, Json] = {
             "kind": self.kind,
             **dict(zip(FIELDS[self.kind], self.texts, strict=True)),
             WHEN[self.kind]: self.at,
@@ -88,6 +97,12 @@ class Thing(Stored):
             "confidence": self.confidence,
             "by": self.by,
         }
+        # version 0.1.0 does not know these, so they are written only where they say something
+        if self.ended:
+            row["ended"] = self.ended
+        if self.instead:
+            row["instead"] = self.instead
+        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +143,9 @@ def is_same_text(one: Thing, other: Thing) -> bool:
 def keep_surer_source(thing: Thing, before: Thing) -> Thing:
     """Return the thing, with the earlier source and confidence when those are surer.
 
-    They are kept only when both things say the same.
+    They are kept only when both things say the same, and the earlier one still holds.
     """
-    if not is_same_text(thing, before) or before.confidence <= thing.confidence:
+    if not is_same_text(thing, before) or before.confidence <= thing.confidence or before.ended:
         return thing
     return replace(thing, source=before.source, confidence=before.confidence, by=before.by)
 
@@ -187,6 +202,7 @@ def decode_thing(id: str, data: bytes) -> Thing:
         require_format(row)
         kind: Kind = row["kind"]
         known = ("kind", *FIELDS[kind], WHEN[kind], "source", "confidence", "by", "mark")
+        known += ("ended", "instead")
         return Thing(
             kind,
             tuple(str(row[field]) for field in FIELDS[kind]),
@@ -195,6 +211,8 @@ def decode_thing(id: str, data: bytes) -> Thing:
             float(row[WHEN[kind]]),
             str(row["by"]),
             str(row["mark"]),
+            float(row.get("ended", 0.0)),
+            str(row.get("instead", "")),
             _rest=unknown(row, known) or None,
         )
     except (ValueError, TypeError, KeyError):

@@ -60,6 +60,8 @@ READ: Final = 24
 CLOSE: Final = 0.25
 """A thing that scores less than this part of the best one is no answer."""
 RACES: Final = 20
+CORRECTIONS: Final = 5
+"""So many corrections of corrections are followed from what was first said to what holds."""
 MANY: Final = 100
 """So many events are written with one change of the index."""
 ABOUT: Final = "@"
@@ -133,12 +135,14 @@ _COUNT: Final = Shape[ThingsCount](ThingsCount, required=("count", "characters",
 class Recalled:
     """A thing that was found; `score` in 0…1.
 
-    It is only `near` when it leaves too much of the question open to be the answer.
+    It is only `near` when it leaves too much of the question open to be the answer. `before` are
+    the things that were found and that it ended.
     """
 
     thing: Thing
     score: float
     near: bool = False
+    before: tuple[Thing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +226,7 @@ class Things:
             except Conflict:
                 continue
             self._index.drop(int(placed.id, 16), old_terms - new_terms)
-            self._add_to_count(0 if item else 1, growth, placed.id)
+            self._add_to_count(0 if item else 1, growth, placed.id, is_recent=not after.ended)
             if before and after.kind == "kv" and not surer:
                 # those that say the same now, or whose source says what this one says, dispute it
                 # no longer
@@ -231,6 +235,72 @@ class Things:
                         self.drop(other.id)
             return SavedThing(after, before, new=item is None, surer=surer)
         raise Conflict("this thing is being written by others")
+
+    def end(self, ids: Collection[str], instead: str, at: float) -> list[Thing]:
+        """Note that things hold no longer since another one does, and return those that held.
+
+        What somebody changes at the same moment stays as they leave it.
+        """
+        ended: list[Thing] = []
+        for id in ids:
+            key = keys.thing(self._scope, id)
+            item = self._kv.get(key)
+            thing = self.read_item(id, item)
+            if item is None or thing is None or thing.ended:
+                continue
+            after = replace(thing, ended=at, instead=instead)
+            with suppress(Conflict):
+                self._kv.put(key, encode_thing(after), expect=item.version)
+                ended.append(after)
+        self._drop_from_newest({thing.id for thing in ended})
+        return ended
+
+    def _drop_from_newest(self, ids: Collection[str]) -> None:
+        """Take things out of the newest and the most used: those are for what holds."""
+
+        def decide(value: bytes | None) -> tuple[bytes | None, None]:
+            count = self._decode_count(value)
+            recent = tuple(id for id in count.recent if id not in ids)
+            used = tuple(use for use in count.used if use.id not in ids)
+            return dumps(replace(count, recent=recent, used=used)), None
+
+        if ids:
+            with suppress(Conflict):
+                update(self._kv, keys.thing_totals(self._scope), decide)
+
+    def list_with_terms(
+        self,
+        groups: Sequence[Collection[frozenset[str]]],
+        subjects: Collection[str],
+        limit: int,
+    ) -> list[Thing]:
+        """Return the things that have all terms of one set of each group, ended ones too.
+
+        Those about one of the subjects come first, then the newest. A group with an empty set
+        excludes nothing; where all have one, only what is about the subjects is found.
+        """
+        telling = [group for group in groups if all(group)]
+        about = {_about_term(subject) for subject in subjects}
+        wanted = {term for group in telling for terms in group for term in terms}
+        lists = self._index.find(wanted | about)
+        first = [id for term in about for id in reversed(lists.get(term, ()))]
+        matching = [
+            {
+                id
+                for terms in group
+                for id in set.intersection(*(set(lists.get(term, ())) for term in terms))
+            }
+            for group in telling
+        ]
+        if matching:
+            smallest = set.intersection(*matching)
+            newest = {id: None for term in wanted for id in reversed(lists.get(term, ()))}
+            first = [id for id in (*first, *newest) if id in smallest]
+        ids = list(dict.fromkeys(first))[:limit]
+        found: list[Thing] = []
+        for start in range(0, len(ids), KEYS_MOST):
+            found += self._get_all([f"{id:016x}" for id in ids[start : start + KEYS_MOST]])
+        return sorted(found, key=lambda thing: -thing.changed_at)
 
     def add_events(self, events: Sequence[Thing]) -> None:
         """Write many events, the oldest first; those that are there already stay as they are.
@@ -315,11 +385,45 @@ class Things:
         """Return what was found, and with each disputed value the surer one, scored alike."""
         best = {each.thing.id: each for each in found}
         for each in found:
-            value = self.get_value(each.thing.about) if each.thing.disputed else None
-            if value:
+            value = self._find_disputed(each.thing)
+            if value and not value.ended:
                 known = best.get(value.id)
+                before = known.before if known else ()
                 score = max(each.score, known.score) if known else each.score
-                best[value.id] = Recalled(value, score, each.near)
+                best[value.id] = Recalled(value, score, each.near, before)
+        return sorted(best.values(), key=sort_key)
+
+    def _find_disputed(self, thing: Thing) -> Thing | None:
+        """Return the surer thing that one disputes; None for one that disputes nothing."""
+        if not thing.disputed:
+            return None
+        return self.get_value(thing.about) if thing.kind == "kv" else self.get(thing.instead)
+
+    def replace_ended(self, found: Sequence[Recalled]) -> list[Recalled]:
+        """Return what was found, with what holds in the place of what ended.
+
+        An ended thing for which nothing holds instead stays, behind all others.
+        """
+        known = {each.thing.id: each.thing for each in found}
+        read = set(known)
+        for _ in range(CORRECTIONS):
+            wanted = {thing.instead for thing in known.values() if thing.ended and thing.instead}
+            known |= {thing.id: thing for thing in self._get_all(sorted(wanted - read))}
+            read |= wanted
+        best: dict[str, Recalled] = {}
+        for each in found:
+            thing: Thing | None = each.thing
+            for _ in range(len(known)):
+                if thing is None or not thing.ended:
+                    break
+                thing = known.get(thing.instead)
+            if thing is None or thing.ended:
+                best[each.thing.id] = each
+                continue
+            same = best.get(thing.id, Recalled(thing, 0.0, near=True))
+            before = same.before if thing is each.thing else (*same.before, each.thing)
+            score = max(each.score, same.score)
+            best[thing.id] = Recalled(thing, score, each.near and same.near, before)
         return sorted(best.values(), key=sort_key)
 
     def list_about(self, subject: str) -> tuple[str, ...]:
@@ -408,8 +512,9 @@ class Things:
                     score *= OTHER_SCRIPT
                 near = covered < COVERED or fit < 1
                 found.append(Recalled(thing, round(score, 3), near))
-        found.sort(key=sort_key)
-        close = [each for each in found if each.score and each.score >= found[0].score * CLOSE]
+        found = self.replace_ended(found)
+        highest = max((each.score for each in found), default=0.0)
+        close = [each for each in found if each.score and each.score >= highest * CLOSE]
         return self.add_surer_values(close[:limit])[:limit]
 
     def scan(self) -> Iterator[Thing]:
@@ -499,7 +604,7 @@ class Things:
                 count,
                 count=count.count + things,
                 characters=count.characters + characters,
-                recent=tuple(thing.id for thing in known[:RECENT]),
+                recent=tuple(thing.id for thing in known if not thing.ended)[:RECENT],
                 used=tuple(used[:USED]),
             )
             return dumps(after), None
@@ -565,7 +670,7 @@ class Things:
             return _COUNT.read(value)
         except ValueError:
             things = sorted(self.scan(), key=lambda thing: -thing.at)
-            recent = tuple(thing.id for thing in things[:RECENT])
+            recent = tuple(thing.id for thing in things if not thing.ended)[:RECENT]
             return ThingsCount(len(things), sum(thing.size for thing in things), recent)
 
     def _scan_terms(self) -> Iterator[tuple[int, frozenset[str]]]:
@@ -597,7 +702,9 @@ class Things:
         if growth > 0:
             require_place(room, characters, holder, growth)
 
-    def _add_to_count(self, things: int, characters: int, id: str) -> None:
+    def _add_to_count(
+        self, things: int, characters: int, id: str, *, is_recent: bool = True
+    ) -> None:
         """Add to the count. After too many lost races it stays as it is: it is an estimate."""
 
         def decide(value: bytes | None) -> tuple[bytes, None]:
@@ -605,7 +712,7 @@ class Things:
             recent = tuple(each for each in count.recent if each != id)
             used = count.used
             if things >= 0:
-                recent = (id, *recent)[:RECENT]
+                recent = (id, *recent)[:RECENT] if is_recent else recent
             else:
                 used = tuple(use for use in used if use.id != id)
             after = replace(
@@ -630,12 +737,14 @@ def make_quota_error(count: ThingsCount) -> Refused:
     return Refused("EQUOTA", message, suggestion="forget what is not needed any more")
 
 
-def sort_key(found: Recalled) -> tuple[float, bool, float]:
+def sort_key(found: Recalled) -> tuple[bool, float, bool, float]:
     """Return the key of the order of answers.
 
-    The best come first, among equals those that nobody disputes, then the newest.
+    What ended comes last. The best come first, among equals those that nobody disputes, then the
+    newest.
     """
-    return (-found.score, found.thing.disputed, -found.thing.at)
+    thing = found.thing
+    return (thing.ended > 0, -found.score, thing.disputed, -thing.at)
 
 
 def _settle(thing: Thing, before: Thing | None, origin: str) -> list[Thing]:
@@ -645,7 +754,7 @@ def _settle(thing: Thing, before: Thing | None, origin: str) -> list[Thing]:
     """
     if before is None:
         return [thing]
-    newer, older = (thing, before) if thing.at > before.at else (before, thing)
+    newer, older = (thing, before) if thing.changed_at > before.changed_at else (before, thing)
     if thing.kind != "kv" or is_same_text(thing, before):
         return [replace(keep_surer_source(newer, older), _rest=before._rest)]
     stands, loses = (newer, older) if outranks(newer, older) else (older, newer)
@@ -655,6 +764,7 @@ def _settle(thing: Thing, before: Thing | None, origin: str) -> list[Thing]:
 def _is_weaker_value(thing: Thing, before: Thing) -> bool:
     """Return whether it is another value under the same key, and not sure enough to replace it."""
     contradicts = thing.kind == "kv" and not thing.mark and not is_same_text(thing, before)
+    contradicts = contradicts and not before.ended
     return contradicts and not outranks(thing, before)
 
 

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
+from functions.agent.conversation.messages import find_last_said, read_own_words
 from functions.agent.memory.related_words import asks_about_oneself, is_question
 from functions.agent.memory.thing import (
     FIELDS,
@@ -38,6 +41,9 @@ from functions.time.time_zone import load_zone
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 
+if TYPE_CHECKING:
+    from functions.agent.memory.corrections import Correction, Said
+
 SURE, HEARD = 1.0, 0.5
 """The confidence in what a person said here, and in what came from elsewhere; the model may give
 less.
@@ -52,6 +58,12 @@ NEAR = (
     " this was never told"
 )
 """The note to the model about an answer that has near things alone."""
+ENDED = "this ended what was there before; if both hold, remember that again with replaces: none"
+"""The note to the model about what a new thing ended."""
+STANDS_TOO = "these stand beside it; if one is over, remember this again with replaces: its id"
+"""The note to the model about other values of what one may have several of, or not."""
+OVER = "no_longer_true"
+"""The field with what was true once."""
 ONE_THING = "give one of these: key and value; subject, predicate and object; type and payload"
 USUAL, MOST = 8, 20
 USES = 3
@@ -76,7 +88,7 @@ FIRST_SECOND, LAST_SECOND = -62_135_596_800.0, 253_402_300_799.0
 
 
 def remember(context: CallContext, arguments: Arguments) -> Json:
-    """Keep one thing, and say what it replaced, or which surer one it contradicts.
+    """Keep one thing, and say what it replaced or ended, or which surer one it contradicts.
 
     Raises `UsageError` EINVAL unless it says where it is from.
     """
@@ -87,27 +99,74 @@ def remember(context: CallContext, arguments: Arguments) -> Json:
     thing = _parse_thing(context, arguments)
     if thing.source != USER and not is_address(thing.source):
         context.require_called(thing.source)
+    # most turns remember nothing
+    from functions.agent.memory.corrections import save_thing
+
     things = context.shared if shared else context.things
-    with context.app.helpers.lock:
-        saved = things.save(thing, None if shared else context.find_holder_here())
+    app = context.app
+    with app.helpers.lock:
+        result = save_thing(
+            things,
+            thing,
+            app.helpers.terms,
+            replaces=read_text(arguments, "replaces"),
+            read_said=partial(_read_said, context, shared=shared),
+            now=app.clock.now(),
+            holder=None if shared else context.find_holder_here(),
+        )
+        still = "" if shared else _correct_memory_document(context, result)
+    saved = result.saved
     answer: dict[str, Json] = {
         "remembered": describe_thing(saved.thing, shared=shared),
         "new": saved.new,
     }
     if saved.before and saved.before.texts != saved.thing.texts:
         answer["replaced"] = describe_thing(saved.before, shared=shared)
+    if result.ended:
+        answer["ended"] = [describe_thing(each, shared=shared) for each in result.ended]
+        answer["note"] = ENDED
+    elif result.beside:
+        answer["also_true"] = [describe_thing(each, shared=shared) for each in result.beside]
+        answer["note"] = STANDS_TOO
     if saved.surer:
         surer = describe_thing(saved.surer, shared=shared)
         answer["conflict"] = {"stands": surer, "note": SURER}
+    if still:
+        answer["memory_still_says"] = still
     return answer
+
+
+def _read_said(context: CallContext, *, shared: bool) -> Said:
+    """Return the words of the person whose turn it is; none where the agent works by itself."""
+    from functions.agent.memory.corrections import Said
+
+    document = context.app.sessions.open(context.session).document
+    message = None if context.work else find_last_said(document.messages)
+    words = read_own_words(message.content) if message else ""
+    since = document.turn.began if document.turn else context.app.clock.now()
+    return Said(words, since, shared or context.private)
+
+
+def _correct_memory_document(context: CallContext, correction: Correction) -> str:
+    """Say in the chat's memory document what a correction ended, and no more what it restored.
+
+    Returns a line that still says something else, empty when none does.
+    """
+    if not correction.ended and not correction.restored:
+        return ""
+    from functions.agent.memory.ended_lines import mark_ended_lines
+
+    scope = context.memory or context.session
+    return mark_ended_lines(context.app.documents, scope, correction, context.by, context.texts)
 
 
 def recall(context: CallContext, arguments: Arguments) -> Json:
     """Return the best things first, each with its source and confidence.
 
-    A surer value comes before those that dispute it. Without key, subject and query the answer is
-    what was written last. What only speaks of something like the query stands apart, as `near`. A
-    query that finds nothing is answered with what else there is, shortly.
+    A surer value comes before those that dispute it. What ended is told only as that. Without key,
+    subject and query the answer is what was written last. What only speaks of something like the
+    query stands apart, as `near`. A query that finds nothing is answered with what else there is,
+    shortly.
     """
     limit = read_number(arguments, "limit", USUAL, MOST)
     named = read_text(arguments, "kind")
@@ -120,14 +179,20 @@ def recall(context: CallContext, arguments: Arguments) -> Json:
     found.sort(key=lambda pair: sort_key(pair[0]))
     ranked = bool(read_text(arguments, "query"))
     if any(read_text(arguments, name) for name in ("query", "key", "subject")):
-        context.count_uses(found[:USES])
+        context.count_uses([pair for pair in found if not pair[0].thing.ended][:USES])
     items: list[Json] = []
     near: list[Json] = []
+    over: list[Json] = []
     for each, is_shared in found[:limit]:
         score = each.score if ranked else None
-        row = describe_thing(each.thing, shared=is_shared, score=score)
-        (near if each.near else items).append(row)
+        row = describe_found(each, shared=is_shared, score=score)
+        if each.thing.ended:
+            over.append(row)
+        else:
+            (near if each.near else items).append(row)
     answer: dict[str, Json] = {"items": items, "found": len(items)}
+    if over:
+        answer[OVER] = over
     if near:
         return {**answer, "near": near} if items else {**answer, "near": near, "note": NEAR}
     others = _list_others(context, ()) if ranked and not items else ""
@@ -149,6 +214,7 @@ def find_remembered(context: CallContext, query: str) -> Remembered:
         least = QUESTION_LEAST
     found = [(each, False) for each in context.things.find(words, USUAL)]
     found += [(each, True) for each in context.shared.find(words, USUAL)]
+    found = [pair for pair in found if not pair[0].thing.ended]
     found.sort(key=lambda pair: sort_key(pair[0]))
     if found and found[0][0].score < least:
         found = []
@@ -157,7 +223,7 @@ def find_remembered(context: CallContext, query: str) -> Remembered:
     things: list[dict[str, Json]] = []
     near: list[dict[str, Json]] = []
     for each, is_shared in found:
-        (near if each.near else things).append(describe_thing(each.thing, shared=is_shared))
+        (near if each.near else things).append(describe_found(each, shared=is_shared))
     asks_for_thing = asks_about_oneself(words) and not any(map(str.isdigit, words))
     if not asks_for_thing and not is_question(words):
         return Remembered(things, near)
@@ -171,7 +237,7 @@ def _list_others(context: CallContext, known: Collection[str]) -> str:
     listed: list[str] = []
     things = sorted(islice(context.things.scan(), OTHERS_READ), key=lambda thing: -thing.at)
     for thing in things:
-        if thing.id in known or thing.disputed or thing.source != USER:
+        if thing.id in known or thing.disputed or thing.ended or thing.source != USER:
             continue
         line = one_line(thing.in_words, OTHER_CHARACTERS)
         left -= len(line) + 2
@@ -212,12 +278,15 @@ def describe_thing(thing: Thing, *, shared: bool, score: float | None = None) ->
     """Return a thing as the model reads it.
 
     What every chat recalls (`shared`) does not tell who wrote it. `score` is in 0…1, None where
-    nothing was ranked. `disputed` marks a value where a surer one says something else.
+    nothing was ranked. `disputed` marks a value where a surer one says something else, and `ended`
+    is when something ceased to be true.
     """
     item: dict[str, Json] = {"id": thing.id}
     for name, value in thing.row().items():
-        if value != "" and not (shared and name == "by"):
+        if value != "" and name != "instead" and not (shared and name == "by"):
             item[name] = value
+    if thing.ended:
+        item["ended"] = format_time(thing.ended)
     item[WHEN[thing.kind]] = format_time(thing.at)
     if shared:
         item["shared"] = True
@@ -225,6 +294,17 @@ def describe_thing(thing: Thing, *, shared: bool, score: float | None = None) ->
         item["disputed"] = True
     if score is not None:
         item["score"] = score
+    return item
+
+
+def describe_found(found: Recalled, *, shared: bool, score: float | None = None) -> dict[str, Json]:
+    """Return a thing as `describe_thing` does, with what was true before it, of what was found."""
+    item = describe_thing(found.thing, shared=shared, score=score)
+    if found.before:
+        item[OVER] = [
+            {"id": thing.id, "was": thing.in_words, "ended": format_time(thing.ended)}
+            for thing in found.before
+        ]
     return item
 
 
@@ -275,7 +355,7 @@ def _find_things(
     if key:
         if kind not in (None, "kv"):
             return []
-        return [Recalled(thing, 1.0) for thing in things.list_values(key)]
+        return things.replace_ended([Recalled(thing, 1.0) for thing in things.list_values(key)])
     if words:
         return things.find(words, limit, kind, subject)
     if subject:
@@ -284,7 +364,7 @@ def _find_things(
     else:
         named = things.list_newest(limit)
     found = [Recalled(thing, 1.0) for thing in named if kind in (None, thing.kind)]
-    return things.add_surer_values(found[:limit])
+    return things.add_surer_values(things.replace_ended(found)[:limit])
 
 
 def _list_ids_to_forget(things: Things, arguments: Arguments) -> list[str]:

@@ -45,7 +45,8 @@ def memory(
 ) -> None:
     """Show the values, facts and events that are remembered.
 
-    With --session those of one chat, else those that all chats share; the newest first.
+    With --session those of one chat, else those that all chats share; the newest first. What is
+    true no longer has the time at which it ended.
 
     Example: uncaged agent memory --session telegram:42 --kind facts
     """
@@ -61,21 +62,18 @@ def memory(
     if json:
         printer.document([{"id": thing.id, **thing.row()} for thing in found])
     elif found:
-        printer.table(
-            ("id", "kind", "what", "when", "source", "confidence", "by"),
-            [
-                (
-                    thing.id,
-                    thing.kind,
-                    thing.in_words,
-                    format_time(thing.at),
-                    thing.source,
-                    f"{thing.confidence:g}",
-                    thing.by,
-                )
-                for thing in found
-            ],
-        )
+        heads = ["id", "kind", "what", "when", "source", "confidence", "by"]
+        some_ended = any(thing.ended for thing in found)
+        if some_ended:
+            heads.append("ended")
+        rows = []
+        for thing in found:
+            row = [thing.id, thing.kind, thing.in_words, format_time(thing.at), thing.source]
+            row += [f"{thing.confidence:g}", thing.by]
+            if some_ended:
+                row.append(format_time(thing.ended) if thing.ended else "")
+            rows.append(row)
+        printer.table(heads, rows)
     else:
         nothing = f"no {kind.value} are" if kind else "nothing is"
         if session:

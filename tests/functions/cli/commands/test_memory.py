@@ -151,3 +151,16 @@ def test_a_chat_that_shares_its_memory_shows_the_shared_one(
     own = run_with_memory("memory", "--session", "telegram:7", "--json").stdout
     assert json.loads(own)
     assert run_with_memory("memory", "--session", "telegram:9", "--json").stdout == own
+
+
+def test_what_is_true_no_longer_is_shown_with_when_it_ended(
+    run_with_memory: Run, tmp_path: Path, runtime: Open, model: ScriptedModel, services: Path
+) -> None:
+    home = runtime(llm_url=model.url, data=str(tmp_path / "data"), library=str(services))
+    model.then(call(("cap_remember", FACT | {"object": "milk", "replaces": "nuts"})), say("ok"))
+    tell(home, "it was milk")
+
+    shown = rows(run_with_memory, "--session", "telegram:7", "--kind", "facts")
+    assert [(row["object"], "ended" in row) for row in shown] == [("milk", False), ("nuts", True)]
+    table = run_with_memory("memory", "--session", "telegram:7").stdout
+    assert "ended" in table.partition("\n")[0]
