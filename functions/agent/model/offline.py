@@ -40,6 +40,7 @@ from functions.agent.conversation.toolset import DEPLOY, QUERY, is_capability
 from functions.agent.model import (
     offline_arguments,
     offline_board,
+    offline_corrections,
     offline_documents,
     offline_files,
     offline_follow_up,
@@ -139,7 +140,8 @@ class OfflineModel:
 @dataclass(frozen=True, slots=True)
 class _Said:
     """A person's words, the time and zone of their stamp, None and empty without one, and the texts
-    in their language. `is_news` says that they are no person's, but mail.
+    in their language. `is_news` says that they are no person's, but mail. `kept` is what was
+    remembered before in the history.
     """
 
     words: str
@@ -147,6 +149,7 @@ class _Said:
     now: datetime | None = None
     zone: str = ""
     texts: Texts = ENGLISH
+    kept: Sequence[offline_corrections.Kept] = ()
 
 
 Plan = str | tuple[str, dict[str, Json]]
@@ -226,7 +229,7 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
         return texts.offline_could_keep.format(words="…")
     if note and not called:
         if REMEMBER in by_name:
-            return REMEMBER, {"type": "note", "payload": note, "source": "user"}
+            return REMEMBER, offline_corrections.plan_keeping(note)
         if "remember" not in queries:
             return QUERY, {"query": "remember"}
     if called and called[-1].error is None:
@@ -250,6 +253,11 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
     own = _plan_own(said.words, by_name, tried)
     if own:
         return own
+    correction = offline_corrections.plan_correction(said.words, said.kept) if not called else None
+    if correction and REMEMBER in by_name:
+        return REMEMBER, correction
+    if correction and "remember" not in queries:
+        return QUERY, {"query": "remember"}
     if not queries:
         return QUERY, {"query": said.words[:200] or "help"}
     if called:
@@ -277,6 +285,9 @@ def _refuse(said: _Said) -> str:
 
     Who writes in a language that is not known reads so in it, if it can be told.
     """
+    doubted = offline_corrections.find_doubted(said.words, said.kept)
+    if doubted:
+        return said.texts.offline_is_over.format(words=doubted)
     if not detect_language(said.words):
         from functions.texts import abroad  # few ever need it
 
@@ -555,12 +566,26 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
     if stamp:
         with suppress(ValueError):
             said = replace(said, now=datetime.fromisoformat(stamp[1]), zone=stamp[2] or "")
+    before = people[-2] if len(people) > 1 else 0
+    kept = [
+        (call.ok, is_last)
+        for part, is_last in ((messages[:before], False), (messages[before:start], True))
+        for call in _read_calls(part, REMEMBER)
+    ]
+    said = replace(said, kept=offline_corrections.list_kept(kept))
+    return said, _read_calls(messages[start:])
+
+
+def _read_calls(messages: Sequence[PromptMessage], tool: str = "") -> list[AnsweredCall]:
+    """Return the calls in some messages that have an answer there; those of one tool alone where it
+    is given.
+    """
     calls: dict[str, FunctionCall] = {}
-    for message in messages[start:]:
-        for call in message.get("tool_calls") or ():
-            calls[call["id"]] = call["function"]
     done = []
-    for message in messages[start:]:
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            if tool in ("", call["function"]["name"]):
+                calls[call["id"]] = call["function"]
         if message["role"] != "tool" or message["tool_call_id"] not in calls:
             continue
         function = calls[message["tool_call_id"]]
@@ -574,7 +599,7 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
         done.append(
             AnsweredCall(function["name"], arguments, result.get("ok"), result.get("error"))
         )
-    return said, done
+    return done
 
 
 def _is_mail(message: PromptMessage) -> bool:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import orjson
 
+from functions.agent.model.offline_corrections import write_sentence
 from functions.agent.model.offline_knowledge import describe_added, describe_found
 from functions.agent.model.offline_units import say_unit
 from functions.agent.model.offline_values import EASTER_DAYS
@@ -23,6 +24,7 @@ _SMALL = {"2": "²", "3": "³", "4": "⁴", "5": "⁵", "6": "⁶", "7": "⁷", 
 _SMALL |= {"0": "⁰", "1": "¹"}
 
 
+DAY = len("2026-11-22")
 _MORE_OF_A_DAY = re.compile(
     r"week(?!day|end)|\bkw\b|quarter|days in|day of the year|which day of|woche(?!ntag|nende)|"
     r"quartal|周数|季|第几",
@@ -122,7 +124,7 @@ def describe_result(tool: str, arguments: Mapping[str, Json], result: Json, text
     if tool == tool_of("prime-factors") and "prime" in fields:
         return _describe_factors(fields, texts)
     if tool == tool_of("remember"):
-        return texts.offline_remembered.format(words=arguments.get("payload"))
+        return _describe_remembered(arguments, fields, texts)
     if tool in (tool_of("recall"), tool_of("search-history")) and "items" in fields:
         return _describe_things(as_sequence(fields["items"]), texts)
     if tool == tool_of("forget"):
@@ -229,16 +231,34 @@ def _describe_factors(fields: Mapping[str, Json], texts: Texts) -> str:
     return texts.offline_factors.format(number=number, factors=" × ".join(parts))
 
 
+def _describe_remembered(
+    arguments: Mapping[str, Json], fields: Mapping[str, Json], texts: Texts
+) -> str:
+    """Return what is remembered now, and what is no longer true."""
+    words = arguments.get("payload") or write_sentence(arguments)
+    lines = [texts.offline_remembered.format(words=words)]
+    for each in as_sequence(fields.get("ended")):
+        thing = as_mapping(each)
+        before = thing.get("payload") or write_sentence(thing)
+        lines.append(texts.offline_over.format(words=before))
+    return "\n".join(lines)
+
+
 def _describe_things(items: Sequence[Json], texts: Texts) -> str:
     lines = []
-    for each in items:
-        thing = as_mapping(each)
+    for item in items:
+        thing = as_mapping(item)
         if "payload" in thing:
             lines.append(f"- {thing['payload']}")
         elif "predicate" in thing:
-            lines.append(f"- {thing.get('subject')} {thing['predicate']} {thing.get('object')}")
+            lines.append(f"- {write_sentence(thing)}")
         elif "key" in thing:
             lines.append(f"- {thing['key']}: {thing.get('value')}")
         else:
             lines.append(f"- {_show(thing.get('text') or thing.get('excerpt') or '', texts)}")
+        for each in as_sequence(thing.get("no_longer_true")):
+            before = as_mapping(each)
+            day = as_string(before.get("ended"))[:DAY]
+            words = as_string(before.get("was")).removeprefix("note: ")
+            lines[-1] += texts.memory_over.format(day=day, words=words)
     return "\n".join([texts.offline_recalled, *lines]) if lines else texts.offline_nothing_known

@@ -11,6 +11,7 @@ import orjson
 from functions.agent.conversation.messages import ToolCall
 from functions.agent.memory.documents import CAPS
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY, ModelRequest
+from functions.agent.model.offline_corrections import correct_note, is_same_attribute
 from functions.agent.model.offline_memory import find_note
 from sigil.errors import one_line
 
@@ -81,17 +82,33 @@ def write_entry(transcript: str) -> str:
 
 def update_memory(memory: str, transcript: str) -> str:
     """Return the memory with a new line for each line that somebody began with “remember”."""
-    news: list[str] = []
+    notes: list[str] = []
     for message in _parse_transcript(transcript):
         if message.role == "USER":
             # nobody has something remembered by what another person wrote
             for line in _NOT_OWN.sub("", message.text).split("\n"):
-                note = find_note(line)
-                if note:
-                    news.append(f"- {one_line(note)}")
+                _take_line(notes, line)
     known = memory.split("\n") if memory else [HEAD, ""]
-    fresh = [line for line in dict.fromkeys(news) if line not in known]
-    return "\n".join([*known, *fresh]) if fresh else memory
+    kept = []
+    for line in known:
+        if not any(is_same_attribute(line.removeprefix("- "), note) for note in notes):
+            kept.append(line)
+    news = [f"- {one_line(note)}" for note in notes]
+    fresh = [line for line in dict.fromkeys(news) if line not in kept]
+    return "\n".join([*kept, *fresh]) if fresh or kept != known else memory
+
+
+def _take_line(notes: list[str], line: str) -> None:
+    """Add a line to the notes when it is one, in the place of what it corrects."""
+    note = find_note(line)
+    if note:
+        notes[:] = [each for each in notes if not is_same_attribute(each, note)]
+        notes.append(note)
+        return
+    corrected = correct_note(notes, line)
+    if corrected:
+        place, sentence = corrected
+        notes[place] = sentence
 
 
 def shorten_memory(memory: str) -> str:

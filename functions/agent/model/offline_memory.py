@@ -175,7 +175,7 @@ def leave_out_others(recalled: Json, question: str) -> list[Json]:
     answers = [told for pattern, told in _OWN if not asked and pattern.search(question)]
     items: list[Json] = []
     for each in _list_recalled(recalled, question):
-        words = _read_words(each)
+        words = read_words(each)
         told = _list_kin(words)
         if asked:
             fits = bool(asked & told) or (not told and _shares_word(words, question))
@@ -190,11 +190,11 @@ def find_told(queried: Sequence[Json], question: str) -> list[Json]:
     """Return what the results of queries remember that has every telling word of a question."""
     if not _ASKS.fullmatch(question.strip()):
         return []
-    telling = _list_telling(question) - _ASKING
+    telling = list_telling(question) - _ASKING
     told: dict[str, Json] = {}
     for result in queried:
         for each in as_sequence(as_mapping(result).get("remembered")):
-            said = _list_telling(_read_words(each))
+            said = list_telling(read_words(each))
             if telling and all(_has_word(said, word) for word in telling):
                 told[as_string(as_mapping(each).get("id"))] = each
     return [*told.values()]
@@ -224,18 +224,24 @@ def _list_kin(words: str) -> set[int]:
 
 def _shares_word(told: str, question: str) -> bool:
     words = set(re.findall(r"[^\W_]+", told.casefold()))
-    return not words.isdisjoint(_list_telling(question))
+    return not words.isdisjoint(list_telling(question))
 
 
-def _list_telling(words: str) -> set[str]:
+def list_telling(words: str) -> set[str]:
+    """Return the words that say what something is about."""
     return {word for word in re.findall(r"[^\W_]+", words.casefold()) if word not in _NOT_TELLING}
 
 
-def _read_words(item: Json) -> str:
-    """Return what a thing of the memory says."""
+def read_words(item: Json) -> str:
+    """Return what a thing of the memory says, and what it corrects: a question may ask for it in
+    those words.
+    """
     fields = as_mapping(item)
     names = ("payload", "subject", "predicate", "object", "key", "value", "text", "excerpt")
-    return " ".join(as_string(fields.get(name)) for name in names if fields.get(name))
+    said = [as_string(fields.get(name)) for name in names if fields.get(name)]
+    for before in as_sequence(fields.get("no_longer_true")):
+        said.append(as_string(as_mapping(before).get("was")))
+    return " ".join(said)
 
 
 def find_item(recalled: Json, about: str) -> tuple[str, str]:
@@ -243,10 +249,10 @@ def find_item(recalled: Json, about: str) -> tuple[str, str]:
 
     Both are empty for none: what only ranks first is not yet what was meant.
     """
-    telling = _list_telling(about)
+    telling = list_telling(about)
     answer = as_mapping(recalled)
     for each in (*as_sequence(answer.get("items")), *as_sequence(answer.get("near"))):
-        said = _read_words(each)
+        said = read_words(each)
         known = said.casefold()
         words = set(re.findall(r"[^\W_]+", known))
         if any(word in words or (not word.isascii() and word in known) for word in telling):
