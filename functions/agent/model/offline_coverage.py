@@ -214,7 +214,8 @@ def _find_unread_text(words: str, capability: str, texts: Sequence[str]) -> str:
 
 def _find_unread_number(rest: str, capability: str, values: Sequence[Json]) -> str:
     """Return the first number that none of the values has or was made of."""
-    values = [each for each in values if not _is_unsaid_day(each, rest)]
+    # of a day that the words do not write, the time of day may be theirs
+    values = [str(each)[10:] if _is_unsaid_day(each, rest) else each for each in values]
     known = set(_list_numbers(values))
     if capability == "loan-plan":
         known |= {round(number / 12, 9) for number in known}
