@@ -621,7 +621,6 @@ class German(Texts):
     offline_save_what = "Was soll ich speichern? Schreib „speichere als {path}: der Text“."
     offline_which_file = "Welche Datei? Schreib ihren Namen, etwa `notizen.md`."
     offline_part = "(Das ist der erste von {parts} Teilen.)"
-    offline_will_do = "Ich erledige „{text}“: {when}. `/wakeups drop {number}` nimmt es zurück."
     offline_which = "Welche? Nenne die Nummer."
     offline_too_long = (
         "Ich bin nur das Offline-Modell und lese höchstens {most} Zeichen auf einmal. Sende"

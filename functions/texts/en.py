@@ -540,7 +540,6 @@ class Texts:
     offline_save_what = "What shall I save? Write “save as {path}: the text”."
     offline_which_file = "Which file? Write its name, such as `notes.md`."
     offline_part = "(This is the first of {parts} parts.)"
-    offline_will_do = "I will do “{text}”: {when}. `/wakeups drop {number}` takes it back."
     offline_which = "Which one? Say its number."
     offline_too_long = (
         "I am only the offline model, and read up to {most:,} characters at a time. Send less, or"

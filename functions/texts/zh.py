@@ -492,7 +492,6 @@ class Chinese(Texts):
     offline_save_what = "要保存什么？请写“保存为 {path}：内容”。"
     offline_which_file = "哪个文件？请写上它的名字，例如 `notes.md`。"
     offline_part = "（这是 {parts} 部分中的第一部分。）"
-    offline_will_do = "我会做“{text}”：{when}。`/wakeups drop {number}` 可以撤回。"
     offline_which = "哪一个？说一下编号。"
     offline_too_long = (
         "我只是离线模型，一次最多读 {most:,} 个字符。请发短一点，"

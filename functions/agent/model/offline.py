@@ -140,12 +140,14 @@ class OfflineModel:
 @dataclass(frozen=True, slots=True)
 class _Said:
     """A person's words, the time and zone of their stamp, None and empty without one, and the texts
-    in their language. `is_news` says that they are no person's, but mail. `kept` is what was
-    remembered before in the history.
+    in their language. `is_news` says that they are no person's, but mail, and `is_due` that their
+    time has come: nobody has just written them. `kept` is what was remembered before in the
+    history.
     """
 
     words: str
     is_news: bool = False
+    is_due: bool = False
     now: datetime | None = None
     zone: str = ""
     texts: Texts = ENGLISH
@@ -169,8 +171,22 @@ def _make_plan(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
         return texts.offline_too_long.format(most=READ_CHARACTERS)
     if _MAKE.search(said.words):
         return texts.offline_how
+    if said.is_due:
+        return _plan_chore(said, done, tools)
     talk = "" if done else answer_talk(said.words, said.now, said.zone, texts)
     return talk or _plan_call(said, done, tools)
+
+
+def _plan_chore(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDefinition]) -> Plan:
+    """Return the next step of work whose time has come.
+
+    What no capability does is said as it stands: then a person knows that it is time for it.
+    """
+    if offline_schedules.find_wish(said.words, said.texts):
+        return said.words
+    plan = _plan_call(said, done, tools)
+    is_done = any(call.name != QUERY and call.error is None for call in done)
+    return said.words if isinstance(plan, str) and not is_done else plan
 
 
 def _plan_deploy(spec: dict[str, Json], done: Sequence[AnsweredCall], texts: Texts) -> Plan:
@@ -202,7 +218,7 @@ def _plan_call(said: _Said, done: Sequence[AnsweredCall], tools: Sequence[ToolDe
             return planned
     wish = offline_schedules.find_wish(said.words, texts)
     if wish:
-        planned = _plan_schedules(wish, called, by_name, queries, texts)
+        planned = _plan_schedules(wish, said, called, by_name, queries)
         if planned:
             return planned
     team = offline_team.find_wish(said.words)
@@ -417,15 +433,16 @@ def _plan_knowledge(
 
 def _plan_schedules(
     wish: offline_schedules.Wish,
+    said: _Said,
     called: Sequence[AnsweredCall],
     by_name: Mapping[str, FunctionDefinition],
     queries: set[str],
-    texts: Texts,
 ) -> Plan:
     """Return the next step of what somebody wants of the schedules; empty when nothing can do it.
 
     What is to be cancelled is listed first, for people say which one it is in words.
     """
+    texts = said.texts
     last = called[-1] if called else None
     if last and last.error:
         # a time that may be two is a question, which is for the person as it stands
@@ -445,10 +462,10 @@ def _plan_schedules(
     arguments: dict[str, Json] = {}
     name = offline_schedules.LIST
     if wish.kind == "schedule":
-        if not (wish.say or wish.text):
-            return texts.remind_of_what
         if not wish.when:
-            return texts.when_no_time
+            return texts.when_no_time if wish.say else texts.remind_of_what
+        if not wish.say:
+            return offline_schedules.ask_back(wish, said.now, said.zone, texts)
         name = offline_schedules.SCHEDULE
         arguments = wish.arguments
     elif last:
@@ -562,7 +579,8 @@ def _read_turn(messages: Sequence[PromptMessage]) -> tuple[_Said, list[AnsweredC
     stamp = _STAMP.search(head.partition(SEPARATOR)[0]) if head.startswith("[") else None
     is_mail = bool(messages) and _is_mail(messages[start])
     words = offline_follow_up.complete_request(newest[0], newest[1:]) if newest else ""
-    said = _Said(words, is_mail, texts=texts)
+    is_due = platform.partition(" ")[0] == "wakeup"
+    said = _Said(words, is_mail, is_due, texts=texts)
     if stamp:
         with suppress(ValueError):
             said = replace(said, now=datetime.fromisoformat(stamp[1]), zone=stamp[2] or "")

@@ -1,8 +1,8 @@
-"""Reads what a person's words ask of the schedules: to remind, to do something at its time, to show
-what there is, to cancel or pause one of them.
+"""Reads what a person's words ask of the schedules: to remind, to show what there is, to cancel or
+pause one of them.
 
-The offline model has this instead of understanding. Times are read as everywhere
-(docs/schedules.md); what is left of the words is what is said then.
+The offline model has this instead of understanding. Times are read as `/remind` reads them
+(docs/schedules.md), from the same words; what is left of these is what is said then.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from functions.agent.model.offline_talk import strip_opening
 from functions.texts.en import Texts
+from functions.time.time_zone import from_local, is_known
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
 
@@ -24,33 +26,40 @@ SHOWN_CHARACTERS = 200
 _NOUN = r"reminders?|alarms?|timers?|schedules?|wake-?ups?|scheduled (?:tasks?|jobs?)"
 _NOUN_DE = r"erinnerung(?:en)?|wecker|timer|termin(?:e|s)?"
 _NOUN_ZH = "提醒事项|提醒|闹钟|定时任务|计划任务|日程"
+_NO_QUESTION = (
+    r"(?!\s+(?:what|who|whose|where|when|how|why|which|if|whether|of (?:what|who|how)"
+    r"|about (?:what|who|how))\b)"
+)
 _REMIND = re.compile(
-    r"(?:and |also )?(?:remind|nudge|ping) me\b(?!\s+(?:what|who|whose|where|when|how|why|which|if"
-    r"|whether|of (?:what|who|how)|about (?:what|who|how))\b)[\s:,]*"
-    r"|(?:do not|don't) (?:let me )?forget to remind me\b[\s:,]*"
+    r"(?P<filler>(?:and |also )?(?:pls |plz |please )?(?:re?mi?nd|remnid|re(?:me)?mber|nudge|ping) me\b"
+    rf"{_NO_QUESTION}[\s:,]*"
+    r"|er+in+er[en]? mich\b(?:\s+bitte)?(?:\s+daran)?[\s:,]*)"
+    r"|(?:do not|don't|dont) (?:let me )?forget to remind me\b[\s:,]*"
     r"|(?:set|make|create|add)(?: me)? (?:a|an|the|another) (?:new )?reminder\b"
     r"(?:\s+(?:to|that|about|for|at|in)\b)?[\s:,]*"
-    r"|erinnere? mich\b(?:\s+bitte)?(?:\s+daran)?[\s:,]*"
-    r"|(?:请|帮我|请帮我|到时候)*提醒我[\s:：，,]*",
+    r"|(?:请|帮我|请帮我|到时候)*(?:[提题]醒我|题型我)[\s:：，,]*",
     re.IGNORECASE,
 )
-"""What asks for a reminder, at the beginning."""
-_REMIND_ZH = re.compile("提醒(?:我|一下我?)|(?:叫我|通知我)(?!名)")
+"""What asks for a reminder, at the beginning; whoever reads times knows the `filler` as well."""
+_REMIND_ZH = re.compile(
+    "[提题]醒(?:我|一下我?)|(?:叫我|通知我)(?!名)|(?<=[\\s\\d点半上分])提醒(?=[^\\s我])"
+)
 """What asks for one behind a time."""
+_ASKED_ZH = re.compile("(?<![你您谢])[提题]醒我(?!的|了)")
+"""What asks for one without a time: thanks for a reminder are none."""
 _REMIND_LATER = re.compile(
-    r"\b(?:please )?(?:remind me|erinnere? mich)\b|^(?:kannst|könntest|würdest) du mich\b"
-    r"(?=.*\berinnern$)|\berinnern$",
+    rf"\b(?:remind me{_NO_QUESTION}"
+    r"|(?:don['’]?t|do not) let me forget|er+in+er[en]? mich"
+    r"|reminder (?:please|pls|plz)|sag(?: mir)? bescheid)\b"
+    r"|^(?:kannst|könntest|würdest) du mich\b(?=.*\berinnern$)|\berinnern$",
     re.IGNORECASE,
-)
-_LEADING = re.compile(
-    r"(?:to|that|about|of|daran,?(?: dass)?|dass|ans|an(?: (?:den|die|das|der))?)\s+", re.IGNORECASE
 )
 _ALARM = re.compile(
     r"(?:wake me(?: up)?|(?:set|start)(?: me)? (?:a|an|the|my) (?:alarm|timer|countdown)"
-    r"|(?:weck|wecke) mich|stell(?:e)?(?: mir)? (?:einen|den) (?:wecker|timer))\b"
+    r"|(?:weck|wecke) mich(?! nicht)|stell(?:e)?(?: mir)? (?:einen|den) (?:wecker|timer))\b"
     r"(?:\s+(?:for|at|auf|um|to)\b)?[\s:,]*(?P<time>.*)"
     r"|(?:请|帮我|请帮我|给我)*(?:[设定订]置?(?:一?个)?(?P<before>.*?)的?(?:闹钟|倒计时)(?P<after>.*)"
-    r"|(?P<until>.*?)(?:叫醒我|叫我起床))",
+    r"|(?P<until>.*?)叫醒我)",
     re.IGNORECASE | re.DOTALL,
 )
 """What asks for an alarm: a reminder that says nothing but that it is time."""
@@ -113,30 +122,29 @@ _EMPTY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody wants of the schedules: `when` are the words of the time, empty for none.
+    """What somebody wants of the schedules.
 
-    `say` is what to say then and `text` what to do; of `list` there is nothing more, and
+    `when` are all the words in which the time is told, since those beside it may change it; empty
+    for no time. `say` are those of them that are said then. Of `list` there is nothing more, and
     `cancel` and `pause` have the words about which one.
     """
 
     kind: Literal["schedule", "list", "cancel", "pause"]
     when: str = ""
     say: str = ""
-    text: str = ""
     about: str = ""
 
     @property
     def arguments(self) -> dict[str, Json]:
         """Return the arguments of the call that schedules it."""
-        told = {"say": self.say} if self.say else {"text": self.text}
-        return {"when": self.when, **told}
+        return {"when": self.when, "say": self.say}
 
 
 def find_wish(words: str, texts: Texts) -> Wish | None:
     """Return what somebody wants of the schedules; None for nothing."""
     plain = strip_opening(words).strip()
     if "\n" in plain:
-        return None
+        return _find_reminder(plain)
     if _LIST.fullmatch(plain):
         return Wish("list")
     cancel = _CANCEL.fullmatch(plain)
@@ -155,42 +163,35 @@ def _find_alarm(plain: str, texts: Texts) -> Wish | None:
     told = "".join(filter(None, alarm.group("time", "before", "after", "until")))
     when, rest = _split(told)
     if not when and re.search("timer|countdown|倒计时", plain, re.IGNORECASE):
-        when, rest = _split(f"{told}后" if re.search("[\u4e00-\u9fff]", told) else f"in {told}")
-    if not when:
-        return Wish("schedule", told, say=texts.offline_alarm)
-    return Wish("schedule", when, say=rest or texts.offline_alarm)
+        told = f"{told}后" if re.search("[\u4e00-\u9fff]", told) else f"in {told}"
+        _, rest = _split(told)
+    return Wish("schedule", told, say=rest or texts.offline_alarm)
 
 
 def _find_reminder(plain: str) -> Wish | None:
     begun = _REMIND.match(plain)
     if begun:
-        told = plain[begun.end() :]
+        told = plain if begun["filler"] else plain[begun.end() :]
         when, rest = _split(told)
-        return Wish("schedule", when, say=_drop_leading(rest))
+        return (
+            Wish("schedule", told, say=rest) if when else Wish("schedule", say=plain[begun.end() :])
+        )
+    if "\n" in plain:
+        return None
     if plain.endswith(("?", "？")) and not _REMIND_LATER.match(plain):
         return None
     plain = plain.rstrip("?？ ")
-    asked = _REMIND_ZH.search(plain)
-    if asked:
-        when, rest = _split(plain)
-        if when:
-            return Wish("schedule", when, say=_REMIND_ZH.sub("", rest, count=1).strip(" ，,"))
-    if _REMIND_LATER.search(plain):
-        when, rest = _split(plain)
-        if when:
-            return Wish("schedule", when, say=_drop_leading(_REMIND_LATER.sub("", rest)))
-    if _AGAIN.match(plain):
-        when, rest = _split(plain)
-        if _AGAIN.match(when) and plain.startswith(when) and rest and _CLOCK.search(when):
-            return Wish("schedule", when, text=rest)
+    asked = _REMIND_ZH.search(plain) or _REMIND_LATER.search(plain)
+    again = None if asked else _AGAIN.match(plain)
+    if not (asked or again):
+        return None
+    when, rest = _split(plain)
+    if asked and (when or asked.re is _REMIND_LATER or _ASKED_ZH.search(plain)):
+        return Wish("schedule", plain if when else "", say=rest)
+    # a language model would do it; without one it can only be said
+    if again and _AGAIN.match(when) and plain.startswith(when) and rest and _CLOCK.search(when):
+        return Wish("schedule", plain, say=rest)
     return None
-
-
-def _drop_leading(rest: str) -> str:
-    """Return what to say without what only leads to it: `to call Bob`, `an das Treffen`."""
-    plain = rest.strip(" ,:，：.")
-    leading = _LEADING.match(plain)
-    return plain[leading.end() :] if leading else plain
 
 
 def _split(told: str) -> tuple[str, str]:
@@ -198,6 +199,18 @@ def _split(told: str) -> tuple[str, str]:
     from functions.agent.schedules.phrase import split_time
 
     return split_time(told)
+
+
+def ask_back(wish: Wish, now: datetime | None, zone: str, texts: Texts) -> str:
+    """Return the question about words that tell a time, if that, and nothing to say then."""
+    from functions.agent.schedules.phrase import Question, parse_when
+
+    if now and is_known(zone):
+        try:
+            parse_when(wish.when, from_local(now, zone), zone, texts)
+        except Question as question:
+            return question.message
+    return texts.remind_of_what
 
 
 def choose_schedule(listed: Json, about: str) -> tuple[str, str]:
@@ -237,10 +250,7 @@ def _tell(item: Mapping[str, Json]) -> tuple[str, str]:
 def describe_schedule(result: Json, texts: Texts) -> str:
     """Return what was scheduled as a person would say it: what, when, and the times that come."""
     fields = as_mapping(result)
-    if fields.get("new"):
-        pattern = texts.remind_set if fields.get("say") else texts.offline_will_do
-    else:
-        pattern = texts.remind_known
+    pattern = texts.remind_set if fields.get("new") else texts.remind_known
     said = pattern.format(
         text=as_string(fields.get("say") or fields.get("text"))[:SHOWN_CHARACTERS],
         when=as_string(fields.get("in_words")).rstrip(".。"),

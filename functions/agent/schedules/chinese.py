@@ -63,9 +63,15 @@ _SPAN: Final = (
     rf"|{_NUMBER}\s*(?:秒钟?|分钟?|个?小时|个?钟头|天|日|个?(?:周|星期|礼拜)|个月|年)"
     rf"(?:零?{_NUMBER}\s*(?:分钟?|个?小时)|半)?)"
 )
+_ASKING: Final = "(?:[提题]醒|题型|提型)我"
 _FILLER: Final = re.compile(
-    r"(?:请|麻烦(?:你)?|帮我|帮忙|记得|到时候?|你)*(?:设(?:置|定)?(?:一?个)?(?:提醒|闹钟)|[提题]醒(?:我|一下|大家)?"
+    r"(?:请|麻烦(?:你)?|帮我|帮忙|记得|到时候?|你)*(?:设(?:置|定)?(?:一?个)?(?:提醒|闹钟)"
+    rf"|(?:{_ASKING}|[提题]醒(?:一下|大家)?)"
     r"(?:一下|一声)?|叫我(?=[^\s，。！!,.]))[:：]?|请|麻烦你?|帮我",
+)
+_ASKED_BEHIND: Final = re.compile(
+    r"(?<=.)[\s，,。；;！!]*(?:请|麻烦你?|帮我|帮忙|记得|到时候?|再|你)*"
+    rf"(?:{_ASKING}|[提题]醒一下|叫我|喊我|别让我忘(?:记|了)?)(?:一下|一声)?[吧哦啊呀啦]?$"
 )
 _JOINING: Final = re.compile(r"[\s，、,的;；]*(?:在|于|从)?")
 _UNTIL: Final = re.compile(r"(?:一?直到|到|至|截止到?|截至)\s*")
@@ -313,7 +319,8 @@ def _read_number_of_times(found: re.Match[str]) -> Part:
     lists = (_CLOCK_RE.findall(each[0]) for each in _CLOCK_LIST.finditer(found.string))
     number = count(found["count"])
     is_listed = number in map(len, lists) and not found["limit"]
-    return Part(times=number if number > 1 and not is_listed else 0, weak=True)
+    times = number if number > 1 and not is_listed else 0
+    return Part(times=times, weak=not (times and found["limit"]))
 
 
 def _read_last_days(found: re.Match[str]) -> Part | None:
@@ -667,4 +674,5 @@ CHINESE: Final = Language(
     start_end=_START_END,
     edges=re.compile(r"^[在于]$"),
     asked_edges=re.compile(r"(?!)"),
+    asked_behind=_ASKED_BEHIND,
 )

@@ -87,14 +87,22 @@ _PARTS: Final = {
     "evening": "evening",
     "night": "night",
 }
+_ASKING: Final = r"(?:(?:re?mi?nd|remnid|re(?:me)?mber) me|(?:don['’]?t|do not) let me forget)"
+_PLEASE: Final = r"(?:please|pls|plz)"
 _FILLER: Final = re.compile(
-    r"(?:(?:please|pls|plz|hey|can you|could you)\s+)*"
-    r"(?:(?:re?mi?nd|re(?:me)?mber|ping|nudge|alert|notify) me"
-    r"|give me a (?:nudge|reminder|ping|shout)|(?:don['’]t|do not) let me forget|(?:set (?:a )?)?"
-    r"reminder)\b(?:\s+(?:to|that|about|of|for)\b)?:?",
+    rf"(?:(?:{_PLEASE}|hey|can you|could you)\s+)*"
+    rf"(?:{_ASKING}|(?:ping|nudge|alert|notify) me|tell me(?=\s+to\b)"
+    r"|give me a (?:nudge|reminder|ping|shout)|(?:set (?:a )?)?reminder)\b"
+    rf"(?:\s+(?:{_PLEASE}|then(?=\s*(?:$|[,.;!])))\b)*(?:\s+(?:to|that|about|of|for)\b)?:?",
     re.IGNORECASE,
 )
-_JOINING: Final = re.compile(r"(?:\s|,|;)*(?:(?:and|on)\s+)?", re.IGNORECASE)
+_ASKED_BEHIND: Final = re.compile(
+    rf"(?<!\bto)[\s,;.!-]+(?:(?:{_PLEASE}|and|so)\s+)*"
+    rf"(?:{_ASKING}|set (?:a )?reminder|reminder(?=\s+{_PLEASE}))(?:\s+(?:{_PLEASE}|then|again))*$",
+    re.IGNORECASE,
+)
+"""“Ask Bob to remind me” is something to say."""
+_JOINING: Final = re.compile(r"(?:\s|,|;)*(?:(?:and|on|sharp)\s+)?", re.IGNORECASE)
 _UNTIL_END: Final = re.compile(r"(?!)")
 """Nothing stands behind the end."""
 _UNTIL: Final = re.compile(r"(?:until|till|til|up to|through)\s+", re.IGNORECASE)
@@ -432,7 +440,8 @@ def _read_number_of_times(found: re.Match[str]) -> Part | None:
     number = _count_times(found)
     if number in map(len, lists) and not (found["limit"] or found["total"]):
         return Part(weak=True)
-    return Part(times=number, weak=True) if found["unit"] == "times" else None
+    is_limit = bool(found["total"])
+    return Part(times=number, weak=not is_limit) if found["unit"] == "times" else None
 
 
 def _require_count(part: Part, found: re.Match[str]) -> Part | None:
@@ -957,7 +966,7 @@ _PATTERNS: Final[tuple[Pattern, ...]] = (
     (
         _pattern(
             rf"(?P<limit>for\s+)?(?:twice|(?P<count>{_NUMBER})\s*(?P<unit>times|x))\b"
-            r"(?P<total>\s+in\s+total)?"
+            r"(?P<total>\s+(?:in\s+total|altogether))?"
         ),
         _read_number_of_times,
     ),
@@ -995,4 +1004,5 @@ ENGLISH: Final = Language(
         re.IGNORECASE,
     ),
     asked_edges=re.compile(r"(?!)"),
+    asked_behind=_ASKED_BEHIND,
 )

@@ -109,7 +109,14 @@ _CLOCK_LIST: Final = re.compile(
 _FILLER: Final = re.compile(
     r"(?:bitte\s+)*(?:(?:kannst|k(?:ö|oe)nntest|w(?:ü|ue)rdest)\s+du\s+(?:mich|uns)(?:\s+bitte)?"
     r"|er+in+er[en]?\s+(?:mich|uns)(?:\s+bitte)?|erinnerung\b|(?:bitte\s+)(?=erinner))"
-    r"(?:\s+(?:daran|dran)\b)?[,:]?(?:\s+(?:dass|an)\b)?",
+    r"(?:\s+(?:daran|dran)\b)?[,:]?(?:\s+(?:dass|ans?)\b)?",
+    re.IGNORECASE,
+)
+_ASKED_BEHIND: Final = re.compile(
+    r"(?:^|[\s,;.!-]+)(?:(?:und|dann)\s+)*"
+    r"(?:(?:bitte\s+)?er+in+er[en]?\s+(?:mich|uns)(?:\s+(?:dran|daran|dann|noch ?mal))*"
+    r"|bitte\s+(?:(?:mich|uns|dran|daran)\s+)*erinnern"
+    r"|(?:sag|gib)(?:\s+mir)?(?:\s+dann)?\s+bescheid)(?:\s+bitte)?$",
     re.IGNORECASE,
 )
 _JOINING: Final = re.compile(r"(?:\s|,|;)*(?:(?:und|jeweils|dann|immer)\s+)?", re.IGNORECASE)
@@ -447,7 +454,7 @@ def _read_number_of_times(found: re.Match[str]) -> Part:
     number = count(found["count"])
     if number > 1 and number in map(len, lists) and not found["limit"]:
         return Part(weak=True)
-    return Part(times=number, weak=True)
+    return Part(times=number, weak=not found["limit"])
 
 
 def _read_last_day(found: re.Match[str]) -> Part:
@@ -967,5 +974,6 @@ GERMAN: Final = Language(
     start=_START,
     start_end=_START_END,
     edges=re.compile(r"^(?:und|dass)\s+|\s(?:um|am|ab|und|jeweils|bitte)$", re.IGNORECASE),
-    asked_edges=re.compile(r"^(?:daran,?|an|dass)\s+|\s*\berinnern$", re.IGNORECASE),
+    asked_edges=re.compile(r"^(?:daran,?|dass|ans?)\s+|\s*\berinnern$", re.IGNORECASE),
+    asked_behind=_ASKED_BEHIND,
 )

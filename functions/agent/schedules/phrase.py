@@ -59,7 +59,7 @@ _WIDE: Final = {
 _CJK: Final = re.compile("[\u3400-\u9fff]")
 _EDGE: Final = " \t\n\r,.;:!?，。；：！？、-"
 _GERMAN: Final = re.compile(
-    r"\b(?:um|uhr|\d{1,2}uhr|heute?\b|er+in+er|(?:\d|\b)(?:std|sek)\b|(?:mo|di|mi|do|fr|sa|so)\b\.?(?=\s*(?:,|und|/|\+|\d|(?:mo|di|mi|do|fr|sa|so)\b))|(?:diesen|am)\s+(?:mo|di|mi|do|fr|sa|so)\b|(?:vor)?gestern|heilig|silvester|neujahr|nikolaus|weihnacht|halb|dreiviertel"
+    r"\b(?:um|uhr|\d{1,2}uhr|heute?\b|er+in+er|gegen\s+\d|(?:\d|\b)(?:std|sek)\b|(?:mo|di|mi|do|fr|sa|so)\b\.?(?=\s*(?:,|und|/|\+|\d|(?:mo|di|mi|do|fr|sa|so)\b))|(?:diesen|am)\s+(?:mo|di|mi|do|fr|sa|so)\b|(?:vor)?gestern|heilig|silvester|neujahr|nikolaus|weihnacht|halb|dreiviertel"
     r"|viertel|\w*mal\s+(?:am|pro|im|die|in|t)|alle|jede|immer|erinner|anderthalb|\w*einhalb|werktags|wochentags|wochenend|mitternacht"
     r"|\w*mittags?\b|morgens|abends|nachts|am\s+(?:\d{1,2}\.|abend|morgen|fr|sp|\w+ten?\s)|ab\s+"
     r"|(?:(?:ü|ue)ber)?morgen|\w*(?:t(?:ä|ae)g|st(?:ü|ue)nd|w(?:ö|oe)chent|monat|j(?:ä|ae)hr)lich"
@@ -415,12 +415,19 @@ def _choose(
 ) -> tuple[list[_Cluster], Part]:
     """Return the times in a text that tell when, and what they say together."""
     begin = len(text) - len(text.lstrip(_EDGE))
-    for language in languages:
-        filler = language.filler.match(text, begin)
-        if filler:
-            joint = language.joining.match(text, filler.end())
-            begin = joint.end() if joint else filler.end()
+    begun = -1
+    while begun != begin:
+        begun = begin
+        for language in languages:
+            filler = language.filler.match(text, begin)
+            if filler:
+                joint = language.joining.match(text, filler.end())
+                begin = joint.end() if joint else filler.end()
     end = len(text.rstrip(_EDGE))
+    for language in languages:
+        behind = language.asked_behind.search(text[:end])
+        if behind:
+            end = len(text[: behind.start()].rstrip(_EDGE))
 
     def is_at_edge(cluster: _Cluster) -> bool:
         return cluster.start <= begin or cluster.end >= end
@@ -430,7 +437,8 @@ def _choose(
         tells_all = bool(part.span or part.cron or part.every) or (
             (part.repeats or part.tells_day) and part.tells_clock
         )
-        is_time = not part.fault and (not part.start or part.repeats)
+        tells_time = part.tells_day or part.tells_clock or part.repeats or part.cron
+        is_time = not part.fault and bool(part.repeats if part.start else tells_time)
         return (is_time, not part.loose, is_at_edge(cluster), tells_all, -cluster.start)
 
     best = max(found, key=rank)
@@ -563,6 +571,7 @@ def _clean(piece: str, languages: Sequence[Language], *, asked: bool) -> str:
             filler = language.filler.match(kept)
             if filler:
                 kept = kept[filler.end() :].strip(_EDGE)
+            kept = language.asked_behind.sub("", kept).strip(_EDGE)
             kept = language.edges.sub("", kept).strip(_EDGE)
             if asked:
                 kept = language.asked_edges.sub("", kept).strip(_EDGE)

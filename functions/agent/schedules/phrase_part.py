@@ -112,7 +112,8 @@ class Language:
     two parts. The end of a repetition stands behind `until`, and before `until_end`; its beginning
     behind `start`, and before `start_end`, which has to be there where the group `pair` of `start`
     is; behind these, `periods` are read as well. `edges` remain at the ends of a text whose time is
-    taken out; `asked_edges` only where the filler was taken out, too.
+    taken out; `asked_edges` only where the filler was taken out, too. `asked_behind` is the filler
+    at the end of a text: “…, and remind me”.
     """
 
     patterns: tuple[Pattern, ...]
@@ -125,6 +126,7 @@ class Language:
     start_end: re.Pattern[str]
     edges: re.Pattern[str]
     asked_edges: re.Pattern[str]
+    asked_behind: re.Pattern[str]
 
 
 _DEFAULTS: Final[Mapping[str, object]] = {each.name: each.default for each in fields(Part)}

@@ -17,20 +17,26 @@ ASK: Final = "ask the person exactly that, and send it again with a time that le
 ONLY_A_TIME: Final = "send only the time, as in: every weekday at 8; what is to happen stands apart"
 
 
-def read_time(words: str, now: float, zone: str, texts: Texts, until: str = "") -> When:
+def read_time(
+    words: str, now: float, zone: str, texts: Texts, until: str = "", said: str = ""
+) -> When:
     """Return the time that a field holds, and the end that another one gives it.
 
+    It may hold what is `said` at that time as well: a whole request, as somebody wrote it.
     `UsageError` EASK for no time, and one that may be two: the message is the question to the
     person. EINVAL for words that say more.
     """
     if ISO_TIME.fullmatch(words):
         return When(kind="at", at=_read_moment(words, now, zone, texts), zone=zone)
     cron = expand_cron(words) if len(words) <= CRON_CHARACTERS else ""
-    when = When(kind="cron", cron=cron, zone=zone) if cron else _read_words(words, now, zone, texts)
+    if cron:
+        when = When(kind="cron", cron=cron, zone=zone)
+    else:
+        when = _read_words(words, now, zone, texts, said)
     return replace(when, until=_read_end(until, now, when.zone, texts)) if until else when
 
 
-def _read_words(words: str, now: float, zone: str, texts: Texts) -> When:
+def _read_words(words: str, now: float, zone: str, texts: Texts, said: str = "") -> When:
     # the patterns of all phrases take 40 ms to compile, which no other request should wait for
     from functions.agent.schedules.phrase import Question, parse_when
 
@@ -38,7 +44,7 @@ def _read_words(words: str, now: float, zone: str, texts: Texts) -> When:
         when, rest = parse_when(words, now, zone, texts)
     except Question as question:
         raise UsageError("EASK", question.message, source="schedule", suggestion=ASK) from None
-    if rest:
+    if rest and rest != said:
         raise UsageError(
             "EINVAL",
             f"{one_line(rest, SHOWN_CHARACTERS)!r} is no part of a time",

@@ -76,7 +76,7 @@ def schedule_wakeup(context: CallContext, arguments: Arguments) -> Json:
         now = min(now, context.asked_at)
     wanted = Schedule(
         id="",
-        when=_read_when(arguments, now, home),
+        when=_read_when(arguments, now, home, clean_text(text or say)),
         session=home.session,
         by=context.by,
         since=now,
@@ -156,8 +156,11 @@ def _require_rights(context: CallContext) -> None:
         )
 
 
-def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
-    """Return the times that the arguments ask for; `UsageError` where they are not plain."""
+def _read_when(arguments: Arguments, now: float, home: _Home, said: str) -> When:
+    """Return the times that the arguments ask for; `UsageError` where they are not plain.
+
+    What is `said` or done then may stand in the words of the time as well.
+    """
     zone = home.zone
     named = read_text(arguments, "zone")
     if named:
@@ -172,7 +175,7 @@ def _read_when(arguments: Arguments, now: float, home: _Home) -> When:
             )
     words = clean_text(read_text(arguments, "when"))
     until = clean_text(read_text(arguments, "until"))
-    when = read_time(words, now, zone, home.texts, until)
+    when = read_time(words, now, zone, home.texts, until, said)
     if arguments.get("times") is None or when.kind == "at":
         return when
     return replace(when, times=read_number(arguments, "times", 1, TIMES_MOST))
@@ -203,7 +206,7 @@ def _describe(schedule: Schedule, home: _Home, now: float) -> dict[str, Json]:
 
     zone = schedule.when.zone
     times: Sequence[float] = ()
-    if not schedule.paused:
+    if not (schedule.paused or schedule.is_over):
         first = schedule.due
         left = schedule.when.times - schedule.runs if schedule.when.times else 0
         rest: Sequence[float] = ()

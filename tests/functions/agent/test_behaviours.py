@@ -475,6 +475,19 @@ def test_the_offline_model_does_what_a_run_is_about(open_chats: Callable[..., Ch
     assert told == said
 
 
+@pytest.mark.parametrize(
+    "text", ["look at the news", "remind me tomorrow at nine to call Bob", "thanks"]
+)
+def test_what_the_offline_model_cannot_do_at_its_time_is_said_as_it_stands(
+    open_chats: Callable[..., Chats], text: str
+) -> None:
+    chats = open_chats(llm_url="", library="builtin")
+    run(chats, work(1, text=text))
+    (said,) = chats.list_texts()
+    assert said.startswith(text)
+    assert not [*chats.runtime.app.schedules.scan()]
+
+
 def test_a_schedule_runs_its_behaviour_with_its_model_and_counts_the_whole_chain(
     chats: Chats, model: ScriptedModel
 ) -> None:

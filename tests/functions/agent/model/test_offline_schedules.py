@@ -22,7 +22,7 @@ DIALOGUES: tuple[tuple[tuple[str, str], ...], ...] = (
         ("remind me tomorrow at nine to call Bob", "^I have that already, as number 1"),
         (
             "every weekday at 8 look at the rates",
-            r"(?s)^I will do .*at 08:00 \(.*Next: .*;.*;.*UTC\)",
+            r"(?s)^I will say “look at the rates”: .*at 08:00 \(.*Next: .*;.*;.*UTC\)",
         ),
         (
             "what are my reminders",
@@ -46,16 +46,18 @@ DIALOGUES: tuple[tuple[tuple[str, str], ...], ...] = (
     (
         (
             "erinnere mich morgen um neun an den Zahnarzt",
-            r"^Ich sage dann „Zahnarzt“: .* 09:00 Uhr \(",
+            r"^Ich sage dann „den Zahnarzt“: .* 09:00 Uhr \(",
         ),
-        ("welche Erinnerungen habe ich", r"^1\. Zahnarzt · "),
-        ("lösche die erste Erinnerung", "„Zahnarzt“"),
+        ("welche Erinnerungen habe ich", r"^1\. den Zahnarzt · "),
+        ("lösche die erste Erinnerung", "„den Zahnarzt“"),
     ),
     (
         ("remind me tomorrow at 5 to call Bob", r"^Do you mean .* 05:00 or .* 17:00\?"),
         ("remind me to call Bob", "^I see no time in that"),
         ("remind me tomorrow at nine", "^What shall I remind you of"),
         ("remind me every second to breathe", "^Once a minute is the most"),
+        ("every 15 minutes until 6 look at the news", "^Until when"),
+        ("每20分钟直到复活节看新闻", "^到什么时候结束"),
         ("what are my reminders", "^Nothing is scheduled here"),
     ),
     (

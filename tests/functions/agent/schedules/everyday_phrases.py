@@ -92,6 +92,12 @@ ENGLISH = [
     ("in 2 working days reply", "?", ""),
     ("next weekday at 9 reply", "?", ""),
     ("on 01.12. at 9 open the calendar", "12-01 09:00", "open the calendar"),
+    ("passport Dec 5 at 2pm remind me then", "12-05 14:00", "passport"),
+    ("7pm sharp tonight leave for gym, dont let me forget", "11-25 19:00", "leave for gym"),
+    ("pls remnid me tomorrow 7.30 pm laundry", "11-26 19:30", "laundry"),
+    ("tomorrow call mom at 11 remind me", "11-26 11:00", "call mom"),
+    ("tomorrow at 9 ask Bob to remind me", "11-26 09:00", "ask Bob to remind me"),
+    ("every 20 minutes look at the pot, 3 times in total", "11-25 14:40, 11-25 15:00, 11-25 15:20", "look at the pot"),
 ]
 CHINESE = [
     ("明天7跑步", "?", ""),
@@ -164,6 +170,10 @@ CHINESE = [
     ("工作日早晚九点打卡", "11-25 21:00, 11-26 09:00, 11-26 21:00 ...", "打卡"),
     ("每天早晚各一次吃药", "?", ""),
     ("隔周周五下午五点填工时", "11-27 17:00, 12-11 17:00, 12-25 17:00 ...", "填工时"),
+    ("周五下午两点看牙医 记得提醒我", "11-27 14:00", "看牙医"),
+    ("明天晚上8点看球叫我", "11-26 20:00", "看球"),
+    ("题型我明天上午10点交报告", "11-26 10:00", "交报告"),
+    ("每20分钟提醒我看一下锅，一共3次", "11-25 14:40, 11-25 15:00, 11-25 15:20", "看一下锅"),
 ]
 GERMAN = [
     ("jeden Monat am Montag Bericht", "?", ""),

@@ -144,4 +144,8 @@ GERMAN = [
     ("alle vierzehn Tage freitags um 9 Müll", "11-27 09:00, 12-11 09:00, 12-25 09:00 ...", "Müll"),
     ("im Dezember jeden Tag um 8 Türchen", "12-01 08:00, 12-02 08:00, 12-03 08:00 ...", "Türchen"),
     ("am Monatsende um 9 Miete", "11-30 09:00", "Miete"),
+    ("fr 3pm zoom mit jeff erinner mich", "11-27 15:00", "zoom mit jeff"),
+    ("19h30 tisch beim italiener, bitte erinnern", "11-25 19:30", "tisch beim italiener"),
+    ("gegen 5 oma anrufen, sag bescheid", "11-25 17:00", "oma anrufen"),
+    ("alle 20 Minuten nach dem Topf sehen, insgesamt 3 mal", "11-25 14:40, 11-25 15:00, 11-25 15:20", "nach dem Topf sehen"),
 ]
