@@ -83,6 +83,10 @@ def test_the_agents_own_texts_are_in_the_language_of_the_settings(
         # a chat that shows another language gets that
         server.post("/chat", json={"text": "what is the time, and what can you do for me?"})
         assert english in server.post("/chat", json={"text": "/help"}).json()["reply"]
+        # a time that is told in another language is said again in that
+        told = server.post("/chat", json={"text": "/remind morgen 19.30 essen"}).json()["reply"]
+        assert told.startswith("Ich sage dann „essen“")
+        assert "um 19:30 Uhr" in told
 
 
 def test_what_a_command_cost_is_told_with_its_reply(

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
+from functions.agent.language import choose_texts_of_time
 from functions.agent.schedules.schedule import TEXT_CHARACTERS, Schedule
 from functions.agent.schedules.when import list_next
 from sigil.errors import Refused, UsageError, one_line
@@ -24,6 +25,7 @@ def run_remind(call: CommandCall) -> CommandResult:
     words = _MYSELF.sub("", call.text, count=1) if _MYSELF.match(call.text) else call.text
     if not words:
         return call.reply(texts.remind_how)
+    texts = choose_texts_of_time(words, call.document, texts)
     now = call.find_time()
     zone = call.app.find_zone(call.document)
     try:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from functions.agent.app import App
+from functions.agent.language import choose_texts_of, choose_texts_of_time
 from functions.agent.schedules.description import describe_next, describe_when
 from functions.agent.schedules.schedule import (
     NAME_CHARACTERS,
@@ -25,7 +26,7 @@ from functions.agent.schedules.time_field import read_time
 from functions.agent.schedules.when import list_next
 from functions.events import OWN, Event
 from functions.texts.en import Texts
-from functions.texts.languages import find_by_name, list_codes, load_texts
+from functions.texts.languages import READ_CHARACTERS, find_by_name, list_codes, load_texts
 from functions.time.time_zone import find_zone, is_known
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
@@ -104,10 +105,10 @@ def make_schedule(app: App, fields: Mapping[str, Json]) -> tuple[Schedule, bool]
     """
     _require_known(fields, FIELDS)
     session = _read_text(fields, "session", SESSION_CHARACTERS)
-    texts = _read_language(fields)
+    words = _read_text(fields, "when", WORDS_CHARACTERS)
+    texts = _read_language(fields) or _choose_texts(app, fields, session)
     now = app.clock.now()
     zone = _read_zone(fields, now, texts) or require_chat(app, session)
-    words = _read_text(fields, "when", WORDS_CHARACTERS)
     until = _read_text(fields, "until", WORDS_CHARACTERS, needed=False)
     when = read_time(words, now, zone, texts, until)
     times = fields.get("times")
@@ -277,9 +278,22 @@ def _read_name(fields: Mapping[str, Json]) -> str:
     return name
 
 
-def _read_language(fields: Mapping[str, Json]) -> Texts:
+def _read_language(fields: Mapping[str, Json]) -> Texts | None:
     language = _read_text(fields, "language", SHOWN_CHARACTERS, needed=False)
-    code = find_by_name(language) if language else "en"
+def _choose_texts(app: App, fields: Mapping[str, Json], session: str) -> Texts:
+    """Return the texts in the language of a request: the one that the chat chose, then that of the
+    time, of what is said then, and of the chat.
+    """
+    document = app.sessions.open(keys.session_of(app.name, session)).document
+    told = f"{fields.get('when')} {fields.get('say') or fields.get('text') or ''}"
+    return choose_texts_of_time(
+        told[:READ_CHARACTERS], document, choose_texts_of(document, session)
+    )
+
+
+    if not language:
+        return None
+    code = find_by_name(language)
     if not code:
         raise _refuse(f"language is one of {', '.join(list_codes())}")
     return load_texts(code)

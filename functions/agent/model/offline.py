@@ -442,7 +442,7 @@ def _plan_schedules(
 
     What is to be cancelled is listed first, for people say which one it is in words.
     """
-    texts = said.texts
+    texts = offline_schedules.choose_texts(wish, said.texts)
     last = called[-1] if called else None
     if last and last.error:
         # a time that may be two is a question, which is for the person as it stands

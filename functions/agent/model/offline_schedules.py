@@ -15,6 +15,7 @@ from typing import Literal
 
 from functions.agent.model.offline_talk import strip_opening
 from functions.texts.en import Texts
+from functions.texts.languages import load_texts
 from functions.time.time_zone import from_local, is_known
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
@@ -31,8 +32,8 @@ _NO_QUESTION = (
     r"|about (?:what|who|how))\b)"
 )
 _REMIND = re.compile(
-    r"(?P<filler>(?:and |also )?(?:pls |plz |please )?(?:re?mi?nd|remnid|re(?:me)?mber|nudge|ping) me\b"
-    rf"{_NO_QUESTION}[\s:,]*"
+    r"(?P<filler>(?:and |also )?(?:pls |plz |please )?"
+    rf"(?:re?mi?nd|remnid|re(?:me)?mber|nudge|ping) me\b{_NO_QUESTION}[\s:,]*"
     r"|er+in+er[en]? mich\b(?:\s+bitte)?(?:\s+daran)?[\s:,]*)"
     r"|(?:do not|don't|dont) (?:let me )?forget to remind me\b[\s:,]*"
     r"|(?:set|make|create|add)(?: me)? (?:a|an|the|another) (?:new )?reminder\b"
@@ -199,6 +200,16 @@ def _split(told: str) -> tuple[str, str]:
     from functions.agent.schedules.phrase import split_time
 
     return split_time(told)
+
+
+def choose_texts(wish: Wish, texts: Texts) -> Texts:
+    """Return the texts in the language in which the time of a wish is told."""
+    if not wish.when:
+        return texts
+    from functions.agent.schedules.phrase import find_language
+
+    code = find_language(wish.when)
+    return load_texts(code, texts.command_sign) if code else texts
 
 
 def ask_back(wish: Wish, now: datetime | None, zone: str, texts: Texts) -> str:

@@ -30,6 +30,7 @@ from functions.agent.schedules.phrase_part import (
 from functions.agent.schedules.unread_words import find_unread
 from functions.agent.schedules.when import WEEK, When, expand_cron, find_next
 from functions.texts.en import Texts
+from functions.texts.languages import detect_language
 from functions.time.time_zone import find_zone, from_local, is_known, suggest_zones, to_local
 from sigil.errors import UsageError
 
@@ -70,6 +71,12 @@ _GERMAN: Final = re.compile(
     re.IGNORECASE,
 )
 """Words without which there is hardly a time in German. A false one costs time alone."""
+_ENGLISH: Final = re.compile(
+    r"\b(?!min|sec|utc|gmt|cron|jan|feb|apr|aug|sep|nov|in\b|am\b)(?:[a-z]{3,}|at|on)\b",
+    re.IGNORECASE,
+)
+"""A word of a time that is none of German as well."""
+_ENGLISH_ALONE: Final = re.compile(r"\b(?:january|february|the|at|every|on)\b", re.IGNORECASE)
 _ALARM: Final = re.compile(r"(?:给我)?[设定订]置?(?:一?个)?的?(?:闹钟|提醒)")
 """What remains of “set an alarm for” once the time is taken out of its middle."""
 _BETWEEN: Final = re.compile(
@@ -231,6 +238,25 @@ def split_time(words: str) -> tuple[str, str]:
     chosen.sort(key=lambda each: each.start)
     times = " ".join(words[cluster.start : cluster.end] for cluster in chosen)
     return times, _cut(words, text, chosen, languages)
+
+
+def find_language(words: str) -> str:
+    """Return the code of the language in which a time is told; where that has none (`19:30`), of
+    the words beside it, and empty where these have none either.
+    """
+    text = words.translate(_WIDE)
+    languages = _choose_languages(text)
+    found = _find_clusters(text, languages)
+    chosen = _choose(text, found, languages)[0] if found else []
+    told = " ".join(text[cluster.start : cluster.end] for cluster in chosen)
+    if _CJK.search(told):
+        return "zh"
+    if _GERMAN.search(told) and not _ENGLISH_ALONE.search(told):
+        return "de"
+    if _ENGLISH.search(told):
+        return "en"
+    beside = " ".join(_list_unchosen(text, chosen))
+    return detect_language(beside) or ("de" if _GERMAN.search(text) else "")
 
 
 def _choose_languages(text: str) -> tuple[Language, ...]:

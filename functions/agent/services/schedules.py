@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from functions.agent.language import choose_texts_of
+from functions.agent.language import choose_texts_of, choose_texts_of_time
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import (
@@ -57,7 +57,7 @@ def schedule_wakeup(context: CallContext, arguments: Arguments) -> Json:
     Asking for the same again changes nothing, but lets it go on where it was paused. `UsageError`
     EINVAL with a question to the person where a time has two readings or none.
     """
-    home = _find_home(context)
+    home = _find_home(context, clean_text(read_text(arguments, "when")))
     _require_rights(context)
     text = read_text(arguments, "text")
     say = read_text(arguments, "say")
@@ -130,8 +130,11 @@ def cancel_wakeup(context: CallContext, arguments: Arguments) -> Json:
     return {**answer, "cancelled": True}
 
 
-def _find_home(context: CallContext) -> _Home:
-    """Return the chat of a call; for work of the agent's own that is the one it belongs to."""
+def _find_home(context: CallContext, words: str = "") -> _Home:
+    """Return the chat of a call; for work of the agent's own that is the one it belongs to.
+
+    The words of a time tell the language in which it is said again.
+    """
     app = context.app
     if not context.home:
         raise UsageError(
@@ -141,6 +144,8 @@ def _find_home(context: CallContext) -> _Home:
             reason="no-chat",
         )
     document = app.sessions.open(keys.session_of(app.name, context.home)).document
+    if words:
+        texts = choose_texts_of_time(words, document, texts)
     texts = choose_texts_of(document, context.home)
     return _Home(app, context.home, app.find_zone(document), texts)
 

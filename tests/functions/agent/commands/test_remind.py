@@ -81,6 +81,17 @@ def test_it_reads_chinese_and_the_zone_of_the_chat(desk: Desk) -> None:
     assert desk.wait(60.0) == ["给鲍勃打电话"]
 
 
+def test_the_answer_is_in_the_language_of_the_words_unless_the_chat_chose_one(desk: Desk) -> None:
+    assert desk.tell("/remind tomorrow at nine call Bob").startswith("I will say")
+    told = desk.tell("/remind morgen 19.30 essen")
+    assert told.startswith("Ich sage dann „essen“: Dienstag, der 24. November 2026, um 19:30 Uhr")
+    assert desk.tell("/remind morgen um 5 essen").startswith("Meinst du Dienstag")
+    assert desk.tell("/remind 明天19:30吃饭").startswith("到时我会说“吃饭”")
+    assert desk.tell("/remind 19:45 call Bob").startswith("I will say")
+    desk.tell("/language en")
+    assert desk.tell("/remind morgen 19.30 trinken").startswith("I will say")
+
+
 @pytest.mark.parametrize(
     "words",
     [

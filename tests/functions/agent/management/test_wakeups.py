@@ -86,6 +86,12 @@ def test_a_schedule_is_made_listed_changed_and_dropped(agent: Live, model: Scrip
     assert "07:00 (Europe/Berlin)" in told["next_in_words"]
     again = web.post("/wakeups", json=GOOD)
     assert (again.status_code, again.json()["id"]) == (200, told["id"])
+    german = web.post("/wakeups", json={**GOOD, "when": "jeden Tag 19.30", "say": "essen"}).json()
+    assert german["language"] == "de"
+    assert german["in_words"] == "jeden Tag um 19:30 Uhr (Europe/Berlin)"
+    assert web.delete(f"/wakeups/{german['id']}").status_code < 300
+    vague = web.post("/wakeups", json={**GOOD, "when": "morgen um 5", "say": "essen"})
+    assert vague.json()["error"]["message"].startswith("Meinst du")
     times = {
         "0 8 * * 1-5": "every Monday to Friday at 08:00 (Asia/Tokyo)",
         "2099-12-24T18:00": "Thursday, 24 December 2099 at 18:00 (Asia/Tokyo)",
