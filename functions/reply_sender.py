@@ -131,7 +131,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> tuple[Ses
     except BackendError as problem:
         # a reply to another chat does not hold this one up
         is_own_chat = opened.key == keys.session_of(runtime.app.name, reply.session)
-        is_young = runtime.app.clock.now() - reply.at <= UNSENT_SECONDS
+        is_young = abs(runtime.app.clock.now() - reply.at) <= UNSENT_SECONDS
         if is_own_chat and (is_young or reply.tries < UNSENT_TRIES):
             raise
         log.note("unsendable", event=reply.event, session=reply.session, code=problem.code)

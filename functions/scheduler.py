@@ -21,7 +21,7 @@ from functions.time.time_zone import DEFAULT
 from functions.wiring import open_ingress_queue
 from sigil.catalog.expiry import sweep
 from sigil.errors import SigilError
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import KV, Key, keys
 from sigil.storage.kv.update import update
 from sigil.wiring import Stores, open_stores
 
@@ -31,6 +31,8 @@ WAKE_SECONDS: Final = 10.0
 """Seconds between two looks of a server at what is due: another process may have made it so."""
 HANDS: Final = 16
 """So many requests at once a tick on AWS makes, where each takes milliseconds."""
+CLOCK_SECONDS: Final = 60.0
+"""The time is noted so many seconds after it was noted last."""
 DAY_SECONDS: Final = 86_400.0
 _AGAIN = re.compile(r"~\d{5,}$")
 """What an earlier day put behind the id of a consolidation."""
@@ -107,12 +109,46 @@ def wake(
     late_most: float = LATE_MOST,
     hands: int = 1,
 ) -> Tick:
-    """Enqueue the wakeups that are due, and nothing else."""
+    """Enqueue the wakeups that are due, and nothing else.
+
+    After the clock was ahead, what is due next is first set right by the clock as it is now.
+    """
     now = clock()
+    if _is_clock_behind(stores.kv, agent, now):
+        found = restore_wakeups(stores.kv, agent, now)
+        log.note("the clock was set back", wakeups=found)
+        stores.kv.put(_clock_key(agent), b"%.3f" % now)
     woken = wake_agents(stores.kv, queue.put, agent, now, late_most=late_most, hands=hands)
     if woken.queued:
         log.note("wakeups queued", count=woken.queued)
     return Tick(0, woken.queued, min(woken.due, now + TICK_SECONDS))
+
+
+def _is_clock_behind(kv: KV, agent: str, now: float) -> bool:
+    """Return whether wakeups were looked at by a clock that was ahead; note the time else.
+
+    It is noted before anything is woken, so that no wrong time gets into a record without it, and
+    seldom: what a clock is ahead less than that is over as soon.
+    """
+    key = _clock_key(agent)
+    item = kv.get(key)
+    last = _read_seconds(item.value) if item else None
+    if last is not None and last > now + CLOCK_SECONDS:
+        return True
+    if last is None or now - last >= CLOCK_SECONDS:
+        kv.put(key, b"%.3f" % now)
+    return False
+
+
+def _clock_key(agent: str) -> Key:
+    return keys.daily_task(f"clock:{agent}")
+
+
+def _read_seconds(value: bytes) -> float | None:
+    try:
+        return float(value)
+    except ValueError:  # a damaged time is no reason to wait
+        return None
 
 
 def restore_wakeups(kv: KV, agent: str, now: float) -> int:
@@ -210,7 +246,7 @@ def retry_consolidations(kv: KV, queue: Queue, agent: str, now: float) -> int:
     queued = 0
     for letter in list(dead_letters.scan_dead_letters(kv)):
         event = letter.event
-        if event is None or not event.is_consolidation or now - letter.at < DAY_SECONDS:
+        if event is None or not event.is_consolidation or 0 <= now - letter.at < DAY_SECONDS:
             continue
         if event.agent.partition(".")[0] != agent:
             continue
@@ -227,10 +263,7 @@ def _begin_day(kv: KV, task: str, now: float) -> bool:
     """
 
     def decide(value: bytes | None) -> tuple[bytes | None, bool]:
-        try:
-            last = float(value) if value else None
-        except ValueError:  # a damaged time is no reason to wait
-            last = None
+        last = _read_seconds(value) if value else None
         if last is not None and 0 <= now - last < DAY_SECONDS:
             return None, False
         return b"%.3f" % now, True

@@ -11,8 +11,10 @@ from zoneinfo import ZoneInfo
 import orjson
 import pytest
 
+from functions import scheduler
 from functions.agent.agents.bindings import bind
 from functions.agent.agents.record import AgentRecord, add_agent, change_state
+from functions.agent.management.wakeups import make_row
 from functions.agent.schedules.schedule import FAILED, FAILURES_MOST, NOBODY, Schedule, Schedules
 from functions.agent.schedules.tick import wake_agents
 from functions.agent.schedules.when import When
@@ -24,6 +26,7 @@ from sigil.storage.kv.base import list_partitions
 from sigil.storage.kv.update import scan_all
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.access.people import Wall
 from tests.functions.chats import Chats
 from tests.functions.people import GROUP, GUEST, OWNER, platform
 
@@ -32,6 +35,7 @@ IN_GROUP = f"telegram:{GROUP['id']}"
 SESSION_OF_GROUP = keys.session_of("main", IN_GROUP)
 SECRET = "petunia"
 HOUR = 3600.0
+YEAR = 365 * 24 * HOUR
 WORK: dict[str, str] = {"text": f"look after the {SECRET}"}
 WORDS: dict[str, str] = {"say": f"water the {SECRET}"}
 
@@ -213,3 +217,53 @@ def test_the_work_of_an_agent_that_is_archived_pauses_and_its_chat_is_told_once(
     (told,) = chats.list_texts()
     assert "5 times in a row" in told
     assert model.bodies == []
+
+
+def test_after_a_clock_that_was_a_year_ahead_is_set_right_reminders_go_on_within_a_minute(
+    open_chats: Callable[..., Chats],
+) -> None:
+    wall = Wall(datetime(2026, 12, 2, 10, 0, tzinfo=ZoneInfo("UTC")).timestamp())
+    chats = open_chats(llm_url="", timezone="UTC")
+    chats = Chats(wall.on(chats.runtime), chats.bot)
+    app = chats.runtime.app
+    number = 0
+
+    def tell(text: str) -> str:
+        nonlocal number
+        number += 1
+        chats.write(number, text, date=int(wall.now))
+        chats.work_off()
+        return chats.list_texts()[-1]
+
+    def wake(seconds: float = 0.0) -> list[str]:
+        wall.now += seconds
+        before = len(chats.list_texts())
+        scheduler.wake(chats.runtime.stores, chats.runtime.queue, "main", lambda: wall.now)
+        chats.work_off()
+        return [each.partition("\n")[0] for each in chats.list_texts()[before:]]
+
+    tell("/remind every 15 minutes until 18:00 stretch")
+    tell("/remind every day at 10:30 drink water")
+    tell("/remind every 20 minutes look at the pot, 3 times in total")
+    tell("/remind tomorrow at nine call Bob")
+    assert wake() == []
+    early = wake(YEAR)  # from here on the process shows another year
+    assert sum("I was not running" in each for each in early) == 2
+    tell("/remind every 30 minutes stand up")
+    assert wake(60.0) == []
+    wall.now -= YEAR - 60.0  # 10:02
+    assert wake() == []
+    listed = tell("/wakeups")
+    for schedule in app.schedules.list_of_chat():
+        (first, *_) = make_row(schedule, app)["next"]  # type: ignore[misc]
+        assert wall.now < first < wall.now + 48 * HOUR
+        assert f"{datetime.fromtimestamp(first, ZoneInfo('UTC')):%Y-%m-%d %H:%M}" in listed
+    said = {minutes: wake(60.0) for minutes in range(3, 46)}
+    assert {minutes: texts for minutes, texts in said.items() if texts} == {
+        15: ["stretch"],
+        30: ["stretch"],
+        32: ["stand up"],
+        40: ["look at the pot"],
+        45: ["stretch"],
+    }
+    assert wake(22.25 * HOUR)[-1] == "call Bob"

@@ -23,7 +23,6 @@ from functions.agent.schedules.schedule import (
     make_event,
 )
 from functions.agent.schedules.time_field import read_time
-from functions.agent.schedules.when import list_next
 from functions.events import OWN, Event
 from functions.texts.en import Texts
 from functions.texts.languages import READ_CHARACTERS, find_by_name, list_codes, load_texts
@@ -209,14 +208,7 @@ def make_row(schedule: Schedule, app: App) -> dict[str, object]:
     texts = load_texts(schedule.language)
     now = app.clock.now()
     when = schedule.when
-    left = max(when.times - schedule.runs, 0)
-    times: tuple[float, ...] = ()
-    if schedule.heartbeat:
-        times = () if schedule.paused else (schedule.due,)
-    elif not schedule.paused and not (when.times and not left):
-        times = list_next(
-            replace(when, times=left), max(now, 0.0), began=schedule.since, count=NEXT_SHOWN
-        )
+    times = schedule.list_coming(NEXT_SHOWN)
     fields = row(schedule)
     shown = ("id", "name", "text", "say", "session", "number", "paused", "by", "language", "model")
     return {
@@ -280,6 +272,14 @@ def _read_name(fields: Mapping[str, Json]) -> str:
 
 def _read_language(fields: Mapping[str, Json]) -> Texts | None:
     language = _read_text(fields, "language", SHOWN_CHARACTERS, needed=False)
+    if not language:
+        return None
+    code = find_by_name(language)
+    if not code:
+        raise _refuse(f"language is one of {', '.join(list_codes())}")
+    return load_texts(code)
+
+
 def _choose_texts(app: App, fields: Mapping[str, Json], session: str) -> Texts:
     """Return the texts in the language of a request: the one that the chat chose, then that of the
     time, of what is said then, and of the chat.
@@ -289,14 +289,6 @@ def _choose_texts(app: App, fields: Mapping[str, Json], session: str) -> Texts:
     return choose_texts_of_time(
         told[:READ_CHARACTERS], document, choose_texts_of(document, session)
     )
-
-
-    if not language:
-        return None
-    code = find_by_name(language)
-    if not code:
-        raise _refuse(f"language is one of {', '.join(list_codes())}")
-    return load_texts(code)
 
 
 def _read_zone(fields: Mapping[str, Json], now: float, texts: Texts) -> str:

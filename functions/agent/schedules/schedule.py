@@ -22,7 +22,7 @@ from msgspec import Meta
 from functions.agent.agents.bindings import note_agent, parse_binding
 from functions.agent.agents.record import join_name
 from functions.agent.behaviours.chain import MODEL, NAME
-from functions.agent.schedules.when import When, find_next
+from functions.agent.schedules.when import When, find_next, list_next
 from functions.events import OWN, Event, Sender, order_of
 from functions.time.time_zone import is_known
 from sigil.errors import Refused, UsageError, one_line
@@ -219,6 +219,16 @@ class Schedule(Stored):
         if self.last and self.last.event == event:
             return self
         return replace(self, running=event, started=now)
+
+    def list_coming(self, count: int = 3) -> tuple[float, ...]:
+        """Return its next times, the first of which is when it is due."""
+        if self.is_over or self.paused:
+            return ()
+        if self.heartbeat:  # its later looks depend on what this one finds
+            return (self.due,)
+        left = self.when.times - self.runs if self.when.times else count
+        rest = list_next(self.when, self.due, began=self.since, count=count - 1)
+        return (self.due, *rest)[: max(min(left, count), 1)]
 
     def find_next(self, after: float) -> float:
         """Return its next time after another one, 0.0 when there is none any more."""
@@ -495,7 +505,8 @@ class Schedules:
             if not known or known.is_over:
                 return None, None
             # the record tells whose the session is in which the work was done
-            return (dumps(replace(known, due=0.0)) if known.text else DELETE), known
+            ended = replace(known, due=0.0, last=None)
+            return (dumps(ended) if known.text else DELETE), known
 
         dropped = update_item(self._kv, keys.wakeup(self.agent, id), decide).answer
         if dropped:
@@ -602,16 +613,37 @@ class Schedules:
         """Write down that what a reminder says is done."""
         self._change(id, lambda known: replace(known, done=now))
 
-    def move(self, schedule: Schedule, due: float) -> bool:
-        """Let a schedule be due at another time than it said; False when it was changed
-        meanwhile.
+    def set_right(self, schedule: Schedule, now: float) -> bool:
+        """Let a schedule be due next as the clock shows it `now`, which was ahead before; False
+        where it is due then already.
+
+        A time that was said early is not said again. What ended only by the wrong clock goes on.
         """
+        due = self._find_due(_begin_again(schedule, now), now)
+        last = schedule.last
+        has_ended = schedule.is_over and not (last and last.ended > now)
+        if not due or has_ended or (not schedule.is_over and due >= schedule.due):
+            return False
 
         def change(known: Schedule) -> Schedule:
-            return replace(known, due=due) if known.due == schedule.due else known
+            if known.due != schedule.due or known.last != last:
+                return known
+            return replace(_begin_again(known, now), due=due)
 
         changed = self._change(schedule.id, change)
         return changed is not None and changed.due == due
+
+    def _find_due(self, schedule: Schedule, now: float) -> float:
+        """Return the first time of a schedule after `now` that has not come about already."""
+        due = schedule.find_next(now)
+        while due and not schedule.heartbeat:
+            item = self._kv.get(keys.wakeup_run(self.agent, schedule.id, due))
+            run = RUN.read(item.value) if item else None
+            is_running = schedule.running.endswith(f":{round(due * 1000)}")
+            if not is_running and (run is None or run.outcome == "skipped"):
+                break
+            due = schedule.find_next(due)
+        return due
 
     def list_runs(self, id: str, most: int = 20) -> list[Run]:
         """Return what became of the last runs of a schedule, the newest first."""
@@ -696,6 +728,17 @@ def _say(schedule: Schedule, words: Words, now: float) -> Schedule:
         model=words.model,
     )
     return said if words.when == schedule.when else replace(said, due=said.find_next(now))
+
+
+def _begin_again(schedule: Schedule, now: float) -> Schedule:
+    """Return a schedule that was made by a clock that was ahead as if it was made now.
+
+    The end of quiet hours is then: what they hold back has waited long enough.
+    """
+    if schedule.since <= now + PERIOD_LEAST:
+        return schedule
+    when = replace(schedule.when, at=now + 1.0) if schedule.collects else schedule.when
+    return replace(schedule, since=now, when=when)
 
 
 def _is_same(schedule: Schedule, other: Schedule) -> bool:

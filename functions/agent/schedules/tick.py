@@ -119,18 +119,18 @@ def _wake_due(waker: _Waker, now: float, only: str) -> Woken:
 def restore_marks(kv: KV, agents: Iterable[str], now: float) -> int:
     """Make the index of these agents anew from the records, and return how many items were missing.
 
-    After a clock was set back, what was due next by the wrong time is due by the right one.
+    After a clock was set back, what was due next by the wrong time, or over by it, is due by the
+    right one.
     """
     mended = 0
     for agent in agents:
         schedules = Schedules(kv, agent)
         for schedule in list(schedules.scan()):
-            if schedule.is_over or schedule.paused:
+            if schedule.paused:
                 continue
-            due = schedule.find_next(now)
-            if due and due < schedule.due:
-                mended += schedules.move(schedule, due)
-            elif kv.get(schedules.key_of_due(schedule)) is None:
+            if schedules.set_right(schedule, now):
+                mended += 1
+            elif not schedule.is_over and kv.get(schedules.key_of_due(schedule)) is None:
                 kv.put(schedules.key_of_due(schedule), b"")
                 mended += 1
     return mended
@@ -284,7 +284,8 @@ def _decide(
         return replace(changed, runs=1), [make_event(schedule, agent, name, now)]
     if now - schedule.due > late_most and not _was_due_since(schedule, now - late_most, now):
         text = texts.wakeup_too_late.format(title=schedule.title, time=was_due, count=missed + 1)
-        notice = make_notice(schedule, agent, name, now, text)
+        # by a clock that is ahead: the event of this time may still come
+        notice = make_notice(schedule, agent, f"late-{name}", now, text)
         run = Run(notice.id, schedule.due, now, "skipped", "late")
         return replace(changed, missed=schedule.missed + missed + 1, last=run), [notice]
     if schedule.is_running(now):

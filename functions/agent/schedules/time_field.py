@@ -18,7 +18,7 @@ ONLY_A_TIME: Final = "send only the time, as in: every weekday at 8; what is to 
 
 
 def read_time(
-    words: str, now: float, zone: str, texts: Texts, until: str = "", said: str = ""
+    words: str, now: float, zone: str, texts: Texts, until: str = "", *, said: str = ""
 ) -> When:
     """Return the time that a field holds, and the end that another one gives it.
 

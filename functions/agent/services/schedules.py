@@ -5,7 +5,6 @@ They are what `/remind` and `/wakeups` are for people, in the words of a model, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,7 @@ from functions.agent.schedules.schedule import (
     Schedule,
 )
 from functions.agent.schedules.time_field import read_time
-from functions.agent.schedules.when import When, list_next
+from functions.agent.schedules.when import When
 from functions.agent.services.call_context import (
     Arguments,
     CallContext,
@@ -144,9 +143,9 @@ def _find_home(context: CallContext, words: str = "") -> _Home:
             reason="no-chat",
         )
     document = app.sessions.open(keys.session_of(app.name, context.home)).document
+    texts = choose_texts_of(document, context.home)
     if words:
         texts = choose_texts_of_time(words, document, texts)
-    texts = choose_texts_of(document, context.home)
     return _Home(app, context.home, app.find_zone(document), texts)
 
 
@@ -180,7 +179,7 @@ def _read_when(arguments: Arguments, now: float, home: _Home, said: str) -> When
             )
     words = clean_text(read_text(arguments, "when"))
     until = clean_text(read_text(arguments, "until"))
-    when = read_time(words, now, zone, home.texts, until, said)
+    when = read_time(words, now, zone, home.texts, until, said=said)
     if arguments.get("times") is None or when.kind == "at":
         return when
     return replace(when, times=read_number(arguments, "times", 1, TIMES_MOST))
@@ -210,14 +209,7 @@ def _describe(schedule: Schedule, home: _Home, now: float) -> dict[str, Json]:
     from functions.agent.schedules.description import describe_next, describe_when
 
     zone = schedule.when.zone
-    times: Sequence[float] = ()
-    if not (schedule.paused or schedule.is_over):
-        first = schedule.due
-        left = schedule.when.times - schedule.runs if schedule.when.times else 0
-        rest: Sequence[float] = ()
-        if not schedule.heartbeat:  # its later looks depend on what this one finds
-            rest = list_next(schedule.when, first, began=schedule.since, count=2)
-        times = (first, *rest)[: left or 3]
+    times = schedule.list_coming()
     said = describe_when(schedule.when, home.texts, now)
     if len(times) > 1:
         mark = "。" if home.texts.code == "zh" else ". "

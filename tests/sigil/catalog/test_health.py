@@ -99,6 +99,15 @@ def test_after_its_rest_one_call_tries_and_a_success_mends_it(
     assert [row["state"] for row in ways.list(PERSON)] == ["ok"]
 
 
+def test_a_rest_that_a_clock_began_which_was_a_year_ahead_is_over_when_it_is_set_right(
+    ways: LocalRegistry, clock: Clock
+) -> None:
+    clock.now += 365 * 86_400
+    fails(ways, "throw", times=FAILURES)
+    clock.now -= 365 * 86_400
+    assert text(ways, "ways") == "well"
+
+
 def test_a_trial_that_fails_sends_it_back_to_rest(ways: LocalRegistry, clock: Clock) -> None:
     fails(ways, "throw", times=FAILURES)
     clock.now += REST_SECONDS + 1
