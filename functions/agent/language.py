@@ -34,17 +34,6 @@ def choose_texts_of(document: Document, chat: str = "") -> Texts:
     return choose_texts(document.language, _list_messages(document), "", sign)
 
 
-def choose_texts_of_time(words: str, document: Document, texts: Texts) -> Texts:
-    """Return the texts in the language in which words tell a time; `texts` where they have none, or
-    where the chat chose a language.
-    """
-    # the patterns of all phrases take 40 ms to compile, which no other message should wait for
-    from functions.agent.schedules.phrase import find_language
-
-    code = "" if document.language else find_language(words)
-    return load_texts(code, texts.command_sign) if code else texts
-
-
 def load_texts_for(code: str, chat: str) -> Texts:
     """Return the texts of a language for a chat, with commands as its platform types them."""
     return load_texts(code, find_command_sign(chat))

@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from functions.agent.commands.command import Command, CommandCall, CommandResult, Commands, always
-from functions.agent.language import choose_texts_of_time
 from functions.agent.schedules.schedule import TEXT_CHARACTERS, Schedule
 from functions.agent.schedules.when import list_next
 from sigil.errors import Refused, UsageError, one_line
@@ -18,14 +17,18 @@ _MYSELF: Final = re.compile(r"me\b\s*(?:to\b\s*)?|mich\b\s*|我", re.IGNORECASE)
 def run_remind(call: CommandCall) -> CommandResult:
     """Schedule a reminder, and repeat its time with the zone and the times that come next."""
     # the patterns of all phrases take 40 ms to compile, which no other message should wait for
-    from functions.agent.schedules.description import describe_next, describe_when
+    from functions.agent.schedules.description import (
+        choose_texts_of_time,
+        describe_next,
+        describe_when,
+    )
     from functions.agent.schedules.phrase import Question, parse_when
 
     texts = call.texts
     words = _MYSELF.sub("", call.text, count=1) if _MYSELF.match(call.text) else call.text
     if not words:
         return call.reply(texts.remind_how)
-    texts = choose_texts_of_time(words, call.document, texts)
+    texts = choose_texts_of_time(words, texts, call.document)
     now = call.find_time()
     zone = call.app.find_zone(call.document)
     try:

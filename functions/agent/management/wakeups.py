@@ -11,8 +11,12 @@ from hashlib import sha256
 from typing import Final
 
 from functions.agent.app import App
-from functions.agent.language import choose_texts_of, choose_texts_of_time
-from functions.agent.schedules.description import describe_next, describe_when
+from functions.agent.language import choose_texts_of
+from functions.agent.schedules.description import (
+    choose_texts_of_time,
+    describe_next,
+    describe_when,
+)
 from functions.agent.schedules.schedule import (
     NAME_CHARACTERS,
     TEXT_CHARACTERS,
@@ -286,9 +290,8 @@ def _choose_texts(app: App, fields: Mapping[str, Json], session: str) -> Texts:
     """
     document = app.sessions.open(keys.session_of(app.name, session)).document
     told = f"{fields.get('when')} {fields.get('say') or fields.get('text') or ''}"
-    return choose_texts_of_time(
-        told[:READ_CHARACTERS], document, choose_texts_of(document, session)
-    )
+    texts = choose_texts_of(document, session)
+    return choose_texts_of_time(told[:READ_CHARACTERS], texts, document)
 
 
 def _read_zone(fields: Mapping[str, Json], now: float, texts: Texts) -> str:

@@ -15,7 +15,6 @@ from typing import Literal
 
 from functions.agent.model.offline_talk import strip_opening
 from functions.texts.en import Texts
-from functions.texts.languages import load_texts
 from functions.time.time_zone import from_local, is_known
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json, tool_of
@@ -206,10 +205,9 @@ def choose_texts(wish: Wish, texts: Texts) -> Texts:
     """Return the texts in the language in which the time of a wish is told."""
     if not wish.when:
         return texts
-    from functions.agent.schedules.phrase import find_language
+    from functions.agent.schedules.description import choose_texts_of_time
 
-    code = find_language(wish.when)
-    return load_texts(code, texts.command_sign) if code else texts
+    return choose_texts_of_time(wish.when, texts)
 
 
 def ask_back(wish: Wish, now: datetime | None, zone: str, texts: Texts) -> str:

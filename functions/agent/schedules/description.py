@@ -1,4 +1,6 @@
-"""Say in words when something happens, always with the zone whose clocks are meant."""
+"""Say in words when something happens, always with the zone whose clocks are meant, in the language
+in which it was told.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from typing import Final
 
 from functions.agent.schedules.phrase_part import WORKDAYS
 from functions.agent.schedules.when import WEEK, When
+from functions.agent.session.document import Document
 from functions.texts.en import Texts
+from functions.texts.languages import load_texts
 from functions.time.time_zone import format_clock, to_local
 
 _NUMBERS: Final = re.compile(r"\d{1,2}(?:,\d{1,2})*")
@@ -21,6 +25,19 @@ LATE_SECONDS: Final = 120.0
 """What is due for so long is late: on AWS the scheduler comes once a minute."""
 CLOCKS: Final = 6
 """So many times of a day are named; of more, the expression is shown."""
+
+
+def choose_texts_of_time(words: str, texts: Texts, document: Document | None = None) -> Texts:
+    """Return the texts in the language in which words tell a time; `texts` where they have none, or
+    where the chat of a `document` chose a language.
+    """
+    if document and document.language:
+        return texts
+    # the patterns of all phrases take 40 ms to compile, which no other message should wait for
+    from functions.agent.schedules.phrase import find_language
+
+    code = find_language(words)
+    return load_texts(code, texts.command_sign) if code else texts
 
 
 def describe_when(when: When, texts: Texts, now: float) -> str:

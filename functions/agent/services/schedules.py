@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from functions.agent.language import choose_texts_of, choose_texts_of_time
+from functions.agent.language import choose_texts_of
 from functions.agent.sanitize import clean_text
 from functions.agent.schedules.chat_schedules import ChatSchedule
 from functions.agent.schedules.schedule import (
@@ -145,7 +145,9 @@ def _find_home(context: CallContext, words: str = "") -> _Home:
     document = app.sessions.open(keys.session_of(app.name, context.home)).document
     texts = choose_texts_of(document, context.home)
     if words:
-        texts = choose_texts_of_time(words, document, texts)
+        from functions.agent.schedules.description import choose_texts_of_time
+
+        texts = choose_texts_of_time(words, texts, document)
     return _Home(app, context.home, app.find_zone(document), texts)
 
 
