@@ -56,6 +56,7 @@ DIALOGUES: tuple[tuple[tuple[str, str], ...], ...] = (
         ("remind me to call Bob", "^I see no time in that"),
         ("remind me tomorrow at nine", "^What shall I remind you of"),
         ("remind me every second to breathe", "^Once a minute is the most"),
+        ("remind me thrusday 5pm return the 3 library books", "^I do not know what thrusday"),
         ("every 15 minutes until 6 look at the news", "^Until when"),
         ("每20分钟直到复活节看新闻", "^到什么时候结束"),
         ("what are my reminders", "^Nothing is scheduled here"),
