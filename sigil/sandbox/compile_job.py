@@ -59,7 +59,8 @@ def fingerprint() -> bytes:
 
 
 PROCESSOR_SECONDS = 10
-WALL_SECONDS = 20
+WALL_SECONDS = 60.0
+"""A job that has not used its processor time by then shares a busy machine."""
 PATIENCE_SECONDS = 30.0
 _CHILDREN = 3
 _TOO_LONG = "the module takes too long to compile"
@@ -77,11 +78,13 @@ class CompileJobs:
     """Compiles modules and assembles their text form, each in a child process of its own: at most
     three at a time, and two of one namespace.
 
-    A child has `seconds` of processor time (10), 768 MiB of memory and 20 s of wall time.
+    A child has `seconds` of processor time (10) and 768 MiB of memory. After `wall` seconds (60)
+    it is ended, however little of that time it got.
     """
 
-    def __init__(self, seconds: int = PROCESSOR_SECONDS) -> None:
+    def __init__(self, seconds: int = PROCESSOR_SECONDS, wall: float = WALL_SECONDS) -> None:
         self._seconds = seconds
+        self._wall = wall
         self._children = FairQueue(_CHILDREN, most=_CHILDREN - 1)
 
     @contextmanager
@@ -101,7 +104,7 @@ class CompileJobs:
 
     def run(self, task: Literal["compile", "assemble"], data: bytes) -> SealedCode:
         """Return the result of `task` on `data`; call it while holding a turn. `UnfitModule` says
-        why a module was refused.
+        why a module was refused; `BackendError` EBUSY that the machine is too busy.
         """
         try:
             draft = CodeDraft()
@@ -123,9 +126,9 @@ class CompileJobs:
                 pipes=True,
             )
             try:
-                output, _ = child.communicate(data, timeout=WALL_SECONDS)
+                output, _ = child.communicate(data, timeout=self._wall)
             except subprocess.TimeoutExpired:
-                raise UnfitModule(_TOO_LONG) from None
+                raise spawn.make_starved_error("the compiler") from None
             finally:
                 status = spawn.kill(child)
             if output == b"ok" and status == 0:

@@ -78,6 +78,16 @@ def start(
         ) from None
 
 
+def make_starved_error(program: str) -> BackendError:
+    """Return the error of a program that used little processor time until its time was over."""
+    return BackendError(
+        "EBUSY",
+        f"this machine is too busy: {program} gets too little processor time",
+        source="sandbox",
+        suggestion="try again in a minute",
+    )
+
+
 def kill(child: subprocess.Popen[bytes]) -> int:
     """End the child with all that it may have started; return its exit code, or a signal below
     zero. A child that was waited for is left alone.

@@ -26,11 +26,15 @@ from sigil.compile.toolchain.sandboxed_compiler import (
     source_refusal,
 )
 from sigil.errors import Refused, one_line
+from sigil.sandbox.spawn import make_starved_error
 
 VERSION = VERSIONS["assemblyscript"]
 HELPER = Path(__file__).with_name("sigil.ts")
 DRIVER = Path(__file__).with_name("asc.mjs")
 MODULE = Path("node_modules", "assemblyscript")
+
+START_SECONDS = 60.0
+"""The time in which Node says its version, also on a busy machine."""
 
 _OLDEST_NODE = 20
 _SERIES = VERSION.rpartition(".")[0] + "."
@@ -151,11 +155,13 @@ def _resolve_node(node: str) -> Path | None:
         done = subprocess.run(
             [node, "-e", script],
             capture_output=True,
-            timeout=20,
+            timeout=START_SECONDS,
             check=True,
             stdin=subprocess.DEVNULL,
         )
         path, version = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        raise make_starved_error("Node") from None
     except (OSError, subprocess.SubprocessError, ValueError, TypeError):
         return None
     return Path(path).resolve() if version >= _OLDEST_NODE else None

@@ -26,9 +26,13 @@ from sigil.compile.toolchain.sandboxed_compiler import (
     source_refusal,
 )
 from sigil.errors import Refused, one_line
+from sigil.sandbox.spawn import make_starved_error
 
 HELPER = Path(__file__).with_name("sigil.rs")
 TARGETS = {"sigil": ("wasm32-unknown-unknown",), "wasi": ("wasm32-wasip1", "wasm32-wasi")}
+
+START_SECONDS = 60.0
+"""The time in which `rustc` says where its libraries are, also on a busy machine."""
 
 _ENTRY = "mod main;\nmod sigil;\n"
 _FLAGS = (
@@ -229,10 +233,12 @@ def _ask_sysroot(rustc: str) -> Path | None:
         done = subprocess.run(
             [rustc, "--print", "sysroot"],
             capture_output=True,
-            timeout=20,
+            timeout=START_SECONDS,
             check=True,
             stdin=subprocess.DEVNULL,
         )
+    except subprocess.TimeoutExpired:
+        raise make_starved_error("rustc") from None
     except (OSError, subprocess.SubprocessError):
         return None
     path = Path(done.stdout.decode("utf-8", "replace").strip())

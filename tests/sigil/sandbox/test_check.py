@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sigil.errors import Refused, ToolError, one_line
+from sigil.errors import BackendError, Refused, ToolError, one_line
 from sigil.sandbox.compile_job import CompileJobs
 from sigil.sandbox.module_scan import UnfitModule
 from sigil.sandbox.pool import Sandbox
@@ -81,6 +81,11 @@ def test_a_bomb_that_eats_memory_is_stopped(checker: Sandbox) -> None:
 def test_a_bomb_that_eats_time_is_stopped() -> None:
     with pytest.raises(UnfitModule, match="the module takes too long to compile"):
         CompileJobs(seconds=1).run("compile", crowded(1000, 4000, 8))
+
+
+def test_a_busy_machine_is_no_fault_of_the_module() -> None:
+    with pytest.raises(BackendError, match="EBUSY: this machine is too busy"):
+        CompileJobs(wall=0.001).run("compile", ECHO)
 
 
 def test_text_becomes_a_module(checker: Sandbox) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import sigil
 from sigil.compile.toolchain import rust
-from sigil.errors import Refused, ToolError, one_line
+from sigil.errors import BackendError, Refused, ToolError, one_line
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import Program
 from tests.tables import each_row
@@ -167,3 +167,19 @@ def test_without_compiler_or_target_the_error_says_how_to_get_them(
     assert caught.value.suggestion.startswith("rustup target add wasm32-unknown-unknown")
     with pytest.raises(Refused, match="rustc has no target wasm32-wasip1 here"):
         rust.compile_source("fn main() {}", "test")
+
+
+def test_a_compiler_that_is_slow_to_start_is_not_taken_for_a_broken_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "rustc").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    (tmp_path / "rustc").chmod(0o755)
+    with monkeypatch.context() as busy:
+        busy.setattr(rust, "START_SECONDS", 0.1)
+        with pytest.raises(BackendError, match="EBUSY: this machine is too busy"):
+            rust.compile_source(ANSWER % "Ok(input)", "test")
+    (tmp_path / "rustc").write_text(f"#!/bin/sh\necho {tmp_path}\n")
+
+    with pytest.raises(Refused, match="rustc has no target"):
+        rust.compile_source(ANSWER % "Ok(input)", "test")
