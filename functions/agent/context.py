@@ -79,7 +79,7 @@ TEAM = "TEAM"
 OF_CHAT = " OF THIS CHAT"
 OUTLINE = "MEMORY OUTLINE"
 """The name of the segment with the newest and most used things."""
-_CUT_ORDER = ("memory", "user", "skill", "tools", "agents", "behaviour", "role", "self", "soul")
+_CUT_ORDER = ("memory", "user", "skill", "tools", "agents", "behaviour", "self", "role", "soul")
 """Documents are cut in this order when the prompt is too long."""
 _TITLES = {
     "role": "## Role",
