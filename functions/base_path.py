@@ -1,6 +1,6 @@
-"""An API mapping of a custom domain puts a base path before the path of each request: `/bot` of
-`/bot/webhook/telegram`. The gateway chooses the route without it, and tells the function the whole
-path.
+"""An API mapping of a custom domain puts a base path before the path of each request, and a stage
+with a name puts its name there: `/bot` of `/bot/webhook/telegram`. The gateway chooses the route
+without it, and tells the function the whole path.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -16,19 +17,27 @@ _PARAMETER = re.compile(r"\{([^{}+]+)\+?\}")
 
 
 def find_base_path(event: Mapping[str, Any], path: str) -> str:
-    """Return what stands before a request's route in its path; empty when nothing does, or the
-    gateway names no route.
+    """Return what stands before a request's route in its path; empty when nothing does.
+
+    Where the gateway names no route, it is the name of the stage.
     """
     _, _, route = str(event.get("routeKey") or "").partition(" ")
     values = event.get("pathParameters") or {}
     routed = _PARAMETER.sub(lambda found: str(values.get(found[1], found[0])), route)
-    return path.removesuffix(routed) if routed.startswith("/") else ""
+    if not routed.startswith("/"):
+        stage = event.get("requestContext", {}).get("stage")
+        return f"/{stage}" if stage and path.startswith(f"/{stage}/") else ""
+    # a parameter is as it was sent, and the path is decoded
+    for ending in (routed, unquote(routed)):
+        if path.endswith(ending):
+            return path.removesuffix(ending)
+    return ""
 
 
 def without_base_path(scope: Scope) -> Scope:
     """Return the scope of a request with the path of its route."""
     path = scope.get("path", "")
     base = find_base_path(scope.get("aws.event", {}), path)
-    if not base or base == path:
+    if not base:
         return scope
     return {**scope, "path": path[len(base) :]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
+import pytest
 from mangum import Mangum
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -12,6 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from functions import admin
 from functions.base_path import without_base_path
 from tests.tables import each_row
 
@@ -25,6 +27,12 @@ async def tell_name(request: Request) -> PlainTextResponse:
 @each_row(
     ("route", "parameters", "path", "status", "body"),
     [
+        ("ANY /webhook/{proxy+}", {"proxy": "line"}, "/prod/webhook/line", 200, "line"),
+        ("ANY /webhook/{proxy+}", {"proxy": "a%3Ab"}, "/bot/webhook/a%3Ab", 200, "a:b"),
+        ("ANY /webhook/{proxy+}", {"proxy": "a:b"}, "/bot/webhook/a%3Ab", 200, "a:b"),
+        ("ANY /{proxy+}", {"proxy": "webhook/line"}, "/bot/webhook/line", 200, "line"),
+        ("$default", None, "/prod/webhook/line", 200, "line"),
+        ("$default", None, "/product/webhook/line", 404, "Not Found"),
         ("ANY /webhook/{proxy+}", {"proxy": "line"}, "/webhook/line", 200, "line"),
         ("ANY /webhook/{proxy+}", {"proxy": "line"}, "/bot/webhook/line", 200, "line"),
         ("ANY /webhook/{proxy+}", {"proxy": "line"}, "/a/b/webhook/line", 200, "line"),
@@ -41,6 +49,7 @@ def test_a_request_reaches_its_route_behind_a_base_path(
     app = Starlette(routes=[Route("/webhook/{name}", tell_name, methods=["POST"])])
     event = orjson.loads(REQUEST.read_bytes())
     event |= {"routeKey": route, "rawPath": path, "pathParameters": parameters}
+    event["requestContext"] |= {"stage": "prod"}
     event["requestContext"]["http"]["path"] = path
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,3 +58,16 @@ def test_a_request_reaches_its_route_behind_a_base_path(
     answer = Mangum(serve, lifespan="off")(event, None)  # type: ignore[arg-type]
 
     assert (answer["statusCode"], answer["body"]) == (status, body)
+
+
+def test_the_admin_function_reaches_its_route_behind_a_base_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+    event = orjson.loads(REQUEST.with_name("admin_status.json").read_bytes())
+    statuses = []
+    for path in ("/status", "/bot/status", "/prod/status", "/bot/statuses"):
+        event["rawPath"] = event["requestContext"]["http"]["path"] = path
+        statuses.append(admin.handler(event, None)["statusCode"])  # type: ignore[arg-type]
+
+    assert statuses == [401, 401, 401, 404]

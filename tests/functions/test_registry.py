@@ -91,6 +91,9 @@ def test_a_capability_is_deployed_found_and_run_through_the_function(handler: Ma
     assert made["url"] == "https://sigil.example.com/run/add"
     assert ask(handler, "GET", "/run/add", query="n=1") == (200, {"n": 2})
     assert ask(handler, "GET", "/_api/query", query="q=add+one")[1]["total"] == 1
+    mapped = event("GET", "/bot/run/add", query="n=2")
+    mapped |= {"routeKey": "GET /run/{ref+}", "pathParameters": {"ref": "add"}}
+    assert json.loads(handler(mapped, None)["body"]) == {"n": 3}  # type: ignore[arg-type]
     assert ask(handler, "GET", "/run/nothing")[0] == 404
     assert ask(handler, "GET", "/run/add", token="wrong")[0] == 401
 

@@ -32,6 +32,7 @@ def test_nothing_heavy_is_loaded_while_a_platform_waits(aws_here: Ministack) -> 
     body = json.dumps(update(1, "hello"))
     event = orjson.loads(REQUEST.read_bytes())
     event["body"] = body
+    event["rawPath"] = event["requestContext"]["http"]["path"] = "/prod/webhook/telegram"
     event["headers"] |= {
         "x-telegram-bot-api-secret-token": "s",
         "content-length": str(len(body.encode())),
