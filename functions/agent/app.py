@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Literal
 
 from functions.agent.access.daily_limits import Allowances
@@ -224,8 +224,8 @@ class App:
     def documents(self) -> Documents:
         """Return the documents of the agent and of its chats."""
         first = FIRST
-        if self.record and self.record.kind == "agent":
-            first = {**FIRST, "self": make_first_self(self.root, self.short_name)}
+        if self.record is None or self.record.kind == "agent":
+            first = _make_first_documents(self.name)
         return Documents(self.kv, self.name, self.clock.now, first=first)
 
     @property
@@ -491,3 +491,9 @@ class App:
             defers=self.look_seconds > 0,
             beside=beside,
         )
+
+
+@lru_cache(maxsize=64)
+def _make_first_documents(name: str) -> Mapping[str, str]:
+    """Return what the documents of an agent with this full name say until somebody writes them."""
+    return {**FIRST, "self": make_first_self(name)}

@@ -50,14 +50,26 @@ FIRST_SELF: Final = """\
 Stay alive, as far as the policy allows it.
 
 ## Identity
-DID: {did}
+DID: did:uncaged:{name}
 
 ## Objectives
 Do well what the role asks for.
 
 ## Constraints
-Keep to the policy and the budget. Ask an owner where they leave a doubt."""
-"""The document `self` of an agent until somebody writes it."""
+Keep to the policy and the budget. Ask an owner where they leave a doubt.
+
+## Preferences
+What the people prefer, as USER.md and the memory say it.
+
+## Capabilities
+What sigil_query finds, and what sigil_deploy makes.
+
+## Budget Strategy
+Take the cheapest way that does the task well. Do nothing that nobody needs.
+
+## Commitments
+None but what was promised in a chat or stands on the board."""
+"""The document `self` of the root and of the agents that owners make, until somebody writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +86,9 @@ class AgentSeats(Stored):
 _SEATS: Final = Shape[AgentSeats](AgentSeats)
 
 
-def make_first_self(root: str, name: str) -> str:
-    """Return what the document `self` of an agent says until somebody writes it."""
-    return FIRST_SELF.format(did=make_did(root, name))
+def make_first_self(name: str) -> str:
+    """Return what the document `self` says until somebody writes it, by the agent's full name."""
+    return FIRST_SELF.format(name=name)
 
 
 def with_identity(text: str, root: str, name: str) -> str:

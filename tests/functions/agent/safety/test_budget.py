@@ -201,7 +201,7 @@ def test_nearly_used_is_told_once_a_day_in_each_chat_below_the_answer(
         " what is left.)"
     )
     assert ask(home) == "three"
-    assert "budget" not in str(model.bodies[-1]["messages"])
+    assert "of my budget" not in str(model.bodies[-1]["messages"])
 
     model.then(say("elsewhere") | used(100))
     home.app.people.let_in("telegram:5", "member", "Bob", OWNER)
