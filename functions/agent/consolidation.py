@@ -131,8 +131,8 @@ BOARD: Final = "BOARD"
 TODOS: Final = f"""\
 Between <<{BOARD}>> and <</{BOARD}>> are the tasks that were asked for in this chat, as they stand
 now, and data as well: `[ ]` waits, `[>]` is in work, `[!]` is stuck, `[x]` is done and `[-]` was
-dropped. Bring the todos of the memory in line with them: one that is done or dropped there is over,
-and one that is open there stays until it is done. What the messages do not show, the board decides."""
+dropped. Bring the todos of the memory in line with them: one that is done or dropped there is
+over, and one that is open there stays until it is done."""
 """What a chat's memory is told of the board, where the chat has tasks on it."""
 COMPLAINT: Final = f"""\
 Your answer before this one was refused. It would have lost {{lost}} of the {{count}} statements
@@ -490,14 +490,14 @@ def draft_memory(
     behind it.
     """
     terms = side.app.helpers.terms
-    draft = _request_draft(side, memory, text, at, board)
+    draft = _request_draft(side, memory, text, at, board=board)
     if draft is None:
         return None
     if not draft.memory:
         return MemoryDraft(draft.entry, memory)
     loss = compare(memory, draft.memory, terms)
     if loss.loses_too_much and side.may_ask():
-        again = _request_draft(side, memory, text, at, board, loss)
+        again = _request_draft(side, memory, text, at, board=board, loss=loss)
         if again and again.memory:
             draft = again
             loss = compare(memory, draft.memory, terms)
@@ -564,6 +564,7 @@ def _request_draft(
     memory: str,
     text: str,
     at: float,
+    *,
     board: str = "",
     loss: Comparison | None = None,
 ) -> MemoryDraft | None:

@@ -25,6 +25,7 @@ from functions.agent.app import App
 from functions.agent.behaviours.behaviour import PREFIX, is_behaviour_document
 from functions.agent.management.files import FileEditor
 from functions.agent.management.git_repository import Commit
+from functions.agent.management.moved_work import MovedWork, WorkChange, WorkMover, list_written
 from functions.agent.management.things_file import FILE_BYTES as THINGS_BYTES
 from functions.agent.management.things_file import (
     KeptThing,
@@ -34,13 +35,20 @@ from functions.agent.management.things_file import (
     write_lines,
     write_missing,
 )
+from functions.agent.management.work_files import (
+    FILE_BYTES as WORK_BYTES,
+)
+from functions.agent.management.work_files import (
+    TASK_LINES,
+    is_work_file,
+    list_work,
+    read_work,
+)
 from functions.agent.memory.documents import CAPS, Doc, check_document_text
 from functions.agent.memory.things import Things
 from functions.agent.skills.folder import read_skills
 from functions.agent.skills.package import SkillPackage
 from functions.agent.skills.skill import FILE
-from functions.agent.team.board import Board
-from functions.agent.team.task import describe_task, format_line
 from functions.agent.workspace.files import FILE_BYTES, FILES_MOST, TOTAL_BYTES, Writer
 from functions.agent.workspace.path import RECEIVED, fold_path, parse_path, require_writable
 from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
@@ -54,8 +62,6 @@ from sigil.strict_json import canonical, read_object
 BEHAVIOURS: Final = "behaviors"
 SKILLS: Final = "environment/skills"
 FILES: Final = "workspace"
-TODO: Final = "environment/todo"
-"""The board of tasks as it is, for people and programs to read; an import leaves it."""
 THINGS: Final = "memory/things.jsonl"
 BELOW: Final = "sub-agents"
 DESCRIPTION: Final = "workspace.json"
@@ -96,7 +102,9 @@ _README: Final = b"""\
 | `memory/things.jsonl` | what all its chats remember, a thing a line |
 | `behaviors/` | how the agent goes about its own work |
 | `environment/skills/` | rules for certain tasks, as `SKILL.md` |
-| `environment/todo/` | the board of tasks, to be read: no import writes it |
+| `environment/todo/` | the board of tasks: `tasks.md` to be read, `tasks.jsonl` for an import |
+| `environment/schedules.jsonl` | when it is woken and for what; an import pauses them |
+| `environment/knowledge/` | the documents of its knowledge base |
 | `workspace/` | the files that it works with |
 | `sub-agents/NAME/` | the same of each agent below it |
 | `workspace.json` | the format, which skills are pinned, and the limits of an agent below |
@@ -148,11 +156,14 @@ class AgentTree:
     other: tuple[str, ...]
     record: AgentRecord
     below: dict[str, AgentTree] = field(default_factory=dict)
+    work: MovedWork = MovedWork()
 
     @property
     def is_empty(self) -> bool:
         """Return whether it has nothing of an agent."""
-        return not (self.documents or self.things or self.skills or self.files or self.below)
+        return not (
+            self.documents or self.things or self.skills or self.files or self.below or self.work
+        )
 
 
 def list_commits(
@@ -201,25 +212,7 @@ def _list_histories(app: App) -> Iterator[list[Commit]]:
         body = write_lines(found, things.list_uses())
         at = max(thing.at for thing in found)
         yield [Commit(at, "uncaged", "Write what all chats remember", {THINGS: body})]
-    if app.is_root:
-        yield from _list_tasks(app)
-
-
-def _list_tasks(app: App) -> Iterator[list[Commit]]:
-    """Yield the board as it is now, if there is anything on it. Whoever wanted a task, and in which
-    chat, is not said.
-    """
-    board = Board(app.kv, app.root, app.clock.now)
-    tasks = [*board.list_open(), *reversed(board.list_ended())]
-    if tasks:
-        lines = "".join(f"{format_line(task)}\n" for task in tasks)
-        rows = b"".join(canonical(describe_task(task, tasks)) + b"\n" for task in tasks)
-        files: dict[str, bytes | None] = {
-            f"{TODO}/tasks.md": f"```\n{lines}```\n".encode(),
-            f"{TODO}/tasks.jsonl": rows,
-        }
-        at = max(task.changed for task in tasks)
-        yield [Commit(at, "uncaged", "Write the board of tasks", files)]
+    yield from list_work(app)
 
 
 def _move(history: list[Commit], name: str) -> list[Commit]:
@@ -408,6 +401,7 @@ def _sort_out(folder: Path, place: str, paths: list[str]) -> AgentTree:
     skills: set[str] = set()
     below: dict[str, list[str]] = {}
     things: tuple[KeptThing, ...] = ()
+    work: dict[str, bytes] = {}
     for path in paths:
         top, _, rest = path.partition("/")
         behaviour = PREFIX + rest.removesuffix(".md")
@@ -422,6 +416,9 @@ def _sort_out(folder: Path, place: str, paths: list[str]) -> AgentTree:
             skills.add(path.removeprefix(f"{SKILLS}/").partition("/")[0])
         elif path == THINGS:
             things = read_lines(read_bounded(folder / path, THINGS_BYTES), f"{place}{path}")
+        elif is_work_file(path):
+            if path != TASK_LINES:
+                work[path] = read_bounded(folder / path, WORK_BYTES)
         elif top == BELOW and not place and is_name(rest.partition("/")[0]) and "/" in rest:
             name, _, inner = rest.partition("/")
             below.setdefault(name, []).append(inner)
@@ -446,7 +443,17 @@ def _sort_out(folder: Path, place: str, paths: list[str]) -> AgentTree:
     for tree in trees.values():
         other += tree.other
     record = _read_record(described)
-    return AgentTree(documents, things, packages, pinned, files, tuple(other), record, trees)
+    return AgentTree(
+        documents,
+        things,
+        packages,
+        pinned,
+        files,
+        tuple(other),
+        record,
+        trees,
+        read_work(work),
+    )
 
 
 def _read_document(folder: Path, path: str, name: str) -> str:
@@ -525,6 +532,7 @@ def list_changes(app: App, tree: AgentTree, open_agent: OpenAgent) -> list[str]:
         head = workspace.find(path)
         if head is None or workspace.read(path).body != body:
             changes.append(f"{FILES}/{path}")
+    changes += [_say_work(change) for change in list_written(_open_mover(app, tree).list_changes())]
     known_agents = dict(scan_agents(app.kv, app.root)) if tree.below else {}
     for name, inner in tree.below.items():
         if name not in known_agents:
@@ -534,9 +542,40 @@ def list_changes(app: App, tree: AgentTree, open_agent: OpenAgent) -> list[str]:
     return changes
 
 
-def write_tree(app: App, tree: AgentTree, by: str, why: str, open_agent: OpenAgent) -> None:
-    """Write a tree into an agent. What stands there already is written no second time, so an
-    import that was ended in the middle is completed by the next one.
+def list_refused(app: App, tree: AgentTree, open_agent: OpenAgent) -> list[str]:
+    """Return what of the schedules, tasks and documents an import would leave out, and why."""
+    changes = _open_mover(app, tree).list_changes()
+    found = list(map(_say_refused, filter(_is_refused, changes)))
+    known_agents = dict(scan_agents(app.kv, app.root)) if tree.below else {}
+    for name, inner in tree.below.items():
+        child = open_agent(name, known_agents.get(name) or inner.record)
+        found += [f"{BELOW}/{name}/{each}" for each in list_refused(child, inner, open_agent)]
+    return found
+
+
+def _open_mover(app: App, tree: AgentTree, by: str = "") -> WorkMover:
+    return WorkMover(app, tree.work, by, replaces=True)
+
+
+def _is_refused(change: WorkChange) -> bool:
+    return change.state == "refused"
+
+
+def _say_refused(change: WorkChange) -> str:
+    return f"{change.place}: {one_line(change.name, 80)}: {change.detail}"
+
+
+def _say_work(change: WorkChange) -> str:
+    detail = f" ({change.detail})" if change.kind == "schedule" else ""
+    return f"{change.place}: {change.name}{detail}"
+
+
+def write_tree(app: App, tree: AgentTree, by: str, why: str, open_agent: OpenAgent) -> list[str]:
+    """Write a tree into an agent, and return what of its schedules, tasks and documents is left
+    out, and why.
+
+    What stands there already is written no second time, so an import that was ended in the middle
+    is completed by the next one.
     """
     app.skills.require_room(tree.skills)
     for name, text in tree.documents.items():
@@ -554,10 +593,14 @@ def write_tree(app: App, tree: AgentTree, by: str, why: str, open_agent: OpenAge
             # the agent is told of files that it knew otherwise
             FileEditor(app.kv, workspace, by).write(path, body, why=why)
     write_missing(_open_things(app), tree.things)
+    refused = list(map(_say_refused, filter(_is_refused, _open_mover(app, tree, by).write())))
     known_agents = dict(scan_agents(app.kv, app.root)) if tree.below else {}
     for name, inner in tree.below.items():
         record = known_agents.get(name)
         if name not in known_agents:
             record = replace(inner.record, since=app.clock.now(), by=by)
             create_agent(app.kv, app.root, name, record, most=app.agents_most)
-        write_tree(open_agent(name, record or inner.record), inner, by, why, open_agent)
+        child = open_agent(name, record or inner.record)
+        left = write_tree(child, inner, by, why, open_agent)
+        refused += [f"{BELOW}/{name}/{each}" for each in left]
+    return refused

@@ -341,6 +341,20 @@ class Schedules:
         item = self._kv.get(keys.wakeup(self.agent, id))
         return SCHEDULE.read(item.value) if item else None
 
+    def plan(self, schedule: Schedule) -> Schedule:
+        """Return a new schedule with its id and its first time; `UsageError` EINVAL for one that
+        cannot be.
+        """
+        _require_sensible(schedule)
+        planned = replace(
+            schedule,
+            id=make_id(schedule.when, schedule.text, schedule.say, schedule.session),
+            due=schedule.find_next(schedule.since),
+        )
+        if planned.is_over:
+            raise UsageError("EINVAL", "that time is over", source="schedule")
+        return planned
+
     def add(self, schedule: Schedule, holder: Holder | None = None) -> tuple[Schedule, bool]:
         """Store a new schedule and return it, or the one that is there already for the same text,
         time and chat; the second value says whether it is new.
@@ -348,15 +362,7 @@ class Schedules:
         The `holder` wants it, without one an owner on the machine. `UsageError` EINVAL for one
         that cannot be; `PlacesTaken` when there is no place for it.
         """
-        _require_sensible(schedule)
-        schedule = replace(
-            schedule,
-            id=make_id(schedule.when, schedule.text, schedule.say, schedule.session),
-            due=schedule.find_next(schedule.since),
-        )
-        if schedule.is_over:
-            raise UsageError("EINVAL", "that time is over", source="schedule")
-        wanted = schedule
+        wanted = self.plan(schedule)
 
         def store() -> tuple[Schedule, bool]:
             schedule = wanted

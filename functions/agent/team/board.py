@@ -267,6 +267,10 @@ class Board:
             return self.read(number)
         return task
 
+    def require_sensible(self, wanted: NewTask) -> None:
+        """Raise `UsageError` EINVAL for what cannot be a task."""
+        _make_task(wanted, self._now())
+
     def _reserve_number(self, made: Task, holder: Holder | None) -> tuple[int, bool]:
         """Return the number of a new task, and whether its call had one already."""
         from functions.agent.shares import Places, require_place

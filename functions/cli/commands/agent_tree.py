@@ -83,7 +83,7 @@ def import_agent(
     whose: Whose = None,
     json: Json = False,
 ) -> None:
-    """Write an agent's documents, behaviours, skills and files from a folder.
+    """Write an agent's documents, behaviours, skills, files and work from a folder.
 
     All of it is checked first. What is the same already is not written again, what the folder does
     not have stays, and what is replaced stays as an earlier version.
@@ -91,7 +91,12 @@ def import_agent(
     Example: uncaged agent import my-agent --dry-run
     """
     from functions.agent.behaviours.behaviour import PREFIX, parse_behaviour
-    from functions.agent.management.agent_tree import TODO, list_changes, read_tree, write_tree
+    from functions.agent.management.agent_tree import (
+        list_changes,
+        list_refused,
+        read_tree,
+        write_tree,
+    )
 
     tree = read_tree(folder)
     with open_agent(name=whose) as (app, settings):
@@ -99,6 +104,7 @@ def import_agent(
             raise UsageError("EINVAL", "no agent is below one that is below the root")
         opener = make_opener(app, settings)
         changes = list_changes(app, tree, opener)
+        refused = list_refused(app, tree, opener)
         models = {inner.record.model for inner in tree.below.values()}
         for each in (tree, *tree.below.values()):
             for name, text in each.documents.items():
@@ -108,19 +114,22 @@ def import_agent(
             if not dry_run:
                 require_model(app, model)
         if not dry_run:
-            write_tree(app, tree, BY, f"imported from {folder}", opener)
+            refused = write_tree(app, tree, BY, f"imported from {folder}", opener)
         agent = app.name
     printer = Printer(json=json)
     if json:
         row = {"agent": agent, "dry_run": dry_run, "written": changes, "left": list(tree.other)}
+        row["refused"] = refused
         printer.document(row)
         return
     verb = "would be written" if dry_run else "written"
     for change in changes:
         printer.line(f"{verb}: {change}")
     for path in tree.other:
-        is_board = path.startswith(f"{TODO}/")
-        why = "is to be read: tasks are not imported" if is_board else "is nothing of an agent"
-        printer.note(f"left: {path} {why}")
+        printer.note(f"left: {path} is nothing of an agent")
+    for each in refused:
+        printer.note(f"left: {each}")
+    if any("; paused" in change for change in changes):
+        printer.note("schedules are paused; `uncaged wake list`, `uncaged wake resume ID`")
     if not changes:
         printer.note("nothing to write: all of it is there already")

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Final
 
 from functions.agent.app import App
+from functions.agent.management.moved_work import SESSION, WorkChange, WorkMover
 from functions.agent.memory.documents import OF_CHATS
 from functions.agent.memory.thing import Thing, check_thing
 from functions.agent.memory.things import CHARACTERS_MOST, THINGS_MOST, Things
@@ -21,14 +22,16 @@ from functions.cli.local_agent import BY, memory_scope
 from functions.cli.moving.foreign_agent import ForeignAgent, Note
 from sigil.errors import UsageError
 
+WORK_KINDS: Final = ("schedule", "task", "knowledge")
 CONFIDENCE: Final = 0.8
 """How sure notes of another program are: what a person says here is surer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to a document, a skill or the notes of a file. `state`: `new`, `replaced`,
-    `same` when it is here already, or `kept` when another one is here and stays.
+    """What happens to a document, a skill, the notes of a file, a schedule, a task or a document of
+    the knowledge base. `state`: `new`, `replaced`, `same` when it is here already, `kept` when
+    another one is here and stays, or `refused` when it cannot be, which `detail` explains.
     """
 
     kind: str
@@ -43,6 +46,10 @@ class Change:
         return self.state in ("new", "replaced")
 
 
+def _from_work(change: WorkChange) -> Change:
+    return Change(change.kind, change.name, change.place, change.state, change.detail)
+
+
 class Adoption:
     """An agent of another program that becomes a part of one here. `session` is the chat that alone
     gets the user's document, the memory and the notes; None for the agent's own.
@@ -55,6 +62,7 @@ class Adoption:
         self._replace = replace
         self._things = Things(app.kv, self._scope, app.helpers.terms)
         self._why = f"imported from {foreign.program}"
+        self._mover = WorkMover(app, foreign.work, BY, session or SESSION, replaces=replace)
 
     def list_changes(self) -> list[Change]:
         """Return what is to be done, in its order; `UsageError` when there is no room for it."""
@@ -62,11 +70,12 @@ class Adoption:
         names = {change.name for change in changes if change.kind == "skill" and change.is_made}
         skills = self._foreign.skills
         self._app.skills.require_room({name: skills[name][0] for name in sorted(names)})
-        return changes
+        return [*changes, *map(_from_work, self._mover.list_changes())]
 
-    def write(self, changes: list[Change]) -> None:
-        """Write what is to be done."""
-        for change in changes:
+    def write(self, changes: list[Change]) -> list[Change]:
+        """Write what is to be done, and return what became of it."""
+        written = [change for change in changes if change.kind not in WORK_KINDS]
+        for change in written:
             if not change.is_made:
                 continue
             if change.kind == "document":
@@ -79,6 +88,7 @@ class Adoption:
         known = self._read_known()
         events = {thing.id: thing for thing in map(self._make_thing, self._foreign.notes)}
         self._things.add_events([event for id, event in events.items() if id not in known])
+        return [*written, *map(_from_work, self._mover.write())]
 
     def _choose_scope(self, document: str) -> str:
         return self._scope if document in OF_CHATS else self._app.documents.agent

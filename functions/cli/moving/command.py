@@ -26,6 +26,7 @@ _WORDS = {
     "replaced": ("would be replaced", "replaced"),
     "same": ("is here already", "is here already"),
     "kept": ("stays as it is here; --replace replaces it", "stays as it is here"),
+    "refused": ("would be left out", "left out"),
 }
 
 
@@ -50,7 +51,7 @@ def run_import(printer: Printer, program: str, path: Path, options: ImportOption
         adoption = Adoption(app, foreign, options.session, replace=options.replace)
         changes = adoption.list_changes()
         if not options.dry_run:
-            adoption.write(changes)
+            changes = adoption.write(changes)
         agent = app.name
     servers = [_describe_server(server) for server in foreign.servers]
     if servers and options.mcp and not options.dry_run:
@@ -73,6 +74,10 @@ def run_import(printer: Printer, program: str, path: Path, options: ImportOption
         for left in foreign.left:
             hint = f" ({left.hint})" if left.hint else ""
             printer.note(f"left out: {left.what} {left.why}{hint}")
+        if any(change.kind == "schedule" and change.is_made for change in changes):
+            printer.note(
+                "schedules are paused: `uncaged wake list` shows them, resume ID starts one"
+            )
         is_personal = bool(foreign.notes) or not {"user", "memory"}.isdisjoint(foreign.documents)
         if is_personal and not options.session:
             printer.note("all chats of the agent know the user and the memory; --session CHAT: one")

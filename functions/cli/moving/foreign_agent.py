@@ -9,6 +9,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from functions.agent.knowledge.chunking import split_text
+from functions.agent.management.moved_work import (
+    MovedDocument,
+    MovedSchedule,
+    MovedTask,
+    MovedWork,
+)
 from functions.agent.memory.documents import CAPS
 from functions.agent.memory.thing import TEXT_CHARACTERS
 from functions.agent.sanitize import clean_text
@@ -53,6 +59,7 @@ class ForeignAgent:
     skills: Mapping[str, tuple[SkillPackage, str]]
     servers: tuple[McpServer, ...]
     left: tuple[LeftOut, ...]
+    work: MovedWork = MovedWork()
 
 
 @dataclass(slots=True)
@@ -65,6 +72,9 @@ class Collector:
     _notes: list[Note] = field(default_factory=list)
     _skills: dict[str, tuple[SkillPackage, str]] = field(default_factory=dict)
     _servers: list[McpServer] = field(default_factory=list)
+    _schedules: list[MovedSchedule] = field(default_factory=list)
+    _tasks: list[MovedTask] = field(default_factory=list)
+    _knowledge: list[MovedDocument] = field(default_factory=list)
     _left: list[LeftOut] = field(default_factory=list)
 
     def leave(self, what: str, why: str, hint: str = "") -> None:
@@ -73,7 +83,7 @@ class Collector:
 
     def add_document(self, name: str, text: str | None, place: str) -> None:
         """Take a document; a memory that is too long for one becomes notes."""
-        text = self._hide(clean_text(text or "").strip(), place)
+        text = self.hide(clean_text(text or "").strip(), place)
         if not text:
             return
         if len(text) <= CAPS[name]:
@@ -91,7 +101,7 @@ class Collector:
 
     def add_notes(self, type: str, text: str, place: str, at: float) -> None:
         """Take a text as one note, or as several when it is long."""
-        text = self._hide(clean_text(text).strip(), place)
+        text = self.hide(clean_text(text).strip(), place)
         if not text:
             return
         parts = [text]
@@ -137,13 +147,26 @@ class Collector:
             else:
                 self.leave(f"the MCP server {name}", *found)
 
+    def add_schedule(self, schedule: MovedSchedule) -> None:
+        """Take a schedule."""
+        self._schedules.append(schedule)
+
+    def add_task(self, task: MovedTask) -> None:
+        """Take a task for the board."""
+        self._tasks.append(task)
+
+    def add_knowledge(self, document: MovedDocument) -> None:
+        """Take a document for the knowledge base."""
+        self._knowledge.append(document)
+
     def finish(self) -> ForeignAgent:
         """Return the agent; `UsageError` when there is nothing of one."""
         notes = sorted(self._notes, key=lambda note: note.at)
         if len(notes) > NOTES_MOST:
             self.leave(f"{len(notes) - NOTES_MOST:,} notes", f"the newest {NOTES_MOST:,} are taken")
             notes = notes[-NOTES_MOST:]
-        if not (self._documents or notes or self._skills or self._servers):
+        work = MovedWork(tuple(self._schedules), tuple(self._tasks), tuple(self._knowledge))
+        if not (self._documents or notes or self._skills or self._servers or work):
             raise UsageError("ENOENT", f"nothing of an agent of {self.program} is there")
         return ForeignAgent(
             self.program,
@@ -152,6 +175,7 @@ class Collector:
             self._skills,
             tuple(self._servers),
             tuple(self._left),
+            work,
         )
 
     def _list_files(self, folder: SourceFolder, place: str) -> list[str]:
@@ -164,7 +188,8 @@ class Collector:
     def _refuse(self, place: str, problem: UsageError) -> None:
         self.leave(place, f"cannot be kept: {problem.message}", problem.suggestion)
 
-    def _hide(self, text: str, place: str, *, named: bool = True) -> str:
+    def hide(self, text: str, place: str, *, named: bool = True) -> str:
+        """Return a text without its secrets; `place` is where the report says they were."""
         text, count = self.secrets.hide(text, named=named)
         if count:
             looks = "a text that looks" if count == 1 else f"{count} texts that look"
@@ -175,7 +200,7 @@ class Collector:
 
     def _hide_bytes(self, body: bytes, place: str) -> bytes:
         try:
-            return self._hide(body.decode(), place, named=False).encode()
+            return self.hide(body.decode(), place, named=False).encode()
         except UnicodeDecodeError:
             return body
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from functions.cli.moving.cron_jobs import read_jobs
 from functions.cli.moving.foreign_agent import Collector, ForeignAgent
 from functions.cli.moving.source_folder import SourceFolder
+from functions.cli.moving.todo_lists import FOLDERS, LISTS, read_knowledge, read_lists
 from functions.cli.moving.workspace_files import (
     DOCUMENTS,
+    find_zone,
     leave_model,
     leave_others,
     leave_secrets,
@@ -24,11 +27,12 @@ _SECRETS: Final = (
     ("channels.", "this channel is not supported"),
     ("tools.mcpServers.", "`sigil secret set NAME`, with the NAME in the command of its server"),
 )
-_READ: Final = frozenset((*DOCUMENTS.values(), "memory", "skills", "config.json"))
+_READ: Final = frozenset(
+    (*DOCUMENTS.values(), "memory", "skills", "config.json", "cron", *LISTS, *FOLDERS)
+)
 _LEFT: Final = {
     "HEARTBEAT.md": ("is the list of its heartbeat", "`uncaged wake` and `/heartbeat` do that"),
     "BOOTSTRAP.md": ("is about its first start", ""),
-    "cron": ("has its schedules", "`uncaged wake add` makes one"),
     "sessions": ("has conversations of single chats", ""),
 }
 
@@ -43,6 +47,11 @@ def read_nanobot(root: SourceFolder) -> ForeignAgent:
         leave_workspace(collector, config)
     read_documents(collector, workspace)
     collector.add_skills(workspace, "skills")
+    zone = find_zone(config, "timezone")
+    for folder in dict.fromkeys((root, workspace)):
+        read_jobs(collector, folder, zone)
+    read_lists(collector, workspace)
+    read_knowledge(collector, workspace)
     collector.add_servers(read_path(config, "tools", "mcpServers"), "config.json")
     leave_secrets(collector, _SECRETS)
     leave_model(collector, config)

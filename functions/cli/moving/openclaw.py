@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from functions.cli.moving.cron_jobs import read_jobs
 from functions.cli.moving.foreign_agent import Collector, ForeignAgent
 from functions.cli.moving.source_folder import SourceFolder
+from functions.cli.moving.todo_lists import FOLDERS, LISTS, read_knowledge, read_lists
 from functions.cli.moving.workspace_files import (
     DOCUMENTS,
+    find_zone,
     leave_model,
     leave_others,
     leave_secrets,
@@ -30,7 +33,12 @@ _SECRETS: Final = (
     ("skills.", "`sigil secret set NAME` keeps it for a tool"),
 )
 _READ: Final = frozenset(
-    (*DOCUMENTS.values(), "MEMORY.md", "memory.md", "memory", "skills", CONFIG, "workspace")
+    (
+        *DOCUMENTS.values(),
+        *("MEMORY.md", "memory.md", "memory", "skills", CONFIG, "workspace", "cron"),
+        *LISTS,
+        *FOLDERS,
+    )
 )
 _LEFT: Final = {
     "HEARTBEAT.md": ("is the list of its heartbeat", "`uncaged wake` and `/heartbeat` do that"),
@@ -41,7 +49,6 @@ _LEFT: Final = {
 _LEFT_OF_STATE: Final = {
     "credentials": ("has keys and tokens", "they are never read; set them again"),
     "agents": ("has conversations and keys of single agents", "they are never read"),
-    "cron": ("has its schedules", "`uncaged wake` makes one"),
 }
 
 
@@ -58,6 +65,9 @@ def read_openclaw(root: SourceFolder) -> ForeignAgent:
     if workspace is not root:
         collector.add_skills(root, "skills")
         leave_state(collector, root)
+    read_jobs(collector, root, find_zone(config, "userTimezone"))
+    read_lists(collector, workspace)
+    read_knowledge(collector, workspace)
     collector.add_servers(read_path(config, "mcp", "servers"), CONFIG)
     leave_secrets(collector, _SECRETS)
     leave_model(collector, config)

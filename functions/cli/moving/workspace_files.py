@@ -13,6 +13,7 @@ import orjson
 
 from functions.cli.moving.foreign_agent import Collector
 from functions.cli.moving.source_folder import SourceFolder
+from functions.time.time_zone import is_known
 from sigil.errors import one_line
 from sigil.protocol import Json
 
@@ -100,6 +101,12 @@ def read_path(config: Json, *path: str) -> Json:
     for step in path:
         config = config.get(step) if isinstance(config, dict) else None
     return config
+
+
+def find_zone(config: Json, name: str) -> str:
+    """Return the time zone of the settings, empty where they name none that is known."""
+    zone = read_path(config, "agents", "defaults", name)
+    return zone if isinstance(zone, str) and is_known(zone) else ""
 
 
 def leave_secrets(collector: Collector, hints: tuple[tuple[str, str], ...]) -> None:

@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from functions.agent.knowledge.record import make_draft
 from functions.agent.memory.thing import Kind, Thing
 from functions.agent.memory.things import Things
+from functions.agent.schedules.schedule import Schedule
+from functions.agent.schedules.when import When
 from functions.agent.skills.package import SkillPackage
 from functions.agent.team.board import Board, NewTask
 from functions.cli.app import cli
@@ -123,6 +126,16 @@ def test_an_agent_reads_the_same_elsewhere(
     Board(one.app.kv, "main", lambda: 1_760_000_000.0).add(
         NewTask(subject="Count the jam", by="telegram:1", home="telegram:1")
     )
+    one.app.open_knowledge("agent").add(
+        make_draft(
+            title="Rent", source="lease.pdf", text="It is 900.", by="terminal:local", time=1.0
+        ),
+        may_replace=False,
+    )
+    daily = When(kind="cron", cron="0 9 * * *", zone="Europe/Vienna")
+    one.app.schedules.add(
+        Schedule(id="", when=daily, session="telegram:1", by="telegram:1", since=0.0, text="Look")
+    )
     tell(one, "hello")  # the agent is told what people changed, once
     tell(one, "/new")
     run("agent", "export", "tree", at="one")
@@ -130,7 +143,12 @@ def test_an_agent_reads_the_same_elsewhere(
     assert json.loads(run("agent", "doc", "list", "--json", at="two").stdout) == []
     done = json.loads(run("agent", "import", "tree", "--json", at="two").stdout)
     assert done["written"] == planned["written"] != []
-    assert done["left"] == ["environment/todo/tasks.jsonl", "environment/todo/tasks.md"]
+    assert done["left"] == done["refused"] == []
+    assert "environment/todo/tasks.jsonl: Count the jam" in done["written"]
+    assert (
+        "environment/schedules.jsonl: Look (every day at 09:00 (Europe/Vienna); paused)"
+        in done["written"]
+    )
     todo = tmp_path / "tree/environment/todo"
     assert (todo / "tasks.md").read_text() == "```\n[ ] #1: Count the jam\n```\n"
     row = json.loads((todo / "tasks.jsonl").read_text())
@@ -155,13 +173,16 @@ def test_an_agent_reads_the_same_elsewhere(
     assert "house-style" in run("skill", "list", *below, at="two").stdout
 
     again = run("agent", "import", "tree", at="two")
-    assert again.stderr == (
-        "left: environment/todo/tasks.jsonl is to be read: tasks are not imported\n"
-        "left: environment/todo/tasks.md is to be read: tasks are not imported\n"
-        "nothing to write: all of it is there already\n"
-    )
-    shutil.rmtree(todo)
+    assert again.stderr == "nothing to write: all of it is there already\n"
+    two = runtime(data=str(tmp_path / "two")).app
+    (schedule,) = two.schedules.list_of_chat("terminal:main")
+    assert (schedule.text, schedule.paused, schedule.by) == ("Look", "paused", "terminal:local")
+    (task,) = Board(two.kv, "main", lambda: 0.0).list_open()
+    assert (task.subject, task.personal, task.home) == ("Count the jam", True, "terminal:main")
     run("agent", "export", "copy", at="two")
+    assert "telegram" not in (tmp_path / "tree/environment/schedules.jsonl").read_text()
+    shutil.rmtree(todo)
+    shutil.rmtree(tmp_path / "copy/environment/todo")
     for folder in ("tree", "copy"):
         shutil.rmtree(tmp_path / folder / ".git")
     assert read_files(tmp_path / "tree") == read_files(tmp_path / "copy")
@@ -193,7 +214,7 @@ def test_nothing_in_an_export_is_obeyed_by_a_program_and_all_of_it_comes_back(
     run("agent", "import", "tree", at="two")
     listed = json.loads(run("agent", "files", "list", "--json", at="two").stdout)["items"]
     assert sorted(row["path"] for row in listed) == sorted(written)
-    assert run("agent", "import", "tree", "--dry-run", "--json", at="two").stdout.count("[]") == 2
+    assert run("agent", "import", "tree", "--dry-run", "--json", at="two").stdout.count("[]") == 3
     two = runtime(data=str(tmp_path / "two"))
     assert two.app.skills.pack(two.app.skills.read("house-style")).files == files
     disabled = json.loads(run("agent", "export", "again", "--json", at="two").stdout)["disabled"]
@@ -371,3 +392,52 @@ def test_a_tree_that_no_agent_can_have_is_refused_whole(run: Run, tmp_path: Path
     assert left == ["notes.txt"]
     (alice,) = json.loads(run("agent", "list", "--json", at="two").stdout)
     assert (alice["tokens"], alice["guide"], alice["access"]) == (7, "", None)
+
+
+def test_work_that_cannot_be_is_left_with_a_sentence_and_what_is_no_work_refuses_the_tree(
+    run: Run, tmp_path: Path
+) -> None:
+    fill_agent(run, tmp_path)
+    run("agent", "export", "tree", at="one")
+    environment = tmp_path / "tree" / "environment"
+    words = {"text": "Look", "say": "", "name": "", "behaviour": "", "model": ""}
+    bad = (
+        {"kind": "cron", "cron": "0 0 30 2 *", "zone": "UTC"},
+        {"kind": "cron", "cron": "0 9 * * *", "zone": "Nowhere/Else"},
+        {"kind": "cron", "cron": "0 9 * * *", "zone": "UTC", "cycle": 14, "anchor": "x"},
+        {
+            "kind": "cron",
+            "cron": "0 9 * * *",
+            "zone": "UTC",
+            "cycle": 10**15,
+            "anchor": "2026-01-01",
+        },
+        {"kind": "at", "at": 1.0, "zone": "UTC"},
+    )
+    good = {"kind": "every", "every": 3600.0, "zone": "UTC"}
+    lines = [json.dumps({**words, "when": when}) for when in (*bad, good)]
+    (environment / "schedules.jsonl").write_text("\n".join(lines))
+    (environment / "todo").mkdir()
+    todo = environment / "todo" / "tasks.jsonl"
+    rows = ({"id": 2, "subject": "b", "blockedBy": [1]}, {"id": 1, "subject": "a"}, {"id": 3})
+    todo.write_text("\n".join(map(json.dumps, rows)))
+    done = json.loads(run("agent", "import", "tree", "--json", at="two").stdout)
+    assert len(done["refused"]) == len(bad) + 1
+    assert [row for row in done["written"] if "schedules" in row] == [
+        "environment/schedules.jsonl: Look (every hour (UTC); paused)"
+    ]
+
+    for path, body in (
+        (todo, '{"id": "x"}'),
+        (todo, "[" * 5_000),
+        (environment / "schedules.jsonl", '{"when": 1}'),
+        (environment / "knowledge" / "a.json", '{"title": "a", "source": "b", "text": 7}'),
+    ):
+        path.parent.mkdir(exist_ok=True)
+        before = path.read_bytes() if path.exists() else None
+        path.write_text(body)
+        with pytest.raises(SigilError):
+            run("agent", "import", "tree", at="three")
+        path.unlink()
+        if before is not None:
+            path.write_bytes(before)

@@ -13,6 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from functions.agent.memory.things import Things
+from functions.agent.schedules.schedule import Schedule
+from functions.agent.team.board import Board
 from functions.cli.app import cli
 from functions.cli.local_agent import open_agent
 from functions.wiring import AgentRuntime
@@ -124,7 +126,7 @@ def test_no_secret_comes_along_and_each_is_named(run: Run, tmp_path: Path) -> No
     assert "tools.web.search.apiKey" in left
     assert "channels.qq.secret" not in left, "what is empty is no secret"
     assert left["TOOLS.md"].startswith("has 2 texts that look like a secret: {{secret}} stands")
-    for name in ("HEARTBEAT.md", "sessions", "cron", "report.csv"):
+    for name in ("HEARTBEAT.md", "sessions", "report.csv"):
         assert name in left
     assert "no name of a skill" in left["skills/My_Skill"]
 
@@ -448,3 +450,128 @@ def test_a_long_history_is_written_and_found(run: Run, tmp_path: Path) -> None:
     run("agent", "memory", "forget", events[7]["id"])
     found = take(run, "nanobot", source)
     assert [change["detail"] for change in found["changes"]] == ["1 of 250"]
+
+
+def make_job(schedule: Any, message: Any = "look at the post", **fields: Any) -> dict[str, Any]:
+    payload = {"kind": "agent_turn", "message": message, "deliver": True, "to": "42"}
+    return {"id": "1a2b", "enabled": True, "schedule": schedule, "payload": payload, **fields}
+
+
+def list_schedules() -> list[Schedule]:
+    with open_agent(name=None) as (app, _):
+        return sorted(app.schedules.list_of_chat(), key=lambda each: each.number)
+
+
+def test_schedules_tasks_and_knowledge_come_along_and_nothing_of_it_acts(
+    run: Run, tmp_path: Path
+) -> None:
+    daily = {"kind": "cron", "expr": "0 9 * * 1-5", "tz": "America/Vancouver"}
+    jobs = [
+        make_job(daily, f"Say good morning with {BOT_TOKEN}", name="Morning"),
+        make_job({"kind": "every", "everyMs": 7_200_000, "expr": None, "tz": None}, enabled=False),
+        make_job({"kind": "at", "atMs": 4_102_444_800_000}, "happy new century"),
+    ]
+    source = write_files(
+        write_nanobot(tmp_path / "nanobot"),
+        {
+            "workspace/cron/jobs.json": json.dumps({"version": 1, "jobs": jobs}),
+            "workspace/TODO.md": "# To do\n\n- [ ] buy paper\n- [x] call Bob\n  * [ ] water\n",
+            "workspace/knowledge/refunds.md": "Refunds take five days.\n",
+            "workspace/knowledge/picture.png": "x",
+        },
+    )
+    planned = take(run, "nanobot", source, "--dry-run")
+    assert not list_schedules()
+    done = take(run, "nanobot", source)
+    assert done == {**planned, "dry_run": False}
+
+    work = {row["name"]: row for row in done["changes"] if row["kind"] not in ("document", "notes")}
+    words = work["Morning"]["detail"]
+    assert words == "every Monday to Friday at 09:00 (America/Vancouver); paused"
+    assert work["look at the post"]["detail"].endswith("(UTC); paused; no time zone was named")
+    found = list_schedules()
+    assert [each.paused for each in found] == ["paused"] * 3
+    assert {each.session for each in found} == {"terminal:main"}
+    assert found[0].text == "Say good morning with {{secret}}"
+    with open_agent(name=None) as (app, _):
+        tasks = Board(app.kv, "main", app.clock.now).list_open()
+        (document,) = app.open_knowledge("agent").scan()
+    assert [(task.subject, task.personal) for task in tasks] == [
+        ("buy paper", True),
+        ("water", True),
+    ]
+    assert document.record.source == "nanobot: knowledge/refunds.md"
+    assert "picture.png" in str(list_left(done))
+
+    again = take(run, "nanobot", source)
+    assert set(list_states(again).values()) == {"same"}
+    text = run("import", "nanobot", str(source), "--session", "telegram:42").output
+    assert "schedule Morning from cron/jobs.json: is here already" in text
+
+
+def test_jobs_of_openclaw_become_schedules_in_the_zone_of_its_user(
+    run: Run, tmp_path: Path
+) -> None:
+    system = {"kind": "systemEvent", "text": "drink water"}
+    jobs = [
+        make_job({"kind": "at", "at": "2099-02-10T02:00:00Z"}, payload=system),
+        make_job({"kind": "cron", "expr": "@daily"}, "tidy up"),
+    ]
+    source = write_files(
+        write_openclaw(tmp_path / "claw"),
+        {
+            "openclaw.json": '{agents: {defaults: {userTimezone: "Europe/Vienna"}}}',
+            "cron/jobs.json": json.dumps({"version": 1, "jobs": jobs}),
+        },
+    )
+    found = take(run, "openclaw", source)
+
+    rows = {row["name"]: row["detail"] for row in found["changes"] if row["kind"] == "schedule"}
+    assert rows["drink water"] == "Tuesday, 10 February 2099 at 03:00 (Europe/Vienna); paused"
+    assert rows["tidy up"].endswith("(Europe/Vienna); paused")
+
+
+def test_a_job_that_cannot_be_is_refused_with_a_sentence_and_the_rest_goes_on(
+    run: Run, tmp_path: Path
+) -> None:
+    cron = {"kind": "cron", "expr": "0 9 * * *"}
+    bad: dict[str, Any] = {
+        "never": make_job({"kind": "cron", "expr": "0 0 30 2 *"}),
+        "six fields": make_job({"kind": "cron", "expr": "0 0 9 * * *"}),
+        "no cron": make_job({"kind": "cron", "expr": 9}),
+        "long": make_job({"kind": "cron", "expr": "0,1 " * 10_000}),
+        "zone": make_job({**cron, "tz": "../../etc/passwd"}),
+        "often": make_job({"kind": "every", "everyMs": 1_000}),
+        "endless": make_job({"kind": "every", "everyMs": 1e300}),
+        "true": make_job({"kind": "every", "everyMs": True}),
+        "over": make_job({"kind": "at", "atMs": 1_000}),
+        "far": make_job({"kind": "at", "at": "9999-12-31T23:59:59-23:00"}),
+        "soon": make_job({"kind": "at", "at": "20m"}),
+        "other": make_job({"kind": "sunrise"}),
+        "no times": make_job([]),
+        "large": make_job(cron, "x" * 5_000),
+        "empty": make_job(cron, " \u200b "),
+        "no text": make_job(cron, 7),
+    }
+    jobs = [{**job, "name": name} for name, job in bad.items()]
+    jobs = [*jobs, 7, None, *(make_job(cron, f"number {number}") for number in range(70))]  # type: ignore[list-item]
+    source = write_files(
+        write_nanobot(tmp_path / "nanobot"),
+        {
+            "workspace/cron/jobs.json": json.dumps({"jobs": jobs}),
+            "cron/jobs.json": "{" * 100,
+            "workspace/TODO.md": "- [ ] buy\x07 paper\n",
+        },
+    )
+    found = take(run, "nanobot", source)
+
+    left = list_left(found)
+    refused = {row["name"]: row["detail"] for row in found["changes"] if row["state"] == "refused"}
+    for name in bad:
+        why = left.get(f"the schedule {name}") or refused[name]
+        assert why, name
+    assert "cron/jobs.json" in left
+    assert "the schedule number 17" in left
+    assert refused["number 69"] == "an agent has at most 64 schedules"
+    assert len(list_schedules()) == 64
+    assert read_document(run, "soul").startswith("# Soul")
