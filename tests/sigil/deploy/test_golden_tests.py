@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from sigil.errors import Refused
+from sigil.deploy import golden_tests
+from sigil.errors import BackendError, Refused
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry, RegistryRules
 from sigil.run.live_services import open_network
@@ -46,3 +47,35 @@ def test_a_test_is_told_that_this_machine_may_not_be_asked(sandbox: Sandbox) -> 
         deployed(sandbox, loopback=False)
     with pytest.raises(Refused, match="only https is allowed"):
         deployed(sandbox, url="http://api.example.com:80/v1/x", loopback=True)
+
+
+def deploy_slow(sandbox: Sandbox, code: str, milliseconds: int) -> int:
+    spec = {
+        "name": "slow",
+        "description": "It counts.",
+        "execute": code,
+        "limits": {"timeout_ms": milliseconds},
+        "tests": [{"input": {}, "output": 7}],
+    }
+    rules = RegistryRules(pause=0)
+    registry = LocalRegistry(MemoryKV(), MemoryArtifacts(), sandbox, rules=rules)
+    return registry.deploy(spec, PERSON).passed
+
+
+def test_a_test_that_has_all_of_its_time_is_too_slow(sandbox: Sandbox) -> None:
+    with pytest.raises(Refused, match=r"ETESTS: 1 of 1 test failed: .* gave ETIMEDOUT"):
+        deploy_slow(sandbox, "for (;;);", 50)
+
+
+def test_a_busy_machine_is_no_fault_of_a_test(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Sandbox, "count_processor_seconds", lambda self: 0.0)
+    work = "let n = 0; while (n < 2e6) n++; return 7"
+    assert deploy_slow(sandbox, work, 20) == 1, "it gets more time"
+
+    monkeypatch.setattr(golden_tests, "BUDGET_SECONDS", 0.3)
+    with pytest.raises(
+        BackendError, match="EBUSY: this machine is too busy: test 1 gets too little"
+    ):
+        deploy_slow(sandbox, "for (;;);", 20)
