@@ -127,8 +127,8 @@ def import_agent(
         printer.line(f"{verb}: {change}")
     for path in tree.other:
         printer.note(f"left: {path} is nothing of an agent")
-    for each in refused:
-        printer.note(f"left: {each}")
+    for left in refused:
+        printer.note(f"left: {left}")
     if any("; paused" in change for change in changes):
         printer.note("schedules are paused; `uncaged wake list`, `uncaged wake resume ID`")
     if not changes:
