@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from functions.agent.behaviours.behaviour import PREFIX, is_behaviour_document, parse_behaviour
@@ -124,8 +125,7 @@ class Documents:
         """Return what `list_for_prompt` does, from what was just read at `list_keys`."""
         written = self._read_all(self.agent, zip(CAPS, items, strict=False))
         agent = {name: doc for name, doc in written.items() if doc.text}
-        for name in self._first:
-            agent.setdefault(name, self._make_unwritten(self.agent, name))
+        agent = _make_first_versions(self.agent, tuple(self._first.items())) | agent
         chat = self._read_all(session, zip(OF_CHATS, items[len(CAPS) :], strict=True))
         docs = [agent.get(name) for name in CAPS] + [chat.get(name) for name in OF_CHATS]
         return tuple(doc for doc in docs if doc and doc.text)
@@ -303,6 +303,12 @@ class Documents:
         return {
             name: self._decode_or_replace(scope, name, item.value) for name, item in items if item
         }
+
+
+@lru_cache(maxsize=256)
+def _make_first_versions(scope: str, texts: tuple[tuple[str, str], ...]) -> dict[str, Doc]:
+    """Return the documents that every prompt has until somebody writes them."""
+    return {name: Doc(scope, name, text=text) for name, text in texts}
 
 
 def require_document_name(name: str, caps: Mapping[str, int] = CAPS) -> str:
