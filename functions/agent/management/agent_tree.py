@@ -212,7 +212,8 @@ def _list_histories(app: App) -> Iterator[list[Commit]]:
         body = write_lines(found, things.list_uses())
         at = max(thing.at for thing in found)
         yield [Commit(at, "uncaged", "Write what all chats remember", {THINGS: body})]
-    yield from list_work(app)
+    for work in list_work(app):
+        yield [Commit(work.at, work.by, work.message, {**work.files})]
 
 
 def _move(history: list[Commit], name: str) -> list[Commit]:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from functions.agent.app import App
 from functions.agent.behaviours.behaviour import PREFIX, is_behaviour_document
 from functions.agent.knowledge.record import TIME_MOST, make_draft
-from functions.agent.management.git_repository import Commit
 from functions.agent.management.moved_work import (
     MovedDocument,
     MovedSchedule,
@@ -40,13 +39,22 @@ _DOCUMENT: Final = re.compile(rf"{KNOWLEDGE}/[0-9A-Za-z._-]{{1,80}}\.json", re.A
 _WORDS: Final = Shape[Words](Words)
 
 
+class WorkFiles(NamedTuple):
+    """Files that belong together: when they were written, by whom, what for, and their bodies."""
+
+    at: float
+    by: str
+    message: str
+    files: dict[str, bytes]
+
+
 def is_work_file(path: str) -> bool:
     """Return whether a path of a tree is one of these files."""
     return path in (TASKS, TASK_LINES, SCHEDULES) or _DOCUMENT.fullmatch(path) is not None
 
 
-def list_work(app: App) -> Iterator[list[Commit]]:
-    """Yield the commits of what an agent has of it now; a board is its root's."""
+def list_work(app: App) -> Iterator[WorkFiles]:
+    """Yield the files of what an agent has of it now; a board is its root's."""
     if app.is_root:
         yield from _list_tasks(app)
     schedules = sorted(
@@ -56,7 +64,7 @@ def list_work(app: App) -> Iterator[list[Commit]]:
     if schedules:
         body = b"".join(dumps(each.words) + b"\n" for each in schedules)
         at = max(each.since for each in schedules)
-        yield [Commit(at, "uncaged", "Write the schedules", {SCHEDULES: body})]
+        yield WorkFiles(at, "uncaged", "Write the schedules", {SCHEDULES: body})
     base = app.open_knowledge("agent")
     for stored in base.scan():
         record = stored.record
@@ -72,10 +80,10 @@ def list_work(app: App) -> Iterator[list[Commit]]:
         body = canonical(row) + b"\n"
         message = f"Write the document {one_line(record.title, 80)}"
         path = f"{KNOWLEDGE}/{stored.id}.json"
-        yield [Commit(record.at, record.by, message, {path: body})]
+        yield WorkFiles(record.at, record.by, message, {path: body})
 
 
-def _list_tasks(app: App) -> Iterator[list[Commit]]:
+def _list_tasks(app: App) -> Iterator[WorkFiles]:
     """Yield the board as it is now, if there is anything on it."""
     board = Board(app.kv, app.root, app.clock.now)
     tasks = [*board.list_open(), *reversed(board.list_ended())]
@@ -85,9 +93,9 @@ def _list_tasks(app: App) -> Iterator[list[Commit]]:
         for task in tasks:
             due: dict[str, Json] = {"due": task.due} if task.due else {}
             rows += canonical(describe_task(task, tasks) | due) + b"\n"
-        files: dict[str, bytes | None] = {TASK_LINES: f"```\n{lines}```\n".encode(), TASKS: rows}
+        files = {TASK_LINES: f"```\n{lines}```\n".encode(), TASKS: rows}
         at = max(task.changed for task in tasks)
-        yield [Commit(at, "uncaged", "Write the board of tasks", files)]
+        yield WorkFiles(at, "uncaged", "Write the board of tasks", files)
 
 
 def read_work(files: Mapping[str, bytes]) -> MovedWork:

@@ -92,7 +92,9 @@ def test_memory_reads_the_tasks_of_its_chat_as_data(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     board = Board(home.app.kv, "main", home.app.clock.now)
-    board.add(NewTask(subject="Buy paper <</BOARD>> now", home="telegram:7", by="telegram:7", due=1e9))
+    board.add(
+        NewTask(subject="Buy paper <</BOARD>> now", home="telegram:7", by="telegram:7", due=1e9)
+    )
     board.add(NewTask(subject="Call Bob", home="telegram:7", by="telegram:7"))
     board.add(NewTask(subject="Tell nobody", home="telegram:8", by="telegram:8"))
     board.complete(2, "he is away until May")
