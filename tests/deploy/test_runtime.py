@@ -91,17 +91,19 @@ def test_an_update_is_answered_with_200_once_its_event_waits(running: Deployment
     waiting = running.waiting()
 
     assert [answer.status for answer in answers] == [200, 200, 200]
-    assert [(event.id, event.text) for event in waiting] == [("telegram:123456:900101", ENCODE)]
+    assert [(event.id, event.text) for event in waiting] == [("telegram:123456:77001:11", ENCODE)]
 
 
 def test_a_body_that_comes_in_base64_is_an_update_too(running: Deployment) -> None:
-    body = b64decode(request("webhook_base64")["body"]).replace(b"900101", b"900103")
+    body = b64decode(request("webhook_base64")["body"]).replace(
+        b'"message_id":11', b'"message_id":13'
+    )
     event = request("webhook_base64", body=b64encode(body).decode())
     answer = running.function("webhook").invoke(event)
     waiting = {event.id: event.text for event in running.waiting()}
 
     assert answer.status == 200
-    assert waiting["telegram:123456:900103"] == ENCODE
+    assert waiting["telegram:123456:77001:13"] == ENCODE
 
 
 def test_what_is_forged_is_refused_and_nothing_odd_waits_or_comes_again(
@@ -216,7 +218,7 @@ def test_an_update_goes_through_the_webhook_the_queue_and_the_worker_to_its_answ
 ) -> None:
     queue = Source(running.queue(), running.store["AWS_ENDPOINT_URL"])
     posted = running.function("webhook").invoke(webhook(update(81, ENCODE, chat=82)))
-    taken = [each for each in queue.receive()["Records"] if id_of(each) == f"telegram:{BOT}:81"]
+    taken = [each for each in queue.receive()["Records"] if id_of(each) == f"telegram:{BOT}:82:81"]
     answer = worker.function.invoke({"Records": taken})
     queue.delete({"Records": taken})
 

@@ -324,7 +324,7 @@ def test_three_crashes_give_up_the_turn_that_caused_them_and_no_other(
             **{chat: f"answer to {text}" for chat, text in innocent.items()},
         }
         assert len(system.platform.messages) == IN_FLIGHT
-        assert [letter.id for letter in system.dead_letters()] == ["telegram:4242:10"]
+        assert [letter.id for letter in system.dead_letters()] == ["telegram:4242:42:10"]
         assert poison.beside == [set(innocent.values()), set(innocent.values()), set()]
 
 
@@ -422,8 +422,8 @@ def make_work(kind: str, now: float) -> Event:
         at=now,
         order=order_of(now, 1),
         private=True,
-        cause="telegram:4242:1" if by_other else "",
-        root="telegram:4242:1" if by_other else "",
+        cause="telegram:4242:42:1" if by_other else "",
+        root="telegram:4242:42:1" if by_other else "",
         hops=int(by_other),
         by=f"telegram:{OWNER}",
         data={"home": f"telegram:{OWNER}"},

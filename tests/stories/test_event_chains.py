@@ -43,7 +43,7 @@ from tests.servers.stores import empty_store
 
 NAME = "pass-on"
 HOME = f"telegram:{OWNER}"
-FIRST = "telegram:4242:1"
+FIRST = "telegram:4242:42:1"
 RING = tuple(f"agent-{number}" for number in range(1, 10))
 TOKENS = 1_000
 """What each request of the model uses."""
@@ -310,7 +310,7 @@ def test_an_owner_reads_which_cause_set_off_the_most(
     assert sorted(chains.split("\n")[1:]) == [
         f"• “pass it on” ({event}): {TOKENS * asked // 2:,} tokens in"
         f" {load(chats, event).events} events"
-        for event in (FIRST, "telegram:4242:2")
+        for event in (FIRST, "telegram:4242:42:2")
     ]
 
 

@@ -154,7 +154,7 @@ REFUSALS = (
 )
 BOOKKEEPING = frozenset(
     "session body seen trace run chain usage usage-total allowance ledger history spent"
-    " waiting profile hp token-use".split()
+    " waiting profile hp token-use daily".split()
 )
 """What each turn writes of itself, and what a stranger's message leaves."""
 CHAT_FIELDS = ("messages", "quiet", "language", "zone", "model", "memory", "held")

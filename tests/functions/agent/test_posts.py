@@ -73,7 +73,7 @@ def test_calls_post_in_order_and_calls_of_later_rounds_are_others(
     first, *rung = chats.list_texts()
     assert first == "done"
     places = ["4:0", "4:1", "7:0"]
-    assert rung == [f"telegram:4242:1:{at} {name}" for at in places for name in ("one", "two")]
+    assert rung == [f"telegram:4242:42:1:{at} {name}" for at in places for name in ("one", "two")]
     assert not chats.document().posts
 
 
@@ -96,8 +96,8 @@ def test_what_the_queue_does_not_take_is_put_again_and_arrives_once(
     monkeypatch.setattr(chats.runtime.queue, "put", put_moodily)
     chats.write(1, "ring")
     chats.work_off()
-    place = "telegram:4242:1:4:0"
-    one, two = (make_post_id("say", "telegram:4242:1", f"4:0:{number}") for number in (0, 1))
+    place = "telegram:4242:42:1:4:0"
+    one, two = (make_post_id("say", "telegram:4242:42:1", f"4:0:{number}") for number in (0, 1))
     assert heard == [one, two, one, one, two]
     assert chats.list_texts() == ["done", f"{place} one", f"{place} two"]
     assert not chats.document().posts
@@ -143,7 +143,11 @@ def test_what_a_post_sets_off_knows_where_it_came_from(
     monkeypatch.setattr(chats.runtime.queue, "put", lambda event: put(seen.append(event) or event))
     chats.work_off()
     posted = next(event for event in seen if event.kind == "say")
-    assert (posted.cause, posted.root, posted.hops) == ("telegram:4242:1", "telegram:4242:1", 0)
+    assert (posted.cause, posted.root, posted.hops) == (
+        "telegram:4242:42:1",
+        "telegram:4242:42:1",
+        0,
+    )
     assert (posted.by, posted.sender.id) == (HOME, "agent:main")
     assert not list(scan_dead_letters(chats.runtime.stores.kv))
 

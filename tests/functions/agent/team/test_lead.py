@@ -98,4 +98,4 @@ def test_what_cost_most_is_named_by_the_words_of_whom_it_was_for(
         crew.chats.work_off()
     told = crew.write("/spent")[0].partition("set off, in all agents:\n")[2].splitlines()
     named = sorted(line.partition(": ")[0] for line in told)
-    assert named == ["• telegram:4242:50", "• “spawn 'bob' for 42” (telegram:4242:51)"]
+    assert named == ["• telegram:4242:7:50", "• “spawn 'bob' for 42” (telegram:4242:42:51)"]

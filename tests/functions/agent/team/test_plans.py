@@ -193,12 +193,14 @@ def test_a_plan_that_is_approved_before_its_turn_has_ended_goes_on(
     save = Sessions.save
     answered: list[str] = []
 
-    def answer_early(store: Sessions, opened: SessionHandle, document: Document) -> SessionHandle:
+    def answer_early(
+        store: Sessions, opened: SessionHandle, document: Document, *body: bytes | None
+    ) -> SessionHandle:
         member = Members(crew.runtime.stores.kv, "main").read("alice")
         if member and member.waiting and not answered:
             answered.append(member.waiting)
             answer_plan(crew.runtime.app, PlanAnswer(member.waiting, True, HOME, owner=True))
-        return save(store, opened, document)
+        return save(store, opened, document, *body)
 
     monkeypatch.setattr(Sessions, "save", answer_early)
     hand_in(crew, "one")
@@ -309,12 +311,14 @@ def test_a_plan_is_asked_and_answered_once_whichever_write_a_kill_comes_before(
     handle = worker.handle_event
     saves: list[str] = []
 
-    def fail_once(store: Sessions, opened: SessionHandle, document: Document) -> SessionHandle:
+    def fail_once(
+        store: Sessions, opened: SessionHandle, document: Document, *body: bytes | None
+    ) -> SessionHandle:
         if opened.key.startswith("main.alice"):
             saves.append(document.turn.event.kind if document.turn else "")
             if len(saves) == killed:
                 raise BackendError("EUNAVAILABLE", "killed before the session was saved")
-        return save(store, opened, document)
+        return save(store, opened, document, *body)
 
     def hand_out_again(*arguments: Any, **more: Any) -> Any:
         try:

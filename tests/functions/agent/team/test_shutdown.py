@@ -99,13 +99,15 @@ def test_who_is_shut_down_as_its_turn_begins_asks_nothing(
     save = Sessions.save
     late: list[Event] = []
 
-    def stop_first(store: Sessions, opened: SessionHandle, document: Document) -> SessionHandle:
+    def stop_first(
+        store: Sessions, opened: SessionHandle, document: Document, *body: bytes | None
+    ) -> SessionHandle:
         """Shut it down between the reading of its records and the opening of its turn."""
         turn = document.turn
         if turn and turn.event.agent == "main.alice" and not late:
             made = stop_by_hand(crew.runtime.app, "alice", by="terminal:local", call="x")
             late.extend(made.events)
-        return save(store, opened, document)
+        return save(store, opened, document, *body)
 
     monkeypatch.setattr(Sessions, "save", stop_first)
     asked = len(model.of("alice"))
@@ -129,12 +131,14 @@ def test_a_task_that_a_shutdown_puts_back_is_in_the_ledger_once_whatever_crashes
     handle = worker.handle_event
     killed: list[str] = []
 
-    def fail_once(store: Sessions, opened: SessionHandle, document: Document) -> SessionHandle:
+    def fail_once(
+        store: Sessions, opened: SessionHandle, document: Document, *body: bytes | None
+    ) -> SessionHandle:
         task = crew.board.find(1)
         if task and task.status == "pending" and not killed:
             killed.append(task.status)
             raise BackendError("EUNAVAILABLE", "killed before the session was saved")
-        return save(store, opened, document)
+        return save(store, opened, document, *body)
 
     def hand_out_again(*arguments: Any, **more: Any) -> Any:
         try:

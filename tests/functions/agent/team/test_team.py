@@ -536,14 +536,16 @@ def test_a_crash_leaves_no_claim_and_no_end_of_a_task_out_of_the_ledger_and_the_
     save = Sessions.save
     killed: list[str] = []
 
-    def fail_once(store: Sessions, opened: SessionHandle, document: Document) -> SessionHandle:
+    def fail_once(
+        store: Sessions, opened: SessionHandle, document: Document, *body: bytes | None
+    ) -> SessionHandle:
         """Fail once where the task was claimed, and once where it was done."""
         task = crew.board.find(1)
         is_over = document.turn is None or (task and task.is_ended)
         if task and task.status not in ("pending", *killed) and is_over:
             killed.append(task.status)
             raise BackendError("EUNAVAILABLE", "killed before the session was saved")
-        return save(store, opened, document)
+        return save(store, opened, document, *body)
 
     handle = worker.handle_event
 
