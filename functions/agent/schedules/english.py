@@ -17,6 +17,7 @@ from functions.agent.schedules.phrase_part import (
     Language,
     Part,
     Pattern,
+    add_hours,
     place_in_part,
     sum_span,
 )
@@ -407,12 +408,7 @@ def _read_bare_hours(found: re.Match[str]) -> Part | None:
     """Read `8 and 20 o'clock`: numbers before a time of day are such times as well."""
     last = _CLOCK_RE.search(found["last"])
     part = _read_clocks(last) if last else None
-    hours = [int(each) for each in re.findall(r"\d+", found["first"])]
-    if part is None or part.fault or max(hours) > 24:
-        return part
-    told = part.clocks[0]
-    first = tuple(ClockTime(hour, 0, told.certain or hour > 12 or hour == 0) for hour in hours)
-    return Part(clocks=(*first, *part.clocks))
+    return add_hours(found["first"], part) if part else None
 
 
 def _read_times_a_day(found: re.Match[str]) -> Part:

@@ -143,6 +143,16 @@ def place_in_part(hour: int, part: str) -> int:
     return hour % 12 + 12
 
 
+def add_hours(words: str, part: Part) -> Part:
+    """Return a part with times of day that has the full hours before them as well: `8, 12 and`."""
+    hours = [int(each) for each in re.findall(r"\d+", words)]
+    if part.fault or max(hours) > 24:
+        return part
+    told = part.clocks[0]
+    first = tuple(ClockTime(hour, 0, told.certain or hour > 12 or hour == 0) for hour in hours)
+    return Part(clocks=(*first, *part.clocks))
+
+
 def sum_span(span: tuple[float, int, int]) -> float:
     """Return a span of seconds, days and months in seconds."""
     seconds, days, months = span
