@@ -260,5 +260,6 @@ def _describe_things(items: Sequence[Json], texts: Texts) -> str:
             before = as_mapping(each)
             day = as_string(before.get("ended"))[:DAY]
             words = as_string(before.get("was")).removeprefix("note: ")
-            lines[-1] += texts.memory_over.format(day=day, words=words)
+            over = texts.offline_over.format(words=f"{words} ({day})" if day else words)
+            lines.append(f"  {over}")
     return "\n".join([texts.offline_recalled, *lines]) if lines else texts.offline_nothing_known
