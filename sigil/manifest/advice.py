@@ -59,7 +59,7 @@ IsRight = Callable[[str, Json], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AcceptedArguments:
     """The properties that a call may give, and those that it must."""
 
     parts: Mapping[str, Json]
@@ -75,51 +75,51 @@ def is_filler(value: Json) -> bool:
     return value is None or (isinstance(value, str) and value.strip().casefold() in FILLERS)
 
 
-def advise(asked: Asked, given: Mapping[str, Json]) -> str:
+def advise(accepted: AcceptedArguments, given: Mapping[str, Json]) -> str:
     """Return what the caller should do after a call that was `given`, in one line."""
     right: dict[str, Json] = {}
     wrong: dict[str, Json] = {}
     unknown: dict[str, Json] = {}
     for name, value in given.items():
-        if name not in asked.parts:
+        if name not in accepted.parts:
             if not is_filler(value):
                 unknown[name] = value
             continue
-        is_right = asked.is_right(name, value)
-        if is_filler(value) and not (is_right and name in asked.required):
+        is_right = accepted.is_right(name, value)
+        if is_filler(value) and not (is_right and name in accepted.required):
             continue
         (right if is_right else wrong)[name] = value
-    moved = {} if wrong else _find_places(asked, right, unknown)
-    call = {**right, **{name: asked.read(name, unknown[old]) for old, name in moved.items()}}
-    if not wrong and len(moved) == len(unknown) and asked.fits(call):
+    moved = {} if wrong else _find_places(accepted, right, unknown)
+    call = {**right, **{name: accepted.read(name, unknown[old]) for old, name in moved.items()}}
+    if not wrong and len(moved) == len(unknown) and accepted.fits(call):
         return _show_call(call, given, moved)
-    missing = [name for name in asked.parts if name in asked.required and name not in given]
+    missing = [name for name in accepted.parts if name in accepted.required and name not in given]
     missing += [
         name
         for name, value in given.items()
-        if name in asked.required and name not in right and name not in wrong
+        if name in accepted.required and name not in right and name not in wrong
     ]
-    return _ask(asked, wrong, missing, unknown, keeps=bool(right))
+    return _ask(accepted, wrong, missing, unknown, keeps=bool(right))
 
 
 def _find_places(
-    asked: Asked, right: Mapping[str, Json], unknown: Mapping[str, Json]
+    accepted: AcceptedArguments, right: Mapping[str, Json], unknown: Mapping[str, Json]
 ) -> dict[str, str]:
     """Return the property to which each value of an unknown name belongs, where one is meant.
 
     That is the property whose name or description says it, or for a list or an object the only
     one that may have it and is still needed.
     """
-    absent = [name for name in asked.parts if name not in right]
+    absent = [name for name in accepted.parts if name not in right]
     places: dict[str, str] = {}
     if len(absent) * len(unknown) > NAMES_MOST:
         return places
     for given, value in unknown.items():
-        fitting = [name for name in absent if asked.is_right(name, asked.read(name, value))]
-        meant = [name for name in fitting if is_related_name(name, asked.parts[name], given)]
-        needed = [name for name in absent if name in asked.required]
+        fitting = [name for name in absent if accepted.is_right(name, accepted.read(name, value))]
+        meant = [name for name in fitting if is_related_name(name, accepted.parts[name], given)]
+        needed = [name for name in absent if name in accepted.required]
         is_only = len(unknown) == len(needed) == 1 and not may_turn_around(given)
-        is_sure = needed == fitting and (isinstance(value, list | dict) or len(asked.parts) == 1)
+        is_sure = needed == fitting and (isinstance(value, list | dict) or len(accepted.parts) == 1)
         if is_only and (is_sure or needed[0] in meant):
             places[given] = needed[0]
         elif len(meant) == 1:
@@ -143,7 +143,7 @@ def _show_call(
 
 
 def _ask(
-    asked: Asked,
+    accepted: AcceptedArguments,
     wrong: Mapping[str, Json],
     missing: Iterable[str],
     unknown: Collection[str],
@@ -153,21 +153,21 @@ def _ask(
     """Return the request for what is wrong or missing, beside the rest, if that `keeps` anything;
     it shows no value.
     """
-    wanted = [f"{_name(name)} as {_describe(asked.parts[name], wrong[name])}" for name in wrong]
+    wanted = [f"{_name(name)} as {_describe(accepted.parts[name], wrong[name])}" for name in wrong]
     needed = []
     for name in list(missing)[:NAMED_MOST]:
-        needed.append(f"{_name(name)}{_explain(asked.parts[name])}")
+        needed.append(f"{_name(name)}{_explain(accepted.parts[name])}")
     sentences = []
     if wanted or needed:
         verb = "keep the rest and give" if keeps else "give"
         sentences.append(f"{verb} {', '.join((*wanted, *needed))}")
     if unknown:
         sentences.append(f"there is no field {_list_names(unknown)}")
-        if asked.parts:
-            which = "one of " if len(asked.parts) > 1 else ""
-            sentences[-1] += f": give what it says in {which}{_list_names(asked.parts)}"
+        if accepted.parts:
+            which = "one of " if len(accepted.parts) > 1 else ""
+            sentences[-1] += f": give what it says in {which}{_list_names(accepted.parts)}"
     if not sentences:
-        return f"the fields are {_list_names(asked.parts)}" if asked.parts else ""
+        return f"the fields are {_list_names(accepted.parts)}" if accepted.parts else ""
     text = "; ".join(sentences)
     if not needed:
         return one_line(text)

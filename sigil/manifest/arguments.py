@@ -107,7 +107,7 @@ def _advise(
     schema: Mapping[str, Json], described: Mapping[str, Json], arguments: Mapping[str, Json]
 ) -> str:
     """Return what the caller should do, see `advise`; `described` is the alternative meant."""
-    from sigil.manifest.advice import Asked, advise
+    from sigil.manifest.advice import AcceptedArguments, advise
 
     definitions = _definitions_of(described)
     parts = _properties_of(described)
@@ -130,7 +130,7 @@ def _advise(
 
     needed = as_sequence(described.get("required"))
     required = [name for name in parts if name in needed]
-    advice = advise(Asked(resolved, required, read, is_right, fits), arguments)
+    advice = advise(AcceptedArguments(resolved, required, read, is_right, fits), arguments)
     # what was not checked in time is not known to be wrong
     return advice if time.monotonic() <= end else ""
 
