@@ -1,10 +1,10 @@
 """HTTP connections to a model and to chat platforms, through the system's proxy where it has one.
 
 A request to a model ends at its deadline even when the response arrives byte by byte, and checks
-once a second whether it should stop. httpcore is what httpx itself is built on; its public network
-backend is where a read can be cut into slices. Its pool is for requests through a proxy: without
-one, a request takes a connection of ours, with the same backend and the same parser, at half the
-cost.
+once a second whether it should stop, or four times where somebody reads along. httpcore is what
+httpx itself is built on; its public network backend is where a read can be cut into slices. Its
+pool is for requests through a proxy: without one, a request takes a connection of ours, with the
+same backend and the same parser, at half the cost.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ import httpx
 
 LOOK_SECONDS = 1.0
 """A waiting request checks this often whether it should stop."""
+SHOWN_LOOK_SECONDS = 0.25
+"""The same for a request whose answer somebody reads while it comes."""
 CONNECT_SECONDS = 10.0
 CONNECTIONS = 1_000
 """The most connections to one address: no chat waits for one that background work has, and there
@@ -34,6 +36,8 @@ HEAD_BYTES = 100 * 1024
 """An answer's head has at most so many bytes."""
 PORTS = {"http": 80, "https": 443}
 _END = h11.EndOfMessage()
+Take = Callable[[bytes], None]
+"""Takes the next part of an answer's body."""
 
 
 class Late(Exception):
@@ -46,10 +50,13 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Watch:
-    """The limits of the request in this thread. `deadline` is a time of the monotonic clock."""
+    """The limits of the request in this thread. `deadline` is a time of the monotonic clock, and
+    `look` the seconds between two questions whether it has `stopped`.
+    """
 
     deadline: float
     stopped: Callable[[], bool]
+    look: float = LOOK_SECONDS
 
     def seconds_left(self) -> float:
         """Return the seconds until the deadline; `Late` when it has passed."""
@@ -126,13 +133,16 @@ class HttpConnections:
         most: int,
         deadline: float,
         stopped: Callable[[], bool],
+        *,
+        take: Take | None = None,
     ) -> HttpAnswer:
         """Post `body` and return the answer.
 
-        `Late` after `deadline` (monotonic seconds), `Stopped` once `stopped()` is true, httpcore's
-        own errors otherwise; a body of more than `most` bytes is a `ReadError`.
+        `take` gets the parts of the body of an answer with 200 as they come. `Late` after
+        `deadline` (monotonic seconds), `Stopped` once `stopped()` is true, httpcore's own errors
+        otherwise; a body of more than `most` bytes is a `ReadError`.
         """
-        watch = _Watch(deadline, stopped)
+        watch = _Watch(deadline, stopped, SHOWN_LOOK_SECONDS if take else LOOK_SECONDS)
         token = _watch.set(watch)
         sent = [
             (b"host", self._host),
@@ -141,10 +151,11 @@ class HttpConnections:
         ]
         try:
             if self._pool:
-                return self._post_through_proxy(self._pool, body, sent, most, watch.seconds_left())
+                left = watch.seconds_left()
+                return self._post_through_proxy(self._pool, body, sent, most, left, take=take)
             connection = self._take_connection(watch)
             try:
-                answer = connection.post(self._url.target, sent, body, most)
+                answer = connection.post(self._url.target, sent, body, most, take=take)
             except BaseException:
                 connection.close()
                 raise
@@ -190,6 +201,8 @@ class HttpConnections:
         headers: Sequence[tuple[bytes, bytes]],
         most: int,
         left: float,
+        *,
+        take: Take | None,
     ) -> HttpAnswer:
         """Return the answer to a request that has so many seconds left."""
         timeout = {
@@ -205,6 +218,8 @@ class HttpConnections:
             for part in response.iter_stream():
                 content += part
                 _require_bounded(content, most)
+                if take and response.status == 200:
+                    take(part)
             return HttpAnswer(response.status, _decode_headers(response.headers), bytes(content))
 
 
@@ -221,9 +236,15 @@ class _Connection:
         return not self._stream.get_extra_info("is_readable")
 
     def post(
-        self, target: bytes, headers: Sequence[tuple[bytes, bytes]], body: bytes, most: int
+        self,
+        target: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        most: int,
+        *,
+        take: Take | None,
     ) -> HttpAnswer:
-        """Post `body` and return the answer; httpcore's errors."""
+        """Post `body` and return the answer; see `HttpConnections.post`."""
         try:
             request = h11.Request(method="POST", target=target, headers=list(headers))
             events = (request, h11.Data(data=body), _END)
@@ -244,6 +265,8 @@ class _Connection:
             elif isinstance(event, h11.Data):
                 content += event.data
                 _require_bounded(content, most)
+                if take and status == 200:
+                    take(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
                 return HttpAnswer(status, received, bytes(content))
 
@@ -328,12 +351,12 @@ class _WatchedStream(httpcore.NetworkStream):
         watch = _watch.get()
         while True:
             try:
-                part = self._inner.read(max_bytes, min(LOOK_SECONDS, watch.seconds_left()))
+                part = self._inner.read(max_bytes, min(watch.look, watch.seconds_left()))
             except httpcore.ReadTimeout:
                 self._look(watch)
                 continue
             # a response that keeps arriving, byte by byte, must not put it off
-            if time.monotonic() - self._looked >= LOOK_SECONDS:
+            if time.monotonic() - self._looked >= watch.look:
                 self._look(watch)
             return part
 

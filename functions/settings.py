@@ -105,6 +105,14 @@ class Settings(SigilSettings):
     llm_fallback_dialect: str = setting(
         "UNCAGED_LLM_FALLBACK_DIALECT", "", "the same for the second model's endpoint"
     )
+    llm_stream: str = setting(
+        "UNCAGED_LLM_STREAM",
+        "auto",
+        "whether answers are shown while the model writes them, where somebody looks on: auto, or"
+        " no; they come as a whole from endpoints without streams, and while a secret of the"
+        " settings has a blank or letters beyond ASCII",
+        choices=("auto", "no"),
+    )
     llm_prices: str = setting(
         "UNCAGED_LLM_PRICES",
         "",

@@ -37,6 +37,7 @@ from sigil.wiring import (
 )
 
 if TYPE_CHECKING:
+    from functions import events
     from functions.agent.access.roles import Rules
     from functions.agent.agent_directory import AgentDirectory, AgentFactory
     from functions.agent.agents.record import AgentRecord
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 _MARKS = re.compile(r"\\(?=[!-/:-@\[-`{-~])|[*`~\u00ad\u200b-\u200d\u2060\ufeff]")
 """Marks of Markdown, and invisible characters."""
+_WORD = re.compile(r"[!-~]*")
 SECRET_CHARACTERS = 8
 """A shorter secret could not be told from other text."""
 HOLD_SECONDS = 120.0
@@ -64,10 +66,6 @@ worker left and to send the replies.
 """
 WORK_POLL = 0.5
 """Seconds between two looks for background work that another process has put."""
-
-
-def ignore_turn_step(step: TurnStep) -> None:
-    """Do nothing with the step: nobody watches."""
 
 
 @runtime_checkable
@@ -84,6 +82,28 @@ class Warmable(Protocol):
 
     def warm(self, progress: Callable[[str], None]) -> None:
         """Compile the engine now, unless that is done; `progress` gets lines about it."""
+
+
+class Live(Protocol):
+    """Shows the turns of a process while they go on. It is called in their threads, and must not
+    wait. What it shows is a preview that is kept nowhere: the answer leaves as any other.
+    """
+
+    def hears_words(self, event: events.Event) -> bool:
+        """Return whether somebody wants the words of the event's answer while they come."""
+
+    def note_step(self, event: events.Event, step: TurnStep) -> None:
+        """Show a step that the turn of the event just took."""
+
+
+class Unseen:
+    """Nobody looks on."""
+
+    def hears_words(self, event: events.Event) -> bool:
+        return False
+
+    def note_step(self, event: events.Event, step: TurnStep) -> None:
+        """Do nothing with the step."""
 
 
 def open_directory(factory: AgentFactory | None = None) -> AgentDirectory:
@@ -107,7 +127,7 @@ class AgentRuntime:
     `app` is the agent that it works for: the root, or for an event of another agent that one.
     `agents` finds the others. `queue` hands out the turns of chats, `control` control events and
     inquiries, and `work` background work, which `queue` does when it is None. `consolidations` lets
-    so many workers at once do what nobody waits for. `watch` is told of the steps of every turn.
+    so many workers at once do what nobody waits for. `live` shows the steps of every turn.
     `patient` says that a turn whose model does not answer may wait in the queue. Whoever sets `due`
     wakes the scheduler of this process before its time. `inputs` has the agents whose heartbeats
     are to be told that somebody wrote. `sent_parts` has what left and may not be marked yet.
@@ -124,7 +144,7 @@ class AgentRuntime:
     turns: TurnLock = field(default_factory=TurnLock)
     consolidations: Semaphore = field(default_factory=Semaphore)
     work: Queue | None = None
-    watch: Callable[[TurnStep], None] = ignore_turn_step
+    live: Live = Unseen()
     patient: bool = True
     agents: AgentDirectory = field(default_factory=open_directory)
     due: Event = field(default_factory=Event)
@@ -227,6 +247,17 @@ def open_model(settings: Settings, prices: PriceList | None = None, kv: KV | Non
         calls_in_prose=settings.llm_written_calls,
         billing=_make_billing(settings, prices or _read_prices(settings)),
         lessons=Lessons(settings.endpoint, settings.llm_dialect, kv),
+        streams=settings.llm_stream != "no" and not _has_phrases(settings),
+    )
+
+
+def _has_phrases(settings: Settings) -> bool:
+    """Return whether a secret of the settings is more than one word: the words of a stream are
+    looked at one by one, so nothing is streamed then.
+    """
+    secrets = (find_known(value) for facts, value in settings.list_values() if facts.secret)
+    return any(
+        not _WORD.fullmatch(secret) for secret in secrets if len(secret) >= SECRET_CHARACTERS
     )
 
 

@@ -86,6 +86,8 @@ It may crash the process before its turn is opened, which the turn cannot count,
 ran beside it each time must not be given up with it. A wait for the model or a platform is no
 failure.
 """
+UNLOGGED = frozenset({"ask", "words", "progress"})
+"""Steps that are shown alone: the last two have what a model or a server says."""
 ROUTES_MOST = 3
 """A turn whose chat is bound anew just then is begun so often."""
 STOP_SECONDS = 5.0
@@ -453,7 +455,7 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
         raise _OtherConsolidationsRun(app.clock.now() - event.at)
     try:
         with _lost_body_is_final():
-            watch = partial(_note_step, event, runtime)
+            watch = _TurnWatch(event, runtime)
             run = consolidate_owed(session, app, watch, until, event)
     finally:
         runtime.consolidations.release()
@@ -564,7 +566,7 @@ def _run_turn(
             opened = abandon_turn(event, runtime.app)
         else:
             send = partial(_send_earlier_replies, runtime=runtime, channel=channel)
-            watch = partial(_note_step, event, runtime)
+            watch = _TurnWatch(event, runtime)
             opened = run_turn(event, runtime.app, watch, worker, send, bound=bound)
     if may_talk or event.kind == "mail":
         runtime.inputs.add(runtime.app.name)
@@ -687,19 +689,33 @@ def _show_waiting(channel: Channel | None, event: Event) -> Iterator[None]:
         over.set()
 
 
-def _note_step(event: Event, runtime: AgentRuntime, step: TurnStep) -> None:
-    """Tell who watches of a step of the turn, and log what took how long, never what was said."""
-    runtime.watch(step)
-    if step.kind == "progress":
-        return  # what it says is a server's text
-    facts: dict[str, object] = {}
-    if step.name and step.kind != "note":
-        facts["name"] = step.name
-    if step.ms:
-        facts["ms"] = round(step.ms, 1)
-    if step.error:
-        facts["error"] = step.error
-    log.step(step.kind, event, **facts, **step.facts)
+class _TurnWatch:
+    """Shows the steps of a turn to who looks on, and logs what took how long, never what was
+    said.
+    """
+
+    def __init__(self, event: Event, runtime: AgentRuntime) -> None:
+        self._event = event
+        self._live = runtime.live
+
+    @property
+    def hears_words(self) -> bool:
+        """Whether somebody wants the words of the answer while they come."""
+        return self._live.hears_words(self._event)
+
+    def __call__(self, step: TurnStep) -> None:
+        """Show a step, and log it."""
+        self._live.note_step(self._event, step)
+        if step.kind in UNLOGGED:
+            return
+        facts: dict[str, object] = {}
+        if step.name and step.kind != "note":
+            facts["name"] = step.name
+        if step.ms:
+            facts["ms"] = round(step.ms, 1)
+        if step.error:
+            facts["error"] = step.error
+        log.step(step.kind, self._event, **facts, **step.facts)
 
 
 def _give_up(delivery: Delivery, runtime: AgentRuntime, problem: SigilError) -> None:

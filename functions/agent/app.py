@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Literal
+from typing import Literal, Protocol
 
 from functions.agent.access.daily_limits import Allowances
 from functions.agent.access.first_owner import OwnerClaim
@@ -84,9 +84,25 @@ FAILURES_MOST = 100
 
 @dataclass(frozen=True, slots=True)
 class TurnStep:
-    """A step that a turn just took, for a terminal or a log; it took `ms` milliseconds."""
+    """A step that a turn just took, for a terminal or a log; it took `ms` milliseconds.
 
-    kind: Literal["open", "request", "call", "progress", "answer", "load", "evict", "save", "note"]
+    With `ask` the model is about to be asked, and `words` are those of its answer while they come.
+    Words of which `facts` say `anew` take back those before them since the last `ask`.
+    """
+
+    kind: Literal[
+        "open",
+        "ask",
+        "words",
+        "request",
+        "call",
+        "progress",
+        "answer",
+        "load",
+        "evict",
+        "save",
+        "note",
+    ]
     name: str = ""
     text: str = ""
     ms: float = 0.0
@@ -95,6 +111,22 @@ class TurnStep:
 
 
 Watch = Callable[[TurnStep], None]
+
+
+class Listener(Protocol):
+    """A watch that wants the words of an answer while they come, as long as `hears_words` is true;
+    any other watch wants none.
+    """
+
+    @property
+    def hears_words(self) -> bool: ...
+
+    def __call__(self, step: TurnStep) -> None: ...
+
+
+def hears_words(watch: Watch) -> bool:
+    """Return whether a watch is a `Listener` that wants words now."""
+    return getattr(watch, "hears_words", False)
 
 
 def ignore_step(step: TurnStep) -> None:
@@ -411,11 +443,12 @@ class App:
         `memory` is its scope, mostly the chat's own S. Work of the agent's own has another
         `behaviour`, which its briefing says.
         """
+        documents = self.documents
         return [
             *self._outline(memory).list_keys(),
-            *self.documents.list_keys(memory),
-            keys.document(self.documents.agent, f"{PREFIX}{behaviour}"),
-            keys.skill_head(self.documents.agent),
+            *documents.list_keys(memory),
+            keys.document(documents.agent, f"{PREFIX}{behaviour}"),
+            keys.skill_head(documents.agent),
         ]
 
     def build_preamble(

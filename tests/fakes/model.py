@@ -35,6 +35,11 @@ class ScriptedModel(RecordingServer):
         with self._lock:
             self._script.extend(replies)
 
+    def start_over(self, *replies: Reply) -> None:
+        """Answer with these, and with nothing that is left of the script."""
+        with self._lock:
+            self._script[:] = replies
+
     @property
     def bodies(self) -> list[dict[str, Any]]:
         """The bodies of the requests, in order."""

@@ -45,6 +45,12 @@ NO_MEMORY: Final = "(nothing yet)"
 """Stands for an empty memory."""
 
 
+Tell = Callable[[str | None], None]
+"""Is told the words of an answer while they come; None takes back all that were told so far, since
+the answer begins anew or turned out not to be one.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request, with messages and tools in the chat-completions form.
@@ -55,7 +61,8 @@ class ModelRequest:
     most `pause_most` seconds between them. `model` names another model of the same endpoint, empty
     for the one of the settings. A refused request is sent again with less in it, at most `reduced`
     times. `chat` tells the chats of one endpoint apart, for what it keeps of their prompts; empty
-    for none.
+    for none. With `tell` the answer comes as a stream where the endpoint has one; what is told is
+    never more than shown, and the reply is the same without it.
     """
 
     messages: Sequence[PromptMessage]
@@ -69,6 +76,7 @@ class ModelRequest:
     model: str = ""
     reduced: int = REDUCED_MOST
     chat: str = ""
+    tell: Tell | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,14 @@ from functions.agent.conversation.messages import Beside, ToolCall, Usage
 from functions.agent.conversation.prompt import PromptMessage
 from functions.agent.model import failures
 from functions.agent.model.base import Finish, ModelReply, ModelRequest
-from functions.agent.model.dialect import DETAILS, REASONING, SIGNATURE, STANDARD, Dialect
+from functions.agent.model.dialect import (
+    DETAILS,
+    REASONING,
+    SIGNATURE,
+    STANDARD,
+    STREAM,
+    Dialect,
+)
 from sigil.json_fields import as_mapping, as_sequence
 from sigil.protocol import Json
 from sigil.strict_json import is_within_depth
@@ -90,12 +97,17 @@ def write_request(request: ModelRequest, dialect: Dialect, endpoint: str) -> dic
             fields["tool_choice"] = choice
         if dialect.effort:
             fields["reasoning_effort"] = dialect.effort
-    if dialect.streams:
+    if streams(request, dialect):
         fields["stream"] = True
         fields["stream_options"] = {"include_usage": True}
     for name in dialect.without:
         fields.pop(name, None)
     return fields
+
+
+def streams(request: ModelRequest, dialect: Dialect) -> bool:
+    """Return whether the answer is to come as a stream."""
+    return dialect.streams or (request.tell is not None and STREAM not in dialect.without)
 
 
 def _write_message(
@@ -180,7 +192,7 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
     if not isinstance(choice, dict):
         return failures.make_error_reply(failures.classify_failure(200, dump_json(data)))
     message = as_mapping(choice.get("message"))
-    text = _read_text(message.get("content"))
+    text = read_text(message.get("content"))
     calls: tuple[ToolCall, ...] = ()
     if message.get("tool_calls") or message.get("function_call"):
         calls = list_calls(_read_entries(message), offered)
@@ -197,10 +209,10 @@ def read_reply(data: Json, offered: Sequence[str] = ()) -> ModelReply:
         calls=calls,
         usage=usage,
         finish="tool_calls" if calls and finish == "stop" else finish,
-        reasoning=_read_text(message.get(REASONING)),
+        reasoning=read_text(message[REASONING]) if REASONING in message else "",
     )
     if finish in ("filtered", "refused"):
-        return read_refusal(reply, _read_text(message.get("refusal")))
+        return read_refusal(reply, read_text(message.get("refusal")))
     if finish == "length" and not (reply.text or calls):
         # an answer that had no room at all
         words = str(choice.get("finish_reason")).encode()
@@ -266,7 +278,7 @@ def _read_finish(choice: Mapping[str, Json], message: Mapping[str, Json]) -> Fin
         return "error"
     if reason in _FILTERED:
         return "filtered"
-    if reason == "refusal" or _read_text(message.get("refusal")).strip():
+    if reason == "refusal" or read_text(message.get("refusal")).strip():
         return "refused"
     return "length" if reason in _CUT else "stop"
 
@@ -288,7 +300,8 @@ def remove_thoughts(text: str) -> str:
     return text.strip()
 
 
-def _read_text(content: Json) -> str:
+def read_text(content: Json) -> str:
+    """Return the text of a message's content, which may be a list of parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

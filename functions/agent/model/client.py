@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -21,15 +21,24 @@ import orjson
 from functions.agent.model import chat_wire, failures
 from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
 from functions.agent.model.billing import Billing
-from functions.agent.model.dialect import Dialect, Wire
+from functions.agent.model.dialect import STREAM, STREAM_OPTIONS, Dialect, Wire
 from functions.agent.model.lessons import Lessons
 from functions.agent.model.window import estimate_tokens
 from functions.agent.safety.retry import backoff_seconds
-from functions.http_connection import LOOK_SECONDS, HttpAnswer, HttpConnections, Late, Stopped
+from functions.http_connection import (
+    LOOK_SECONDS,
+    HttpAnswer,
+    HttpConnections,
+    Late,
+    Stopped,
+    Take,
+)
 from sigil.protocol import Json
+from sigil.storage.evolve import evolve
 
-if TYPE_CHECKING:  # few requests are refused
+if TYPE_CHECKING:  # few requests are refused, and not all are watched
     from functions.agent.model.refusals import Adaptation, Refusal
+    from functions.agent.model.streamed_words import StreamedWords
 
 ATTEMPTS = 3
 EMPTY_ATTEMPTS = 2
@@ -42,6 +51,8 @@ ADAPTATIONS_MOST = 32
 BODY_BYTES = 8 << 20
 REQUEST_SECONDS = 110.0
 """How long a request may take, all its tries together, unless the settings say otherwise."""
+BROKEN_OFF: Final = Failure("unreachable", "the model broke off its answer")
+"""A stream that ended as if it were whole, without what ends an answer."""
 LARGE_TOKENS = 8_000.0
 """A refusal as too large, without words, is about the window from so many tokens on."""
 
@@ -76,7 +87,8 @@ class ModelClient:
 
     A request and its tries take at most `seconds`. `calls_in_prose`: see
     `written_calls.find_written_calls`. `billing` says what the tokens cost, and `lessons` how the
-    endpoint wants its requests.
+    endpoint wants its requests. Unless it `streams`, no answer is asked for as a stream because
+    somebody wants its words as they come.
     """
 
     def __init__(
@@ -90,6 +102,7 @@ class ModelClient:
         calls_in_prose: bool = False,
         billing: Billing | None = None,
         lessons: Lessons | None = None,
+        streams: bool = True,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._url = url.rstrip("/")
@@ -101,6 +114,7 @@ class ModelClient:
         self._calls_in_prose = calls_in_prose
         self._billing = billing or Billing()
         self._lessons = lessons or Lessons(url)
+        self._streams = streams
         self._pause = pause
         self._host = urlsplit(url).netloc.rpartition("@")[2]
 
@@ -130,11 +144,13 @@ class ModelClient:
         """Return the endpoint's reply; see `Model.chat`."""
         deadline = min(request.deadline, time.monotonic() + self._seconds)
         model = request.model or self._model
-        request = replace(request, deadline=deadline, model=model)
+        request = evolve(request, deadline=deadline, model=model)
+        if not self._streams:
+            request = evolve(request, tell=None)
         dialect = self._lessons.find(model, request.chat)
         try:
             sent = self._write_body(request, dialect)
-            attempt = self._try_request(request, dialect.wire, sent)
+            attempt = self._try_request(request, dialect, sent)
             if attempt.refusal is None:
                 return attempt.reply
             return self._adapt_request(request, dialect, sent, attempt)
@@ -161,9 +177,9 @@ class ModelClient:
             is_guess = is_guess or adapted.is_guess
             sent = self._write_body(request, dialect)
             allowed = max(request.tries - failed, 1)
-            attempt = self._try_request(replace(request, tries=allowed), dialect.wire, sent)
+            attempt = self._try_request(evolve(request, tries=allowed), dialect, sent)
             failed += attempt.reply.tries
-        reply = replace(attempt.reply, tries=failed, reduced=len(taught))
+        reply = evolve(attempt.reply, tries=failed, reduced=len(taught))
         if not taught:
             return reply
         worked = reply.finish != "error"
@@ -173,7 +189,7 @@ class ModelClient:
             self._lessons.guess(request.model, request.chat, dialect, worked=worked)
         if worked and refused:
             detail = f"{'; '.join(taught)}, because {refused.detail}"
-            reply = replace(reply, failure=Failure("adapted", failures.scrub_keys(detail)))
+            reply = evolve(reply, failure=Failure("adapted", failures.scrub_keys(detail)))
         return reply
 
     def _find_adaptation(
@@ -197,36 +213,65 @@ class ModelClient:
         route = self._routes.get(dialect.wire) or self._open_route(dialect.wire)
         return orjson.dumps(route.form.write_request(request, dialect, self._host))
 
-    def _try_request(self, request: ModelRequest, wire: Wire, body: bytes) -> _Attempt:
-        """Return what came of one request, tried again while that may help."""
-        route = self._routes.get(wire) or self._open_route(wire)
+    def _try_request(self, request: ModelRequest, dialect: Dialect, body: bytes) -> _Attempt:
+        """Return what came of one request, tried again while that may help.
+
+        Where a stream broke off, the answer is asked for as a whole from then on.
+        """
+        route = self._routes.get(dialect.wire) or self._open_route(dialect.wire)
+        words = _listen(request)
         most_empty = min(EMPTY_ATTEMPTS, request.tries)
         failed = 0
         while True:
-            refusal = None
-            try:
-                answer = self._post_body(body, request, route)
-            except _NoAnswer as problem:
-                reply = failures.make_error_reply(problem.failure)
-            else:
-                reply, refusal = self._read_answer(answer, request, route.form)
-                is_answer = reply.finish != "error"
-                is_over = failed + 1 >= most_empty
-                if is_answer and (reply.text or is_over or not _is_empty(reply, request)):
-                    return _Attempt(replace(reply, tries=failed))
+            reply, refusal = self._try_once(request, route, body, words)
+            if words and words.is_cut_off and not dialect.streams:
+                reply = failures.make_error_reply(reply.failure or BROKEN_OFF)
+            is_answer = reply.finish != "error"
+            is_over = failed + 1 >= most_empty
+            if is_answer and (reply.text or is_over or not _is_empty(reply, request)):
+                if words:
+                    words.settle(reply.text)
+                return _Attempt(evolve(reply, tries=failed) if failed else reply)
             failed += 1
-            reply = replace(reply, tries=failed)
+            reply = evolve(reply, tries=failed)
+            if words:
+                is_cut_off = words.is_cut_off
+                words.take_back()
+                if is_cut_off and not dialect.streams:
+                    words = None
+                    request = evolve(request, tell=None)
+                    body = self._write_body(request, dialect)
+                    self._note_broken_stream(request, dialect, reply)
             if refusal or (reply.finish == "error" and not reply.transient):
                 return _Attempt(reply, refusal)
             is_nothing = reply.failure is None or reply.failure.kind == "empty"
             most = EMPTY_ATTEMPTS if is_nothing else ATTEMPTS
             if failed >= min(most, request.tries):
-                return _Attempt(replace(reply, transient=reply.transient and not is_nothing))
+                return _Attempt(evolve(reply, transient=reply.transient and not is_nothing))
             seconds = reply.retry_after
             if seconds is None:
                 seconds = backoff_seconds(failed - 1)
             if not self._pause_before_retry(seconds, request):
                 return _Attempt(reply)
+
+    def _try_once(
+        self, request: ModelRequest, route: _Route, body: bytes, words: StreamedWords | None
+    ) -> tuple[ModelReply, Refusal | None]:
+        try:
+            answer = self._post_body(body, request, route, words.take if words else None)
+        except _NoAnswer as problem:
+            return failures.make_error_reply(problem.failure), None
+        return self._read_answer(answer, request, route.form)
+
+    def _note_broken_stream(
+        self, request: ModelRequest, dialect: Dialect, reply: ModelReply
+    ) -> None:
+        """Ask for whole answers in this chat for a while: for longer where the stream had no end
+        than where the connection broke.
+        """
+        changed = evolve(dialect, without=(*dialect.without, STREAM, STREAM_OPTIONS))
+        is_without_end = reply.failure == BROKEN_OFF
+        self._lessons.guess(request.model, request.chat, changed, worked=is_without_end)
 
     def _pause_before_retry(self, seconds: float, request: ModelRequest) -> bool:
         """Pause before the next attempt, and return False when the request leaves no time for it.
@@ -251,7 +296,9 @@ class ModelClient:
         route = _Route(form, connections, {**HEADERS, **form.list_headers(self._key)})
         return self._routes.setdefault(wire, route)
 
-    def _post_body(self, body: bytes, request: ModelRequest, route: _Route) -> HttpAnswer:
+    def _post_body(
+        self, body: bytes, request: ModelRequest, route: _Route, take: Take | None
+    ) -> HttpAnswer:
         connections = route.connections
         if connections is None:
             raise _NoAnswer(
@@ -260,7 +307,7 @@ class ModelClient:
             )
         try:
             return connections.post(
-                body, route.headers, BODY_BYTES, request.deadline, request.stopped
+                body, route.headers, BODY_BYTES, request.deadline, request.stopped, take=take
             )
         except (Late, httpcore.TimeoutException):
             raise _NoAnswer("late", "the model did not answer in time") from None
@@ -300,11 +347,11 @@ class ModelClient:
 
             refusal = refusals.Refusal(status, failures.read_words(answer.body), request)
             is_refused = refusals.is_about_choice(refusal)
-            return replace(clean, usage=billed), refusal if is_refused else None
+            return evolve(clean, usage=billed), refusal if is_refused else None
         if reply.beside:
-            beside = replace(reply.beside, endpoint=self._host, model=request.model)
-            reply = replace(reply, beside=beside)
-        reply = replace(reply, usage=billed)
+            beside = evolve(reply.beside, endpoint=self._host, model=request.model)
+            reply = evolve(reply, beside=beside)
+        reply = evolve(reply, usage=billed)
         if reply.calls or not ("{" in reply.text or "<" in reply.text):
             return reply, None
         return self._read_text(reply, request), None
@@ -334,10 +381,10 @@ class ModelClient:
         seconds = rate_limits.find_wait(status, answer.headers, body)
         failure = failures.classify_failure(status, body, timed=bool(seconds))
         if status == 413 and failure.kind == "other" and estimate_tokens(request) >= LARGE_TOKENS:
-            failure = replace(failure, kind="window")
+            failure = evolve(failure, kind="window")
         refusal = refusals.Refusal(status, failures.read_words(body), request)
         is_refused = failures.is_refusal(status, failure) or refusals.is_about_choice(refusal)
-        reply = replace(failures.make_error_reply(failure), retry_after=seconds)
+        reply = evolve(failures.make_error_reply(failure), retry_after=seconds)
         return reply, refusal if is_refused else None
 
     def _without_key(self, body: bytes) -> bytes:
@@ -346,6 +393,15 @@ class ModelClient:
         It is taken out before anything cuts them: a part of the key would not be found any more.
         """
         return body.replace(self._key.encode(), b"***") if self._key else body
+
+
+def _listen(request: ModelRequest) -> StreamedWords | None:
+    """Return what tells the words of an answer, None when nobody wants them."""
+    if request.tell is None:
+        return None
+    from functions.agent.model.streamed_words import StreamedWords
+
+    return StreamedWords(request.tell)
 
 
 def _is_empty(reply: ModelReply, request: ModelRequest) -> bool:

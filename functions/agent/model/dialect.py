@@ -28,6 +28,9 @@ REASONING: Final = "reasoning_content"
 SIGNATURE: Final = "thought_signature"
 DETAILS: Final = "reasoning_details"
 """The fields that some endpoints want beside every call of the history."""
+STREAM: Final = "stream"
+STREAM_OPTIONS: Final = "stream_options"
+"""The fields that ask for a stream, and for what it cost."""
 
 
 @dataclass(frozen=True, slots=True)

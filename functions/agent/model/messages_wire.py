@@ -11,7 +11,7 @@ import orjson
 
 from functions.agent.conversation.messages import ToolCall
 from functions.agent.conversation.prompt import ContentPart, PromptMessage
-from functions.agent.model import failures, history, tool_forms
+from functions.agent.model import chat_wire, failures, history, tool_forms
 from functions.agent.model.base import Finish, ModelReply, ModelRequest
 from functions.agent.model.chat_wire import (
     DEPTH_MOST,
@@ -81,7 +81,7 @@ def write_request(request: ModelRequest, dialect: Dialect, endpoint: str) -> dic
         ]
         if choice is not None:
             fields["tool_choice"] = _write_choice(choice)
-    if dialect.streams:
+    if chat_wire.streams(request, dialect):
         fields["stream"] = True
     for name in dialect.without:
         fields.pop(name, None)

@@ -13,7 +13,14 @@ from typing import Final
 
 from functions.agent.model import history
 from functions.agent.model.base import ModelRequest
-from functions.agent.model.dialect import DETAILS, REASONING, SIGNATURE, Dialect
+from functions.agent.model.dialect import (
+    DETAILS,
+    REASONING,
+    SIGNATURE,
+    STREAM,
+    STREAM_OPTIONS,
+    Dialect,
+)
 from functions.agent.model.tool_forms import fit_tools
 from sigil.storage.evolve import evolve
 
@@ -152,11 +159,21 @@ def _leave_wire(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
 
 
 def _stream(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
-    if dialect.streams or not _has(refusal, "stream"):
+    """A stream that was asked for because somebody wants the words as they come is no more asked
+    for, and one that was not is.
+    """
+    if dialect.streams or not _has(refusal, STREAM, "include_usage"):
         return None
+    if refusal.request.tell is not None and STREAM not in dialect.without:
+        is_option = _has(refusal, STREAM_OPTIONS, "include_usage")
+        name = STREAM_OPTIONS if is_option and STREAM_OPTIONS not in dialect.without else STREAM
+        left_out = dict.fromkeys((*dialect.without, STREAM_OPTIONS, name))
+        return Adaptation(evolve(dialect, without=(*left_out,)), f"the field {name} is left out")
     words = ("non-stream", "support stream", "supports stream", "stream must", "stream=true")
     if _has(refusal, *words):
-        return Adaptation(evolve(dialect, streams=True), "answers come as a stream")
+        without = tuple(name for name in dialect.without if name != STREAM)
+        changed = evolve(dialect, streams=True, without=without)
+        return Adaptation(changed, "answers come as a stream")
     return None
 
 

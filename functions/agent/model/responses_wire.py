@@ -58,7 +58,7 @@ def write_request(request: ModelRequest, dialect: Dialect, endpoint: str) -> dic
             choice = {"type": "function", **as_mapping(choice.get("function"))}
         if choice is not None:
             fields["tool_choice"] = choice
-    if dialect.streams:
+    if chat_wire.streams(request, dialect):
         fields["stream"] = True
     for name in dialect.without:
         fields.pop(name, None)

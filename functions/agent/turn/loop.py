@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from functions.agent.agents.record import TaskLimits
-from functions.agent.app import App, TurnStep, Watch
+from functions.agent.app import App, TurnStep, Watch, hears_words
 from functions.agent.behaviours.behaviour import NO_LIMITS, Behaviour
 from functions.agent.behaviours.chain import carry_on
 from functions.agent.behaviours.pins import NEXT_BEHAVIOR, SLEEP
@@ -48,7 +48,7 @@ from functions.agent.eviction import evict_before_turn, may_write_calls, note_na
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mailbox, format_mails
 from functions.agent.model import outage
-from functions.agent.model.base import REDUCED_MOST, ModelReply, ModelRequest
+from functions.agent.model.base import REDUCED_MOST, ModelReply, ModelRequest, Tell
 from functions.agent.posts import CHAIN, REFUSED, PostAllowance, name_receiver, stamp_posts
 from functions.agent.runs.event_chain import SETTING, ChainBudget
 from functions.agent.safety import hp
@@ -517,6 +517,10 @@ def _request_verification(
 ) -> SessionHandle:
     """Ask once whether the answer is true; the answer so far is kept, and sent to nobody."""
     context.watch(TurnStep("note", "verify", "the last call failed: the answer is verified"))
+    if hears_words(context.watch):
+        from functions.agent.turn.told_words import ANEW
+
+        context.watch(ANEW)
     now = context.app.clock.now()
     question = Message("user", VERIFY, at=now, origin=RUNTIME_ORIGIN)
     turn = _turn_of(opened)
@@ -597,6 +601,7 @@ def _ask_model(
         model=document.chosen_model,
         reduced=max(REDUCED_MOST - outage.count_reductions(turn.trace), 0),
         chat=opened.key,
+        tell=_open_tell(context) if hears_words(context.watch) else None,
     )
     began = app.clock.now()
     started = app.clock.monotonic()
@@ -618,6 +623,12 @@ def _ask_model(
     if reply.failure and reply.failure.kind == "late" and reply.finish == "error":
         facts["late"] = _find_late(request, context)
     return reply, _record_request(opened, context, reply, facts, estimate)
+
+
+def _open_tell(context: RoundContext) -> Tell:
+    from functions.agent.turn.told_words import open_tell
+
+    return open_tell(context.watch, context.app.redact)
 
 
 def _find_late(request: ModelRequest, context: RoundContext) -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from functions import worker
-from functions.agent.app import App, Watch
+from functions.agent.app import App, TurnStep, Watch, hears_words
 from functions.agent.safety.stop_mark import BY_SENDER, StopMark, write_mark
 from functions.channels.replies.http_replies import HttpReplies
 from functions.cli.chat.session_lock import SessionLock
@@ -27,6 +27,21 @@ from sigil.storage.kv import keys
 LOOK_SECONDS = 0.2
 """Seconds between two looks whether the conversation is free, or somebody has answered."""
 Show = Callable[[Mapping[str, Json]], None]
+
+
+class Shown:
+    """Shows all turns of this process to one watch, as their person sits here."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def hears_words(self, event: Event) -> bool:
+        """Return whether the watch wants the words of answers now."""
+        return hears_words(self._watch)
+
+    def note_step(self, event: Event, step: TurnStep) -> None:
+        """Show a step."""
+        self._watch(step)
 
 
 class TerminalReplies(HttpReplies):
@@ -77,7 +92,7 @@ class TerminalWorker:
         self.replies = TerminalReplies(runtime, show)
         # whoever waits at a terminal can ask again, and reads why at once
         self._runtime = replace(
-            runtime, queue=self.queue, replies=self.replies, watch=watch, patient=False
+            runtime, queue=self.queue, replies=self.replies, live=Shown(watch), patient=False
         )
 
     def find_app(self) -> App:

@@ -19,6 +19,7 @@ from functions.agent.runs.result import describe
 from functions.agent.safety.stop_mark import BY_OWNER, StopMark, write_mark
 from functions.agent.schedules.schedule import Run, Schedules
 from functions.cli.chat.screen import Screen
+from functions.cli.chat.terminal_turn import Shown
 from functions.events import Event
 from functions.queues.store_queue import StoreQueue
 from functions.queues.waiting_events import group_of
@@ -104,7 +105,7 @@ class WakeupRuns:
         )
         self._queue.posted = []
         # whoever waits at a terminal can ask again, and reads why at once
-        self._runtime = replace(runtime, queue=self._queue, watch=watch, patient=False)
+        self._runtime = replace(runtime, queue=self._queue, live=Shown(watch), patient=False)
         self._pending: list[Event] = []
         self._at_work: Event | None = None
         self._posted: list[Event] = []
