@@ -27,7 +27,7 @@ from functions.channels.base import (
     Reply,
 )
 from functions.channels.first_use import FirstUse
-from functions.channels.matrix.answer_runs import RUN_MOST, AnswerRuns
+from functions.channels.matrix.answer_runs import ECHO_MOST, RUN_MOST, AnswerRuns
 from functions.channels.matrix.contents import (
     begins_with_name,
     holds_name,
@@ -257,6 +257,9 @@ class Matrix:
         for event in found.events:
             chat = MatrixChat.parse(event.session)
             id = chat.room
+            if event.reply_to and not (event.attachments or event.is_change):
+                # files are dropped in a row, and each is answered at once where it is not read
+                self._runs.note_arrival(id, event.sender.id, event.reply_to, self._now())
             if chat.thread:
                 self._note_thread(event.id, event.session)
             room = rooms.get_known_room(id)
@@ -405,14 +408,17 @@ class Matrix:
         once: we would answer each other for ever. What stops or halts is always obeyed.
         """
         # a message that was changed since counts once
-        length = self._runs.measure(room, event.sender.id, event.reply_to, event.at)
-        if length <= RUN_MOST or event.is_control:
+        sender = event.sender.id
+        length = self._runs.measure(room, sender, event.reply_to, event.at)
+        echoes = self._runs.count_echoes(room, sender, event.reply_to)
+        if (length <= RUN_MOST and echoes < ECHO_MOST) or event.is_control:
             return False
-        log.trouble("not answered", event, sender=event.sender.id, run=length)
-        if length == RUN_MOST + 1:
+        log.trouble("not answered", event, sender=sender, run=length, echoes=echoes)
+        if length == RUN_MOST + 1 or echoes == ECHO_MOST:
             from functions.texts.languages import find_texts
 
-            text = find_texts(event.text).answered_too_fast.format(count=RUN_MOST)
+            count = ECHO_MOST if echoes >= ECHO_MOST else RUN_MOST
+            text = find_texts(event.text).answered_too_fast.format(count=count)
             with suppress(SigilError):
                 self._send_notice(room, text, f"run-{event.id}")
         return True
@@ -423,6 +429,7 @@ class Matrix:
 
         self._require_clear(room, text)
         sender = RoomSender(self.api, self.bot, MatrixChat(room), key)
+        self._runs.note_answer(room, self._now())
         sender.put(make_notice(text), "notice", 0)
 
     def _find_original(self, event: Event, room: str) -> Event | None:
@@ -512,11 +519,11 @@ class Matrix:
         # a room is told once, whatever could not be read there
         sender = RoomSender(self.api, self.bot, chat, _NOTICE if is_notice else reply.key, answers)
         parts = make_parts(reply)
-        self._runs.note_answer(chat.room, self._now())
         for number, part in list_unsent(parts, reply.start, sent):
             if not is_notice:
                 # before each one, and before a file is uploaded
                 self._require_clear(chat.room, reply.text)
+            self._runs.note_answer(chat.room, self._now())
             if isinstance(part, AttachedFile):
                 sender.send(make_attachment(part, reply.text), number)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.fakes.matrix import (
     GROUP,
     NOW,
     SECRET,
+    TOKEN,
     FakeRoom,
     Homeserver,
     answer_to,
@@ -33,8 +35,10 @@ from tests.fakes.matrix import (
     text,
 )
 from tests.fakes.server import Answer
+from tests.tables import each_row
 
 NEW = "!new:example.org"
+FILE = {"msgtype": "m.file", "body": "plan.bin", "url": "mxc://example.org/plan"}
 
 
 def receive(matrix: Matrix, event: dict[str, Any]) -> Event:
@@ -353,6 +357,90 @@ def test_a_program_that_answers_at_once_is_answered_so_often_and_no_more(
     stop = answer(BOB, "!stop")
     assert stop
     assert answer(BOB, seconds=QUICK_SECONDS + 1)
+
+
+class Chat:
+    """A room of two in which somebody writes and we answer, on a clock of its own."""
+
+    def __init__(self, server: Homeserver) -> None:
+        self.now = NOW
+        self.matrix = Matrix(server.url, BOT, TOKEN, SECRET, now=lambda: self.now)
+        self.server = server
+        self.answers = 0
+
+    def hear(self, pause: float, **content: Any) -> Event | None:
+        """Receive a message so many seconds after what was last said; return it if it is answered.
+
+        It was written by a clock of another server, which is five seconds behind.
+        """
+        self.now += pause
+        said = {"msgtype": "m.text", "body": "and what do you think of that?", **content}
+        made = make_event(said, origin_server_ts=int((self.now - 5) * 1000))
+        return self.matrix.accept(receive(self.matrix, made))
+
+    def answer(self, seconds: float) -> None:
+        """Answer after so many seconds."""
+        self.now += seconds
+        self.answers += 1
+        reply = Reply(f"matrix:{DIRECT}", "I think so", key=str(self.answers))
+        self.matrix.send(reply, lambda _: None)
+
+    def count_notices(self) -> int:
+        return sum(each["content"]["msgtype"] == "m.notice" for each in self.server.messages)
+
+
+@pytest.fixture
+def chat(server: Homeserver) -> Iterator[Chat]:
+    opened = Chat(server)
+    yield opened
+    opened.matrix.close()
+
+
+def test_a_program_that_echoes_each_answer_gets_three_answers(chat: Chat) -> None:
+    assert chat.hear(0)
+    while chat.answers < 10:
+        chat.answer(seconds=3)
+        if not chat.hear(0.15):
+            break
+    assert chat.answers == 3
+    assert chat.count_notices() == 1
+    assert [chat.hear(0.15), chat.hear(0.15)] == [None, None]  # the notice is echoed too
+    assert chat.count_notices() == 1
+    assert chat.hear(0.15, body="!stop")
+    assert chat.hear(5)  # a person writes by the same account
+
+
+@each_row(
+    "habit, pause, seconds, content",
+    [
+        (
+            "sends what was pasted before as soon as the answer shows",
+            0.6,
+            5.0,
+            {"body": "x" * 4000},
+        ),
+        ("pastes a row of commands, each answered at once", 0.3, 0.05, {"body": "!help"}),
+        ("drops a row of files, each refused at once", 0.1, 1.5, FILE),
+        ("answers a quiz in a word", 1.5, 2.0, {"body": "ja"}),
+    ],
+)
+def test_a_person_at_their_fastest_is_answered(
+    habit: str, pause: float, seconds: float, content: dict[str, Any], server: Homeserver
+) -> None:
+    chat = Chat(server)
+    for _ in range(6):
+        assert chat.hear(pause, **content), habit
+        chat.answer(seconds)
+    chat.matrix.close()
+
+
+def test_a_message_that_takes_its_time_ends_a_run_of_echoes(chat: Chat) -> None:
+    mark = make_event({"m.relates_to": {"rel_type": "m.annotation"}}, kind="m.reaction")
+    for pause in (0.15, 0.15, 0.15, 2, 0.15, 0.15, 2):
+        assert chat.hear(pause)
+        chat.answer(seconds=3)
+        for _ in range(4):  # marks on the answer count for nothing
+            chat.matrix.receive(push(encode(mark)))
 
 
 def test_messages_that_are_handed_out_again_and_again_count_once_each(
