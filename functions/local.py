@@ -14,10 +14,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.background import BackgroundTask
 
 from functions import admin, log, scheduler, webhook, worker
@@ -46,6 +47,9 @@ from sigil.protocol import Json
 from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
 
+if TYPE_CHECKING:
+    from functions.live_turns import LiveTurns
+
 CHAT_BYTES = 1 << 20
 WAIT_SECONDS = 25.0
 DRAIN_SECONDS = 30.0
@@ -54,6 +58,9 @@ CONTROL_WORKERS = 2
 LOOK_SECONDS = 0.25
 RENEWALS = 4
 """A lease is renewed so many times before it would end, so that a short outage loses none."""
+STREAM = "text/event-stream"
+STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+"""What comes as a stream is kept nowhere, and no proxy waits for the rest of it."""
 PAGE = 50
 """Unread replies that a page has, unless the client says another number."""
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -194,8 +201,14 @@ def build_app(
 ) -> FastAPI:
     """Return the whole server as an ASGI app; `ready` is called once its workers run.
 
-    `polled`: the bots whose updates it fetches; `listened`: those for which it listens.
+    `polled`: the bots whose updates it fetches; `listened`: those for which it listens. Its
+    `state.end_streams` lets the streams of turns end, for which a server that stops would wait.
     """
+    from functions.live_turns import LiveTurns
+
+    live = LiveTurns()
+    runtime.replies.tell = live.note_reply
+    runtime = replace(runtime, live=live)
     workers = QueueWorkers(runtime)
     receivers: list[Poller | SocketListener] = [
         *(Poller(bot, runtime) for bot in polled),
@@ -214,6 +227,7 @@ def build_app(
             log.note("a turn was still running; it goes on at the next start")
 
     server = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    server.state.end_streams = live.close
     registry = runtime.app.registry
     local_registry = registry if isinstance(registry, LocalRegistry) else None
     gate = Authenticator(
@@ -224,7 +238,7 @@ def build_app(
     )
     if local_registry:
         server.include_router(sigil_http.build_router(lambda: local_registry, gate))
-    server.include_router(chat_routes(runtime, gate))
+    server.include_router(chat_routes(runtime, gate, live))
     turns = open_turns(runtime.app.sessions, runtime.settings, runtime.stores.kv)
     control = admin.AdminDeps(
         runtime.app, runtime.notifier, gate, runtime.agents, runtime.queue, turns
@@ -254,8 +268,11 @@ def open_hooks(runtime: AgentRuntime) -> HookEndpoint:
     return HookEndpoint(hooks, runtime.queue.put, app.clock.now, may_work)
 
 
-def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
-    """Return POST /chat and the route that polls for a late answer; both need the admin token."""
+def chat_routes(runtime: AgentRuntime, gate: Authenticator, live: LiveTurns) -> APIRouter:
+    """Return POST /chat and the routes that read answers; they need the admin token.
+
+    A client that accepts a stream of events is told of the turn while it goes on.
+    """
     routes = APIRouter()
 
     @routes.post("/chat")
@@ -266,6 +283,8 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
             event = _parse_chat_message(body, runtime.settings)
         except (Refused, UsageError, BackendError) as problem:
             return failure_response(problem)
+        if _accepts_stream(request):
+            return await _stream_answer(runtime, live, event.session, event.id, event)
         try:
             answer = await run_in_threadpool(_enqueue_and_wait, runtime, event)
         except asyncio.CancelledError:
@@ -284,6 +303,8 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
             reply = None
         except (Refused, BackendError) as problem:
             return failure_response(problem)
+        if reply and _accepts_stream(request):
+            return await _stream_answer(runtime, live, f"http:admin:{session}", f"http:{event}")
         answer = _make_answer(reply, session, event)
         return await _mark_read_when_sent(answer, f"http:admin:{session}", f"http:{event}", request)
 
@@ -318,6 +339,50 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator) -> APIRouter:
         return file_response(id, body)
 
     return routes
+
+
+def _accepts_stream(request: Request) -> bool:
+    """Return whether a client accepts a stream of events."""
+    kinds = request.headers.get("accept", "").lower().split(",")
+    return any(kind.partition(";")[0].strip() == STREAM for kind in kinds)
+
+
+async def _stream_answer(
+    runtime: AgentRuntime, live: LiveTurns, session: str, event: str, begun: Event | None = None
+) -> Response:
+    """Return the stream of the turn that answers an event; where that is `begun` only now, it is
+    put into the queue.
+    """
+    from functions.live_turns import stream_turn
+
+    key = _session_key(runtime, session)
+    waiting = _wait_at(session.rpartition(":")[2], event.partition(":")[2])
+
+    def begin() -> None:
+        if begun:
+            runtime.replies.expect(key, event)
+            runtime.queue.put(begun)
+
+    def find_reply() -> dict[str, Json] | None:
+        try:
+            reply = runtime.replies.get(key, event)
+        except BackendError:  # the event is durable all the same, and will be answered
+            return waiting
+        return waiting if reply and reply.get("waiting") else reply
+
+    async def go_on(first: bytes) -> AsyncIterator[bytes]:
+        yield first
+        async for part in parts:
+            yield part
+            if part.startswith(b"event: reply"):  # it was sent
+                await run_in_threadpool(_mark_read, runtime, key, event)
+
+    parts = stream_turn(live, session, event, begin, find_reply)
+    try:
+        first = await anext(parts)
+    except BackendError as problem:
+        return webhook.retry_later_response(problem)
+    return StreamingResponse(go_on(first), media_type=STREAM, headers=STREAM_HEADERS)
 
 
 def _read_file(runtime: AgentRuntime, session: str, id: str) -> bytes:
@@ -432,5 +497,10 @@ def _make_answer(reply: Mapping[str, Json] | None, session: str, event: str) -> 
         problem = UsageError("ENOENT", "no such message, or its answer is too old", source="chat")
         return webhook.error_response(404, problem)
     if reply.get("waiting"):
-        return JSONResponse({"waiting": True, "poll": f"/chat/{session}/{event}"}, 202)
+        return JSONResponse(_wait_at(session, event), 202)
     return JSONResponse(reply)
+
+
+def _wait_at(session: str, event: str) -> dict[str, Json]:
+    """Return what stands for an answer that is not there yet, with the path that reads it then."""
+    return {"waiting": True, "poll": f"/chat/{session}/{event}"}

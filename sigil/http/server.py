@@ -22,6 +22,8 @@ from sigil.http.client_limits import (
 )
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from starlette.types import ASGIApp
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -75,12 +77,14 @@ def serve(
     greet: Callable[[], None] = do_nothing,
     *,
     bounds: ClientLimits = DEFAULT,
+    end_streams: Callable[[], None] = do_nothing,
 ) -> int:
     """Serve until SIGTERM or Ctrl-C, then let the running requests end, for `grace` seconds at
     most, and return the number of the first signal.
 
     `bounds`: the limits of each client. `greet` is called once a signal would end it in this way,
-    and before anything is answered.
+    and before anything is answered; `end_streams` at the first signal, since requests that are
+    answered by a stream end when they are told to.
     """
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(RepeatFilter())
@@ -99,6 +103,7 @@ def serve(
             timeout_graceful_shutdown=grace,
         ),
         connections,
+        end_streams,
     )
     received: list[int] = []
 
@@ -117,9 +122,19 @@ def serve(
 class _Server(uvicorn.Server):
     """uvicorn's server, which says seldom that it cannot accept a connection."""
 
-    def __init__(self, config: uvicorn.Config, connections: OpenConnections) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        connections: OpenConnections,
+        end_streams: Callable[[], None],
+    ) -> None:
         super().__init__(config)
         self._connections = connections
+        self._end_streams = end_streams
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._end_streams()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().set_exception_handler(make_exception_handler(self._connections))

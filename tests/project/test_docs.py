@@ -139,7 +139,7 @@ def test_every_route_of_the_server_is_documented() -> None:
     from sigil.access.authentication import Authenticator
     from sigil.http import app as http
 
-    chat = local.chat_routes(None, Authenticator(""))  # type: ignore[arg-type]
+    chat = local.chat_routes(None, Authenticator(""), None)  # type: ignore[arg-type]
     sigil_routes = http.build_router(lambda: None, Authenticator("")).routes  # type: ignore[arg-type,return-value]
     switch = admin.build_routes(lambda: None)  # type: ignore[arg-type,return-value]
     routes = [*webhook.build_routes(lambda: None), *sigil_routes, *chat.routes, *switch]  # type: ignore[arg-type,return-value]

@@ -8,9 +8,8 @@ in vain is taken back.
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from functions.agent.model.answer_json import parse_answer
@@ -19,8 +18,6 @@ from functions.agent.model.chat_wire import read_text
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
-PACE_SECONDS: Final = 0.04
-"""Words that come faster than so are told together."""
 _DONE: Final = b"[DONE]"
 _ENDS: Final = frozenset(
     "message_stop response.completed response.incomplete response.failed error".split()
@@ -51,14 +48,12 @@ class StreamedWords:
 
     `tell` gets the words in order, and None when all that it got since the last None, or since the
     beginning, does not count. A word is told when the next one begins, so that a reader sees whole
-    ones. `monotonic` returns seconds.
+    ones.
     """
 
-    def __init__(self, tell: Tell, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._monotonic = monotonic
         self._told = ""
-        self._told_at = 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -92,7 +87,7 @@ class StreamedWords:
             for event in self._read_line(line.rstrip(b"\r")):
                 self.is_stream = True
                 self._take_event(event)
-        if self._held and self._monotonic() - self._told_at >= PACE_SECONDS:
+        if self._held and not self._is_call:
             self._release()
 
     def settle(self, text: str) -> None:
@@ -162,8 +157,6 @@ class StreamedWords:
 
     def _release(self) -> None:
         """Tell what is held and is certainly a part of the answer."""
-        if self._is_call:
-            return
         if self._is_thought and not self._leave_thought():
             return
         if not self._told:
@@ -204,7 +197,8 @@ class StreamedWords:
             self._held = self._held[mark.end() :]
             self._is_thought = word.startswith(("<think", "<reasoning"))
             self._is_call = not self._is_thought
-        self._release()
+        if not self._is_call:
+            self._release()
 
     def _leave_thought(self) -> bool:
         """Go on behind the end of a thought, and return whether that is in what is held."""
@@ -221,7 +215,6 @@ class StreamedWords:
             text = text.lstrip()
         if text:
             self._told += text
-            self._told_at = self._monotonic()
             self._tell(text)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import orjson
 
@@ -24,16 +24,22 @@ NAME = "unread"
 WAITING = b'{"waiting":true}'
 
 
+def tell_nobody(event: str) -> None:
+    """Do nothing: nobody looks on."""
+
+
 class HttpReplies:
     """The replies to events, kept for an hour for those who know the event.
 
-    Among the `unread` ones each is kept for longer, until somebody has read it.
+    Among the `unread` ones each is kept for longer, until somebody has read it. `tell` is told the
+    events whose replies this process has kept.
     """
 
     def __init__(self, kv: KV) -> None:
         self._kv = kv
         self.unread = UnreadReplies(kv)
         self._changed = threading.Condition()
+        self.tell: Callable[[str], None] = tell_nobody
 
     def expect(self, session: str, event: str) -> None:
         """Note that a reply to `event` will come, so that a poll can tell a slow one from an
@@ -51,6 +57,7 @@ class HttpReplies:
         self._kv.put(keys.event_reply(session, event), kept, ttl=KEPT_SECONDS)
         with self._changed:
             self._changed.notify_all()
+        self.tell(event)
 
     def get(self, session: str, event: str) -> dict[str, Json] | None:
         """Return the reply; `{"waiting": true}` while there is none yet; None when the event is

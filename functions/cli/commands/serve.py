@@ -77,7 +77,13 @@ def run_server(
         polled,
         listened,
     )
-    ended = serve(AccessLog(server, log.note), listener, GRACE_SECONDS, bounds=bounds)
+    ended = serve(
+        AccessLog(server, log.note),
+        listener,
+        GRACE_SECONDS,
+        bounds=bounds,
+        end_streams=server.state.end_streams,
+    )
     runtime.close()
     _print_line("stopped")
     return INTERRUPTED if ended == signal.SIGINT else 0
