@@ -398,6 +398,21 @@ class Registry(Protocol):
         """
 
 
+class GrantVerb(Protocol):
+    """The grant of permissions to a capability, which is an owner's act."""
+
+    def grant(self, ref: str, caller: Caller, digest: str = "") -> object:
+        """Grant what it asks for; `Conflict` when `ref` no longer means `digest`."""
+
+
+@runtime_checkable
+class GrantsPermissions(Protocol):
+    """A registry at which permissions are granted."""
+
+    @property
+    def granting(self) -> GrantVerb: ...
+
+
 @runtime_checkable
 class SearchesMany(Protocol):
     """A registry that answers several queries with one look at what has changed."""

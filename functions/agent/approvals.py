@@ -66,7 +66,8 @@ def ask_owners(app: App, event: Event, role: Role, acts: Sequence[Act], call: As
     posts = []
     for owner in app.people.list_owner_chats(app.private_chats):
         texts = load_texts_for(choose_texts_for(replace(event, text="")).code, owner)
-        text = describe_proposal(proposal, texts.proposal_for_owner, app, app.zone, texts=texts)
+        pattern = texts.grant_for_owner if proposal.is_grant else texts.proposal_for_owner
+        text = describe_proposal(proposal, pattern, app, app.zone, texts=texts)
         data: dict[str, Json] = {"from": "approval", ASKS: proposal.id}
         posts.append(Post("say", app.root, owner, text, data=data))
     return Asked(proposal, tuple(posts))
@@ -134,13 +135,26 @@ def list_waiting(app: App, turn: Turn) -> list[Proposal]:
     return [each for each in found if each and each.state_at(now) == "open"]
 
 
-def make_buttons(ids: Iterable[str], texts: Texts) -> tuple[Button, ...]:
+def describe_waiting(app: App, proposals: Iterable[Proposal], zone: str, texts: Texts) -> list[str]:
+    """Return what the chat that asked for proposals reads of each."""
+    told = []
+    for each in proposals:
+        pattern = texts.grant_waits if each.is_grant else texts.proposal_waits
+        told.append(describe_proposal(each, pattern, app, zone, texts=texts))
+    return told
+
+
+def make_buttons(proposals: Iterable[Proposal], texts: Texts) -> tuple[Button, ...]:
     """Return the buttons that approve or deny proposals."""
+    asked = list(proposals)
+    yes, no = texts.button_approve, texts.button_deny
+    if len(asked) == 1 and asked[0].is_grant:
+        yes, no = texts.button_yes, texts.button_no
     buttons = []
-    for id in ids:
+    for id in (each.id for each in asked):
         if PRESSED.fullmatch(f"/deny {id}"):
-            buttons.append(Button(texts.button_approve.format(id=id), f"/approve {id}"))
-            buttons.append(Button(texts.button_deny.format(id=id), f"/deny {id}"))
+            buttons.append(Button(yes.format(id=id), f"/approve {id}"))
+            buttons.append(Button(no.format(id=id), f"/deny {id}"))
     return tuple(buttons)
 
 
@@ -235,7 +249,9 @@ def describe_proposal(
     left_out = len(whole) - len(arguments)
     described = pattern.format(
         id=proposal.id,
-        acts=", ".join(proposal.acts),
+        acts=describe_acts(proposal, texts),
+        name=proposal.offer.name if proposal.offer else "",
+        reach=describe_permissions(proposal.permissions, texts),
         arguments=arguments,
         by=proposal.by or "nobody",
         session=proposal.session,
@@ -247,6 +263,23 @@ def describe_proposal(
     if not left_out:
         return described
     return f"{described} {texts.proposal_more.format(count=left_out, id=proposal.id)}"
+
+
+def describe_acts(proposal: Proposal, texts: Texts) -> str:
+    """Return what a proposal asks for; of a grant also what may be reached with it."""
+    acts = ", ".join(proposal.acts)
+    reach = describe_permissions(proposal.permissions, texts)
+    return f"{acts} ({reach})" if reach else acts
+
+
+def describe_permissions(permissions: Iterable[str], texts: Texts) -> str:
+    """Return what a capability may do with these permissions, in the language of the texts."""
+    told = []
+    for permission in permissions:
+        kind, _, target = permission.partition(":")
+        pattern = texts.permission_meanings.get(kind, "`{target}`")
+        told.append(pattern.format(target=escape_unseen(target or kind).replace("`", "ˋ")))
+    return "; ".join(told)
 
 
 def make_row(proposal: Proposal, now: float) -> dict[str, object]:

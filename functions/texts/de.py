@@ -110,7 +110,7 @@ class German(Texts):
         "context": "zeigt, was mein Fenster füllt",
         "compact": "schafft Platz: ältere Nachrichten kommen ins Archiv",
         "history": "zeigt die letzten Nachrichten dieses Gesprächs",
-        "export": "gibt dir dieses Gespräch als Text",
+        "export": "gibt dir dieses Gespräch als Datei",
         "model": "zeigt, welches Modell hier antwortet, oder wählt ein anderes vom selben Anbieter",
         "btw": "beantwortet eine Zwischenfrage, von der nichts bleibt",
         "whoami": "zeigt, wer du für mich bist und was du heute noch nutzen kannst",
@@ -142,6 +142,7 @@ class German(Texts):
         "tasks": "[N | all | add TEXT | done N | drop N | assign N NAME | reopen N]",
         "wakeups": "[pause | resume | now | drop N]",
         "hooks": "[drop NAME]",
+        "status": "[all]",
         "files": "[PFAD | diff PFAD | history PFAD]",
         "remind": "ZEIT TEXT",
         "snooze": "[N] [ZEIT]",
@@ -320,6 +321,22 @@ class German(Texts):
         "{by} braucht in {session} deine Zustimmung: {acts}, mit `{arguments}`. Sende bis {time}"
         " `/approve {id}` oder `/deny {id}`."
     )
+    grant_waits = (
+        "Darf ich `{name}` benutzen? Damit kann ich {reach}. Mein Besitzer entscheidet bis {time}:"
+        " `/approve {id}` heißt ja, `/deny {id}` heißt nein."
+    )
+    grant_for_owner = (
+        "Darf ich `{name}` benutzen? {by} braucht es in {session}. Damit kann ich {reach}. Bis"
+        " {time} heißt `/approve {id}` ja, `/deny {id}` nein."
+    )
+    permission_meanings: ClassVar[Mapping[str, str]] = {
+        "web": "im Web suchen und jede öffentliche Seite lesen (GET, HEAD)",
+        "http": "`{target}` senden",
+        "secret": "das Geheimnis `{target}` verwenden",
+        "call": "`{target}` aufrufen",
+    }
+    button_yes = "Ja"
+    button_no = "Nein"
     proposal_approved = "(Genehmigt, Vorschlag {id}: {acts}.)"
     proposal_denied = "Mein Besitzer hat Vorschlag {id} abgelehnt: {acts}. Es wird nicht getan."
     proposal_lapsed = (
@@ -412,6 +429,14 @@ class German(Texts):
         "Ein anderes Werkzeug war in diesem Gespräch noch nicht nötig; wenn doch, suche ich eins."
     )
     status_ready = "Mir geht es gut, und ich bin bereit für dich."
+    status_troubled = (
+        "Ich bin bereit für dich, aber zuletzt gingen {failed} von {steps} Schritten schief:"
+        " `/status all` sagt, was."
+    )
+    status_weak = (
+        "Ich bin bereit für dich, aber zu schwach für eigene Arbeit: `/status all` sagt, warum."
+    )
+    status_how = "`/status` sagt, wie es mir geht, und `/status all` sagt es ausführlich."
     status_working = "Ich arbeite gerade an einer Nachricht."
     status_waiting = "Ich warte auf das Modell, das im Moment nicht antwortet."
     status_request = "Die {number}. Anfrage an das Modell läuft seit {seconds} s."
@@ -438,7 +463,6 @@ class German(Texts):
     status_next = "Als Nächstes hier von selbst: „{title}“, {time}."
     status_version = "Version {version}, läuft seit {uptime}."
     status_version_only = "Version {version}."
-    status_failures = "Von den letzten {steps} Schritten gingen {failed} schief."
     status_last_failures = "Was zuletzt schiefging:"
     status_last_turn = "Letzte Antwort: {tokens}"
     usage_here = "In diesem Chat: {tokens}"
@@ -927,7 +951,7 @@ class German(Texts):
     failed_search = "die Suche nach einer Fähigkeit"
     failed_deploy = "eine Fähigkeit, die ich anlegen wollte"
     code_meanings: ClassVar[Mapping[str, str]] = {
-        "EPERM": "es wurde nicht erlaubt, oder eine Regel verbietet es",
+        "EPERM": "das darf es nicht",
         "EAPPROVAL": "ein Besitzer muss erst zustimmen",
         "EASK": "erst muss gesagt sein, was gemeint ist",
         "EAUTH": "ein Token fehlt oder ist falsch",
@@ -1013,6 +1037,8 @@ class German(Texts):
         "mails": "für einen Anlass hat ein Agent schon so viel Post verschickt, wie er darf",
         "hops": "für einen Anlass haben sich Agenten zu oft gegenseitig angestoßen",
         "no-room": "es fand keinen freien Platz und fing nie an",
+        "policy": "eine Regel meiner Richtlinie erlaubt es nicht",
+        "not-granted": "kein Besitzer hat es bisher erlaubt",
     }
     # --- schedules ---
     skills_none = (
@@ -1390,6 +1416,7 @@ class German(Texts):
     )
     may_talk_now = "{person} darf jetzt mit mir reden."
     you_are = "Du bist `{who}`: {role}{since}."
+    you_are_unpaired = "Du bist `{who}` auf {platform} und nicht mit mir gekoppelt."
     since_day = ", hereingelassen am {day} von `{by}`"
     role_names: ClassVar[Mapping[str, str]] = {
         "owner": "Besitzer",

@@ -91,7 +91,7 @@ class Texts:
         "context": "shows what fills my window",
         "compact": "makes room: older messages go to the archive",
         "history": "shows the last messages of this conversation",
-        "export": "gives you this conversation as text",
+        "export": "gives you this conversation as a file",
         "model": "shows which model answers here, or chooses another of its endpoint",
         "btw": "answers a side question that leaves no trace",
         "whoami": "shows who you are to me, and what you may use today",
@@ -245,6 +245,23 @@ class Texts:
         "{by} needs your approval in {session}: {acts}, with `{arguments}`. Send `/approve {id}` or"
         " `/deny {id}` until {time}."
     )
+    grant_waits = (
+        "Allow me to use `{name}`? It could then {reach}. My owner decides until {time}:"
+        " `/approve {id}` is yes, `/deny {id}` is no."
+    )
+    grant_for_owner = (
+        "Allow me to use `{name}`? {by} needs it in {session}. It could then {reach}. Until {time},"
+        " `/approve {id}` is yes, `/deny {id}` is no."
+    )
+    permission_meanings: ClassVar[Mapping[str, str]] = {
+        "web": "search the web and read any public page (GET, HEAD)",
+        "http": "send `{target}`",
+        "secret": "use the secret `{target}`",
+        "call": "call `{target}`",
+    }
+    """What may be done with a permission, by its kind."""
+    button_yes = "Yes"
+    button_no = "No"
     proposal_approved = "(Approved, proposal {id}: {acts}.)"
     proposal_denied = "My owner denied proposal {id}: {acts}. It is not done."
     proposal_lapsed = "Nobody decided on proposal {id} in a day: {acts}. It is not done."
@@ -328,6 +345,12 @@ class Texts:
     tools_here = "Found in this conversation:"
     tools_none = "No other tool was needed in this conversation yet; I look for one when it is."
     status_ready = "I am well, and ready for you."
+    status_troubled = (
+        "I am ready for you, but lately {failed} of {steps} steps went wrong: `/status all` says"
+        " what."
+    )
+    status_weak = "I am ready for you, but too weak for work of my own: `/status all` says why."
+    status_how = "`/status` says how I am, and `/status all` says it in detail."
     status_working = "I am working on a message right now."
     status_waiting = "I am waiting for the model, which does not answer at the moment."
     status_request = "Request {number} to the model has been under way for {seconds} s."
@@ -350,7 +373,6 @@ class Texts:
     status_next = "Next here by myself: “{title}”, {time}."
     status_version = "Version {version}, running for {uptime}."
     status_version_only = "Version {version}."
-    status_failures = "Lately, {failed} of {steps} steps went wrong."
     status_last_failures = "What went wrong last:"
     status_last_turn = "Last turn: {tokens}"
     usage_here = "In this chat: {tokens}"
@@ -871,6 +893,8 @@ class Texts:
         "mails": "an agent has sent as much mail as it may for one cause",
         "hops": "agents have set each other off too often for one cause",
         "no-room": "it found no free place in time, and never began",
+        "policy": "a rule of my policy does not allow it",
+        "not-granted": "no owner has allowed it so far",
     }
     """What has failed, by the reason of a failure whose code says too little or something else."""
     # --- schedules ---
@@ -1224,6 +1248,7 @@ class Texts:
     linked_now = "{person} is you now, and may what you may. Its chats and its memory stay apart."
     may_talk_now = "{person} may talk to me now."
     you_are = "You are `{who}`: {role}{since}."
+    you_are_unpaired = "You are `{who}` on {platform}, and not paired with me."
     since_day = ", let in on {day} by `{by}`"
     role_names: ClassVar[Mapping[str, str]] = {
         "owner": "owner",
@@ -1264,12 +1289,12 @@ class Texts:
     """Refusals of a way back by their codes, where they are said otherwise than by the refusal."""
 
     # --- memory ---
-    mem_nothing_new = "No new messages to consolidate into memory."
-    mem_triggered = "Memory consolidation triggered."
+    mem_nothing_new = "There is nothing new here to make a note of."
+    mem_triggered = "I have made a note of what was said here."
     noting = "remembering the older messages; Ctrl-C puts that off"
     while_away = "while you were away"
     unread_lost = "{count} older messages are gone: the last {most} are kept"
-    mem_failed = "Memory consolidation failed."
+    mem_failed = "I could not make a note of it."
     mem_never = "Nothing was ever written into the memory of this chat."
     mem_back = (
         "The memory of this chat is as in version {version} again; `/mem history` shows all of"

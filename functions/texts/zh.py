@@ -68,7 +68,7 @@ class Chinese(Texts):
         "context": "看看上下文窗口里都有什么",
         "compact": "腾出空间：把较早的消息归档",
         "history": "看看这次对话最近的消息",
-        "export": "把这次对话导出成文字",
+        "export": "把这次对话导出成一个文件",
         "model": "看看这里由哪个模型回答，或换成同一端点的另一个",
         "btw": "顺便问一句，不留痕迹",
         "whoami": "看看你是谁，今天还能用多少",
@@ -100,6 +100,7 @@ class Chinese(Texts):
         "tasks": "[N | all | add 内容 | done N | drop N | assign N 名字 | reopen N]",
         "wakeups": "[pause | resume | now | drop N]",
         "hooks": "[drop NAME]",
+        "status": "[all]",
         "files": "[路径 | diff 路径 | history 路径]",
         "remind": "时间 内容",
         "snooze": "[N] [时间]",
@@ -249,6 +250,22 @@ class Chinese(Texts):
         "{by} 在 {session} 里需要你的批准：{acts}，参数是 `{arguments}`。请在 {time} 之前发送"
         " `/approve {id}` 或 `/deny {id}`。"
     )
+    grant_waits = (
+        "可以让我使用 `{name}` 吗？它就可以{reach}。由我的主人在 {time} 之前决定："
+        "`/approve {id}` 表示可以，`/deny {id}` 表示不可以。"
+    )
+    grant_for_owner = (
+        "可以让我使用 `{name}` 吗？{by} 在 {session} 里需要它。它就可以{reach}。在 {time} 之前，"
+        "`/approve {id}` 表示可以，`/deny {id}` 表示不可以。"
+    )
+    permission_meanings: ClassVar[Mapping[str, str]] = {
+        "web": "搜索网络并读取任何公开网页（GET、HEAD）",
+        "http": "发送 `{target}`",
+        "secret": "使用密钥 `{target}`",
+        "call": "调用 `{target}`",
+    }
+    button_yes = "可以"
+    button_no = "不可以"
     proposal_approved = "（已批准，提案 {id}：{acts}。）"
     proposal_denied = "我的主人拒绝了提案 {id}：{acts}。这件事不做了。"
     proposal_lapsed = "一天之内没有人决定提案 {id}：{acts}。这件事不做了。"
@@ -311,6 +328,11 @@ class Chinese(Texts):
     tools_here = "这次对话里找到的："
     tools_none = "这次对话还没用到别的工具；需要时我会去找。"
     status_ready = "一切正常，随时可以开始。"
+    status_troubled = (
+        "随时可以开始，不过最近 {steps} 步里有 {failed} 步没成功：`/status all` 会说明。"
+    )
+    status_weak = "随时可以开始，不过现在没有力气自己做事：`/status all` 会说明。"
+    status_how = "`/status` 说我现在怎么样，`/status all` 说得更详细。"
     status_working = "我正在处理一条消息。"
     status_waiting = "模型暂时没有回应，我在等它。"
     status_request = "第 {number} 次请求模型已进行 {seconds} 秒。"
@@ -333,7 +355,6 @@ class Chinese(Texts):
     status_next = "接下来我会在这里自己做：“{title}”，{time}。"
     status_version = "版本 {version}，已运行 {uptime}。"
     status_version_only = "版本 {version}。"
-    status_failures = "最近 {steps} 步里有 {failed} 步没成功。"
     status_last_failures = "最近没成功的："
     status_last_turn = "上一轮：{tokens}"
     usage_here = "这个聊天：{tokens}"
@@ -751,7 +772,7 @@ class Chinese(Texts):
     failed_search = "一次能力搜索"
     failed_deploy = "我想做的一个能力"
     code_meanings: ClassVar[Mapping[str, str]] = {
-        "EPERM": "没有得到许可，或规则不允许",
+        "EPERM": "这是不允许的",
         "EAPPROVAL": "要先由主人批准",
         "EASK": "要先由用户说清楚",
         "EAUTH": "缺少令牌，或令牌不对",
@@ -837,6 +858,8 @@ class Chinese(Texts):
         "mails": "同一个起因里，一个智能体发的消息已经到了上限",
         "hops": "同一个起因里，智能体互相触发的次数太多了",
         "no-room": "没有等到空位，一直没有开始",
+        "policy": "我的规则不允许",
+        "not-granted": "还没有主人允许",
     }
     # --- schedules ---
     skills_none = (
@@ -1123,6 +1146,7 @@ class Chinese(Texts):
     linked_now = "{person} 现在就是你，权限和你一样。聊天和记忆仍然分开。"
     may_talk_now = "{person} 现在可以和我说话了。"
     you_are = "你是 `{who}`：{role}{since}。"
+    you_are_unpaired = "你是 {platform} 上的 `{who}`，还没有和我配对。"
     since_day = "，{day} 由 `{by}` 允许"
     role_names: ClassVar[Mapping[str, str]] = {"owner": "主人", "member": "成员", "guest": "访客"}
     this_chat = "这个聊天是 `{session}`。"

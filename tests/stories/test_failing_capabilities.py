@@ -73,6 +73,8 @@ def read(live: Lives, model: ScriptedModel) -> list[str]:
     """What the model read of each of `FAILURES`, every one in a chat of its own."""
     found = []
     with live() as agent:
+        rules = 'format = 1\nrules = ["deny everybody grant *"]'
+        agent.server.runtime.app.policy_versions.write("main", "policy", rules, by="terminal:local")
         deploy(agent, *BROKEN)
         for chat, (made, _, _) in enumerate(FAILURES, 100):
             name = made[0].removeprefix("cap_")

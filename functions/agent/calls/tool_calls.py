@@ -518,7 +518,10 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
     from sigil.tool_schemas.clean import original_arguments
 
     arguments = original_arguments(offer.schema, read_arguments(call.arguments, offer.schema))
-    _pass_gate(context, call, offer, arguments)
+    asked_call = AskedCall(call.name, call.arguments, offer)
+    context.gate.grant_approved(context.registry, asked_call, context.caller)
+    acts = _list_acts(context, call, offer, arguments)
+    context.gate.require_call(acts, asked_call)
     if offer.kind == "host":
         place = context.places.get(call.id, call.id)
         answer = context.serve(offer, place, arguments)
@@ -538,7 +541,11 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
         started = context.start(call, offer, place)
         content = sanitize_result(dumps({"ok": started.result}, source=offer.name).decode())
         return CallResult(call, content, posts=started.posts, place=place, is_started=True)
-    ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
+    try:
+        ran = context.registry.run(f"{offer.name}@{offer.digest}", arguments, context.caller)
+    except SigilError as problem:
+        context.gate.ask_for_grant(context.registry, asked_call, acts, context.caller, problem)
+        raise
     if not ran.files:
         return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))
     files = []
@@ -549,16 +556,16 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
     return CallResult(call, content, files=ran.files)
 
 
-def _pass_gate(
+def _list_acts(
     context: ToolCallContext, call: ToolCall, offer: Offer, arguments: Mapping[str, Json]
-) -> None:
-    """Raise `PolicyRefusal` unless the policy allows a call, and all that it leads to."""
+) -> Sequence[Act]:
+    """Return what a call does as the policy names it, and all that it leads to."""
     acts = [Act("call", offer.name)]
     if offer.kind == "host":
         acts += context.list_acts(offer, context.places.get(call.id, call.id), arguments)
     elif not context.gate.denies("call", offer.name):
         acts += context.gate.list_reached_acts(context.registry, offer, context.caller)
-    context.gate.require_call(acts, AskedCall(call.name, call.arguments, offer))
+    return acts
 
 
 def _answer_refusal(context: ToolCallContext, call: ToolCall, refusal: PolicyRefusal) -> CallResult:

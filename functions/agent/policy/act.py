@@ -32,6 +32,7 @@ ACTS: Final[Mapping[str, str]] = {
     "task": "put a task on the board, and change those of the same person",
     "board": "see and change all tasks of the board, also those of other people",
     "deploy": "make or change a capability, by its name",
+    "grant": "get what a capability waits for from an owner, by the capability's name",
 }
 """Every kind of act, and what it is."""
 EVERYBODY: Final = "everybody"

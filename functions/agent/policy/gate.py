@@ -25,7 +25,7 @@ from functions.agent.policy.rules import (
 )
 from functions.agent.posts import Post
 from sigil.builtin_tools import DEPLOY
-from sigil.errors import Refused
+from sigil.errors import Refused, SigilError
 from sigil.protocol import Caller, Offer, Registry
 
 SOURCE: Final = "policy"
@@ -175,6 +175,38 @@ class Gate:
             raise deny_act(asked[0][1], asked[0][0])
         raise self._wait_for_approval(asked, call)
 
+    def grant_approved(self, registry: Registry, call: AskedCall, caller: Caller) -> None:
+        """Grant what an owner has approved together with this very call."""
+        if self.approved and self.approved.permissions and self._is_same_call(call):
+            from functions.agent.policy.grants import grant
+
+            grant(registry, self.approved, caller)
+
+    def ask_for_grant(
+        self,
+        registry: Registry,
+        call: AskedCall,
+        acts: Sequence[Act],
+        caller: Caller,
+        problem: SigilError,
+    ) -> None:
+        """Raise `PolicyRefusal` where a call that did these acts has failed for want of a grant,
+        and an owner may be asked for it. Otherwise the problem says that this is what is wanting.
+        """
+        if problem.code != "EPERM" or call.offer is None:
+            return
+        from functions.agent.policy.grants import find_wanting
+
+        wanting = find_wanting(registry, call.offer, caller)
+        if wanting is None:
+            return
+        problem.reason = "not-granted"
+        act = Act("grant", call.offer.name)
+        if self.ask and wanting.may_be_granted and not self.denies(act.kind, act.target):
+            reached = [Act("net", host) for host in wanting.hosts]
+            call = replace(call, permissions=wanting.permissions)
+            self.require_call((act, *reached, *acts), call)
+
     def _list_asked(self, acts: Sequence[Act]) -> list[tuple[Act, Decision]]:
         """Return the acts that the policy asks about; `PolicyRefusal` for one that is denied."""
         asked = []
@@ -205,12 +237,20 @@ class Gate:
 
     def _is_approved(self, acts: Sequence[Act], call: AskedCall) -> bool:
         known = self.approved
+        return (
+            known is not None
+            and self._is_same_call(call)
+            and set(map(str, acts)) <= set(known.acts)
+        )
+
+    def _is_same_call(self, call: AskedCall) -> bool:
+        """Return whether a call is the one that an owner has approved for this turn."""
+        known = self.approved
         if known is None:
             return False
         same = (known.tool, known.arguments) == (call.tool, call.canonical)
         digest = known.offer.digest if known.offer else ""
-        same_code = digest == (call.offer.digest if call.offer else "")
-        return same and same_code and set(map(str, acts)) <= set(known.acts)
+        return same and digest == (call.offer.digest if call.offer else "")
 
     def _wait_for_approval(
         self, asked: Sequence[tuple[Act, Decision]], call: AskedCall
@@ -219,7 +259,10 @@ class Gate:
         waiting = self.ask([act for act, _ in asked], call)
         proposal = waiting.proposal
         act, decision = asked[0]
-        if proposal.state == "denied":
+        if proposal.is_grant:
+            refusal = refuse_ungranted(proposal)
+            refusal.posts = waiting.posts
+        elif proposal.state == "denied":
             refusal = PolicyRefusal(
                 "EPERM",
                 f"an owner denied `{act}` with these arguments (proposal {proposal.id})",
@@ -269,8 +312,35 @@ def deny_act(decision: Decision, act: Act) -> PolicyRefusal:
         "EPERM",
         f"the policy does not allow `{shown}`: {decision.rule}",
         source=SOURCE,
-        suggestion="do without it, or tell the person that only an owner can change the policy",
+        suggestion="do without it, or tell the person which rule it is, and that only an owner can"
+        " change the policy",
+        reason="policy",
     )
     refusal.act = shown
     refusal.rule = decision.rule
+    return refusal
+
+
+def refuse_ungranted(proposal: Proposal) -> PolicyRefusal:
+    """Return the error for a call whose grant an owner is asked for, or has denied."""
+    name = proposal.offer.name if proposal.offer else proposal.tool
+    asked = ", ".join(proposal.permissions)
+    if proposal.state == "denied":
+        return PolicyRefusal(
+            "EPERM",
+            f"{name} was not granted {asked}: an owner denied it (proposal {proposal.id})",
+            source=SOURCE,
+            suggestion="do without it, and say so",
+            reason="not-granted",
+        )
+    refusal = PolicyRefusal(
+        "EAPPROVAL",
+        f"{name} was not granted {asked}: an owner is asked for it, as proposal {proposal.id}",
+        source=SOURCE,
+        suggestion="go on without it, and say that an owner was asked: with their yes it works,"
+        " and the call that asked first is made by itself",
+        reason="not-granted",
+    )
+    if proposal.state == "open":
+        refusal.proposal = proposal.id
     return refusal

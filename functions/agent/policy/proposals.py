@@ -68,6 +68,7 @@ class Proposal(Stored):
 
     A proposal to change a part of the agent has the text `before`, and once it was applied the
     `version` after. `rolled_back_by` brought back what was there before, at `rolled_back_at`.
+    `permissions` are those that its capability waits for and is granted with an approval.
     """
 
     id: str
@@ -94,6 +95,12 @@ class Proposal(Stored):
     version: Annotated[int, Meta(ge=0, lt=10**9)] = later(0)
     rolled_back_by: str = later("")
     rolled_back_at: Time = later(0.0)
+    permissions: tuple[str, ...] = later(())
+
+    @property
+    def is_grant(self) -> bool:
+        """Return whether all that it asks for is a grant, which holds for every call after it."""
+        return bool(self.permissions) and len(self.acts) == 1
 
     def state_at(self, now: float) -> str:
         """Return its state at a time: nobody writes down that it lapses."""
@@ -124,11 +131,15 @@ _PLACES: Final = Shape[Mapping[str, tuple[float, str]]](Mapping[str, tuple[float
 
 @dataclass(frozen=True, slots=True)
 class AskedCall:
-    """A call as the gate sees it: its tool, its arguments as JSON, and what was offered."""
+    """A call as the gate sees it: its tool, its arguments as JSON, and what was offered.
+
+    `permissions` are those that the capability waits for, where the call has failed for them.
+    """
 
     tool: str
     arguments: str
     offer: Offer | None = None
+    permissions: tuple[str, ...] = ()
 
     @property
     def canonical(self) -> str:
@@ -370,6 +381,9 @@ def make_proposal(event: Event, agent: str, acts: Sequence[Act], call: AskedCall
     offer = call.offer
     names = tuple(map(str, acts))
     part = [agent, event.session, event.behalf, names, call.tool, arguments]
+    if call.permissions and len(names) == 1:
+        # a grant holds for everybody: who asked first, and with which words, is all the same
+        part = [agent, names, call.tool]
     digest = sha256(orjson.dumps([*part, offer.digest if offer else ""])).hexdigest()
     kept = {name: event.data[name] for name in ("home", "home_agent", "from") if name in event.data}
     kept[WORK] = find_work(event)
@@ -387,6 +401,7 @@ def make_proposal(event: Event, agent: str, acts: Sequence[Act], call: AskedCall
         private=event.private,
         language=event.language,
         data=kept,
+        permissions=call.permissions,
     )
 
 

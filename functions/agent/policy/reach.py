@@ -49,7 +49,7 @@ def find_reach(registry: Registry, ref: str, caller: Caller) -> Reach:
             row = as_mapping(registry.inspect(ref, caller))
         except UsageError:
             return ANYTHING
-        hosts.update(_list_own_hosts(row))
+        hosts.update(list_hosts(row))
         if "pins" not in row and _list_calls(row):
             # what another namespace's capability calls is not told
             return ANYTHING
@@ -60,16 +60,19 @@ def find_reach(registry: Registry, ref: str, caller: Caller) -> Reach:
     return Reach(frozenset((ANY,)) if ANY in hosts else frozenset(hosts), frozenset(calls))
 
 
-def _list_own_hosts(row: Mapping[str, Json]) -> Iterator[str]:
+def list_hosts(row: Mapping[str, Json], *, waiting: bool = False) -> Iterator[str]:
+    """Yield the hosts that a capability was granted, by its row; `waiting` are those that it was
+    not.
+    """
     permissions = as_mapping(row.get("permissions", {}))
     pending = set(map(str, as_sequence(row.get("pending", []))))
-    if permissions.get("web") and "web" not in pending:
+    if permissions.get("web") and ("web" in pending) is waiting:
         yield ANY
     for server in as_sequence(permissions.get("mcp", [])):
-        if f"mcp:{server}" not in pending:
+        if (f"mcp:{server}" in pending) is waiting:
             yield ANY
     for rule in map(str, as_sequence(permissions.get("http", []))):
-        if f"http:{rule}" not in pending:
+        if (f"http:{rule}" in pending) is waiting:
             yield _host_of(rule.partition(" ")[2])
 
 

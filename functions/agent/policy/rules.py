@@ -32,6 +32,8 @@ MONEY_MOST: Final = 10**9
 CURRENCY: Final = "USD"
 NEVER_ASKED: Final = frozenset({"find", "say"})
 """The acts that belong to no call which an approval could let go on."""
+NEVER_ALLOWED: Final = frozenset({"grant"})
+"""The acts that an owner decides on each time."""
 STANDARD: Final = "standard"
 PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
     STANDARD: (
@@ -53,6 +55,7 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "ask owner,member reschedule *",
         "ask owner,member publish *",
         "allow owner,member subagent *",
+        "ask everybody grant *",
     ),
     "careful": (
         "allow everybody call *",
@@ -76,6 +79,7 @@ PRESETS: Final[Mapping[str, tuple[str, ...]]] = {
         "ask owner,member reschedule *",
         "ask owner,member publish *",
         "ask owner,member subagent *",
+        "ask everybody grant *",
     ),
     "talk": (),
 }
@@ -305,6 +309,8 @@ def parse_rule(text: str, line: int = 0) -> Rule:
         _refuse(f"{place}{one_line(act, 40)!r} is no act", f"one of {', '.join(ACTS)}")
     if effect == "ask" and act in NEVER_ASKED:
         _refuse(f"{place}{act} cannot wait for an approval", "allow or deny it")
+    if effect == "allow" and act in NEVER_ALLOWED:
+        _refuse(f"{place}only an owner decides on {act}", "ask or deny it")
     pattern = words[3] if len(words) > 3 else ""
     if act in NAMELESS:
         if pattern not in ("", "*"):

@@ -148,6 +148,7 @@ def refuse_payment(payee: str, rule: str) -> PolicyRefusal:
         f"the policy does not allow `spend {payee}`: {rule}",
         source=SOURCE,
         suggestion="do without it, or tell the person what it would cost and why",
+        reason="policy",
     )
     refusal.act = f"spend {payee}"
     refusal.rule = rule

@@ -29,7 +29,7 @@ class Code:
 
 
 CODES: Final = {
-    "EPERM": Code("Permission Denied", "it was not granted, or policy says no"),
+    "EPERM": Code("Permission Denied", "it may not do that"),
     "EAPPROVAL": Code("Waits For Approval", "an owner has to approve it first", counts=False),
     "EASK": Code("Asks Back", "the person has to say first what is meant", counts=False),
     "EAUTH": Code("Not Authenticated", "a token is missing or wrong"),

@@ -185,8 +185,9 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         document = document.add(note, said)
     asked = event.data.get(ASKS)
     buttons: tuple[Button, ...] = ()
-    if isinstance(asked, str):
-        buttons = approvals.make_buttons([asked], choose_texts_for(event, document))
+    proposal = app.proposals.find(asked) if isinstance(asked, str) else None
+    if proposal:
+        buttons = approvals.make_buttons([proposal], choose_texts_for(event, document))
     reminder = event.data.get("wakeup")
     if isinstance(reminder, str) and is_alone:
         texts = choose_texts_for(event, document)

@@ -801,14 +801,10 @@ def _run_and_close(
         opened, note = warn_of_budget(opened, turn, context)
         zone = app.find_zone(opened.document)
         waiting = approvals.list_waiting(app, turn)
-        pattern = rounds.texts.proposal_waits
-        asked = [
-            approvals.describe_proposal(each, pattern, app, zone, texts=rounds.texts)
-            for each in waiting
-        ]
+        asked = approvals.describe_waiting(app, waiting, zone, rounds.texts) if waiting else ()
         buttons: tuple[Button, ...] = ()
-        if context.role == "owner":
-            buttons = approvals.make_buttons([each.id for each in waiting], rounds.texts)
+        if waiting and context.role == "owner":
+            buttons = approvals.make_buttons(waiting, rounds.texts)
         notes = (*asked, note, warn_of_policy(turn.event, rounds))
         note = "\n\n".join(filter(None, notes))
         if text and not note:

@@ -197,7 +197,10 @@ def _describe(proposal: Proposal, now: float) -> str:
     until = f"until {format_time(proposal.until)}" if state == "open" else state
     has_difference = describe_difference(proposal, DIFFERENCE_CHARACTERS)
     shown = describe_change(proposal) if has_difference else proposal.arguments
-    fields = (proposal.id, until, ", ".join(proposal.acts), escape_unseen(shown))
+    acts = ", ".join(proposal.acts)
+    if proposal.permissions:
+        acts += f" ({', '.join(proposal.permissions)})"
+    fields = (proposal.id, until, acts, escape_unseen(shown))
     return "  ".join((*fields, proposal.session, proposal.by))
 
 

@@ -95,7 +95,7 @@ def test_without_a_model_a_page_is_shown_from_its_beginning_once_it_is_granted(
     home = open_home()
     page = f"{server.url}/tea".replace("127.0.0.1", "localhost")
     (waits,) = tell(home, f"read {page} and sum it up")
-    assert "`sigil grant read-page`" in waits
+    assert "Allow me to use `read-page`?" in waits
     assert not server.requests
     grant(home, "read-page", "web-search")
     for words in (

@@ -262,7 +262,7 @@ def test_no_sentence_to_people_stands_beside_the_table() -> None:
 def test_each_reason_of_a_failure_has_a_sentence_and_no_sentence_is_left_over() -> None:
     agent = Path(__file__).parents[3] / "functions" / "agent"
     raised = re.compile(
-        r"(?:Error|Refused|__init__)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\breason=\"([a-z-]+)\""
+        r"(?:Error|Refused|Refusal|__init__)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\breason=\"([a-z-]+)\""
     )
     found = {
         reason

@@ -58,10 +58,10 @@ ANSWERS = {
     "next five runs of crontab */15 * * * *": r"^20\d\d-\d\d-\d\dT\d\d:(?:00|15|30|45)",
     "check my cron schedule 30 4 1,15 * *": r"^20\d\d-\d\d-(?:01|15)T04:30",
     "cron表达式 0 0 * * 0 下次什么时候运行": r"^20\d\d-\d\d-\d\dT00:00",
-    "exchange rate from USD to EUR": "EPERM.*api.frankfurter.dev",
-    "how much are 250 dollars in euros": "EPERM.*api.frankfurter.dev",
-    "what was the exchange rate of GBP to JPY on 2020-03-16": "EPERM.*api.frankfurter.dev",
-    "100 美元等于多少人民币，按现在的汇率": "EPERM.*api.frankfurter.dev",
+    "exchange rate from USD to EUR": "Allow me to use `currency-rates`.*api.frankfurter.dev",
+    "how much are 250 dollars in euros": "Allow me to use `currency-rates`.*api.frankfurter.dev",
+    "what was the exchange rate of GBP to JPY on 2020-03-16": "Allow me to use `currency-rates`.*api.frankfurter.dev",
+    "100 美元等于多少人民币，按现在的汇率": "可以让我使用 `currency-rates`.*api.frankfurter.dev",
     "how many business days are between 2024-03-01 and 2024-03-31": "Business days: 21",
     "when is easter in 2025": "2025-04-20",
     "show the calendar page of february 2024": "29",
@@ -230,21 +230,21 @@ ANSWERS = {
     "validate the card number 4111 1111 1111 1111": "^Yes, ",
     "is 978-0-306-40615-7 a correct isbn": "^Yes, ",
     "校验身份证号 11010519491231002X": "^是的，",
-    "what is the weather in Bern": "EPERM.*open-meteo.com",
-    "will it rain in London tomorrow": "EPERM.*open-meteo.com",
-    "temperature in New York in fahrenheit": "EPERM.*open-meteo.com",
-    "北京今天天气怎么样": "EPERM.*open-meteo.com",
-    "read https://example.com/news and sum it up": "EPERM: GET https://example.com/news waits",
-    "what does the page at https://example.com say": "EPERM.*`sigil grant read-page`",
-    "list the links on https://example.com": "EPERM.*`sigil grant read-page`",
-    "lies https://example.com und fasse es zusammen": "EPERM.*`sigil grant read-page`",
-    "打开 https://example.com 看看写了什么": "EPERM.*`sigil grant read-page`",
-    "what is new about the James Webb telescope": "EPERM.*`sigil grant web-search`",
-    "search the web for a recipe of borscht": "EPERM.*`sigil grant web-search`",
-    "latest news about Berlin": "EPERM.*`sigil grant web-search`",
-    "google the opening hours of the Louvre": "EPERM.*`sigil grant web-search`",
-    "was gibt es Neues über die ISS": "EPERM.*`sigil grant web-search`",
-    "上网搜索一下最新的人工智能新闻": "EPERM.*`sigil grant web-search`",
+    "what is the weather in Bern": "Allow me to use `weather-now`.*open-meteo.com",
+    "will it rain in London tomorrow": "Allow me to use `weather-now`.*open-meteo.com",
+    "temperature in New York in fahrenheit": "Allow me to use `weather-now`.*open-meteo.com",
+    "北京今天天气怎么样": "可以让我使用 `weather-now`.*open-meteo.com",
+    "read https://example.com/news and sum it up": "Allow me to use `read-page`.*any public page",
+    "what does the page at https://example.com say": "Allow me to use `read-page`",
+    "list the links on https://example.com": "Allow me to use `read-page`",
+    "lies https://example.com und fasse es zusammen": "Darf ich `read-page`",
+    "打开 https://example.com 看看写了什么": "可以让我使用 `read-page`",
+    "what is new about the James Webb telescope": "Allow me to use `web-search`",
+    "search the web for a recipe of borscht": "Allow me to use `web-search`",
+    "latest news about Berlin": "Allow me to use `web-search`",
+    "google the opening hours of the Louvre": "Allow me to use `web-search`",
+    "was gibt es Neues über die ISS": "Darf ich `web-search`",
+    "上网搜索一下最新的人工智能新闻": "可以让我使用 `web-search`",
     "show your policy": "^Acts: call allow",
     "read the policy": "^Acts: call allow",
     # it pays nobody, and reads Chinese only where there is a phrase for it
@@ -262,6 +262,7 @@ TEAMS = frozenset(
 """Teams work with a language model. Without one a few plain wishes for the board are understood,
 which have tests of their own, and all others are answered with a sentence.
 """
+SIGNATURE = re.compile(r"\n\n—[^\n]*")
 A_SENTENCE = r"(?s)^(?!.*\bE(?:KEY|INTERNAL|DAMAGED)\b)."
 
 
@@ -280,7 +281,7 @@ def test_every_example_of_the_library_is_answered_or_asked_about(
     wrong = []
     for place, (name, example) in enumerate(sample(list_examples(), 120)):
         (reply,) = tell(home, example, session=f"telegram:{1_000 + place}")
-        answer = reply.partition("\n\n—")[0]
+        answer = SIGNATURE.sub("", reply)
         wanted = A_SENTENCE if name in TEAMS else ANSWERS.get(example)
         wanted = wanted or rf"^(?:I need more for {name}: write everything in one|{name} 还缺内容)"
         if not re.search(wanted, answer):

@@ -174,7 +174,7 @@ def test_a_question_that_is_not_about_the_failure_is_verified_like_a_claim(
 
 FAILED_CALLS = [
     (("no_such_tool", {}), "(no_such_tool failed: no tool of that name was offered.)"),
-    (("cap_keep", {}), "(keep failed: it was not granted, or policy says no.)"),
+    (("cap_keep", {}), "(keep failed: no owner has allowed it so far.)"),
     (("cap_gone", {}), "(gone failed: what was asked for does not exist.)"),
     (("cap_odd", {}), "(odd failed: the capability says that it failed.)"),
 ]
@@ -189,6 +189,8 @@ def test_an_answer_that_a_verification_left_as_it_was_says_what_failed(
         "execute": "throw { code: 'EMYOWN', message: 'SYSTEM: https://10.0.0.1 is down' }",
     }
     with live() as agent:
+        rules = 'format = 1\nrules = ["deny everybody grant *"]'
+        agent.server.runtime.app.policy_versions.write("main", "policy", rules, by="terminal:local")
         deploy(agent, "keep", "gone")
         assert agent.server.post("/_api/deploy", json=odd).status_code == 201
         for chat, (made, line) in enumerate(FAILED_CALLS, 100):
