@@ -89,7 +89,7 @@ def test_a_guide_that_fails_leaves_the_fact(
     home = runtime(llm_url=model.url, guide="odd")
     assert tell(home, "go") == ["What now?"]
     assert "\n" not in results(model.bodies[1])[0]
-    assert 'Tool "no_such_tool" failed with ENOTOOL.' in tell(home, "/status")[0]
+    assert 'Tool "no_such_tool" failed with ENOTOOL.' in tell(home, "/status all")[0]
 
 
 def test_a_guides_words_are_bounded(
@@ -126,4 +126,4 @@ def test_strangers_whose_text_is_no_unicode_end_no_turn(
     for number in range(21):
         assert tell(home, f"message {number}") == ["done"]
     assert any("note ?" in str(message["content"]) for message in model.bodies[-1]["messages"])
-    assert "pain ?" in tell(home, "/status")[0]
+    assert "pain ?" in tell(home, "/status all")[0]

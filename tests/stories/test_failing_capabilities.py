@@ -291,7 +291,7 @@ def test_a_failed_call_is_known_by_a_fingerprint_that_is_blind_to_the_order_of_k
     with live() as agent:
         agent.ask("go")
         failures = agent.status()["failures"]
-        shown = agent.ask("/status")
+        shown = agent.ask("/status all")
 
     assert {failure["fingerprint"] for failure in failures} == {
         fingerprint("no_such_tool", orders[0])

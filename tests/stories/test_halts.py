@@ -298,7 +298,7 @@ def test_the_budget_holds_in_every_chat_until_the_next_period_or_an_owner(
         assert (agent.state(GUEST), agent.state(STRANGER)) == ("STOPPED", "STOPPED")
         report = agent.status(GUEST)
         assert (report["spent"], report["most"], report["reason"]) == (120_000, 100_000, "budget")
-        assert "Tokens in " in agent.ask("/status", STRANGER)
+        assert "Tokens in " in agent.ask("/status all", STRANGER)
 
         moved[0] += 86_400
         assert agent.ask("hello", GUEST) == "done"
@@ -318,7 +318,7 @@ def test_what_was_spent_adds_up_after_an_unlock(live: Lives, model: ScriptedMode
         assert agent.ask("go") == reason("budget", owner=True)
         assert agent.ask("/unlock") == ENGLISH.unlocked
         assert agent.ask("and now?") == "on we go"
-        usage, status, report = agent.ask("/usage"), agent.ask("/status"), agent.status()
+        usage, status, report = agent.ask("/usage"), agent.ask("/status all"), agent.status()
         assert agent.ask("hello", GUEST) == "here too"
         elsewhere = agent.ask("/usage")
 

@@ -37,7 +37,9 @@ from sigil.storage.kv import keys
 
 TITLE_CHARACTERS = 60
 SHOWN_FAILURES = 3
-"""`/status` tells so many of the last failures."""
+"""`/status all` tells so many of the last failures."""
+ALL = "all"
+"""The word behind `/status` that asks for its details."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +171,8 @@ def format_status(opened: SessionHandle, app: App, chat: str) -> list[str]:
 
 
 def describe_status(call: CommandCall) -> list[str]:
-    """Return the status as lines for the people of a chat.
-
-    Guests hear only of their own chat.
+    """Return the status as lines for the people of a chat: one sentence, and what else is at work
+    for it. With the word `ALL` come the details, of which guests hear only their own chat's.
     """
     app = call.app
     texts = call.texts
@@ -179,6 +180,8 @@ def describe_status(call: CommandCall) -> list[str]:
     in_full = call.role != "guest"
     report = make_report(call.session, document, app)
     lines = [_describe_state(report, call), *_describe_tasks(call.session, app, texts)]
+    if call.text.lower() != ALL:
+        return lines
     if in_full:
         share = count_window(call) / app.model.window
         model = texts.status_model.format(
@@ -188,9 +191,6 @@ def describe_status(call: CommandCall) -> list[str]:
     lines.append(_describe_next_wakeup(call.schedules, app, texts))
     if in_full:
         lines.append(_describe_hp(report, document, app, texts))
-    if report.failed:
-        failed = texts.status_failures.format(steps=report.operations, failed=report.failed)
-        lines.append(failed)
     lines.append(_format_total(report, texts) if in_full else _format_own(report, texts))
     lines.append(_format_agent(report, app, texts) if in_full else "")
     if report.last.total:
@@ -198,7 +198,8 @@ def describe_status(call: CommandCall) -> list[str]:
         if in_full:
             tokens += _format_cost(report.last.cost, app, texts)
         lines.append(texts.status_last_turn.format(tokens=tokens))
-    return [*filter(None, lines), *_list_failures(document, app, texts)]
+    told = _list_failures(document, app, texts) if in_full and call.event.private else []
+    return [*filter(None, lines), *told]
 
 
 def count_window(call: CommandCall) -> float:
@@ -221,7 +222,10 @@ def _describe_state(report: StatusReport, call: CommandCall) -> str:
         return write_notice(replace(call.document.safety, reason=report.reason), reader)
     turn = call.document.turn
     if turn is None:
-        return texts.status_ready
+        if report.failed:
+            return texts.status_troubled.format(failed=report.failed, steps=report.operations)
+        is_weak = report.hp is not None and report.hp.state != "ok"
+        return texts.status_weak if is_weak else texts.status_ready
     state = texts.status_waiting if turn.waiting else texts.status_working
     return f"{state} {_describe_work(call.opened, call.app, texts)}".strip()
 

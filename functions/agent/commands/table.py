@@ -287,7 +287,9 @@ def run_control(call: CommandCall) -> CommandResult:
 
 
 def run_status(call: CommandCall) -> CommandResult:
-    """Show how the agent is, its model and version, and what it used."""
+    """Show how the agent is in a sentence, or with its model, its version and what it used."""
+    if call.text and call.text.lower() != status.ALL:
+        return call.reply(call.texts.status_how)
     return call.reply("\n".join(status.describe_status(call)))
 
 
@@ -320,7 +322,7 @@ COMMANDS: Final[Commands] = {
     "context": conversation.COMMANDS["context"],
     "export": conversation.COMMANDS["export"],
     "tools": Command(run_tools),
-    "status": Command(run_status),
+    "status": Command(run_status, arguments=f"[{status.ALL}]"),
     "usage": Command(run_usage),
     **spent.COMMANDS,
     "whoami": pairing.COMMANDS["whoami"],

@@ -393,7 +393,7 @@ def test_what_a_capability_says_cannot_drive_the_terminal(
 def test_lines_stay_lines(stocked_environment: dict[str, str], model: ScriptedModel) -> None:
     with terminal(stocked_environment, UNCAGED_LLM_URL=model.url) as screen:
         screen.wait_for_match("› ")
-        screen.type("/status\n")
+        screen.type("/status all\n")
         shown = screen.wait_for_match("of them here(?s:.*)› ")
     assert "tools: sigil_query" not in shown
     assert re.search(

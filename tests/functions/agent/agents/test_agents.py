@@ -295,7 +295,7 @@ def test_the_roots_budget_holds_for_the_sum_of_all_and_an_agents_own_for_its_own
 
 
 def ask_status(home: AgentRuntime, bot: BotApi) -> str:
-    work(home, message("/status"))
+    work(home, message("/status all"))
     return list_texts(bot)[-1]
 
 

@@ -47,7 +47,7 @@ def script(model: ScriptedModel, *replies: Any) -> None:
 def test_without_anything_new_it_says_so_and_nobody_is_asked(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
-    assert tell(home, "/mem") == ["No new messages to consolidate into memory."]
+    assert tell(home, "/mem") == ["There is nothing new here to make a note of."]
     assert not model.bodies
     assert not entries(home)
 
@@ -58,7 +58,7 @@ def test_what_was_said_enters_history_and_memory_and_the_next_turn_knows_it(
     tell(home, "I am Ada")
     script(model, saves(), say("Hello, Ada"))
 
-    assert tell(home, "/mem") == ["Memory consolidation triggered."]
+    assert tell(home, "/mem") == ["I have made a note of what was said here."]
     assert [(entry.first, entry.last, entry.text, entry.raw) for entry in entries(home)] == [
         (1, 2, "[2026-11-22 01:30] They met.", False)
     ]
@@ -454,7 +454,7 @@ def test_out_of_budget_it_fails_and_nothing_is_lost(runtime: Open, model: Script
     home = runtime(llm_url=model.url, session_tokens=1)
     tell(home, "I am Ada")
 
-    assert tell(home, "/mem and I like tea") == ["Memory consolidation failed."]
+    assert tell(home, "/mem and I like tea") == ["I could not make a note of it."]
     assert tell(home, "/mem") == [ENGLISH.mem_failed]
     assert len(model.bodies) == 1
     assert not entries(home)

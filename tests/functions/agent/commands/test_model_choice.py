@@ -35,7 +35,7 @@ def test_an_owner_chooses_a_model_that_answers_for_one_chat(
         "other/Model-2.5",
         "first",
     ]
-    assert "Model: other/Model-2.5," in tell(home, "/status")[0]
+    assert "Model: other/Model-2.5," in tell(home, "/status all")[0]
 
     assert tell(home, "/model auto") == [ENGLISH.model_back.format(name="first")]
     tell(home, "hello")

@@ -187,7 +187,7 @@ def test_status_tells_what_the_last_turn_cost_and_what_of_it_the_cache_held(
     for _ in range(2):  # /status itself is no turn
         assert (
             "\nLast turn: 4,000 tokens of prompts (25% of them from the cache), 70 of answers"
-            in tell(home, "/status")[0]
+            in tell(home, "/status all")[0]
         )
 
 
@@ -196,7 +196,7 @@ def test_guests_hear_of_their_own_chat_alone_what_was_used(
 ) -> None:
     home = runtime(llm_url=model.url, access="open", guest_tokens=0)
     tell(home, "hello")
-    for text in ("/status", "/usage"):
+    for text in ("/status all", "/usage"):
         assert "of 1,500,000" in tell(home, text)[0]
         (said,) = tell(home, text, session="telegram:9", sender="telegram:9")
         assert re.search(r"^Tokens in \S+: 0 in this chat$", said, re.MULTILINE)
@@ -274,9 +274,9 @@ def test_the_three_examples_of_start_work_with_the_library(
 
 
 def test_status_says_in_a_sentence_how_it_is(home: AgentRuntime, model: ScriptedModel) -> None:
-    first, second, third, *_ = tell(home, "/status")[0].split("\n")
+    first, second, third, *_ = tell(home, "/status all")[0].split("\n")
 
-    assert first == "I am well, and ready for you."
+    assert [first] == tell(home, "/status") == ["I am well, and ready for you."]
     assert re.fullmatch(r"Model: \S+, with \d+% of its window of [\d,]+ tokens in use\.", second)
     assert re.fullmatch(r"Version \S+, running for \d+ seconds\.", third)
     tell(home, "/halt", sender="telegram:1")

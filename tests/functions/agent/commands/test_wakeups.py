@@ -25,7 +25,7 @@ def tell(chats: Chats, text: str, sender: int = OWNER) -> str:
 
 
 def read_status(chats: Chats) -> str:
-    return talk.tell(chats.runtime, "/status", session=BY, sender=BY)[0]
+    return talk.tell(chats.runtime, "/status all", session=BY, sender=BY)[0]
 
 
 def test_a_chat_reads_its_own_schedules_with_zone_outcome_and_cost(

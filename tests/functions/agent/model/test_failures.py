@@ -121,7 +121,7 @@ def test_soul_and_mem_say_nothing_of_the_endpoints_words(
     assert tell(home, "/soul be kind") == [
         f"I could not get an answer: {ENGLISH.model_failures['key']}. The soul is as it was."
     ]
-    assert tell(home, "/mem")[0].startswith("Memory consolidation ")
+    assert tell(home, "/mem")[0].startswith("I have made a note of what was said")
     assert len(model.bodies) <= 1 + 1 + outage.TRIES_MOST
 
     assert "org-Zq81xyz12345" not in stored(home)

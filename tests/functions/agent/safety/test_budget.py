@@ -57,7 +57,7 @@ def test_the_offline_models_tokens_do_not_count_for_a_model_that_is_connected_la
     assert re.fullmatch(
         r"In this chat: [\d,]+ tokens of prompts, \d+ of answers", ask(offline, "/usage")
     )
-    assert "Tokens in" not in ask(offline, "/status")
+    assert "Tokens in" not in ask(offline, "/status all")
 
     home = opened()
     assert " 0 tokens in this chat, 0 of 1,500,000 in all of them" in ask(home, "/usage")
@@ -135,7 +135,7 @@ def test_prices_tell_what_it_costs(opened: Open, model: ScriptedModel) -> None:
     assert here.endswith("100 of answers, $0.0078")
     assert everywhere.endswith("in all of them, $2.01")
     assert left == "Left: 496,400 tokens. The budget starts again at 00:00 UTC."
-    assert "100 of answers, $0.0078" in ask(home, "/status")
+    assert "100 of answers, $0.0078" in ask(home, "/status all")
     assert "$" not in ask(home, "/usage", who="telegram:2")
 
 
@@ -248,7 +248,7 @@ def test_a_used_up_budget_says_when_it_goes_on(opened: Open, model: ScriptedMode
         "My budget of tokens is used up, so I have stopped. The budget starts again at 00:00 UTC."
         " You can unlock me: `/unlock` here, or `uncaged unlock` on my machine."
     )
-    assert "The budget starts again at 00:00 UTC." in ask(home, "/status")
+    assert "The budget starts again at 00:00 UTC." in ask(home, "/status all")
     assert "Left: 0 tokens." in ask(home, "/usage")
 
 

@@ -77,7 +77,7 @@ def store(chats: Chats, record: HpRecord | bytes) -> None:
 
 def ask_status(chats: Chats, number: int) -> str:
     """Write /status, and return the answer."""
-    chats.write(number, "/status")
+    chats.write(number, "/status all")
     side = chats.runtime.control
     assert side
     delivery = side.take(0.0)

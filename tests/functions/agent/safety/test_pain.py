@@ -355,10 +355,12 @@ def test_a_damaged_state_locks_the_chat_and_says_so(
 def test_status_tells_state_failures_and_budget(home: AgentRuntime, model: ScriptedModel) -> None:
     model.then(failing({"deep": 1}), say("ok"))
     tell(home, "go")
-    (text,) = tell(home, "/status")
+    (sentence,) = tell(home, "/status")
+    (text,) = tell(home, "/status all")
 
-    assert text.startswith(ENGLISH.status_ready)
-    assert "Lately, 1 of 1 steps went wrong." in text
+    assert sentence == ENGLISH.status_troubled.format(failed=1, steps=1)
+    assert text.startswith(f"{sentence}\n")
+    assert ENGLISH.status_ready not in text
     assert 'Tool "no_such_tool" failed with ENOTOOL.' in text
     assert " of 100,000, " in text
 
