@@ -192,6 +192,7 @@ def setup(  # each question is a flag as well
             "--here", help="Write into the current folder, for a store of its own in data/."
         ),
     ] = False,
+    name: Annotated[str, typer.Option(help="The agent's name, such as ada.")] = "",
     language: Annotated[str, typer.Option(help="The language: en, zh or de.")] = "",
     timezone: Annotated[str, typer.Option(help="The time zone or city, such as Berlin.")] = "",
     provider: Annotated[
@@ -240,6 +241,7 @@ def setup(  # each question is a flag as well
     from functions.cli.setup.questions import Questions
 
     flags = SetupFlags(
+        name=name,
         language=language,
         timezone=timezone,
         provider=provider,

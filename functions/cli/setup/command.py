@@ -11,6 +11,7 @@ from functions.cli.setup.first_message import say_first_message
 from functions.cli.setup.flags import SetupFlags, SetupStep
 from functions.cli.setup.language import choose_language
 from functions.cli.setup.model import choose_model
+from functions.cli.setup.name import choose_name
 from functions.cli.setup.owner import choose_owner
 from functions.cli.setup.questions import Questions
 from functions.cli.setup.service import UNIT, find_user_services, install_service
@@ -26,6 +27,7 @@ Step = Callable[[Questions, SetupFlags, SettingsFile], list[str]]
 
 
 STEPS: dict[SetupStep, Step] = {
+    SetupStep.name: choose_name,
     SetupStep.language: choose_language,
     SetupStep.model: choose_model,
     SetupStep.web: allow_web,
@@ -58,7 +60,10 @@ def run_setup(step: SetupStep | None, flags: SetupFlags, questions: Questions, h
     has_started = step is None and (flags.service or not questions.yes)
     if changed and not has_started:
         _restart_service(questions.printer, flags)
-    if step in (SetupStep.language, SetupStep.model, SetupStep.web) or questions.printer.json:
+    if (
+        step in (SetupStep.name, SetupStep.language, SetupStep.model, SetupStep.web)
+        or questions.printer.json
+    ):
         return 0
     code = 0
     if step is None and not questions.yes:

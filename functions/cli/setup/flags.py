@@ -9,6 +9,7 @@ from enum import StrEnum
 class SetupStep(StrEnum):
     """What may be set up alone."""
 
+    name = "name"
     language = "language"
     model = "model"
     web = "web"
@@ -22,6 +23,7 @@ class SetupStep(StrEnum):
 class SetupFlags:
     """What was given on the command line; empty for what was not."""
 
+    name: str = ""
     language: str = ""
     timezone: str = ""
     provider: str = ""

@@ -41,6 +41,8 @@ def test_a_person_answers_every_question(
     }
     terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
     for question, answer in (
+        ("name [main]", "Ada 7!"),
+        ("name [main]", "Ada Lovelace"),
         ("Language [de]", ""),
         ("city [Europe/Vienna]", "New York"),
         ("provider [openai]", "offline"),
@@ -69,6 +71,7 @@ def test_a_person_answers_every_question(
     assert "prints a code" not in terminal.shown
     assert TOKEN not in terminal.shown
     read = Settings.read()
+    assert read.agent == "ada-lovelace"
     assert (read.language, read.timezone, read.declared["TELEGRAM_TOKEN"], read.owners) == (
         "de",
         "America/New_York",
@@ -84,6 +87,7 @@ def test_a_person_answers_every_question(
             environment |= {"UNCAGED_LLM_URL": model.url, "UNCAGED_LLM_KEY": "sk-wrong"}
         terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
         for question, answer in (
+            ("name [ada-lovelace]", ""),
             ("Language", ""),
             ("city", ""),
             ("provider [openai]", "offline"),
@@ -113,6 +117,7 @@ def test_a_person_answers_every_question(
     environment |= {"XDG_CONFIG_HOME": str(tmp_path / "other"), "PATH": str(docker)}
     terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
     for question, answer in (
+        ("name [main]", ""),
         ("Language", "zh"),
         ("city", ""),
         ("provider [openai]", "offline"),

@@ -425,7 +425,7 @@ def test_a_person_is_asked_and_may_correct_what_was_wrong(
     # Ctrl-C leaves everything as it was
     before = config.read_bytes()
     terminal = Terminal([*command_of("functions.cli"), "setup"], environment)
-    terminal.wait_for("Language [")
+    terminal.wait_for("name [")
     terminal.interrupt_until("interrupted")
     terminal.wait_for_end()
     assert terminal.process.returncode == 130
