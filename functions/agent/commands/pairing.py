@@ -41,6 +41,7 @@ SENT_CODE = re.compile(
 """Three groups: the command and what follows it, as any platform types it, for codes are carried to
 another one, and people copy it with the quotes around it; or a code alone, as it was shown.
 """
+_WHOAMI = re.compile(r"[/!](?:uncaged\s+)?whoami(?:@[A-Za-z0-9_]+)?", re.IGNORECASE | re.ASCII)
 _ME = re.compile(r"(.+?)\s+me", re.IGNORECASE | re.ASCII | re.DOTALL)
 _CONFIRM = re.compile(r"confirm(?:\s+(.*))?", re.IGNORECASE | re.ASCII | re.DOTALL)
 _DECIDE = re.compile(
@@ -63,7 +64,12 @@ def answer_stranger(event: Event, app: App) -> str:
     is_pairing = sent is not None and (sent[1] or PAIR).lower() == PAIR
     code = (sent[2] or sent[3]) if sent and is_pairing else ""
     reply = _try_owner_code(code, event, app, texts) if code else ""
-    return reply or _offer_code(event, app, texts)
+    reply = reply or _offer_code(event, app, texts)
+    if not _WHOAMI.fullmatch(event.text.strip()):
+        return reply
+    who = texts.you_are_unpaired.format(who=event.sender.id, platform=event.platform)
+    known = texts.owners_talk if app.rules.access == "owners" else texts.code_still_valid
+    return f"{who} {reply or known.format(minutes=MINUTES, id=event.sender.id)}"
 
 
 def answer_code(call: CommandCall, sent: re.Match[str]) -> CommandResult | None:
@@ -105,7 +111,9 @@ def run_pair(call: CommandCall) -> CommandResult:
         offered = _offer_code(event, app, texts)
         return call.reply(offered or texts.code_still_valid.format(minutes=MINUTES))
     if not call.text:
-        return call.reply(list_people(app, texts) if event.private else texts.ask_privately)
+        return call.reply(
+            list_people(app, texts, asker=event.sender.id) if event.private else texts.ask_privately
+        )
     reply = _claim_ownership(call)
     if reply:
         return call.reply(reply)
@@ -265,8 +273,8 @@ def write_link_welcome(request: LinkRequest, event: str, now: float) -> Outgoing
     return Outgoing(f"pair:{event}", request.session, text, at=now)
 
 
-def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN) -> str:
-    """Return who waits and who is in, for owners.
+def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN, *, asker: str = "") -> str:
+    """Return who waits and who is in, for owners; the one who asks knows of themselves.
 
     Codes are not shown: the person who gives one to an owner proves with it who they are.
     """
@@ -285,6 +293,8 @@ def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN) -> str:
     ]
     people = []
     for person in app.people.list_members():
+        if person.id == asker:
+            continue
         who = _format_person(person.id, person.name)
         since = _format_day(person.at)
         role = texts.role_names[person.role]

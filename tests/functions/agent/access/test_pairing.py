@@ -86,12 +86,34 @@ def test_an_owner_may_accept_in_any_chat_of_theirs(home: AgentRuntime) -> None:
 def test_a_flood_is_answered_once_until_the_code_is_over(home: AgentRuntime, wall: Wall) -> None:
     first = code_of(home)
     assert [
-        say(home, STRANGER, text)
-        for text in ("hello?", "/pair", f"/pair {first}", "/whoami", "/stop")
-    ] == [[]] * 5
+        say(home, STRANGER, text) for text in ("hello?", "/pair", f"/pair {first}", "/stop")
+    ] == [[]] * 4
     wall.now += pairing.SECONDS + 1
     assert code_of(home) != first
     assert say(home, STRANGER, "hello?") == []
+
+
+@pytest.mark.parametrize("access", ["members", "owners"])
+def test_a_stranger_reads_who_they_are_and_what_to_do(
+    runtime: Callable[..., AgentRuntime], access: str
+) -> None:
+    home = runtime(owners=(OWNER,), access=access)
+    first, second = (say(home, STRANGER, text)[0] for text in ("/whoami", "/WhoAmI@Sigil_Bot"))
+    for said in (first, second):
+        assert f"You are `{STRANGER}` on telegram, and not paired with me. " in said
+    assert ("Your code is `" in first) is (access == "members")
+    assert ("still valid" in second) is (access == "members")
+    group = {"session": "telegram:-100", "private": False}
+    assert say(home, "telegram:68", "/whoami", **group) == []
+
+
+def test_an_owner_who_paired_is_not_listed_among_those_whom_they_let_in(
+    home: AgentRuntime,
+) -> None:
+    home.app.people.let_in("telegram:6", "owner", "Ada", "test")
+    (listed,) = say(home, "telegram:6", "/pair")
+    assert "`telegram:6`" not in listed
+    assert "- `telegram:6` (`Ada`), owner" in say(home, OWNER, "/pair")[0]
 
 
 def test_an_old_code_a_used_one_and_a_wrong_one_are_told_apart(
