@@ -21,6 +21,7 @@ from functions.agent import context
 from functions.agent.app import App, ignore_step
 from functions.agent.commands import table
 from functions.agent.commands.control import handle_control
+from functions.agent.commands.pairing import SENT_CODE
 from functions.agent.conversation import compaction
 from functions.agent.conversation.messages import RUNTIME_ORIGIN
 from functions.agent.conversation.toolset import in_scope
@@ -29,6 +30,7 @@ from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
 from functions.agent.team.work import resume_unlocked
 from functions.channels.replies.unread_replies import MOST
+from functions.cli.chat.line_editor import LineEditor
 from functions.cli.chat.screen import Screen
 from functions.cli.chat.session_lock import SessionLock
 from functions.cli.chat.terminal_turn import TerminalTurn, TerminalWorker
@@ -140,6 +142,8 @@ class _Conversation:
             self._screen.greet(app.model.name, name, len(document.messages))
         if sys.stdin.isatty():
             self._finish_rest()
+            folder = data_folder(self._runtime.settings)
+            self._screen.edit_lines(LineEditor(folder, tuple(table.COMMANDS), self._is_secret))
         if self._style.shows_steps:
             self._watch.show_all()
         try:
@@ -172,6 +176,16 @@ class _Conversation:
                 except SigilError as problem:
                     self._screen.show_error(problem)
                     code = 1
+
+    def _is_secret(self, line: str) -> bool:
+        """Return whether a typed line has a code of pairing, or what the settings or the policy
+        take out of texts.
+        """
+        words = line.strip()
+        if SENT_CODE.fullmatch(words):
+            return True
+        gate = self._app.make_gate(self._app.load_policies(), "owner", private=True)
+        return self._app.redact(gate.redact(words)) != words
 
     def _ask(self) -> str:
         if not (self._style.shows_steps and self._screen.is_interactive):

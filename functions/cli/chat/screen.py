@@ -22,6 +22,7 @@ from rich.text import Text
 
 from functions.agent.app import TurnStep
 from functions.channels.visible_text import clean_text
+from functions.cli.chat.line_editor import LineEditor
 from sigil.errors import SigilError, one_line
 from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import KeptFile
@@ -37,6 +38,7 @@ class Screen:
         self._out = Console(soft_wrap=False)
         self._err = Console(stderr=True)
         self._prompt = ""  # while a line is being typed
+        self._editor: LineEditor | None = None
         if sys.stdin.isatty():
             with suppress(ImportError):
                 import readline  # arrow keys and history for input()
@@ -45,6 +47,10 @@ class Screen:
                 readline.parse_and_bind("set enable-bracketed-paste on")
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(errors="replace")
+
+    def edit_lines(self, editor: LineEditor) -> None:
+        """Let a person edit what they type, with what they typed before."""
+        self._editor = editor
 
     def progress(self, line: str) -> None:
         """Print a line about the start."""
@@ -82,9 +88,12 @@ class Screen:
     def _ask_line(self, prompt: str) -> str:
         self._prompt = prompt
         try:
-            return input(prompt)
+            line = input(prompt)
         finally:
             self._prompt = ""
+        if self._editor:
+            self._editor.keep(line)
+        return line
 
     @contextmanager
     def above_prompt(self) -> Iterator[None]:
