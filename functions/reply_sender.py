@@ -120,6 +120,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> tuple[Ses
                 key=_make_key(reply.event, reply.session, reply.text),
                 start=start,
                 is_repeated=reply.tries > 0,
+                file_name=reply.file_name,
             ),
             mark_sent,
         )

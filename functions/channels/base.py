@@ -118,7 +118,7 @@ class Reply:
     `key` is the same whenever this reply is sent again, and no other reply's, so that a platform
     can drop what it has had. The parts before `start` have left already: equal texts give equal
     parts. `is_repeated`: somebody has tried to send it before, and may not have lived to note that
-    it left.
+    it left. With a `file_name` the text is one file of that name where the platform takes files.
     """
 
     session: str
@@ -129,6 +129,7 @@ class Reply:
     key: str = ""
     start: int = 0
     is_repeated: bool = False
+    file_name: str = ""
 
 
 class Busy(BackendError):

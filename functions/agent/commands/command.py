@@ -122,7 +122,8 @@ class CommandCall:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The reply of a command, and the session's document after it.
+    """The reply of a command, and the session's document after it. With a `file_name` the reply is
+    a file of that name.
 
     `name` is that of the command that ran, empty where none did. `saved` is the session when it was
     saved meanwhile; `trace` has rows for the turn's trace, and
@@ -135,6 +136,7 @@ class CommandResult:
     trace: tuple[Mapping[str, Json], ...] = ()
     entries: tuple[Entry, ...] = ()
     name: str = ""
+    file_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

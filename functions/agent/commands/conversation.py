@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Final
 
@@ -39,6 +40,7 @@ SHOWN: Final = 10
 """/history shows so many messages, unless it is told how many."""
 SHOWN_MOST: Final = 50
 LINE_CHARACTERS: Final = 300
+EXPORT_NAME: Final = "conversation.md"
 EXPORT_CHARACTERS: Final = 90_000
 """An export has so many characters, the newest ones."""
 FIRST_STRETCH: Final = 200
@@ -124,7 +126,9 @@ def run_history(call: CommandCall) -> CommandResult:
 
 
 def run_export(call: CommandCall) -> CommandResult:
-    """Return the conversation as text, with what was archived of it, the newest when it is long."""
+    """Return the conversation as one file, with what was archived of it, the newest when it is
+    long.
+    """
     texts = call.texts
     parts: list[str] = []
     left = EXPORT_CHARACTERS
@@ -138,7 +142,9 @@ def run_export(call: CommandCall) -> CommandResult:
             break
         parts.append(part)
         left -= len(part)
-    return call.reply("\n\n".join(reversed(parts)) or texts.history_none)
+    if not parts:
+        return call.reply(texts.history_none)
+    return replace(call.reply("\n\n".join(reversed(parts))), file_name=EXPORT_NAME)
 
 
 def _scan_said_backwards(call: CommandCall) -> Iterator[Message]:

@@ -216,7 +216,8 @@ class Outgoing(Stored):
 
     `sent` counts its parts that have left, `at` is when it was written (seconds since 1970),
     `tries` counts how often somebody took it over to send it again. `failed` says that the model
-    could not answer. `files` go out below it, and `buttons` stand there.
+    could not answer. `files` go out below it, and `buttons` stand there. With a `file_name` its
+    text goes out as one file of that name, where the platform takes files.
     """
 
     event: str
@@ -232,6 +233,7 @@ class Outgoing(Stored):
     failed: bool = False
     files: tuple[KeptFile, ...] = later(())
     buttons: tuple[Button, ...] = later(())
+    file_name: str = later("")
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,13 +87,14 @@ def close_turn(
     role: str = "",
     chain: ChainBudget | None = None,
     account: HpAccount | None = None,
+    file_name: str = "",
 ) -> SessionHandle:
     """Close a turn that ends with this text: history, handled ids and outbox in one write.
 
     `in_history` makes the text a message of the history. The `note` is sent below it and is no
-    part of the history; `buttons` stand below it. `role` is that of the person on whose behalf it
-    was, where it is known, `chain` the budget of its chain of events, and `account` the HP that
-    bound it, where they were read.
+    part of the history; `buttons` stand below it. With a `file_name` the text is a file. `role` is
+    that of the person on whose behalf it was, where it is known, `chain` the budget of its chain of
+    events, and `account` the HP that bound it, where they were read.
     """
     event = turn.event
     now = app.clock.now()
@@ -146,6 +147,7 @@ def close_turn(
             failed=turn.failed,
             files=files,
             buttons=buttons,
+            file_name=file_name,
         )
         outbox = (*outbox, reply)[-OUTBOX_MOST:]
     posts += notice

@@ -106,7 +106,9 @@ def answer_directly(
     allowances.record_tokens(event, role, turn.usage.counted, turn.began, payer=turn.payer)
     saved = (result.saved or opened).with_document(document)
     turn = turn.add_step("command", name=result.name)
-    return close_turn(saved, app, turn, text, in_history=False, role=role)
+    return close_turn(
+        saved, app, turn, text, in_history=False, role=role, file_name=result.file_name
+    )
 
 
 def may_work(app: App, role: Role, task: BackgroundTask | None) -> bool:

@@ -138,7 +138,7 @@ Part = FeishuText | FeishuFile | AttachedFile
 
 def make_parts(reply: Reply) -> list[Part]:
     """Return the messages of a reply."""
-    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, len)
+    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, len, file_name=reply.file_name)
     parts: list[Part] = []
     for number, message in enumerate(divided.messages, 1):
         below = reply.buttons if number == len(divided.messages) else ()

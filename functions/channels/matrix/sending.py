@@ -91,7 +91,9 @@ def make_parts(reply: Reply) -> list[MatrixOutgoing]:
     below the text.
     """
     text = write_buttons(reply.text, reply.buttons, ABOUT.command_sign)
-    divided = divide_reply(text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
+    divided = divide_reply(
+        text, MESSAGES_MOST, render_parts, lambda part: len(part.text), file_name=reply.file_name
+    )
     parts: list[MatrixOutgoing] = [MatrixText(message) for message in divided.messages]
     for made in divided.files:
         file = FormFile(UPLOAD_NAME, made.type, made.content)

@@ -48,13 +48,17 @@ def divide_reply(
     count_characters: Callable[[Message], int],
     *,
     noted: Sequence[AttachedFile] | None = None,
+    file_name: str = "",
 ) -> ReplyParts[Message]:
     """Return the parts of a reply of `text`, with at most `most` messages of it: of more, the last
     is the whole of it as a file.
 
     `render` makes at most so many messages of markdown. `noted` are the files of the reply where a
-    platform takes none: one message in place of all files is then among the `most`.
+    platform takes none: one message in place of all files is then among the `most`. With a
+    `file_name` the whole is a file of that name alone.
     """
+    if file_name:
+        return ReplyParts([], [_make_whole(text, file_name, len(text))])
     visible, pictures = take_pictures(text)
     messages = list(render(visible, most + 1))
     texts = find_texts(text)
@@ -62,16 +66,22 @@ def divide_reply(
     has_note = noted is not None and bool(noted or pictures)
     if len(messages) > most - has_note:
         messages = messages[: most - 1]
-        whole = clean_text(text)
         rest = max(len(visible) - sum(map(count_characters, messages)), 0)
-        caption = texts.whole_answer.format(count=len(whole))
-        instead = texts.no_file.format(rest=rest)
-        files.append(TextFile(ANSWER_NAME, "text/markdown", whole.encode(), caption, instead))
+        files.append(_make_whole(text, ANSWER_NAME, rest))
     for number, picture in enumerate(pictures, 1):
         name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
         content = picture.encode()
         files.append(TextFile(name, "image/svg+xml", content, "", texts.no_picture))
     return ReplyParts(messages, files)
+
+
+def _make_whole(text: str, name: str, rest: int) -> TextFile:
+    """Return the whole of a reply as a file; the `rest` is what nobody reads without it."""
+    texts = find_texts(text)
+    whole = clean_text(text)
+    caption = texts.whole_answer.format(count=len(whole))
+    instead = texts.no_file.format(rest=rest)
+    return TextFile(name, "text/markdown", whole.encode(), caption, instead)
 
 
 def write_buttons(

@@ -144,7 +144,9 @@ TelegramPart = TelegramMessage | TelegramFile | AttachedFile
 def make_parts(chat: TelegramChat, reply: Reply) -> list[TelegramPart]:
     """Return the messages and files of a reply."""
     text, buttons = take_buttons(reply, BUTTONS_MOST)
-    divided = divide_reply(text, MESSAGES_MOST, render_parts, lambda part: len(part.text))
+    divided = divide_reply(
+        text, MESSAGES_MOST, render_parts, lambda part: len(part.text), file_name=reply.file_name
+    )
     parts: list[TelegramPart] = []
     for number, message in enumerate(divided.messages, 1):
         below = buttons if number == len(divided.messages) else ()

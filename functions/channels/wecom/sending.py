@@ -101,7 +101,9 @@ Part = WeComText | WeComButtons | WeComFile | AttachedFile
 def make_parts(reply: Reply) -> list[Part]:
     """Return the messages of a reply."""
     text, buttons = take_buttons(reply, BUTTONS_MOST)
-    divided = divide_reply(text, MESSAGES_MOST, render_parts, count_characters)
+    divided = divide_reply(
+        text, MESSAGES_MOST, render_parts, count_characters, file_name=reply.file_name
+    )
     parts: list[Part] = [WeComText(message) for message in divided.messages]
     if buttons and divided.messages:
         title = " ".join(divided.messages[0].plain.split())[:TITLE_CHARACTERS]

@@ -99,7 +99,7 @@ Part = WhatsAppText | WhatsAppFile | AttachedFile
 def make_parts(reply: Reply) -> list[Part]:
     """Return the messages of a reply."""
     text, buttons = take_buttons(reply, BUTTONS_MOST)
-    divided = divide_reply(text, MESSAGES_MOST, render_parts, len)
+    divided = divide_reply(text, MESSAGES_MOST, render_parts, len, file_name=reply.file_name)
     parts: list[Part] = [WhatsAppText(message) for message in divided.messages]
     if buttons and divided.messages:
         last = divided.messages[-1]

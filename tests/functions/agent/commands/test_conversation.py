@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer
 from tests.functions.agent.talk import tell
+from tests.functions.people import Live
 
 SESSION = keys.session_of("main", "telegram:7")
 Open = Callable[..., AgentRuntime]
@@ -84,6 +86,23 @@ def test_history_shows_the_last_messages_a_line_each(
     for words in ("x", "-1", "99999", "1 2"):
         assert tell(home, f"/history {words}") == [ENGLISH.history_how.format(most=50)]
     assert len(tell(home, "/history 0")[0].split("\n")) == 1
+
+
+def test_an_export_comes_as_one_file(
+    live: Callable[..., AbstractContextManager[Live]], model: ScriptedModel
+) -> None:
+    model.then(say("good morning " + "x" * 3_000), say("y" * 3_000))
+    with live() as agent:
+        agent.ask("hello")
+        agent.ask("and now?")
+        before = len(agent.bot.messages)
+        agent.write("/export")
+        agent.until(lambda: bool(agent.bot.documents))
+        assert len(agent.bot.messages) == before
+        (sent,) = agent.bot.documents
+    assert sent["document"]["name"] == "conversation.md"
+    text = sent["document"]["content"]
+    assert text.index("good morning") < text.index("and now?") < text.index("yyy")
 
 
 def test_export_has_all_that_was_said_and_the_archive(
