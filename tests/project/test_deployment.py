@@ -63,6 +63,21 @@ def test_the_image_is_healthy_only_while_the_server_says_so() -> None:
     assert health(gone) == 1
 
 
+@pytest.mark.parametrize(("poll", "flags"), [("", []), ("1", ["--poll"])])
+def test_the_compose_file_serves_as_the_image_does_and_polls_where_it_is_told(
+    poll: str, flags: list[str]
+) -> None:
+    written = re.search(r"^    command: (serve .*)$", COMPOSE, re.MULTILINE)
+    served = re.search(r"^CMD (\[.*\])$", IMAGE, re.MULTILINE)
+    assert written
+    assert served
+    # a shell replaces ${NAME:+text} as compose does
+    shown = subprocess.run(
+        ["bash", "-c", f"echo {written[1]}"], env={"POLL": poll}, capture_output=True, check=True
+    ).stdout.decode()
+    assert shown.split() == [*ast.literal_eval(served[1]), *flags]
+
+
 def test_the_image_gets_a_finished_wheel_or_all_that_it_is_made_from_and_nothing_else() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
