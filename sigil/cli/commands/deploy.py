@@ -139,6 +139,8 @@ def deploy(
             )
         spec = inline.flat_spec()
         _require_ephemeral_for_ttl(spec, "--ttl", "--type ephemeral")
+        for permission, host in inline.list_bare_hosts():
+            _confirm_bare_host(shell, permission, host)
         _deploy_or_preview(shell, spec, None, options)
         if "schema" not in spec and "input." in str(spec["execute"]):
             shell.printer.note(NO_SCHEMA)
@@ -151,6 +153,19 @@ def deploy(
     spec = flat_spec(read_package(place, has_code=False))
     _require_ephemeral_for_ttl(spec, "ttl", 'lifetime = "ephemeral"')
     _deploy_or_preview(shell, spec, place, options)
+
+
+def _confirm_bare_host(shell: Shell, permission: str, host: str) -> None:
+    """Ask a person whether a host without a dot is meant; `UsageError` where nobody can answer."""
+    shown = one_line(host, 60)
+    if shell.printer.json or not sys.stdin.isatty():
+        raise UsageError(
+            "EUSAGE",
+            f"--permission {one_line(permission, 120)!r}: the host {shown} has no dot",
+            suggestion=f"write the whole host, such as {shown}.example.com; a host of your own"
+            f" network has its port, such as {shown}:443",
+        )
+    confirm(shell, f"The host {shown} has no dot. Is it a host of your own network?", "deployed")
 
 
 def _require_ephemeral_for_ttl(spec: Mapping[str, Json], ttl: str, ephemeral: str) -> None:

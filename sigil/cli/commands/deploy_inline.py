@@ -133,6 +133,20 @@ class InlineCapability:
         }
         return {name: value for name, value in fields.items() if value is not None}
 
+    def list_bare_hosts(self) -> list[tuple[str, str]]:
+        """Return each permission that names a host without a dot or a port, with that host.
+
+        Most such hosts are a slip: `evil` for `evil.example.com`.
+        """
+        found = []
+        for text in self.permission or ():
+            kind, _, target = text.partition(":")
+            place = {"http": target.partition(" ")[2], "secret": target.partition("@")[2]}
+            host = place.get(kind, "").partition("/")[0]
+            if host and not {".", ":"} & set(host) and host.lower() != "localhost":
+                found.append((text, host))
+        return found
+
 
 NO_INLINE = InlineCapability()
 

@@ -361,15 +361,41 @@ def test_a_dry_run_runs_the_example_as_a_deploy_does(run_sigil: Sigil) -> None:
     assert row["example"] == run_sigil(*broken, "--json").document["example"]
 
 
+class Person(io.StringIO):
+    """Types an answer at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("permission", ["http:GET evil", "http:GET evil/v1/", "secret:KEY@evil"])
+def test_a_host_without_a_dot_is_asked_about_or_written_out(
+    run_sigil: Sigil, monkeypatch: pytest.MonkeyPatch, permission: str
+) -> None:
+    reach = ("deploy", "--name", "reach", "--execute", "return 1", "--permission")
+    for more in ((), ("--json",)):
+        refused = run_sigil(*reach, permission, *more)
+        assert refused.code == 2
+        assert "evil has no dot" in refused.err
+        assert "evil.example.com" in refused.err
+        assert "evil:443" in refused.err
+    for answer, code in (("n\n", 0), ("y\n", 1)):
+        monkeypatch.setattr("sys.stdin", Person(answer))
+        assert (main((*reach, permission)) == 0) is bool(code)
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("host", ["evil:443", "evil.example.com", "localhost", "[::1]"])
+def test_a_host_that_is_written_out_is_not_asked_about(run_sigil: Sigil, host: str) -> None:
+    done = run_sigil(
+        "deploy", "--name", "reach", "--execute", "return 1", "--permission", f"http:GET {host}/"
+    )
+    assert done.code == 0, done.err
+
+
 def test_what_hides_a_capability_of_the_library_is_asked_about_or_needs_replace(
     run_sigil: Sigil, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Person(io.StringIO):
-        """Types an answer at a terminal."""
-
-        def isatty(self) -> bool:
-            return True
-
     def at_terminal(answer: str) -> int:
         monkeypatch.setattr("sys.stdin", Person(answer))
         return main(own)
