@@ -93,7 +93,11 @@ def _decode_chinese(data: bytes) -> str:
 def _read_bytes(path: str) -> bytes:
     try:
         if path != STDIN and not Path(path).is_file():
-            raise UsageError("ENOENT", f"there is no file {path}")
+            raise UsageError(
+                "ENOENT",
+                f"there is no file {path}",
+                suggestion="name a file, a folder, or - for standard input",
+            )
         with sys.stdin.buffer if path == STDIN else Path(path).open("rb") as stream:
             data = stream.read(FILE_BYTES + 1)
     except OSError as problem:

@@ -138,7 +138,11 @@ def add(
         count = "1 link is" if len(links) == 1 else f"{len(links):,} links are"
         printer.note(f"{count} not followed: {names} (name a link itself to add what it leads to)")
     if not files:
-        raise UsageError("ENOENT", f"there are no documents in {', '.join(paths)}")
+        raise UsageError(
+            "ENOENT",
+            f"there are no documents in {', '.join(paths)}",
+            suggestion="name a file of Markdown, text or HTML, or a folder that has some",
+        )
     rows: list[dict[str, object]] = []
     with open_agent(switch=True, name=agent) as (app, _):
         base = app.open_knowledge(_name_scope(scope))
@@ -150,16 +154,19 @@ def add(
                         app, base, file, fields=fields, tags=tag, confidence=confidence
                     )
             except SigilError as problem:
-                hint = problem.suggestion
+                if len(files) == 1:
+                    raise
                 rows.append(
                     {
                         "path": file,
                         "state": "failed",
                         "error": problem.message,
-                        "suggestion": hint,
+                        "suggestion": problem.suggestion,
                     }
                 )
-                printer.note(f"failed: {file}: {problem.message}" + (f" ({hint})" if hint else ""))
+                if not json:
+                    problem.source = file
+                    printer.error(problem)
                 if problem.code == "EQUOTA":
                     break
                 continue

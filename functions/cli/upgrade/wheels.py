@@ -70,7 +70,9 @@ def require_own_wheel(path: Path) -> Wheel:
     if wheel.name != PACKAGE:
         raise UsageError("EINVAL", f"{path} is a wheel of {wheel.name}, not of {PACKAGE}")
     if not path.is_file():
-        raise UsageError("ENOENT", f"there is no file {path}")
+        raise UsageError(
+            "ENOENT", f"there is no file {path}", suggestion="name a wheel: --from FILE.whl"
+        )
     return wheel
 
 

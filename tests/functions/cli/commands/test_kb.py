@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from functions.cli.app import cli
-from sigil.errors import SigilError
+from sigil.errors import SigilError, UsageError
 from tests.functions.agent.knowledge.documents import HANDBOOK
 
 Run = Callable[..., Result]
@@ -152,10 +152,25 @@ def test_what_is_too_large_is_told_with_the_most_that_fits(run: Run, tmp_path: P
     (tmp_path / "long.md").write_text("x" * 2_000_001)
     (tmp_path / "long.html").write_text("<p>" + "x" * 700_000)
     stderr = run("add", "long.md", "long.html", code=1).stderr
-    assert "failed: long.md: text has 2,000,001 characters (at most 2,000,000: " in stderr
-    assert (
-        "failed: long.html: long.html has 700,003 characters of HTML (at most 700,000: " in stderr
-    )
+    for said in (
+        "error: long.md: text has 2,000,001 characters (ETOOBIG)\nhelp: at most 2,000,000: ",
+        "error: long.html has 700,003 characters of HTML (ETOOBIG)\nhelp: at most 700,000: ",
+    ):
+        assert said in stderr
+
+
+def test_a_file_that_is_not_there_is_an_error_like_all_others(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        run("add", "nofile")
+    assert caught.value.as_dict() == {
+        "source": "",
+        "code": "ENOENT",
+        "message": "there is no file nofile",
+        "suggestion": "name a file, a folder, or - for standard input",
+    }
+    (tmp_path / "there.md").write_text("# Tea")
+    stderr = run("add", "nofile", "there.md", code=1).stderr
+    assert "error: nofile: there is no file nofile (ENOENT)\nhelp: name a file" in stderr
 
 
 def test_standard_input_has_to_say_what_it_is(run: Run) -> None:
