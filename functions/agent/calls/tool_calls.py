@@ -537,6 +537,8 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
             taken=answer.taken,
         )
     if offer.background and context.start:
+        # nobody can be asked within the task
+        context.gate.ask_for_grant(context.registry, asked_call, acts, context.caller)
         place = context.places.get(call.id, call.id)
         started = context.start(call, offer, place)
         content = sanitize_result(dumps({"ok": started.result}, source=offer.name).decode())

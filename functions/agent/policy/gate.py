@@ -188,19 +188,21 @@ class Gate:
         call: AskedCall,
         acts: Sequence[Act],
         caller: Caller,
-        problem: SigilError,
+        problem: SigilError | None = None,
     ) -> None:
-        """Raise `PolicyRefusal` where a call that did these acts has failed for want of a grant,
-        and an owner may be asked for it. Otherwise the problem says that this is what is wanting.
+        """Raise `PolicyRefusal` where the capability of a call that does these acts waits for a
+        grant, and an owner may be asked for it. A `problem` that the call has failed with says
+        otherwise that this is what is wanting.
         """
-        if problem.code != "EPERM" or call.offer is None:
+        if call.offer is None or (problem and problem.code != "EPERM"):
             return
         from functions.agent.policy.grants import find_wanting
 
         wanting = find_wanting(registry, call.offer, caller)
         if wanting is None:
             return
-        problem.reason = "not-granted"
+        if problem:
+            problem.reason = "not-granted"
         act = Act("grant", call.offer.name)
         if self.ask and wanting.may_be_granted and not self.denies(act.kind, act.target):
             reached = [Act("net", host) for host in wanting.hosts]

@@ -21,7 +21,7 @@ from functions.agent.turn.turn import run_turn
 from functions.texts.en import TEXTS
 from functions.wiring import AgentRuntime
 from sigil.json_fields import as_mapping
-from sigil.protocol import Json
+from sigil.protocol import Caller, Json
 from sigil.registry import LocalRegistry
 from tests.fakes.bot_api import BotApi
 from tests.fakes.mcp import FakeMcp
@@ -84,6 +84,24 @@ def list_mails(chats: Chats) -> list[str]:
 def list_calls(chats: Chats) -> list[dict[str, Any]]:
     rows = [row for _, row in Ledger(chats.runtime.app.kv, "main").scan()]
     return [dict(as_mapping(row["facts"])) for row in rows if row["what"] == "call"]
+
+
+def test_a_grant_is_asked_for_before_the_task_begins(
+    chats: Chats, model: ScriptedModel, fake: FakeMcp
+) -> None:
+    registry = chats.runtime.app.registry
+    assert isinstance(registry, LocalRegistry)
+    registry.granting.revoke("billing-greet", Caller("main", owner=True))
+    model.then(find("billing-greet"), GREET, say("I may not."), say("It has begun."), say("Done."))
+    chats.write(1, "greet Ada")
+    chats.work_off()
+    assert "Allow me to use billing-greet?" in chats.list_texts()[-1]
+    (proposal,) = chats.runtime.app.proposals.list_open()
+    assert "tools/call" not in fake.methods
+    chats.write(2, f"/approve {proposal.id}")
+    chats.work_off()
+    assert fake.methods.count("tools/call") == 1
+    assert chats.list_texts()[-1] == "Done."
 
 
 def test_a_call_outlives_its_turn_and_its_result_comes_by_itself(
