@@ -39,35 +39,43 @@ _MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}
 def start(
     program: str, *arguments: str, passing: tuple[int, ...] = (), pipes: bool = False
 ) -> subprocess.Popen[bytes]:
-    """Start a child process that runs `main` of `sigil.sandbox.child.<program>`; `BackendError`
-    when it cannot be started.
+    """Start a child process that runs `main` of `sigil.sandbox.child.<program>`, as
+    `start_interpreter` does.
 
-    It leads a session of its own, in `/`, with an empty environment; of the open files it has only
-    `passing`, and for its first steps one with the code of its modules. With `pipes`, its standard
-    input and output are pipes. Its standard error is dropped, because a guest's text may be in it.
+    For its first steps it has one more open file, with the code of its modules.
     """
     modules = pack_modules()
-    command = [
-        sys.executable,
-        "-I",
-        "-S",
-        "-c",
+    return start_interpreter(
         _BOOT.format(program),
         modules.place,
         str(os.getpid()),
         library(),
         *arguments,
-    ]
+        passing=(*passing, modules.file.descriptor),
+        pipes=pipes,
+    )
+
+
+def start_interpreter(
+    source: str, *arguments: str, passing: tuple[int, ...] = (), pipes: bool = False
+) -> subprocess.Popen[bytes]:
+    """Start a child process that runs a source, isolated from the packages that are installed;
+    `BackendError` when it cannot be started.
+
+    It leads a session of its own, in `/`, with an empty environment; of the open files it has only
+    `passing`. With `pipes`, its standard input and output are pipes. Its standard error is dropped,
+    because a guest's text may be in it.
+    """
     pipe = subprocess.PIPE if pipes else subprocess.DEVNULL
     try:
         return subprocess.Popen(
-            command,
+            [sys.executable, "-I", "-S", "-c", source, *arguments],
             stdin=pipe,
             stdout=pipe,
             stderr=subprocess.DEVNULL,
             env=_find_loader_variables(),
             cwd="/",
-            pass_fds=(*passing, modules.file.descriptor),
+            pass_fds=passing,
             start_new_session=True,
         )
     except OSError as problem:

@@ -3,7 +3,8 @@ process.
 
 The list is what an interpreter needs that waits on a socket, keeps time and calls code that is
 there already: no file, no socket, no process, no signal can be made any more. No memory can become
-executable either, unless the process is to load more code.
+executable either, unless the process is to load more code. A process that parses may be allowed to
+read files, which Landlock then bounds.
 
 Sources: `linux/seccomp.h`, `linux/filter.h`, `linux/audit.h`, `asm/unistd.h` and
 `asm-generic/unistd.h`.
@@ -21,9 +22,10 @@ import time
 _MODE_FILTER, _ACTION_AVAILABLE, _TSYNC = 1, 2, 1
 _KILL, _ALLOW, _ENOSYS = 0x8000_0000, 0x7FFF_0000, 0x0005_0000 | 38
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
-# Offsets into struct seccomp_data; the last is the low half of the third argument.
-_NUMBER, _ARCHITECTURE, _PROTECTION = 0, 4, 32
+# Offsets into struct seccomp_data; the last two are the low half of the third argument.
+_NUMBER, _ARCHITECTURE, _PROTECTION, _FLAGS = 0, 4, 32, 32
 _EXECUTABLE = 4
+_WRITABLE = 0o3 | 0o100 | 0o1000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC of asm-generic/fcntl.h
 _TRIES = 1000
 _NO_NEW_PRIVS = 38  # linux/prctl.h
 
@@ -61,6 +63,15 @@ MISSING = {"memfd_create": (319, 279), "membarrier": (324, 283)}
 """System calls that fail as on a kernel without them: the runtime tries them when it loads code,
 and can do without.
 """
+OPENING = {"openat": (257, 56)}
+"""System calls that open a file, with its flags as the third argument."""
+LOOKING = {
+    "fstat": (5, 80),
+    "newfstatat": (262, 79),
+    "statx": (332, 291),
+    "lseek": (8, 62),
+}
+"""System calls by which a library looks at a file."""
 
 
 class Machine:
@@ -74,7 +85,7 @@ class Machine:
         self.numbers = numbers
 
 
-_NUMBERS = CALLS | MAPPING | MISSING
+_NUMBERS = CALLS | MAPPING | MISSING | OPENING | LOOKING
 MACHINES = {
     "x86_64": Machine(317, 0xC000_003E, {name: x86 for name, (x86, _) in _NUMBERS.items()}),
     "aarch64": Machine(277, 0xC000_00B7, {name: arm for name, (_, arm) in _NUMBERS.items()}),
@@ -87,12 +98,16 @@ class _Filter(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
-def build_filter(machine: Machine, *, executable: bool = False) -> bytes:
+def build_filter(machine: Machine, *, executable: bool = False, files: str = "killed") -> bytes:
     """Return the filter in the kernel's own code. `executable`: memory may become executable, for a
     process that compiles or loads code.
+
+    `files`: what becomes of a process that opens one. It is `killed`, or finds it `missing`, as on
+    a kernel without such calls, for a library that can do without; or it may `read` it.
     """
     # Each test of a number jumps to one of the lines of `verdicts`: 0 kills, 1 allows, 2 kills when
-    # memory would become executable, 6 fails as on a kernel without the call.
+    # memory would become executable, 6 fails as on a kernel without the call, 7 kills when a file
+    # would be written.
     verdicts = [
         (_RETURN, 0, 0, _KILL),
         (_RETURN, 0, 0, _ALLOW),
@@ -101,8 +116,16 @@ def build_filter(machine: Machine, *, executable: bool = False) -> bytes:
         (_RETURN, 0, 0, _KILL),
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _ENOSYS),
+        (_LOAD, 0, 0, _FLAGS),
+        (_ANY_BIT, 0, 1, _WRITABLE),
+        (_RETURN, 0, 0, _KILL),
+        (_RETURN, 0, 0, _ALLOW),
     ]
-    groups = ((CALLS, 1), (MAPPING, 1 if executable else 2), (MISSING, 6))
+    groups = [(CALLS, 1), (MAPPING, 1 if executable else 2), (MISSING, 6)]
+    if files == "missing":
+        groups += [(OPENING, 6), (LOOKING, 6)]
+    elif files == "read":
+        groups += [(OPENING, 7), (LOOKING, 1)]
     tests = [(name, verdict) for names, verdict in groups for name in names]
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -132,7 +155,7 @@ def is_available() -> bool:
 
     def install_on_thread() -> None:
         try:
-            results.append(_install(here, 0, executable=True))
+            results.append(_install(here, 0, build_filter(here, executable=True)))
         finally:
             done.release()
 
@@ -141,15 +164,15 @@ def is_available() -> bool:
     return results == [0]
 
 
-def lock(*, executable: bool = False) -> None:
-    """Put every thread of this process under the filter, permanently. `OSError` when the kernel
-    does not take it.
+def lock(*, executable: bool = False, files: str = "killed") -> None:
+    """Put every thread of this process under the filter, permanently; the arguments are those of
+    `build_filter`. `OSError` when the kernel does not take it.
     """
     here = find_machine()
     if here is None:
         raise OSError("no filter of system calls for this machine")
     for _ in range(_TRIES):
-        refused = _install(here, _TSYNC, executable=executable)
+        refused = _install(here, _TSYNC, build_filter(here, executable=executable, files=files))
         if refused == 0:
             return
         if refused < 0:
@@ -160,9 +183,8 @@ def lock(*, executable: bool = False) -> None:
     raise OSError("the kernel takes no filter of system calls")
 
 
-def _install(here: Machine, flags: int, *, executable: bool) -> int:
+def _install(here: Machine, flags: int, code: bytes) -> int:
     ctypes.CDLL(None).prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
-    code = build_filter(here, executable=executable)
     return _seccomp(here, _MODE_FILTER, flags, ctypes.byref(_Filter(len(code) // 8, code)))
 
 

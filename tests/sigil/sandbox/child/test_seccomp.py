@@ -61,6 +61,21 @@ def test_only_what_is_on_the_list_passes(name: str, executable: bool) -> None:
         )
 
 
+@pytest.mark.parametrize("name", seccomp.MACHINES)
+def test_files_may_be_missing_or_only_read(name: str) -> None:
+    machine = seccomp.MACHINES[name]
+    missing = seccomp.build_filter(machine, files="missing")
+    reading = seccomp.build_filter(machine, files="read")
+    opening = machine.numbers["openat"]
+    for number in map(machine.numbers.__getitem__, (*seccomp.OPENING, *seccomp.LOOKING)):
+        assert verdict(missing, machine.audit, number) == ENOSYS
+        assert verdict(reading, machine.audit, number) == ALLOW
+    assert verdict(reading, machine.audit, opening, 0o2000000) == ALLOW  # O_CLOEXEC
+    for flag in (0o1, 0o2, 0o100, 0o1000):  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC
+        assert verdict(reading, machine.audit, opening, 0o2000000 | flag) == KILL
+    assert verdict(missing, machine.audit, machine.numbers["mmap"], 5) == KILL
+
+
 DEEDS = {
     "opens a file": "open('/etc/passwd')",
     "makes a socket": "socket.socket()",
