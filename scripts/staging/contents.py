@@ -43,6 +43,7 @@ without it.
 _NEVER = (
     "functions/backup",
     "functions/cli",
+    "functions/media",
     "functions/local.py",
     "sigil/cli",
     *(f"sigil/http/{name}.py" for name in ("client_limits", "access_log", "server")),

@@ -25,6 +25,7 @@ SCRIPTS = (
         "test",
         "package",
         "build-engine",
+        "build-fonts",
         "build-typescript",
         "build-htmlparser",
     ),

@@ -90,6 +90,7 @@ def test_only_the_settings_read_the_environment() -> None:
             "functions.scheduler",
             {"functions.agent.conversation.messages", "functions.agent.memory.documents"},
         ),
+        ("functions.media.file_reader", {"PIL", "pypdfium2", "wasmtime", "httpx", "boto3"}),
         ("sigil.sandbox.pool", {"wasmtime", "jsonschema", "pydantic"}),
     ],
 )

@@ -4,6 +4,7 @@ folders.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -95,6 +96,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "model_ends": ("agent", "alerts", "known_models", "model_list", "settings"),
     "model_list": ("http_connection", "settings"),
     "known_models": ("prices",),
+    "media": ("channels",),
     "channels": COMMON,
     "queues": COMMON,
     "agent": (*COMMON, "queues", "channels"),
@@ -144,6 +146,8 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
         "network",
         "running_call",
     ),
+    # it starts its child as runners are started
+    "media": ("errors", "sandbox"),
     "plugins": ("errors",),
     "time": ("errors", "storage"),
     "reply_sender": ("protocol", "storage", "errors"),
@@ -237,6 +241,21 @@ def test_no_folder_imports_itself_in_a_circle() -> None:
 
     assert not [
         f"{folder}: {circle}" for folder, graph in inside.items() for circle in circles(graph)
+    ]
+
+
+def test_only_the_child_that_opens_files_imports_what_parses_them() -> None:
+    child = "functions.media.child."
+    parser = re.compile(r"^\s*(?:import|from) (?:PIL|pypdfium2|python_calamine|resvg_py)\b", re.M)
+    importing = {name for name, module in modules().items() if parser.search(module.source)}
+
+    assert importing
+    assert not [name for name in importing if not name.startswith(child)]
+    assert not [
+        f"{source} → {target}"
+        for source, targets in arrows().items()
+        for target in targets
+        if target.startswith(child) and not source.startswith(child)
     ]
 
 

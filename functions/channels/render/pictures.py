@@ -55,7 +55,7 @@ def take_pictures(markdown: str) -> tuple[str, tuple[str, ...]]:
         end, source = _read_block(lines, place)
         picture = ""
         if source and len(pictures) < PICTURES_MOST:
-            picture = _make_document(source)
+            picture = make_document(source)
         if picture:
             pictures.append(picture)
         else:
@@ -87,7 +87,7 @@ def _read_block(lines: list[str], place: int) -> tuple[int, str]:
     return place + 1, ""
 
 
-def _make_document(source: str) -> str:
+def make_document(source: str) -> str:
     """Return an SVG document as a file has it; empty for one that is damaged, or does more than
     draw.
     """

@@ -1,0 +1,1 @@
+"""What runs in the child process alone: it locks itself down and opens one file."""

@@ -1,0 +1,155 @@
+"""`FileReader` opens files that people send: it scales pictures, reads documents page by page, and
+draws drawings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from msgspec import DecodeError, Struct, json
+
+from functions.channels.render.pictures import make_document
+from functions.channels.visible_text import clean_text
+from functions.media.child_process import USUAL_LIMITS, ChildLimits, FileChildren
+from functions.media.file_types import DOCUMENTS, PICTURES, WORKBOOKS, FileType, find_type
+from functions.media.fonts import choose_fonts
+from functions.media.limits import MAX_FILE_BYTES
+from functions.media.results import Document, Heading, Page, Picture, Reason, UnreadableFile
+from sigil.errors import one_line
+
+_READERS: Final = {
+    FileType.PDF: "pdf_text",
+    FileType.WORD: "word_text",
+    FileType.SLIDES: "slides_text",
+    FileType.HTML: "html_text",
+    FileType.TEXT: "plain_text",
+    **dict.fromkeys(WORKBOOKS, "sheet_text"),
+}
+"""The module of the child that reads each type."""
+_MADE: Final = {"image/jpeg": FileType.JPEG, "image/png": FileType.PNG}
+"""What a child makes pictures as."""
+
+
+class FileReader:
+    """Opens files in a child process that has no files, no network and no credentials.
+
+    Every method takes the bytes of a whole file and looks at them alone: no name and no type that
+    somebody states. Each call starts a child and ends it. They raise `UnreadableFile`, whose
+    `reason` is one word of a closed set (`Reason`), and `BackendError` where no child can be
+    started (EUNAVAILABLE) or all are busy (EBUSY). It may be used from several threads.
+    """
+
+    def __init__(self, limits: ChildLimits = USUAL_LIMITS) -> None:
+        self._children = FileChildren(limits)
+
+    def scale(self, data: bytes) -> Picture:
+        """Return a JPEG, PNG, WebP or the first frame of a GIF as a JPEG whose longest side has at
+        most 1,568 pixels: upright, on white, without metadata.
+        """
+        type = _require(data, PICTURES)
+        return _read_picture(*self._children.run("scaling", {"type": type.value}, data))
+
+    def read(self, data: bytes, first: int = 1, count: int = 1) -> Document:
+        """Return `count` pages of a document from the page `first` on, with its title, its outline
+        and the number of its pages.
+
+        PDF has pages of its own; the text of docx, pptx, xlsx, xls, ods, HTML and plain text is cut
+        into pages of at most 8,000 characters.
+        """
+        type = _require(data, DOCUMENTS)
+        if first < 1 or count < 1:
+            raise UnreadableFile(Reason.NO_SUCH_PAGE)
+        order = {"type": type.value, "first": first, "count": count}
+        head, _ = self._children.run(_READERS[type], order, data)
+        answer = _decode(head)
+        return Document(
+            type=type.value,
+            title=one_line(answer.title, 200),
+            page_count=answer.page_count,
+            outline=tuple(
+                Heading(one_line(each.title, 200), each.page, each.depth) for each in answer.outline
+            ),
+            pages=tuple(
+                Page(each.number, clean_text(each.text), each.is_scan, each.is_cut)
+                for each in answer.pages
+            ),
+            notes=tuple(one_line(note) for note in answer.notes),
+        )
+
+    def look(self, data: bytes, page: int = 1) -> Picture:
+        """Return a page of a PDF as a JPEG whose longest side has 1,568 pixels. A picture has one
+        page, and is scaled.
+        """
+        type = _require(data, PICTURES | {FileType.PDF})
+        if page < 1 or (page > 1 and type in PICTURES):
+            raise UnreadableFile(Reason.NO_SUCH_PAGE)
+        if type in PICTURES:
+            return self.scale(data)
+        return _read_picture(*self._children.run("pdf_look", {"first": page}, data))
+
+    def draw(self, svg: str) -> Picture:
+        """Return a drawing as a PNG at twice its size, of at most 4 megapixels, on white.
+
+        It is one that `functions.channels.render.pictures` lets pass: another one is not supported.
+        `undrawn` has the characters for which there is no font.
+        """
+        if not svg.strip():
+            raise UnreadableFile(Reason.EMPTY)
+        document = make_document(svg)
+        if not document:
+            raise UnreadableFile(Reason.NOT_SUPPORTED, "draw with SVG that loads and runs nothing")
+        fonts, undrawn = choose_fonts(document)
+        order = {"fonts": list(map(str, fonts))}
+        answer = self._children.run("drawing", order, document.encode(), fonts)
+        return replace(_read_picture(*answer), undrawn=undrawn)
+
+
+class _Answer(Struct):
+    """The header of a child's answer: a problem, or a document, or what is said of a picture."""
+
+    problem: Reason | None = None
+    title: str = ""
+    page_count: int = 0
+    outline: tuple[Heading, ...] = ()
+    pages: tuple[Page, ...] = ()
+    notes: tuple[str, ...] = ()
+    type: str = ""
+    width: int = 0
+    height: int = 0
+
+
+def _require(data: bytes, types: frozenset[FileType]) -> FileType:
+    """Return the type of a file, which has to be one of these; `UnreadableFile` says what else it
+    is.
+    """
+    if not data:
+        raise UnreadableFile(Reason.EMPTY)
+    if len(data) > MAX_FILE_BYTES:
+        raise UnreadableFile(Reason.TOO_LARGE)
+    type = find_type(data)
+    if type is FileType.ENCRYPTED_OFFICE:
+        raise UnreadableFile(Reason.ENCRYPTED)
+    if type not in types:
+        raise UnreadableFile(Reason.NOT_SUPPORTED)
+    return type
+
+
+def _decode(head: bytes) -> _Answer:
+    """Return what a child says; `UnreadableFile` for what it cannot do, and for what is no
+    answer.
+    """
+    try:
+        answer = json.decode(head, type=_Answer)
+    except DecodeError:
+        raise UnreadableFile(Reason.BROKEN) from None
+    if answer.problem:
+        raise UnreadableFile(answer.problem)
+    return answer
+
+
+def _read_picture(head: bytes, data: bytes) -> Picture:
+    answer = _decode(head)
+    if answer.type not in _MADE or find_type(data) is not _MADE[answer.type]:
+        raise UnreadableFile(Reason.BROKEN)
+    return Picture(data, answer.type, answer.width, answer.height)
