@@ -83,6 +83,7 @@ _INSIDE_OLE: Final = (
     ("Book", FileType.OLD_SHEET),
 )
 """The names of streams, which stand in UTF-16."""
+_RICH_TEXT: Final = b"{\\rtf"
 _MATROSKA: Final = b"\x1a\x45\xdf\xa3"
 _HEAD_BYTES: Final = 1_024
 
@@ -93,10 +94,12 @@ def find_type(data: bytes) -> FileType | None:
         if data.startswith(signature, place) and _fits_riff(data, type):
             return type
     if data.startswith(_ZIP):
-        return next((type for name, type in _INSIDE_ZIP if name in data), None)
+        return _find_first(data, _INSIDE_ZIP)
     if data.startswith(_OLE):
         names = ((name.encode("utf-16-le"), type) for name, type in _INSIDE_OLE)
         return next((type for name, type in names if name in data), None)
+    if data.startswith(_RICH_TEXT):
+        return None
     head = data[:_HEAD_BYTES]
     if head.startswith(_MATROSKA):
         return FileType.WEBM if b"webm" in head else None
@@ -108,6 +111,12 @@ def find_type(data: bytes) -> FileType | None:
     beginning = text[:_HEAD_BYTES].lstrip().lower()
     is_html = beginning.startswith(("<!doctype html", "<html")) or "<html" in beginning
     return FileType.HTML if is_html else FileType.TEXT
+
+
+def _find_first(data: bytes, names: tuple[tuple[bytes, FileType], ...]) -> FileType | None:
+    """Return the type whose name stands first: an office file may have others in it."""
+    places = {place: type for name, type in names if (place := data.find(name)) >= 0}
+    return places[min(places)] if places else None
 
 
 def _fits_riff(data: bytes, type: FileType) -> bool:

@@ -31,7 +31,7 @@ class Unreadable(Exception):
 
 def pack(header: Mapping[str, object], body: bytes = b"") -> bytes:
     """Return an order or an answer as it is sent."""
-    head = json.dumps(header, ensure_ascii=True).encode("ascii")
+    head = json.dumps(header, ensure_ascii=False).encode("utf-8", "replace")
     return b"".join((_LENGTHS.pack(len(head), len(body)), head, body))
 
 

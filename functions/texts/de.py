@@ -600,6 +600,27 @@ class German(Texts):
     cannot_open_beside = (
         "{kinds} kann ich noch nicht öffnen, darum antworte ich auf das, was du geschrieben hast."
     )
+    file_problems: ClassVar[Mapping[str, str]] = {
+        "empty": "{name} ist leer. Schick die Datei bitte noch einmal.",
+        "too_large": (
+            "{name} ist mir zu groß. Schick bitte eine kleinere Datei oder einen Teil davon."
+        ),
+        "too_slow": (
+            "{name} zu öffnen dauert zu lange. Schick bitte eine kleinere Datei oder einen Teil"
+            " davon."
+        ),
+        "encrypted": "{name} ist durch ein Passwort geschützt. Schick die Datei bitte ohne eins.",
+        "broken": "{name} ist beschädigt oder unvollständig. Schick die Datei bitte noch einmal.",
+        "not_supported": (
+            "Dateien wie {name} kann ich nicht öffnen. Ich öffne JPEG, PNG, WebP, GIF, PDF, docx,"
+            " pptx, xlsx, xls, ods, HTML und einfachen Text."
+        ),
+        "no_such_page": "Diese Seite gibt es in {name} nicht.",
+        "package_missing": (
+            "{name} kann ich nicht öffnen: Ein Paket dafür ist nicht installiert. Wem ich gehöre,"
+            " installiert es mit: {command}"
+        ),
+    }
 
     offline_signature = (
         "— Offline-Modell (ein Planer, kein Sprachmodell; uncaged setup model gibt mir eins)"

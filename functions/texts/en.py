@@ -513,6 +513,23 @@ class Texts:
     """Files that nobody can open yet, by their kinds."""
     cannot_open = "I cannot open {kinds} yet. Please write what I should know."
     cannot_open_beside = "I cannot open {kinds} yet, so I answer what you wrote."
+    file_problems: ClassVar[Mapping[str, str]] = {
+        "empty": "{name} is empty. Please send it once more.",
+        "too_large": "{name} is too large for me. Please send a smaller file, or a part of it.",
+        "too_slow": "{name} takes too long to open. Please send a smaller file, or a part of it.",
+        "encrypted": "{name} is protected by a password. Please send it without one.",
+        "broken": "{name} is damaged or incomplete. Please send it once more.",
+        "not_supported": (
+            "I cannot open files like {name}. I open JPEG, PNG, WebP, GIF, PDF, docx, pptx, xlsx,"
+            " xls, ods, HTML and plain text."
+        ),
+        "no_such_page": "{name} has no such page.",
+        "package_missing": (
+            "I cannot open {name}: a package for it is not installed. My owner installs it with:"
+            " {command}"
+        ),
+    }
+    """Why a file is not opened, by the reason that the reader of files gives."""
 
     # --- the offline model ---
     offline_signature = (

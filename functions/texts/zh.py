@@ -471,6 +471,19 @@ class Chinese(Texts):
     }
     cannot_open = "我还打不开{kinds}。想让我知道什么，请写下来。"
     cannot_open_beside = "我还打不开{kinds}，只回答你写的内容。"
+    file_problems: ClassVar[Mapping[str, str]] = {
+        "empty": "{name} 是空的，请再发一次。",
+        "too_large": "{name} 太大了，请发小一点的文件，或者只发一部分。",
+        "too_slow": "打开 {name} 花的时间太长，请发小一点的文件，或者只发一部分。",
+        "encrypted": "{name} 有密码保护，请发一份没有密码的。",
+        "broken": "{name} 已损坏或不完整，请再发一次。",
+        "not_supported": (
+            "{name} 这类文件我打不开。我能打开 JPEG、PNG、WebP、GIF、PDF、docx、pptx、xlsx、xls、"
+            "ods、HTML 和纯文本。"
+        ),
+        "no_such_page": "{name} 没有这一页。",
+        "package_missing": "我打不开 {name}：缺少所需的软件包。请我的主人用这条命令安装：{command}",
+    }
 
     offline_signature = (
         "— 离线模型（只按固定规则办事，不是语言模型；用 uncaged setup model 接上真正的模型）"

@@ -15,6 +15,7 @@ from functions.media.child import scaling
 from functions.media.file_reader import FileReader
 from functions.media.protocol import Unreadable
 from functions.media.results import INSTALL, Heading, Page, Picture, Reason, UnreadableFile
+from functions.texts.languages import list_codes, load_texts
 from tests.functions.media.files import (
     PICTURE,
     make_pdf,
@@ -164,6 +165,16 @@ def test_without_the_package_the_reason_says_what_installs_it(
     with pytest.raises(UnreadableFile) as caught:
         reader.scale(make_picture("PNG"))
     assert (caught.value.reason, caught.value.suggestion) == (Reason.PACKAGE_MISSING, INSTALL)
+
+
+def test_there_is_a_sentence_for_every_reason_in_every_language() -> None:
+    for code in list_codes():
+        sentences = load_texts(code).file_problems
+        assert sentences.keys() == set(Reason)
+        assert all(
+            "a.pdf" in sentence.format(name="a.pdf", command=INSTALL)
+            for sentence in sentences.values()
+        )
 
 
 def test_the_install_command_names_the_versions_of_the_extra() -> None:

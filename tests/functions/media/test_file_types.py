@@ -30,6 +30,11 @@ ODS = {"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}
         (make_docx("<w:p/>"), FileType.WORD),
         (make_pptx([("a", "b", "c")]), FileType.SLIDES),
         (make_xlsx({"A": make_row(1, "a")}), FileType.SHEET),
+        (
+            make_zip({"ppt/presentation.xml": "", "ppt/a.docx": make_docx("")}, method=0),
+            FileType.SLIDES,
+        ),
+        (b"{\\rtf1 a}", None),
         (make_zip(ODS, method=0), FileType.OPEN_SHEET),
         (OLE + "Workbook".encode("utf-16-le"), FileType.OLD_SHEET),
         (OLE + "EncryptedPackage".encode("utf-16-le"), FileType.ENCRYPTED_OFFICE),
