@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import resource
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,20 +28,19 @@ def watch_children() -> Iterator[Used]:
     own = Path(f"/proc/self/task/{threading.get_native_id()}/children")
     ended = threading.Event()
     thread = threading.Thread(target=_watch, args=(own, used, ended), daemon=True)
-    before = os.times()
+    before = _read_seconds()
     thread.start()
     try:
         yield used
     finally:
         ended.set()
         thread.join()
-        after = os.times()
-        used.seconds = (
-            after.children_user
-            + after.children_system
-            - before.children_user
-            - before.children_system
-        )
+        used.seconds = _read_seconds() - before
+
+
+def _read_seconds() -> float:
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
 
 
 def _watch(own: Path, used: Used, ended: threading.Event) -> None:
