@@ -12,6 +12,7 @@ def open_pdf(data: bytes) -> pypdfium2.PdfDocument:
     """Return the document; `Unreadable` for one that is encrypted or damaged."""
     try:
         document = pypdfium2.PdfDocument(data)
+        document.init_forms()
         if len(document) > 0:
             return document
     except pypdfium2.PdfiumError as problem:

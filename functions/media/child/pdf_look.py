@@ -25,5 +25,5 @@ def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object],
     if not longest > 0:
         raise Unreadable("broken")
     # The sides are rounded up.
-    bitmap = page.render(scale=(MAX_SIDE - 0.5) / longest, may_draw_forms=False)
+    bitmap = page.render(scale=(MAX_SIDE - 0.5) / longest)
     return save(bitmap.to_pil().convert("RGB"))

@@ -9,6 +9,7 @@ from pypdfium2 import raw
 
 from functions.media.child.paging import make_answer
 from functions.media.child.pdf_file import open_pdf
+from functions.media.child.pdf_form import list_fields
 from functions.media.limits import (
     MAX_OUTLINE,
     MAX_PAGE_CHARACTERS,
@@ -52,13 +53,14 @@ def _read_page(document: pypdfium2.PdfDocument, number: int) -> dict[str, object
         return {"number": number, "text": "", "is_cut": True}
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_UNMAPPED).strip()
     is_scan = len(text) < MIN_TEXT_CHARACTERS and _has_picture(page)
+    text = "\n".join((text, *list_fields(page))).strip()
     letters.close()
     page.close()
     return {
         "number": number,
         "text": text[:MAX_PAGE_CHARACTERS],
         "is_scan": is_scan,
-        "is_cut": written > MAX_PAGE_CHARACTERS,
+        "is_cut": max(written, len(text)) > MAX_PAGE_CHARACTERS,
     }
 
 

@@ -169,6 +169,27 @@ def write_pdf(objects: Sequence[str], trailer: str) -> bytes:
     return bytes(out)
 
 
+def make_form() -> bytes:
+    """A PDF of a page with a filled field, an empty one, a ticked one and one that is not ticked."""
+    field = "<</Type/Annot/Subtype/Widget/Rect[10 10 90 30]"
+    tick = f"{field}/FT/Btn/AP<</N<</On 9 0 R/Off 9 0 R>>>>"
+    return write_pdf(
+        [
+            "<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[5 0 R 6 0 R 7 0 R 8 0 R]>>>>",
+            "<</Type/Pages/Count 1/Kids[3 0 R]>>",
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 100]/Contents 4 0 R"
+            "/Annots[5 0 R 6 0 R 7 0 R 8 0 R]>>",
+            "<</Length 0>>stream\n\nendstream",
+            f"{field}/FT/Tx/T(name)/TU(Your name)/V(Ada)>>",
+            f"{field}/FT/Tx/T(street)>>",
+            f"{tick}/T(member)/V/On/AS/On>>",
+            f"{tick}/T(guest)/V/Off/AS/Off>>",
+            "<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Length 0>>stream\n\nendstream",
+        ],
+        "/Root 1 0 R",
+    )
+
+
 def write_lines(*lines: str) -> str:
     """The content of a page with lines of text."""
     return "BT/F 8 Tf 10 90 Td 10 TL " + "".join(f"({line})' " for line in lines) + "ET"

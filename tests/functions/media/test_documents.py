@@ -20,6 +20,7 @@ from tests.functions.media.files import (
     PICTURE,
     WORD,
     make_docx,
+    make_form,
     make_pdf,
     make_pptx,
     make_row,
@@ -142,6 +143,10 @@ def test_a_pdf_has_its_title_outline_and_pages_and_a_scan_is_told() -> None:
         ("", True),
         ("", False),
     ]
+
+
+def test_what_is_filled_into_a_form_is_read_with_the_page() -> None:
+    assert text_of(read(pdf_text.run, make_form())) == "Your name: Ada\nmember: yes"
 
 
 def test_a_web_page_is_what_a_person_sees_of_it() -> None:
