@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,8 @@ from functions.agent.app import App
 from functions.agent.behaviours.behaviour import PREFIX, is_behaviour_document
 from functions.agent.management.files import FileEditor
 from functions.agent.management.git_repository import Commit
-from functions.agent.management.moved_work import MovedWork, WorkChange, WorkMover, list_written
+from functions.agent.management.import_steps import find_problem, take_steps
+from functions.agent.management.moved_work import MovedWork, WorkChange, WorkMover
 from functions.agent.management.things_file import FILE_BYTES as THINGS_BYTES
 from functions.agent.management.things_file import (
     KeptThing,
@@ -508,62 +510,121 @@ def _read_record(described: Mapping[str, Json]) -> AgentRecord:
     return make_record({"kind": "agent", "state": "enabled", "since": 0, "by": "", **kept})
 
 
-def list_changes(app: App, tree: AgentTree, open_agent: OpenAgent) -> list[str]:
-    """Return the paths of what an import of this tree would write, in its order."""
-    changes: list[str] = []
-    for name, text in tree.documents.items():
-        doc = app.documents.read(app.documents.agent, name)
-        if doc.text != text or (not doc.version and not text):
-            changes.append(_place_document(name))
-    missing = list_missing(_open_things(app), tree.things)
+class AgentStep:
+    """The step that makes an agent below the root, before the steps that write into it."""
+
+    def __init__(self, app: App, name: str, record: AgentRecord) -> None:
+        self.record = record
+        self._app = app
+        self._name = name
+        self._is_made = False
+
+    def make(self) -> None:
+        """Make the agent; `UsageError` where it cannot be."""
+        app = self._app
+        record = replace(self.record, since=app.clock.now())
+        create_agent(app.kv, app.root, self._name, record, most=app.agents_most)
+        self._is_made = True
+
+    def take(self, step: Callable[[], object]) -> None:
+        """Take a step that writes into the agent, once it is made."""
+        if not self._is_made:
+            raise UsageError("ENOENT", f"the agent {self._name} was not made")
+        step()
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChange:
+    """What an import of a tree writes at a path, and what writes it; `refused` is why it cannot."""
+
+    path: str
+    write: Callable[[], object]
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeReport:
+    """What became of an import: the paths that were written; what was refused, and what was not or
+    not wholly written because the store failed, each with the reason; and that failure.
+    """
+
+    written: list[str]
+    refused: list[str]
+    failed: list[str]
+    problem: BackendError | None = None
+
+
+def list_changes(
+    app: App, tree: AgentTree, open_agent: OpenAgent, by: str = "", why: str = ""
+) -> list[TreeChange]:
+    """Return what an import of this tree would write, in its order; nothing is written.
+
+    What stands there already is written no second time, so an import that was ended in the middle
+    is completed by the next one. `UsageError` where there is no room for the skills.
+    """
+    app.skills.require_room(tree.skills)
+    changes = [*_list_changed_documents(app, tree, by, why)]
+    things = _open_things(app)
+    missing = list_missing(things, tree.things)
     if missing:
-        changes.append(f"{THINGS}: {len(missing):,} of {len(tree.things):,}")
+        path = f"{THINGS}: {len(missing):,} of {len(tree.things):,}"
+        changes.append(TreeChange(path, partial(write_missing, things, tree.things)))
+    changes += _list_changed_skills(app, tree, by, why)
+    changes += _list_changed_files(app, tree, by, why)
+    for change, write in WorkMover(app, tree.work, by, replaces=True).list_steps():
+        if change.is_made:
+            changes.append(TreeChange(_say_work(change), write))
+        elif change.state == "refused":
+            path = f"{change.place}: {one_line(change.name, 80)}"
+            changes.append(TreeChange(path, write, change.detail))
+    known_agents = dict(scan_agents(app.kv, app.root)) if tree.below else {}
+    for name, inner in tree.below.items():
+        place = f"{BELOW}/{name}"
+        record = known_agents.get(name)
+        maker = AgentStep(app, name, record or replace(inner.record, by=by))
+        if name not in known_agents:
+            changes.append(TreeChange(f"{place}/{DESCRIPTION}: a new agent", maker.make))
+        child = open_agent(name, maker.record)
+        for each in list_changes(child, inner, open_agent, by, why):
+            taken = each.write if name in known_agents else partial(maker.take, each.write)
+            changes.append(TreeChange(f"{place}/{each.path}", taken, each.refused))
+    return changes
+
+
+def _list_changed_documents(app: App, tree: AgentTree, by: str, why: str) -> Iterator[TreeChange]:
+    documents = app.documents
+    for name, text in tree.documents.items():
+        doc = documents.read(documents.agent, name)
+        if doc.text != text or (not doc.version and not text):
+            write = partial(documents.write, documents.agent, name, text, by=by, why=why)
+            yield TreeChange(_place_document(name), write)
+
+
+def _list_changed_skills(app: App, tree: AgentTree, by: str, why: str) -> Iterator[TreeChange]:
     catalog = app.skills.read_catalog()
     for name, package in tree.skills.items():
         known = catalog.find(name)
         if known is None or app.skills.pack(app.skills.read(name)) != package:
-            changes.append(f"{SKILLS}/{name}")
+            write = partial(app.skills.write, package, by=by, why=why)
+            yield TreeChange(f"{SKILLS}/{name}", write)
     for name in tree.pinned:
         known = catalog.find(name)
         if known is None or not known.pinned:
-            changes.append(f"{DESCRIPTION}: pin {name}")
+            yield TreeChange(f"{DESCRIPTION}: pin {name}", partial(app.skills.pin, name))
+
+
+def _list_changed_files(app: App, tree: AgentTree, by: str, why: str) -> Iterator[TreeChange]:
     scopes = find_scopes_of_agent(app.name)
     for path, body in tree.files.items():
         workspace = app.open_workspace(scopes.choose(path))
-        head = workspace.find(path)
-        if head is None or workspace.read(path).body != body:
-            changes.append(f"{FILES}/{path}")
-    changes += [_say_work(change) for change in list_written(_open_mover(app, tree).list_changes())]
-    known_agents = dict(scan_agents(app.kv, app.root)) if tree.below else {}
-    for name, inner in tree.below.items():
-        if name not in known_agents:
-            changes.append(f"{BELOW}/{name}/{DESCRIPTION}: a new agent")
-        child = open_agent(name, known_agents.get(name) or inner.record)
-        changes += [f"{BELOW}/{name}/{change}" for change in list_changes(child, inner, open_agent)]
-    return changes
-
-
-def list_refused(app: App, tree: AgentTree, open_agent: OpenAgent) -> list[str]:
-    """Return what of the schedules, tasks and documents an import would leave out, and why."""
-    changes = _open_mover(app, tree).list_changes()
-    found = list(map(_say_refused, filter(_is_refused, changes)))
-    known_agents = dict(scan_agents(app.kv, app.root)) if tree.below else {}
-    for name, inner in tree.below.items():
-        child = open_agent(name, known_agents.get(name) or inner.record)
-        found += [f"{BELOW}/{name}/{each}" for each in list_refused(child, inner, open_agent)]
-    return found
-
-
-def _open_mover(app: App, tree: AgentTree, by: str = "") -> WorkMover:
-    return WorkMover(app, tree.work, by, replaces=True)
-
-
-def _is_refused(change: WorkChange) -> bool:
-    return change.state == "refused"
-
-
-def _say_refused(change: WorkChange) -> str:
-    return f"{change.place}: {one_line(change.name, 80)}: {change.detail}"
+        if workspace.find(path) is None:
+            write = partial(workspace.write, path, body, Writer(by), why=why)
+        elif workspace.read(path).body != body:
+            # the agent is told of files that it knew otherwise
+            write = partial(FileEditor(app.kv, workspace, by).write, path, body, why=why)
+        else:
+            continue
+        yield TreeChange(f"{FILES}/{path}", write)
 
 
 def _say_work(change: WorkChange) -> str:
@@ -571,37 +632,29 @@ def _say_work(change: WorkChange) -> str:
     return f"{change.place}: {change.name}{detail}"
 
 
-def write_tree(app: App, tree: AgentTree, by: str, why: str, open_agent: OpenAgent) -> list[str]:
-    """Write a tree into an agent, and return what of its schedules, tasks and documents is left
-    out, and why.
+def plan_tree(changes: Sequence[TreeChange]) -> TreeReport:
+    """Return what an import of these changes would write, and what it would refuse."""
+    planned = [change.path for change in changes if not change.refused]
+    refused = [_say_why(change, change.refused) for change in changes if change.refused]
+    return TreeReport(planned, refused, [])
 
-    What stands there already is written no second time, so an import that was ended in the middle
-    is completed by the next one.
-    """
-    app.skills.require_room(tree.skills)
-    for name, text in tree.documents.items():
-        app.documents.write(app.documents.agent, name, text, by=by, why=why)
-    for package in tree.skills.values():
-        app.skills.write(package, by=by, why=why)
-    for name in tree.pinned:
-        app.skills.pin(name)
-    scopes = find_scopes_of_agent(app.name)
-    for path, body in tree.files.items():
-        workspace = app.open_workspace(scopes.choose(path))
-        if workspace.find(path) is None:
-            workspace.write(path, body, Writer(by), why=why)
-        else:
-            # the agent is told of files that it knew otherwise
-            FileEditor(app.kv, workspace, by).write(path, body, why=why)
-    write_missing(_open_things(app), tree.things)
-    refused = list(map(_say_refused, filter(_is_refused, _open_mover(app, tree, by).write())))
-    known_agents = dict(scan_agents(app.kv, app.root)) if tree.below else {}
-    for name, inner in tree.below.items():
-        record = known_agents.get(name)
-        if name not in known_agents:
-            record = replace(inner.record, since=app.clock.now(), by=by)
-            create_agent(app.kv, app.root, name, record, most=app.agents_most)
-        child = open_agent(name, record or inner.record)
-        left = write_tree(child, inner, by, why, open_agent)
-        refused += [f"{BELOW}/{name}/{each}" for each in left]
-    return refused
+
+def write_tree(changes: Sequence[TreeChange]) -> TreeReport:
+    """Write the changes, and return what became of them."""
+    plan = plan_tree(changes)
+    made = [change for change in changes if not change.refused]
+    outcomes = take_steps([change.write for change in made])
+    report = TreeReport([], plan.refused, [], find_problem(outcomes))
+    for change, outcome in zip(made, outcomes, strict=True):
+        match outcome.state:
+            case "written":
+                report.written.append(change.path)
+            case "refused":
+                report.refused.append(_say_why(change, outcome.detail))
+            case "failed":
+                report.failed.append(_say_why(change, outcome.detail))
+    return report
+
+
+def _say_why(change: TreeChange, why: str) -> str:
+    return f"{change.path}: {why}"

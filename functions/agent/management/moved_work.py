@@ -8,8 +8,9 @@ the rest goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from typing import Final, Literal
 
@@ -20,7 +21,7 @@ from functions.agent.schedules.schedule import BY_HAND, SCHEDULES_MOST, Schedule
 from functions.agent.schedules.when import When, expand_cron
 from functions.agent.team.board import OPEN_MOST, Board, NewTask
 from functions.texts.en import TEXTS
-from sigil.errors import BackendError, SigilError, UsageError, one_line
+from sigil.errors import UsageError, one_line
 
 State = Literal["new", "replaced", "same", "kept", "refused"]
 SESSION: Final = "terminal:main"
@@ -98,6 +99,11 @@ class WorkChange:
     state: State
     detail: str = ""
 
+    @property
+    def is_made(self) -> bool:
+        """Return whether something is written."""
+        return self.state in ("new", "replaced")
+
 
 @dataclass(slots=True)
 class WorkMover:
@@ -121,27 +127,20 @@ class WorkMover:
         """Return what is to be done, in its order; nothing is written."""
         return [*self._list_schedules(), *self._list_tasks(), *self._list_documents()]
 
-    def write(self) -> list[WorkChange]:
-        """Write what is to be done, and return what became of it."""
-        changes = self.list_changes()
+    def list_steps(self) -> list[tuple[WorkChange, Callable[[], None]]]:
+        """Return what is to be done, each with what writes it. A task is written after those that
+        it waits for.
+        """
         items: tuple[MovedSchedule | MovedTask | MovedDocument, ...] = (
             *self.work.schedules,
             *self.work.tasks,
             *self.work.documents,
         )
         numbers: dict[int, int] = {}
-        written = []
-        for change, item in zip(changes, items, strict=True):
-            outcome = change
-            if change.state in ("new", "replaced"):
-                try:
-                    self._write_item(item, numbers)
-                except BackendError:
-                    raise
-                except SigilError as problem:
-                    outcome = replace(change, state="refused", detail=problem.message)
-            written.append(outcome)
-        return written
+        steps: list[tuple[WorkChange, Callable[[], None]]] = []
+        for change, item in zip(self.list_changes(), items, strict=True):
+            steps.append((change, partial(self._write_item, item, numbers)))
+        return steps
 
     def _write_item(
         self, item: MovedSchedule | MovedTask | MovedDocument, numbers: dict[int, int]
@@ -276,8 +275,3 @@ def _describe_when(when: When, now: float) -> str:
         return describe_when(when, TEXTS, now)
     except (ValueError, OverflowError):
         return when.zone
-
-
-def list_written(changes: Sequence[WorkChange]) -> list[WorkChange]:
-    """Return the changes by which something is written."""
-    return [change for change in changes if change.state in ("new", "replaced")]

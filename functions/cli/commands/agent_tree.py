@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +24,9 @@ from functions.cli.local_agent import (
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_count
 from sigil.errors import UsageError
+
+if TYPE_CHECKING:
+    from functions.agent.management.agent_tree import TreeReport
 
 cli = typer.Typer(rich_markup_mode=None)
 
@@ -93,7 +97,7 @@ def import_agent(
     from functions.agent.behaviours.behaviour import PREFIX, parse_behaviour
     from functions.agent.management.agent_tree import (
         list_changes,
-        list_refused,
+        plan_tree,
         read_tree,
         write_tree,
     )
@@ -103,8 +107,7 @@ def import_agent(
         if tree.below and not app.is_root:
             raise UsageError("EINVAL", "no agent is below one that is below the root")
         opener = make_opener(app, settings)
-        changes = list_changes(app, tree, opener)
-        refused = list_refused(app, tree, opener)
+        changes = list_changes(app, tree, opener, BY, f"imported from {folder}")
         models = {inner.record.model for inner in tree.below.values()}
         for each in (tree, *tree.below.values()):
             for name, text in each.documents.items():
@@ -113,23 +116,35 @@ def import_agent(
         for model in sorted(filter(None, models)):
             if not dry_run:
                 require_model(app, model)
-        if not dry_run:
-            refused = write_tree(app, tree, BY, f"imported from {folder}", opener)
+        report = plan_tree(changes) if dry_run else write_tree(changes)
         agent = app.name
     printer = Printer(json=json)
     if json:
-        row = {"agent": agent, "dry_run": dry_run, "written": changes, "left": list(tree.other)}
-        row["refused"] = refused
+        row: dict[str, object] = {"agent": agent, "dry_run": dry_run, "written": report.written}
+        row |= {"left": list(tree.other), "refused": report.refused, "failed": report.failed}
         printer.document(row)
-        return
+    else:
+        _print_report(printer, report, tree.other, dry_run=dry_run)
+    if report.problem:
+        raise report.problem
+
+
+def _print_report(
+    printer: Printer, report: TreeReport, other: Sequence[str], *, dry_run: bool
+) -> None:
+    """Print what became of an import; `other` are the files that it did not read."""
     verb = "would be written" if dry_run else "written"
-    for change in changes:
-        printer.line(f"{verb}: {change}")
-    for path in tree.other:
+    for path in report.written:
+        printer.line(f"{verb}: {path}")
+    for path in other:
         printer.note(f"left: {path} is nothing of an agent")
-    for left in refused:
+    for left in report.refused:
         printer.note(f"left: {left}")
-    if any("; paused" in change for change in changes):
+    for missing in report.failed:
+        printer.note(f"not written: {missing}")
+    if report.failed:
+        printer.note("the same import again writes what is missing")
+    if any("; paused" in path for path in report.written):
         printer.note("schedules are paused; `uncaged wake list`, `uncaged wake resume ID`")
-    if not changes:
+    if not (report.written or report.failed):
         printer.note("nothing to write: all of it is there already")

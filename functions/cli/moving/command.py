@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.cli.local_agent import open_agent
-from functions.cli.moving.changes import Adoption, Change
+from functions.cli.local_agent import make_opener, open_agent
+from functions.cli.moving.changes import Adoption, Change, plan_team, write_changes
+from functions.cli.moving.foreign_agent import LeftOut
 from functions.cli.moving.letta import read_letta
 from functions.cli.moving.nanobot import read_nanobot
 from functions.cli.moving.openclaw import read_openclaw
@@ -27,6 +28,7 @@ _WORDS = {
     "same": ("is here already", "is here already"),
     "kept": ("stays as it is here; --replace replaces it", "stays as it is here"),
     "refused": ("would be left out", "left out"),
+    "failed": ("", "not written, or not all of it"),
 }
 
 
@@ -47,14 +49,21 @@ class ImportOptions:
 def run_import(printer: Printer, program: str, path: Path, options: ImportOptions) -> None:
     """Take an agent over, or say what would happen. All of it is read and checked first."""
     foreign = _read_foreign(program, path, options.name)
-    with open_agent(name=options.agent, session=options.session) as (app, _):
-        adoption = Adoption(app, foreign, options.session, replace=options.replace)
-        changes = adoption.list_changes()
+    problem = None
+    with open_agent(name=options.agent, session=options.session) as (app, settings):
+        planned = Adoption(app, foreign, options.session, replace=options.replace).plan()
+        left = [*foreign.left]
+        if app.is_root and not options.session:
+            opener = make_opener(app, settings)
+            planned += plan_team(app, foreign, opener, replaces=options.replace)
+        else:
+            left += _leave_team(foreign)
+        changes = [change for change, _ in planned]
         if not options.dry_run:
-            changes = adoption.write(changes)
+            changes, problem = write_changes(planned)
         agent = app.name
     servers = [_describe_server(server) for server in foreign.servers]
-    if servers and options.mcp and not options.dry_run:
+    if servers and options.mcp and not options.dry_run and not problem:
         for row, outcome in zip(servers, _add_servers(printer, foreign.servers), strict=True):
             row["state"] = outcome
     if printer.json:
@@ -65,15 +74,15 @@ def run_import(printer: Printer, program: str, path: Path, options: ImportOption
                 "dry_run": options.dry_run,
                 "changes": [asdict(change) for change in changes],
                 "mcp": servers,
-                "left": [asdict(left) for left in foreign.left],
+                "left": [asdict(each) for each in left],
             }
         )
     else:
         _print_changes(printer, changes, dry_run=options.dry_run)
         _print_servers(printer, servers, options)
-        for left in foreign.left:
-            hint = f" ({left.hint})" if left.hint else ""
-            printer.note(f"left out: {left.what} {left.why}{hint}")
+        for each in left:
+            hint = f" ({each.hint})" if each.hint else ""
+            printer.note(f"left out: {each.what} {each.why}{hint}")
         if any(change.kind == "schedule" and change.is_made for change in changes):
             printer.note(
                 "schedules are paused: `uncaged wake list` shows them, resume ID starts one"
@@ -81,6 +90,19 @@ def run_import(printer: Printer, program: str, path: Path, options: ImportOption
         is_personal = bool(foreign.notes) or not {"user", "memory"}.isdisjoint(foreign.documents)
         if is_personal and not options.session:
             printer.note("all chats of the agent know the user and the memory; --session CHAT: one")
+        if problem:
+            printer.note("the same import again writes what is missing")
+    if problem:
+        raise problem
+
+
+def _leave_team(foreign: ForeignAgent) -> list[LeftOut]:
+    """Return the agents that do not come along with one that is not the root, or into one chat."""
+    left = []
+    for name, (_, place) in foreign.below.items():
+        hint = f"`uncaged agent create {name}`, then import {place} with `--agent {name}`"
+        left.append(LeftOut(place, "is the workspace of another agent", hint))
+    return left
 
 
 def _read_foreign(program: str, path: Path, name: str) -> ForeignAgent:
@@ -144,6 +166,8 @@ def _print_changes(printer: Printer, changes: list[Change], *, dry_run: bool) ->
         detail = f" ({change.detail})" if change.detail else ""
         what = f"notes of {change.name}" if change.kind == "notes" else ""
         what = what or f"{change.kind} {change.name} from {change.place}"
+        if change.agent and change.kind != "agent":
+            what = f"{change.agent}: {what}"
         printer.line(f"{what}: {words}{detail}")
 
 

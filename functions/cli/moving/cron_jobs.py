@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from functions.agent.management.moved_work import MovedSchedule
@@ -26,10 +27,17 @@ class _UnfitJob(Exception):
     """A job that cannot become a schedule, and why."""
 
 
-def read_jobs(collector: Collector, folder: SourceFolder, zone: str = "") -> None:
+def read_jobs(
+    collector: Collector,
+    folder: SourceFolder,
+    zone: str = "",
+    takes: Callable[[str], bool] | None = None,
+) -> None:
     """Take the jobs of a folder; those that do not say so are in the time zone `zone`.
 
-    A file that cannot be read is left out, and the rest of the agent comes along.
+    `takes` says whether a job is taken, by the name of the agent that it is for, empty where it
+    names none; without it all are. A file that cannot be read is left out, and the rest of the
+    agent comes along.
     """
     try:
         jobs = folder.read_config(PLACE).get("jobs", [])
@@ -42,10 +50,17 @@ def read_jobs(collector: Collector, folder: SourceFolder, zone: str = "") -> Non
     if len(jobs) > JOBS_MOST:
         collector.leave(f"{len(jobs) - JOBS_MOST:,} jobs", f"the first {JOBS_MOST} are taken")
     for number, job in enumerate(jobs[:JOBS_MOST], 1):
+        if takes and not takes(_find_agent(job)):
+            continue
         try:
             collector.add_schedule(_read_job(collector, job, zone))
         except _UnfitJob as problem:
             collector.leave(f"the schedule {_find_title(job, number)}", str(problem))
+
+
+def _find_agent(job: Json) -> str:
+    name = job.get("agentId") if isinstance(job, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def _find_title(job: Json, number: int) -> str:

@@ -5,7 +5,7 @@ servers, and all that is left out, with the reason.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from functions.agent.knowledge.chunking import split_text
@@ -51,7 +51,10 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class ForeignAgent:
-    """What was read of an agent: documents by name, each with the place that it was read from."""
+    """What was read of an agent: documents by name, each with the place that it was read from.
+
+    `below` are the other agents of its team by their short names, each with its place.
+    """
 
     program: str
     documents: Mapping[str, tuple[str, str]]
@@ -60,6 +63,7 @@ class ForeignAgent:
     servers: tuple[McpServer, ...]
     left: tuple[LeftOut, ...]
     work: MovedWork = MovedWork()
+    below: Mapping[str, tuple[ForeignAgent, str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -75,6 +79,7 @@ class Collector:
     _schedules: list[MovedSchedule] = field(default_factory=list)
     _tasks: list[MovedTask] = field(default_factory=list)
     _knowledge: list[MovedDocument] = field(default_factory=list)
+    _below: dict[str, tuple[ForeignAgent, str]] = field(default_factory=dict)
     _left: list[LeftOut] = field(default_factory=list)
 
     def leave(self, what: str, why: str, hint: str = "") -> None:
@@ -159,6 +164,12 @@ class Collector:
         """Take a document for the knowledge base."""
         self._knowledge.append(document)
 
+    def add_agent(self, name: str, found: ForeignAgent, place: str) -> None:
+        """Take another agent of the team; what it leaves out is named with the place."""
+        self._below[name] = (found, place)
+        for left in found.left:
+            self._left.append(replace(left, what=show_name(f"{place}: {left.what}")))
+
     def finish(self) -> ForeignAgent:
         """Return the agent; `UsageError` when there is nothing of one."""
         notes = sorted(self._notes, key=lambda note: note.at)
@@ -176,6 +187,7 @@ class Collector:
             tuple(self._servers),
             tuple(self._left),
             work,
+            self._below,
         )
 
     def _list_files(self, folder: SourceFolder, place: str) -> list[str]:

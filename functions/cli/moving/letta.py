@@ -12,6 +12,7 @@ from functions.agent.skills.package import SkillPackage
 from functions.agent.skills.skill import FILE
 from functions.cli.moving.foreign_agent import Collector, ForeignAgent
 from functions.cli.moving.source_folder import read_text_file
+from functions.cli.moving.todo_lists import take_document
 from functions.cli.moving.workspace_files import leave_secrets, read_path, read_stamp
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
@@ -47,6 +48,7 @@ def read_letta(file: Path, name: str = "") -> ForeignAgent:
     _read_instructions(collector, agent)
     _read_messages(collector, agent)
     _read_skills(collector, document)
+    _read_files(collector, document, agent)
     collector.add_servers(_name_servers(document), file.name)
     leave_secrets(collector, _SECRETS)
     _leave_others(collector, document, agent)
@@ -158,6 +160,30 @@ def _read_skills(collector: Collector, document: Mapping[str, Json]) -> None:
         collector.add_skill(package, f"the skill {label}")
 
 
+def _read_files(
+    collector: Collector, document: Mapping[str, Json], agent: Mapping[str, Json]
+) -> None:
+    """Take the texts that the agent has: those that were given to it, and all of its sources."""
+    ids = {link.get("file_id") for link in _list_objects(agent.get("files_agents"))}
+    sources = agent.get("source_ids")
+    known = sources if isinstance(sources, list) else []
+    others = 0
+    for file in _list_objects(document.get("files")):
+        if file.get("id") not in ids and file.get("source_id") not in known:
+            others += 1
+            continue
+        name = one_line(str(file.get("original_file_name") or file.get("file_name") or "?"), 80)
+        text = file.get("content")
+        if isinstance(text, str) and text.strip():
+            at = _read_time(file, "file_last_modified_date") or _read_time(file, "created_at")
+            take_document(collector, text, name, f"the file {name}", at)
+        else:
+            hint = "`uncaged kb add FILE` keeps one"
+            collector.leave(f"the file {name}", "has no text in the agent file", hint)
+    if others:
+        collector.leave(f"{others} files", "are of another agent")
+
+
 def _name_servers(document: Mapping[str, Json]) -> Json:
     """Return the servers of the file in the form that other programs have, by name."""
     servers: dict[str, Json] = {}
@@ -189,7 +215,7 @@ def _leave_others(
     others = len(tools) - min(len(custom), 20)
     if others:
         collector.leave(f"{others} other tools", "are Letta's own, or of MCP servers, or more")
-    for kind in ("files", "sources", "archives", "groups"):
+    for kind in ("archives", "groups"):
         count = len(_list_objects(document.get(kind)))
         if count:
             collector.leave(f"{count} {kind}", "have no place here", "`uncaged kb add` keeps texts")

@@ -8,6 +8,7 @@ from typing import Final
 
 from functions.cli.moving.cron_jobs import read_jobs
 from functions.cli.moving.foreign_agent import Collector, ForeignAgent
+from functions.cli.moving.heartbeat_list import PLACE, read_heartbeat
 from functions.cli.moving.source_folder import SourceFolder
 from functions.cli.moving.todo_lists import FOLDERS, LISTS, read_knowledge, read_lists
 from functions.cli.moving.workspace_files import (
@@ -20,6 +21,7 @@ from functions.cli.moving.workspace_files import (
     read_documents,
     read_path,
 )
+from functions.time.time_zone import LATEST
 
 _SECRETS: Final = (
     ("providers.", "`uncaged setup model` asks for it"),
@@ -28,10 +30,9 @@ _SECRETS: Final = (
     ("tools.mcpServers.", "`sigil secret set NAME`, with the NAME in the command of its server"),
 )
 _READ: Final = frozenset(
-    (*DOCUMENTS.values(), "memory", "skills", "config.json", "cron", *LISTS, *FOLDERS)
+    (*DOCUMENTS.values(), "memory", "skills", "config.json", "cron", *LISTS, *FOLDERS, PLACE)
 )
 _LEFT: Final = {
-    "HEARTBEAT.md": ("is the list of its heartbeat", "`uncaged wake` and `/heartbeat` do that"),
     "BOOTSTRAP.md": ("is about its first start", ""),
     "sessions": ("has conversations of single chats", ""),
 }
@@ -50,6 +51,9 @@ def read_nanobot(root: SourceFolder) -> ForeignAgent:
     zone = find_zone(config, "timezone")
     for folder in dict.fromkeys((root, workspace)):
         read_jobs(collector, folder, zone)
+    seconds = read_path(config, "gateway", "heartbeat", "intervalS")
+    every = float(seconds) if type(seconds) is int and 0 < seconds < LATEST else None
+    read_heartbeat(collector, workspace, every, zone)
     read_lists(collector, workspace)
     read_knowledge(collector, workspace)
     collector.add_servers(read_path(config, "tools", "mcpServers"), "config.json")

@@ -78,6 +78,17 @@ def _read_document(collector: Collector, workspace: SourceFolder, place: str, na
         return
     try:
         text = workspace.read_text(place, _FILE_BYTES) or ""
+        at = workspace.read_time(place)
+    except (UsageError, OSError) as problem:
+        why = problem.message if isinstance(problem, UsageError) else str(problem.strerror)
+        collector.leave(place, f"cannot be kept: {why}")
+        return
+    take_document(collector, text, name, place, at)
+
+
+def take_document(collector: Collector, text: str, name: str, place: str, at: float) -> None:
+    """Take a text for the knowledge base, which was written at a time in seconds since 1970."""
+    try:
         if len(text) > TEXT_CHARACTERS:
             why = f"has {len(text):,} characters, and a document at most {TEXT_CHARACTERS:,}"
             raise UsageError("ETOOBIG", why)
@@ -86,11 +97,10 @@ def _read_document(collector: Collector, workspace: SourceFolder, place: str, na
             source=f"{collector.program}: {show_name(place)}",
             text=collector.hide(text, place),
             by=BY,
-            time=max(workspace.read_time(place), 0.0),
+            time=max(at, 0.0),
             confidence=CONFIDENCE,
         )
-    except (UsageError, OSError) as problem:
-        why = problem.message if isinstance(problem, UsageError) else str(problem.strerror)
-        collector.leave(place, f"cannot be kept: {why}")
+    except UsageError as problem:
+        collector.leave(place, f"cannot be kept: {problem.message}")
         return
     collector.add_knowledge(MovedDocument(draft=draft, place=show_name(place)))

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -19,9 +20,11 @@ from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.when import When
 from functions.agent.skills.package import SkillPackage
 from functions.agent.team.board import Board, NewTask
+from functions.agent.workspace.files import Workspace
 from functions.cli.app import cli
+from functions.cli.local_agent import open_agent
 from functions.wiring import AgentRuntime
-from sigil.errors import SigilError, UsageError
+from sigil.errors import BackendError, SigilError, UsageError
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.talk import tell
 
@@ -214,7 +217,8 @@ def test_nothing_in_an_export_is_obeyed_by_a_program_and_all_of_it_comes_back(
     run("agent", "import", "tree", at="two")
     listed = json.loads(run("agent", "files", "list", "--json", at="two").stdout)["items"]
     assert sorted(row["path"] for row in listed) == sorted(written)
-    assert run("agent", "import", "tree", "--dry-run", "--json", at="two").stdout.count("[]") == 3
+    again = json.loads(run("agent", "import", "tree", "--dry-run", "--json", at="two").stdout)
+    assert again["written"] == again["left"] == again["refused"] == []
     two = runtime(data=str(tmp_path / "two"))
     assert two.app.skills.pack(two.app.skills.read("house-style")).files == files
     disabled = json.loads(run("agent", "export", "again", "--json", at="two").stdout)["disabled"]
@@ -259,17 +263,12 @@ def test_the_export_is_a_repository_with_a_commit_for_each_write(run: Run, tmp_p
 def test_an_import_that_was_killed_is_completed_by_the_next(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from functions.agent.workspace.files import Workspace
-
     fill_agent(run, tmp_path)
     run("agent", "export", "tree", at="one")
 
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Workspace, "write", die)
-        assert CliRunner().invoke(cli, ["agent", "import", "tree"]).exit_code != 0
     rest = json.loads(run("agent", "import", "tree", "--json", at="one").stdout)
     assert rest["written"] == []
     monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / "two"))
@@ -287,6 +286,42 @@ def test_an_import_that_was_killed_is_completed_by_the_next(
     ]
     history = json.loads(run("agent", "doc", "history", "soul", "--json", at="two").stdout)
     assert [version["version"] for version in history] == [1]
+
+
+def test_an_import_that_fails_lists_as_written_what_was_written_alone(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill_agent(run, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setenv("UNCAGED_DATA", str(tmp_path / "one"))
+        with open_agent(name=None) as (app, _):
+            board = Board(app.kv, "main", app.clock.now)
+            board.add(NewTask(subject="Buy paper", home="telegram:7", by="telegram:7"))
+    run("agent", "export", "tree", at="one")
+    planned = json.loads(run("agent", "import", "tree", "--dry-run", "--json", at="two").stdout)
+    assert "environment/todo/tasks.jsonl: Buy paper" in planned["written"]
+    full = UsageError("ETOOBIG", "the board is full")
+    table = (
+        (Board, "add", full, 0, "environment/todo/tasks.jsonl: Buy paper: the board is full"),
+        (Workspace, "write", BackendError("EBACKEND", "the disk is full"), 1, ""),
+    )
+    for kind, name, problem, code, refused in table:
+        monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / f"cut-{name}"))
+        with monkeypatch.context() as patched:
+            patched.setattr(kind, name, Mock(side_effect=problem))
+            done = CliRunner().invoke(cli, ["agent", "import", "tree", "--json"])
+        assert done.exit_code == code
+        report = json.loads(done.stdout)
+        assert report["refused"] == [refused][: bool(refused)]
+        missing = [each for each in planned["written"] if each not in report["written"]]
+        assert report["written"] == [e for e in planned["written"] if e not in missing]
+        if refused:
+            assert missing == ["environment/todo/tasks.jsonl: Buy paper"]
+        else:
+            assert report["failed"][0] == f"{missing[0]}: the disk is full"
+            assert report["failed"][1:] == [f"{each}: not tried after that" for each in missing[1:]]
+        again = json.loads(run("agent", "import", "tree", "--json", at=f"cut-{name}").stdout)
+        assert again["written"] == missing
 
 
 def test_secrets_of_the_settings_do_not_travel(

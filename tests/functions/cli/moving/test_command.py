@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from functions.agent.agents.record import scan_agents
+from functions.agent.memory.documents import CAPS
 from functions.agent.memory.things import Things
 from functions.agent.schedules.schedule import Schedule
 from functions.agent.team.board import Board
 from functions.cli.app import cli
-from functions.cli.local_agent import open_agent
+from functions.cli.local_agent import make_opener, open_agent
 from functions.wiring import AgentRuntime
 from sigil.cli.app import app as sigil_cli
-from sigil.errors import SigilError, UsageError
+from sigil.errors import BackendError, SigilError, UsageError
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.mcp import FakeMcp
 from tests.fakes.model import ScriptedModel
 from tests.functions.agent.talk import tell
@@ -126,7 +130,7 @@ def test_no_secret_comes_along_and_each_is_named(run: Run, tmp_path: Path) -> No
     assert "tools.web.search.apiKey" in left
     assert "channels.qq.secret" not in left, "what is empty is no secret"
     assert left["TOOLS.md"].startswith("has 2 texts that look like a secret: {{secret}} stands")
-    for name in ("HEARTBEAT.md", "sessions", "report.csv"):
+    for name in ("sessions", "report.csv"):
         assert name in left
     assert "no name of a skill" in left["skills/My_Skill"]
 
@@ -171,7 +175,7 @@ def test_an_agent_of_openclaw_is_taken_over_with_its_notes(run: Run, tmp_path: P
     assert list_states(found) == dict.fromkeys(
         (
             *("agents", "soul", "user", "tools", "self", "memory"),
-            *("weather", "shared-notes"),
+            *("weather", "shared-notes", "coder"),
             *(f"memory/{name}.md" for name in ("2026-03-01", "2026-03-02", "projects")),
         ),
         "new",
@@ -185,7 +189,7 @@ def test_an_agent_of_openclaw_is_taken_over_with_its_notes(run: Run, tmp_path: P
     assert "The plumber came at ten." in {event["payload"].split("\n\n")[-1] for event in events}
     left = list_left(found)
     assert "same name" in left["skills/weather"]
-    for name in ("credentials", "workspace-coder", "agents", "HEARTBEAT.md"):
+    for name in ("credentials", "agents", "HEARTBEAT.md"):
         assert name in left
     assert "the model anthropic/claude-opus-4-6" in left
     assert BOT_TOKEN not in json.dumps(found)
@@ -224,6 +228,27 @@ def test_an_agent_of_letta_is_taken_over_with_its_blocks(run: Run, tmp_path: Pat
     found = take(run, "letta", early, "--replace")
     assert list_states(found) == {"soul": "replaced", "agents": "new"}
     assert "tool_exec_environment_variables.GITHUB_TOKEN" in list_left(found)
+
+    files = make_letta(
+        files_agents=[{"id": "file_agent-0", "agent_id": "agent-0", "file_id": "file-0"}],
+        source_ids=["source-1"],
+    )
+    files["sources"] = [{"id": "source-0", "name": "a"}, {"id": "source-1", "name": "b"}]
+    files["files"] = [
+        {"id": "file-0", "source_id": "source-0", "file_name": "a.md", "content": "Ferries go."},
+        {"id": "file-1", "source_id": "source-1", "file_name": "b.md", "content": "At noon."},
+        {"id": "file-2", "source_id": "source-0", "file_name": "c.md", "content": "Of others."},
+        {"id": "file-3", "source_id": "source-1", "file_name": "d.pdf", "content": None},
+    ]
+    file.write_text(json.dumps(files))
+    found = take(run, "letta", file)
+    assert (list_states(found)["a.md"], list_states(found)["b.md"]) == ("new", "new")
+    assert "has no text" in list_left(found)["the file d.pdf"]
+    assert "another agent" in list_left(found)["1 files"]
+    with open_agent(name=None) as (app, _):
+        titles = {each.record.title for each in app.open_knowledge("agent").scan()}
+    assert titles == {"a.md", "b.md"}
+    assert set(list_states(take(run, "letta", file)).values()) == {"same", "kept"}
 
     both = make_letta()
     both["agents"].append({**both["agents"][0], "name": "Max"})
@@ -490,7 +515,7 @@ def test_schedules_tasks_and_knowledge_come_along_and_nothing_of_it_acts(
     assert words == "every Monday to Friday at 09:00 (America/Vancouver); paused"
     assert work["look at the post"]["detail"].endswith("(UTC); paused; no time zone was named")
     found = list_schedules()
-    assert [each.paused for each in found] == ["paused"] * 3
+    assert [each.paused for each in found] == ["paused"] * 4
     assert {each.session for each in found} == {"terminal:main"}
     assert found[0].text == "Say good morning with {{secret}}"
     with open_agent(name=None) as (app, _):
@@ -575,3 +600,176 @@ def test_a_job_that_cannot_be_is_refused_with_a_sentence_and_the_rest_goes_on(
     assert refused["number 69"] == "an agent has at most 64 schedules"
     assert len(list_schedules()) == 64
     assert read_document(run, "soul").startswith("# Soul")
+
+
+class FailingStore:
+    """Lets a write of the store fail, and all after it; it counts the writes before."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, last: int) -> None:
+        self.left = last
+        put = SqliteKV.put
+
+        def fail(kv: SqliteKV, *arguments: Any, **named: Any) -> Any:
+            self.left -= 1
+            if self.left < 0:
+                raise BackendError("EBACKEND", "the disk is full")
+            return put(kv, *arguments, **named)
+
+        monkeypatch.setattr(SqliteKV, "put", fail)
+
+
+def test_the_list_of_a_heartbeat_becomes_paused_schedules(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = (
+        'tasks:\n\n- name: inbox\n  interval: 2h\n  prompt: "Look for urgent mail."\n'
+        "- name: broken\n  interval: soon\n  prompt: Nothing.\n\n"
+    )
+    table = (
+        ("openclaw", "# Look\n\n- is the shop open?\n", {}, [("Heartbeat", 1800.0, 1)], 0),
+        ("openclaw", "- a\n- [x] b\n", {"every": "1h30m"}, [("Heartbeat", 5400.0, 1)], 0),
+        ("openclaw", "- a", {"every": "0m"}, [("Heartbeat", 1800.0, 1)], 0),
+        ("openclaw", "- a", {"every": ["x"]}, [("Heartbeat", 1800.0, 1)], 0),
+        ("openclaw", tasks, {}, [("inbox", 7200.0, 0)], 1),
+        ("openclaw", f"{tasks}# More\n- c", {}, [("inbox", 7200.0, 0), ("Heartbeat", 1800.0, 1)], 1),
+        ("openclaw", "# Nothing\n<!-- - a -->\n- [ ]\n- [x] b\n", {}, [], 1),
+        ("openclaw", "- a\n" * 3_000, {}, [], 1),
+        ("nanobot", "## Active\n- a\n## Completed\n- b\n### c\n- d\n", {"intervalS": 600},
+         [("Heartbeat", 600.0, 1)], 0),
+    )  # fmt: skip
+    for number, (program, text, settings, expected, left) in enumerate(table):
+        name = "openclaw.json" if program == "openclaw" else "config.json"
+        path = {"agents": {"defaults": {"heartbeat": settings}}}
+        config = path if program == "openclaw" else {"gateway": {"heartbeat": settings}}
+        files = {name: json.dumps(config), "workspace/HEARTBEAT.md": text}
+        source = write_files(tmp_path / f"source-{number}", {**files, "workspace/SOUL.md": "x"})
+        monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / f"data-{number}"))
+        done = take(run, program, source)
+        schedules = list_schedules()
+        found = [(each.name, each.when.every, "list" in each.text) for each in schedules]
+        assert sorted(found) == sorted(expected), text
+        assert all(each.paused for each in schedules)
+        assert not any("- b" in each.text or "- d" in each.text for each in schedules)
+        assert len([each for each in list_left(done) if "HEARTBEAT.md" in each]) == left, text
+
+
+def test_what_agents_of_a_team_know_comes_to_each_of_them(run: Run, tmp_path: Path) -> None:
+    daily = {"kind": "cron", "expr": "0 9 * * *", "tz": "UTC"}
+    jobs = [
+        make_job(daily, "ring", agentId="coder"),
+        make_job(daily, "sing", agentId="main"),
+        make_job(daily, "hum"),
+    ]
+    entries = [
+        {"id": "far", "workspace": "~/elsewhere"},
+        {"id": "coder", "heartbeat": {"every": "2h"}},
+    ]
+    source = write_files(
+        write_openclaw(tmp_path / "claw"),
+        {
+            "openclaw.json": json.dumps({"agents": {"list": entries}}),
+            "cron/jobs.json": json.dumps({"jobs": jobs}),
+            "workspace/knowledge/refunds.md": "Refunds take five days.\n",
+            "workspace-coder/knowledge/style.md": "Tabs are four spaces.\n",
+            "workspace-coder/HEARTBEAT.md": "- do the tests pass?\n",
+            "workspace-coder/odd.csv": "x",
+            "workspace-Bad_Name/SOUL.md": "Nobody.\n",
+            "workspace-gone/SOUL.md": "Gone.\n",
+            "workspace-linked/x": "x",
+        },
+    )
+    (source / "workspace-linked/SOUL.md").symlink_to("/etc/passwd")
+    run("agent", "create", "gone")
+    run("agent", "archive", "gone")
+    planned = take(run, "openclaw", source, "--dry-run")
+    assert json.loads(run("agent", "list", "--json").stdout) == []
+    done = take(run, "openclaw", source)
+    assert done == {**planned, "dry_run": False}
+
+    with open_agent(name="coder") as (app, _):
+        assert [each.record.title for each in app.open_knowledge("agent").scan()] == ["style.md"]
+        mine = sorted((each.when.every, each.text[:4]) for each in app.schedules.list_of_chat())
+    assert mine == [(0.0, "ring"), (7200.0, "Go t")]
+    with open_agent(name=None) as (app, _):
+        assert [each.record.title for each in app.open_knowledge("agent").scan()] == ["refunds.md"]
+        assert sorted(each.text for each in app.schedules.list_of_chat()) == ["hum", "sing"]
+    assert read_document(run, "soul", "--agent", "coder") == "Another agent."
+    assert "Be genuinely" in read_document(run, "soul")
+    refused = {row["name"]: row["detail"] for row in done["changes"] if row["state"] == "refused"}
+    assert set(refused) == {"Bad_Name", "gone"}
+    left = list_left(done)
+    for name in ("workspace-linked", "the agent far", "workspace-coder: odd.csv"):
+        assert name in left
+
+    again = take(run, "openclaw", source)
+    assert {row["state"] for row in again["changes"]} == {"same", "refused"}
+    text = run("import", "openclaw", str(source), "--session", "telegram:42").output
+    assert "left out: workspace-coder is the workspace of another agent" in text
+
+
+def write_everything(folder: Path) -> Path:
+    """Write an agent of OpenClaw that has something of all that an import brings along."""
+    daily = {"kind": "cron", "expr": "0 9 * * 1-5", "tz": "America/Vancouver"}
+    return write_files(
+        write_openclaw(folder),
+        {
+            "cron/jobs.json": json.dumps({"jobs": [make_job(daily, "Say good morning")]}),
+            "workspace/TODO.md": "- [ ] buy paper\n- [ ] water\n",
+            "workspace/HEARTBEAT.md": "# Look\n\n- is the shop open?\n",
+            "workspace/knowledge/refunds.md": "Refunds take five days.\n",
+            "workspace-coder/knowledge/style.md": "Tabs are four spaces.\n",
+        },
+    )
+
+
+def list_kept(run: Run) -> list[object]:
+    """Return how often everything is there after an import, and what it says."""
+    with open_agent(name=None) as (app, settings):
+        opener = make_opener(app, settings)
+        apps = [app]
+        for name, record in scan_agents(app.kv, app.root):
+            assert record is not None
+            apps.append(opener(name, record))
+        kept: list[object] = []
+        for one in apps:
+            documents = one.documents
+            for name in CAPS:
+                doc = documents.read(documents.agent, name)
+                kept.append((one.name, doc.name, doc.version, doc.text))
+            kept += sorted(
+                (each.name, each.text, each.paused) for each in one.schedules.list_of_chat()
+            )
+            kept += sorted(each.record.title for each in one.open_knowledge("agent").scan())
+            kept += sorted(each.name for each in one.skills.read_catalog().skills)
+            things = Things(one.kv, documents.agent, one.helpers.terms)
+            kept += sorted(each.texts for each in things.scan())
+        kept += [(task.id, task.subject) for task in Board(app.kv, "main", time.time).list_open()]
+    return kept
+
+
+def test_an_import_that_fails_says_what_it_wrote_and_the_next_one_completes_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_everything(tmp_path / "claw")
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / "whole"))
+    with monkeypatch.context() as patched:
+        counted = FailingStore(patched, 10_000)
+        whole = take(run, "openclaw", source)
+    assert {row["state"] for row in whole["changes"]} == {"new"}
+    expected = list_kept(run)
+    writes = 10_000 - counted.left
+    assert writes > 30
+    for last in range(0, writes, 3):
+        monkeypatch.setenv("UNCAGED_DATA", str(tmp_path / f"cut-{last}"))
+        with monkeypatch.context() as patched:
+            FailingStore(patched, last)
+            done = CliRunner().invoke(cli, ["import", "openclaw", str(source), "--json"])
+        assert isinstance(done.exception, BackendError), done.output
+        states = [row["state"] for row in json.loads(done.stdout)["changes"]]
+        assert states == sorted(states, key=("new", "failed").index)
+        first = json.loads(done.stdout)["changes"][states.index("failed")]
+        assert first["detail"] == "the disk is full"
+        again = [row["state"] for row in take(run, "openclaw", source)["changes"]]
+        for before, after in zip(states, again, strict=True):
+            assert after == "same" or before == "failed"
+        assert list_kept(run) == expected, last
