@@ -10,6 +10,7 @@ from datetime import datetime
 import orjson
 
 from functions.agent.model.offline_corrections import write_sentence
+from functions.agent.model.offline_json import WHOLE, shortens_json
 from functions.agent.model.offline_knowledge import describe_added, describe_found
 from functions.agent.model.offline_units import say_unit
 from functions.agent.model.offline_values import EASTER_DAYS
@@ -59,6 +60,10 @@ def answer_question(
     if tool == tool_of("encode") and arguments.get("mode") == "decode" and isinstance(result, str):
         is_named = re.search(r"base ?64|decod|dekod|解码|url|hex", words, re.IGNORECASE)
         return "" if is_named else texts.offline_base64.format(text=result)
+    if tool == tool_of("json-query") and arguments.get("path") == WHOLE:
+        if shortens_json(words):
+            return orjson.dumps(result).decode()
+        return f"```json\n{orjson.dumps(result, option=orjson.OPT_INDENT_2).decode()}\n```"
     days = fields.get("days")
     if isinstance(days, int) and "until" in arguments and _IN_DAYS.search(words):
         return say_unit(str(abs(days)), "d", "", texts)

@@ -15,7 +15,10 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from functions.agent.model.offline_coverage import find_unread
+from functions.agent.model.offline_json import JSON_TOPIC, WHOLE, read_json_form
+from functions.agent.model.offline_measures import read_body_mass, read_fuel
 from functions.agent.model.offline_phrases import find_meaning
+from functions.agent.model.offline_regex import REGEX_TOPIC, read_regex
 from functions.agent.model.offline_talk import strip_opening
 from functions.agent.model.offline_units import asks_twice, find_conversion
 from functions.agent.model.offline_values import (
@@ -598,6 +601,21 @@ def _read_json_change(request: Request) -> Arguments | None:
     return {"a": documents[0], "b": documents[1]}
 
 
+def _read_json_form(request: Request) -> Arguments | None:
+    document = read_json_form(request.words)
+    return None if document is None else {"json": document, "path": WHOLE}
+
+
+def _read_body_mass(request: Request) -> Arguments | None:
+    expression = read_body_mass(request.words)
+    return {"expression": expression} if expression else None
+
+
+def _read_fuel(request: Request) -> Arguments | None:
+    expression = read_fuel(request.words)
+    return {"expression": expression} if expression else None
+
+
 def _read_json_path(request: Request) -> Arguments | None:
     documents = find_documents(request.words)
     paths = [
@@ -852,14 +870,6 @@ def _read_history(request: Request) -> Arguments | None:
         r"(?:查找|搜索)(.+)$"
     )
     return {"query": query.rstrip("?？ ")} if query else None
-
-
-def _read_pattern(request: Request) -> Arguments | None:
-    quoted = find_quoted(request.words)
-    if len(quoted) > 1:
-        return {"pattern": quoted[0], "text": quoted[1]}
-    text = find_after_colon(request.words)
-    return {"pattern": quoted[0], "text": text} if quoted and text else None
 
 
 def _read_roman(request: Request) -> Arguments | None:
@@ -1252,9 +1262,28 @@ def _read_base64(request: Request) -> Arguments | None:
     }
 
 
+_FUEL = r"\b(?:fuel|petrol|gas|gasoline|diesel|sprit\w*|benzin\w*|mpg)\b|油费|油钱|油耗"
 _SKILLS: tuple[_Skill, ...] = (
     _Skill("encode", _ENCODED, _read_base64, ""),
     _Skill("read-page", PAGE_TOPIC, _read_page, "read https://example.com and sum it up"),
+    _Skill(
+        "json-query",
+        JSON_TOPIC,
+        _read_json_form,
+        'format the json {"b": 1, "a": [2, 3]}',
+    ),
+    _Skill(
+        "calculate",
+        r"(?<![a-z])bmi(?![a-z])|body[- ]mass|体重指数",
+        _read_body_mass,
+        "bmi of 80 kg and 1.80 m",
+    ),
+    _Skill(
+        "calculate",
+        rf"^(?=.*\d).*(?:{_FUEL})",
+        _read_fuel,
+        "fuel cost of 300 km at 7 l/100km and 1.80 per litre",
+    ),
     _Skill(
         "jwt-decode",
         r"\bjwt\b|json web token|bearer token|令牌",
@@ -1474,7 +1503,7 @@ _SKILLS: tuple[_Skill, ...] = (
         r"|\bdid I (?:tell|ask) you"
         r"|记得|^(?!how (?:do|can|could|should) I (?:change|set|use|make|install|delete)\b)"
         r"(?:(?:on|in|at|to|from|for|with|by) )?"
-        r"(?:what|when|where|who|which|how)(?:'?s|'re)?\b.*\b(?:my|I|me|our)\b"
+        r"(?:what|when|where|who|which|how)(?:'?s|'re)?\b(?!.*\d).*\b(?:my|I|me|our)\b"
         r"|^what(?:'?s| is| was) the (?:wi-?fi|password|code|name)|我的?.*(?:是什么|是啥|叫啥|是哪"
         r"|是谁|在哪|几号)"
         r"|^我(?![想要]|们要).{0,30}(?:什么|哪|谁|几[号点岁月]|多少|多大|吗)|^(?:谁|哪).{0,30}我"
@@ -1490,8 +1519,8 @@ _SKILLS: tuple[_Skill, ...] = (
     ),
     _Skill(
         "regex-extract",
-        r"\bregex(?!.*replace)|\bpattern\b|\bmatches\b|\bextract\b|正则",
-        _read_pattern,
+        REGEX_TOPIC,
+        lambda request: read_regex(request.words),
         r"extract `\d+` from `order 66 of 2024`",
     ),
     _Skill("roman-numerals", r"\broman\b|罗马", _read_roman, "write 1994 in roman numerals"),
