@@ -51,6 +51,8 @@ stehen gelegt stelle brauche neue neuer neues erste letzte letzten zweite zweite
 inzwischen nummer tag lange machen mache gemacht geben möchte will wollte gehört 放 放在 在哪 的另
 那个 现在 上次 时候 打算 号码 以前 要用 我要 的是 买了 用的 我的 家里 我会 叫什 怎么 哪天 我家
 order ordered buy bought bestellt bestellen kaufen gekauft
+ever once already earlier previously actually please schon mal einmal irgendwann eigentlich doch
+früher damals vorhin bereits bitte 之前 曾经 说过 告诉 跟你 讲过 提过
 hingelegt hingestellt hingetan gelegen aufbewahrt aufbewahre kept keep keeps stored find
 """
 """Words that questions and notes are full of, beside the stop words of the search."""

@@ -22,6 +22,7 @@ from tests.fakes.model import ScriptedModel, call, offered, results, say
 from tests.functions.agent.services.conftest import SERVICES, Chat
 from tests.functions.agent.talk import tell
 from tests.sigil.serving import served
+from tests.tables import each_row
 
 NUTS = {"subject": "Ada", "predicate": "is allergic to", "object": "nuts", "source": "user"}
 OWN = {"session": "telegram:1", "sender": "telegram:1"}
@@ -435,3 +436,59 @@ def test_a_query_that_finds_nothing_is_answered_with_what_else_there_is(chat: Ch
     others = {**nothing, "also_remembered": "office: Lake Street 1"}
     assert chat.gets("recall", {"query": "what do I like"}) == others
     assert chat.gets("recall", {"key": "home"}) == nothing
+
+
+TOLD: tuple[dict[str, Any], ...] = (
+    {"subject": "Ada's dog", "predicate": "is called", "object": "Rex"},
+    {"subject": "Ada's cat", "predicate": "is called", "object": "Minka"},
+    {"subject": "Ada's sister", "predicate": "lives in", "object": "Graz"},
+    {"key": "wifi password", "value": "tulip42"},
+    {"type": "note", "payload": "Ada parks on level three"},
+    {"subject": "Ada", "predicate": "is allergic to", "object": "peanuts"},
+    {"type": "note", "payload": "the spare key lies under the blue pot"},
+    {"subject": "meine Tochter", "predicate": "hat Geburtstag am", "object": "4. Mai"},
+    {"type": "note", "payload": "dienstags spiele ich Tennis"},
+    {"subject": "mein Zahnarzt", "predicate": "heißt", "object": "Dr. Huber"},
+    {"type": "note", "payload": "das Auto steht in der Tiefgarage"},
+    {"subject": "我的猫", "predicate": "叫", "object": "咪咪"},
+    {"subject": "我女儿", "predicate": "过敏", "object": "花生"},
+    {"type": "note", "payload": "护照放在书房的抽屉里"},
+    {"subject": "我老婆", "predicate": "生日是", "object": "6月3日"},
+)
+ASKED = (
+    ("what did I tell you my dog is called", "Rex"),
+    ("did I ever tell you what my cat's name is?", "Minka"),
+    ("do you remember where my sister lives", "Graz"),
+    ("what was the wifi password again", "tulip42"),
+    ("remind me which level I park on", "level three"),
+    ("what is it that I'm allergic to, I told you once", "peanuts"),
+    ("where did I say the spare key is", "blue pot"),
+    ("I already mentioned earlier where my sister lives, where was that", "Graz"),
+    ("please tell me what I previously said about where I park", "level three"),
+    ("hatte ich dir früher schon mal gesagt wie mein Zahnarzt heißt", "Huber"),
+    ("ich habe dir doch irgendwann einmal erzählt an welchem Tag ich Tennis spiele", "dienstags"),
+    ("我曾经跟你提过我的猫叫什么吗", "咪咪"),
+    ("was habe ich dir gesagt, wann meine Tochter Geburtstag hat", "4. Mai"),
+    ("weißt du noch, an welchem Tag ich Tennis spiele?", "dienstags"),
+    ("wie hieß nochmal mein Zahnarzt", "Huber"),
+    ("ich hab dir doch erzählt, wo das Auto steht", "Tiefgarage"),
+    ("我跟你说过我的猫叫什么来着", "咪咪"),
+    ("你还记得我女儿对什么过敏吗", "花生"),
+    ("我之前告诉过你护照放在哪里", "抽屉"),
+    ("我有没有跟你讲过我老婆的生日是哪天", "6月3日"),
+)
+
+
+@pytest.fixture
+def told(chat: Chat) -> Chat:
+    for start in range(0, len(TOLD), 5):
+        chat.does("remember", *({**thing, "source": "user"} for thing in TOLD[start : start + 5]))
+    return chat
+
+
+@each_row(("words", "wanted"), ASKED)
+def test_recall_finds_what_is_meant_by_the_words_in_which_people_ask(
+    told: Chat, words: str, wanted: str
+) -> None:
+    found = told.gets("recall", {"query": words})
+    assert wanted in str(found["items"][:1]), found
