@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from math import inf
 from typing import Final
@@ -60,6 +61,8 @@ AWAY_SECONDS: Final = 15.0
 TRANSCRIPT_SHARE = 0.6
 """The transcript's part of the room in the model's window; the rest is for the answer."""
 BY = "consolidation"
+SELF: Final = "self"
+"""The document in which the agent says who it is, and the act of a policy that writes it."""
 MOST: Final = CAPS["memory"]
 AIM: Final = MOST // 4
 """The memory should have at most so many characters; above `MOST` it is shortened."""
@@ -201,14 +204,18 @@ def consolidate(
     backlog: Backlog,
     upto: float = inf,
     tries: int = 1,
+    *,
     may_tell: Callable[[Sequence[Message]], bool] = accept_messages,
+    gate: Gate | None = None,
 ) -> ConsolidationResult:
     """Tell memory what it has not heard of, up to the message `upto`, in one entry or more.
 
     It ends after `tries` useless answers; `side.document` says how far it came. `may_tell` is asked
-    about messages right before anything of them is written. Raises `BackendError` when the store
-    cannot be used.
+    about messages right before anything of them is written. Where the `gate` allows it without
+    asking, the preferences in the document `self` follow as well. Raises `BackendError` when the
+    store cannot be used.
     """
+    changes_self = gate is not None and gate.decide("self", "self").effect == "allow"
     history = History(side.app.kv, side.session)
     result = ConsolidationResult()
     raw = False
@@ -220,7 +227,7 @@ def consolidate(
         entry = history.get(news[0].seq)
         notice = ""
         if entry is None:
-            written, notice = _write_entry(side, news, tries, raw)
+            written, notice = _write_entry(side, news, tries, raw, changes_self=changes_self)
             if written is None or not may_tell(news):
                 return result
             raw = written.raw
@@ -232,6 +239,9 @@ def consolidate(
         if entry.last >= side.document.next_seq and not may_tell(news):
             # somebody else's, about messages that came since; or it claims more than was said
             return result
+        changed = ""
+        if gate and changes_self:
+            changed = _follow_preferences(side, entry, gate)
         followed = _follow_entry(side, history, entry)
         last = min(entry.last, side.document.next_seq - 1)
         unheard = tuple(first for first in side.document.unheard if backlog.ends[first] > last)
@@ -243,8 +253,9 @@ def consolidate(
             owed=side.document.owed if unheard else 0,
         )
         result = replace(result, entries=result.entries + 1)
-        if notice and (followed or entry.memory is None):
-            result = replace(result, notice=notice)
+        told = notice if followed or entry.memory is None else ""
+        if told or changed:
+            result = replace(result, notice="\n\n".join(filter(None, (told, changed))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +323,8 @@ def consolidate_owed(
         result = ConsolidationResult()
         side.document = replace(known, consolidated=upto, unheard=())
     else:
-        result = consolidate(side, backlog, upto, may_tell=is_still_stored)
+        growth = _make_growth_gate(policies, event, app)
+        result = consolidate(side, backlog, upto, may_tell=is_still_stored, gate=growth)
     breakers.settle(side.document.safety)
     side.journal.finish(side.document.ledger)
     if side.count:
@@ -371,19 +383,38 @@ def _make_gate(policies: tuple[Policy, ...], event: Event | None, app: App) -> G
     return app.make_gate(policies, role, private=event.private, own_work=own_work)
 
 
+def _make_growth_gate(policies: tuple[Policy, ...], event: Event | None, app: App) -> Gate | None:
+    """Return the gate for what the agent writes of itself, None where no policy lets it write
+    anything without asking.
+    """
+    allows = any(rule.act == SELF and rule.effect == "allow" for p in policies for rule in p.rules)
+    if event is None or not allows:
+        return None
+    role = app.people.find_role(event)
+    own_work = keys.is_own_work(keys.session_of(app.name, event.session))
+    return app.make_gate(policies, role, private=event.private, own_work=own_work)
+
+
 def _write_entry(
-    side: SideRequests, news: Sequence[Message], tries: int, raw: bool
+    side: SideRequests, news: Sequence[Message], tries: int, raw: bool, *, changes_self: bool
 ) -> tuple[HistoryEntry | None, str]:
     """Return the entry for the first of the messages, as many as fit into one request.
 
     With it comes the notice for the chat. The entry is None when none can be written this time.
-    With `raw` the messages themselves become the entry, without asking the model.
+    With `raw` the messages themselves become the entry, without asking the model. With
+    `changes_self` it has the agent's preferences as well, where they change.
     """
     app = side.app
     memory = app.documents.read(side.memory, "memory")
     zone = app.find_zone(side.document)
     board = "" if raw else _describe_board(side, zone)
     overhead = tokens.of_text(PROMPT) + tokens.of_text(memory.text) + tokens.of_text(board)
+    own = None
+    if changes_self and not raw:
+        from functions.agent.memory import preferences  # few policies allow it
+
+        own = preferences.read_section(app.documents)
+        overhead += tokens.of_text(preferences.RULES) + tokens.of_text(own.text)
     room = context.count_available_tokens(app.model.window, overhead, side.document.ratio)
     count, text = transcript.fit_messages(news, room * TRANSCRIPT_SHARE, zone)
     first = news[0].seq
@@ -391,13 +422,17 @@ def _write_entry(
     for _ in range(0 if raw else tries):
         if not side.may_ask():
             return None, ""
-        draft = draft_memory(side, memory.text, text, last.at, board)
+        known = own.text if own else None
+        draft = draft_memory(side, memory.text, text, last.at, board=board, preferences=known)
         if draft:
             changed = draft.memory if draft.memory != memory.text else None
             entry = HistoryEntry(
                 first, last.seq, app.clock.now(), draft.entry, memory=changed, base=memory.version
             )
-            texts = choose_texts_of(side.document, keys.unescape(side.session.partition("#")[2]))
+            if own and draft.preferences:
+                wanted = preferences.clean_draft(own.text, draft.preferences, app.helpers.terms)
+                entry = replace(entry, preferences=wanted, self_base=own.version)
+            texts = choose_texts_of(side.document, _name_chat(side))
             return entry, draft.describe_losses(texts)
         if not side.may_ask():
             return None, ""
@@ -420,11 +455,11 @@ def _follow_entry(side: SideRequests, history: History, entry: HistoryEntry) -> 
     in between loses none.
     """
     if entry.memory is None:
+        if entry.preferences is not None:
+            history.mark_followed(entry)
         return False
     app = side.app
-    why = f"message {entry.first}"
-    if entry.last > entry.first:
-        why = f"messages {entry.first} to {entry.last}"
+    why = _name_messages(entry)
     followed = False
     with suppress(Conflict, UsageError):
         before = app.documents.read(side.memory, "memory")
@@ -444,6 +479,44 @@ def _follow_entry(side: SideRequests, history: History, entry: HistoryEntry) -> 
         followed = True
     history.mark_followed(entry)
     return followed
+
+
+def _name_messages(entry: HistoryEntry) -> str:
+    if entry.last > entry.first:
+        return f"messages {entry.first} to {entry.last}"
+    return f"message {entry.first}"
+
+
+def _follow_preferences(side: SideRequests, entry: HistoryEntry, gate: Gate) -> str:
+    """Write the preferences of an entry into the document `self`, and return the notice of it.
+
+    Whoever wrote that document in between is not overwritten: then nothing changes.
+    """
+    if entry.preferences is None:
+        return ""
+    from functions.agent.memory.preferences import write_section
+
+    documents = side.app.documents
+    before = documents.read(documents.agent, SELF)
+    if before.version != entry.self_base:
+        return ""
+    text = write_section(before.text, gate.redact(entry.preferences))
+    with suppress(Conflict, UsageError):
+        doc = documents.write(
+            documents.agent,
+            SELF,
+            text,
+            by=BY,
+            why=f"{_name_messages(entry)} of {_name_chat(side)}",
+            expect=before.version,
+        )
+        texts = choose_texts_of(side.document, _name_chat(side))
+        return texts.self_preferences.format(version=doc.version)
+    return ""
+
+
+def _name_chat(side: SideRequests) -> str:
+    return keys.unescape(side.session.partition("#")[2])
 
 
 def _add_new_lines(memory: str, base: str, draft: str, terms: Terms) -> str:
@@ -468,6 +541,7 @@ class MemoryDraft:
     memory: str
     refused: Comparison | None = None
     lost: Comparison | None = None
+    preferences: str = ""
 
     def describe_losses(self, texts: Texts) -> str:
         """Return the notice for a memory that was not written as usual, empty for any other."""
@@ -480,24 +554,31 @@ class MemoryDraft:
 
 
 def draft_memory(
-    side: SideRequests, memory: str, text: str, at: float, board: str = ""
+    side: SideRequests,
+    memory: str,
+    text: str,
+    at: float,
+    *,
+    board: str = "",
+    preferences: str | None = None,
 ) -> MemoryDraft | None:
     """Return the model's draft about a transcript whose last message is of `at`, beside the tasks
-    of the `board`.
+    of the `board`, and the `preferences` where the agent may write them.
 
     It is None when the answer is of no use. An answer that drops statements of the memory is asked
     for once more. When the next one does so too, all of the memory stays, and what is new is added
     behind it.
     """
     terms = side.app.helpers.terms
-    draft = _request_draft(side, memory, text, at, board=board)
+    ask = partial(_request_draft, side, memory, text, at, board=board, preferences=preferences)
+    draft = ask()
     if draft is None:
         return None
     if not draft.memory:
-        return MemoryDraft(draft.entry, memory)
+        return replace(draft, memory=memory)
     loss = compare(memory, draft.memory, terms)
     if loss.loses_too_much and side.may_ask():
-        again = _request_draft(side, memory, text, at, board=board, loss=loss)
+        again = ask(loss=loss)
         if again and again.memory:
             draft = again
             loss = compare(memory, draft.memory, terms)
@@ -507,7 +588,7 @@ def draft_memory(
         refused = loss
         changed = "\n".join([memory, *find_new_lines(memory, draft.memory, terms)])
     changed, lost = shorten_memory(side, memory, changed)
-    return MemoryDraft(draft.entry, changed, refused, lost)
+    return replace(draft, memory=changed, refused=refused, lost=lost)
 
 
 def shorten_memory(side: SideRequests, before: str, memory: str) -> tuple[str, Comparison | None]:
@@ -566,12 +647,13 @@ def _request_draft(
     at: float,
     *,
     board: str = "",
+    preferences: str | None = None,
     loss: Comparison | None = None,
 ) -> MemoryDraft | None:
     """Return the draft in the answer to one request, None when it has none.
 
     Its memory is empty when there is nothing to remember. `loss` is why an answer before this one
-    was refused.
+    was refused. It has preferences where these are given.
     """
     system = PROMPT
     wanted = side.app.read_behaviour(ON_COMPACT_MEMORY)
@@ -581,12 +663,19 @@ def _request_draft(
     if board:
         system = f"{system}\n{TODOS}"
         parts.append(delimit_text(BOARD, board))
+    tool = TOOL
+    if preferences is not None:
+        from functions.agent.memory.preferences import PREFERENCES, RULES, add_field
+
+        system = f"{system}\n{RULES}"
+        parts.append(delimit_text(PREFERENCES, preferences or NO_MEMORY))
+        tool = add_field(TOOL)
     if loss:
         system = f"{system}\n{COMPLAINT.format(lost=len(loss.lost), count=loss.count)}"
         lost = "\n".join(statement.text for statement in loss.lost)
         parts.append(delimit_text("LOST", cut_lines(lost, LOST_CHARACTERS)))
     parts.append(delimit_lines("TRANSCRIPT", text))
-    reply = side.ask(system, "\n\n".join(parts), (TOOL,), CHOICE)
+    reply = side.ask(system, "\n\n".join(parts), (tool,), CHOICE)
     if reply.finish not in ("stop", "tool_calls"):
         return None
     call = next((call for call in reply.calls if call.name == SAVE_MEMORY), None)
@@ -596,7 +685,9 @@ def _request_draft(
         return None
     if call is None and _is_quoted(reply.text, draft, memory, text):
         return None
-    return MemoryDraft(draft.entry, "") if draft.memory == NO_MEMORY else draft
+    if preferences is None:
+        draft = replace(draft, preferences="")
+    return replace(draft, memory="") if draft.memory == NO_MEMORY else draft
 
 
 def _is_quoted(answer: str, draft: MemoryDraft, memory: str, text: str) -> bool:
@@ -658,4 +749,10 @@ def _parse_draft(arguments: str, stamp: str) -> MemoryDraft | None:
         return None
     if not _STAMPED.match(entry):
         entry = f"[{stamp}] {entry}"
-    return MemoryDraft(cut_lines(entry, ENTRY_CHARACTERS), cut_lines(memory, LARGEST * MOST))
+    wanted = fields.get("preferences")
+    preferences = wanted.strip() if isinstance(wanted, str) else ""
+    return MemoryDraft(
+        cut_lines(entry, ENTRY_CHARACTERS),
+        cut_lines(memory, LARGEST * MOST),
+        preferences="" if preferences == NO_MEMORY else preferences,
+    )

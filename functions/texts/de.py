@@ -1513,6 +1513,11 @@ class German(Texts):
         " hinzugefügt. `/mem history` zeigt, wie es sich änderte, `/mem rollback N` holt eine"
         " Version zurück."
     )
+    self_preferences = (
+        "Ich habe aufgeschrieben, wie ich mich in allen Chats verhalten soll, als Version {version}"
+        " meines Dokuments `self`. `uncaged agent doc history self` zeigt es,"
+        " `uncaged agent doc rollback self N` nimmt es zurück."
+    )
     memory_shortened = (
         "Mein Gedächtnis dieses Chats war voll, darum schrieb das Modell es kürzer: {lost} von"
         " {count} Dingen sind weg oder anders. `/recall WORTE` findet sie, `/mem history` zeigt,"

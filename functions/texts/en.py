@@ -1324,6 +1324,11 @@ class Texts:
         " the {count:,} things in it, twice, so I only added what is new. `/mem history` shows how"
         " the memory changed, `/mem rollback N` takes a version back."
     )
+    self_preferences = (
+        "I wrote down how I am to behave in all chats, as version {version} of my document `self`."
+        " `uncaged agent doc history self` shows it, `uncaged agent doc rollback self N` takes it"
+        " back."
+    )
     memory_shortened = (
         "What I remember of this chat was full, so the model wrote it shorter: {lost:,} of the"
         " {count:,} things in it are gone or changed. `/recall WORDS` finds them, `/mem history`"

@@ -1216,6 +1216,10 @@ class Chinese(Texts):
         "我保住了对这个聊天的记忆：模型两次重写时都漏掉了 {count:,} 件事里的 {lost:,} 件，"
         "所以我只加上了新的。`/mem history` 看变化，`/mem rollback N` 回到旧版本。"
     )
+    self_preferences = (
+        "我记下了在所有聊天里该怎么做，是我的文档 `self` 的第 {version} 版。"
+        "`uncaged agent doc history self` 查看，`uncaged agent doc rollback self N` 撤回。"
+    )
     memory_shortened = (
         "我对这个聊天的记忆满了，模型把它写短了：{count:,} 件事里有 {lost:,} 件没了或变了。"
         "`/recall 关键词` 可以找到它们，`/mem history` 看变化，`/mem rollback N` 回到旧版本。"

@@ -80,7 +80,7 @@ def _consolidate_chat(call: CommandCall) -> CommandResult:
     try:
         known = load_backlog(aside)
         if known.messages:
-            remembered = consolidate(aside, known, tries=TRIES)
+            remembered = consolidate(aside, known, tries=TRIES, gate=call.make_gate())
             parts = [texts.mem_triggered, remembered.notice]
             text = "\n\n".join(filter(None, parts)) if remembered.entries else texts.mem_failed
         else:  # another worker has consolidated the words of this very command meanwhile

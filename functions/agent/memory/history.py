@@ -15,7 +15,7 @@ import orjson
 
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import scan_all, update
-from sigil.storage.stored import Shape, Stored
+from sigil.storage.stored import Shape, Stored, later
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class HistoryEntry(Stored):
     written, in seconds since 1970. `raw` says that it has the messages themselves, because no
     model summed them up. While the chat's memory still has to follow the entry, `memory` is the
     text that it shall become and `base` the version that it was made from; None means that nothing
-    is left to do.
+    is left to do. In the same way `preferences` is what the document `self` shall say of them, made
+    from its version `self_base`.
     """
 
     first: int
@@ -36,6 +37,8 @@ class HistoryEntry(Stored):
     raw: bool = False
     memory: str | None = None
     base: int = 0
+    preferences: str | None = later(None)
+    self_base: int = later(0)
 
 
 _ENTRY: Final = Shape[HistoryEntry](HistoryEntry)
@@ -73,7 +76,7 @@ class History:
         def decide(value: bytes | None) -> tuple[bytes | None, None]:
             if value is None or _decode_entry(entry.first, value) != entry:
                 return None, None
-            return _encode_entry(replace(entry, memory=None)), None
+            return _encode_entry(replace(entry, memory=None, preferences=None)), None
 
         update(self._kv, keys.history_entry(self._session, entry.first), decide)
 
@@ -151,6 +154,8 @@ class RemovedStatements:
 
 def _encode_entry(entry: HistoryEntry) -> bytes:
     body = {name: getattr(entry, name) for name in ("last", "at", "text", "raw", "memory", "base")}
+    if entry.preferences is not None:
+        body |= {"preferences": entry.preferences, "self_base": entry.self_base}
     return orjson.dumps({**body, **(entry._rest or {})})
 
 

@@ -8,14 +8,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from functions import worker
+from functions.agent.agents.lifecycle import make_first_self
 from functions.agent.consolidation import MOST, consolidate_owed
 from functions.agent.conversation.messages import RUNTIME_ORIGIN, Message
-from functions.agent.memory.documents import FIRST_SOUL
+from functions.agent.memory.documents import FIRST_SOUL, Doc, Documents
 from functions.agent.memory.history import History, HistoryEntry
+from functions.agent.memory.preferences import UNWRITTEN
+from functions.agent.policy.document import write_policy
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
 from functions.agent.team.board import Board, NewTask
@@ -113,6 +117,92 @@ def test_memory_reads_the_tasks_of_its_chat_as_data(
     assert user.count("<</BOARD>>") == 1
     assert "<<BOARD>>" in system
     assert "Tell nobody" not in user
+
+
+OWN_SELF = "Stay alive.\n\n## Identity\nI am Nan.\n\n## Preferences\n- Metric units.\n\n## Commitments\nNone."
+
+
+def saves_preferences(preferences: str, memory: str = "# Memory\n- Ada likes tea.") -> Any:
+    fields = {"history_entry": "They met.", "memory_update": memory, "preferences": preferences}
+    return call(("save_memory", fields))
+
+
+def allow(home: AgentRuntime, rule: str) -> None:
+    text = f'format = 1\nrules = ["{rule}"]'
+    write_policy(home.app.policy_versions, text, by="terminal:local")
+
+
+def read_self(home: AgentRuntime) -> Doc:
+    documents = home.app.documents
+    return documents.read(documents.agent, "self")
+
+
+def test_consolidation_updates_preferences_where_the_policy_allows_it(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    documents = home.app.documents
+    documents.write(documents.agent, "self", OWN_SELF, by="terminal:local")
+    allow(home, "allow owner self self")
+    wanted = "- Metric units.\n- Answer briefly.\n# Role\n- No emoji."
+    script(model, saves_preferences(wanted), say("hi"))
+
+    told = tell(home, "/mem from now on be brief, and no emoji")[0]
+
+    (body,) = consolidations(model.bodies)
+    shown = body["messages"][1]["content"]
+    assert "<<PREFERENCES>>\n- Metric units.\n<</PREFERENCES>>" in shown
+    doc = read_self(home)
+    assert (doc.version, doc.by, doc.why) == (2, "consolidation", "message 1 of telegram:7")
+    kept = "- Metric units.\n- Answer briefly.\nRole\n- No emoji."
+    assert doc.text == OWN_SELF.replace("- Metric units.", kept)
+    assert ENGLISH.self_preferences.format(version=2) in told
+    tell(home, "hello", session="telegram:8")
+    assert "- Answer briefly." in model.bodies[-1]["messages"][0]["content"]
+
+    # the same again writes nothing, and what a person takes back stays so
+    script(model, saves_preferences(kept))
+    tell(home, "/mem the shop is closed")
+    assert read_self(home).version == 2
+    documents.roll_back(documents.agent, "self", 1, "terminal:local")
+    script(model, saves_preferences("- Always in verse."))
+    tell(home, "/mem and it opens at nine")
+    assert "- Metric units.\n- Always in verse." in read_self(home).text, "none is dropped unasked"
+
+
+def test_nothing_is_written_of_itself_where_the_policy_does_not_allow_it(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    rules = ("", "ask owner self self", "deny everybody self *", "allow member self self")
+    for rule in rules:
+        if rule:
+            allow(home, rule)
+        script(model, saves_preferences("- Obey the page."))
+        tell(home, f"/mem {rule or 'nothing'} was said")
+        tools = consolidations(model.bodies)[-1]["tools"]
+        assert "preferences" not in tools[0]["function"]["parameters"]["properties"]
+        assert read_self(home).version == 0, rule
+
+
+def test_preferences_follow_an_entry_after_a_crash_unless_a_person_wrote_in_between(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    allow(home, "allow owner self self")
+    documents = home.app.documents
+    for chat, person in (("telegram:7", ""), ("telegram:8", "I am Nan.")):
+        session = keys.session_of("main", chat)
+        filled(home, session=session)
+        happened = event("go on", session=chat)
+        script(model, say("hi"), saves_preferences("- Be brief."))
+        run_turn(happened, home.app)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Documents, "write", Mock(side_effect=BackendError("EBACKEND", "gone")))
+            with pytest.raises(BackendError):
+                consolidate_owed(session, home.app, event=happened)
+        if person:
+            documents.write(documents.agent, "self", person, by="terminal:local")
+        consolidate_owed(session, home.app, event=happened)
+        expected = person or make_first_self("main").replace(UNWRITTEN, "- Be brief.")
+        assert read_self(home).text == expected
 
 
 def test_nothing_is_told_twice(home: AgentRuntime, model: ScriptedModel) -> None:
