@@ -4,6 +4,7 @@ back, and ends the child when it is late or breaks the protocol.
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import signal
@@ -31,6 +32,8 @@ PROGRAM: Final = (
 _MAX_CHILDREN: Final = 2
 PATIENCE_SECONDS: Final = 30.0
 _CHUNK: Final = 256 << 10
+_STARVED: Final = 0.1
+"""A child that is late and had less than this share of the time had it too late."""
 _PACKAGES: Final = {
     "scaling": ("PIL",),
     "pdf_text": ("pypdfium2", "pypdfium2_raw"),
@@ -85,7 +88,7 @@ class FileChildren:
 
         `job`: a module of `functions.media.child`; `readable`: the files that it may read.
         `UnreadableFile` says why there is none; `BackendError` EBUSY that every child was busy for
-        30 s, EUNAVAILABLE that none can be started.
+        30 s, or that the machine is; EUNAVAILABLE that none can be started.
         """
         folders = _find_folders(job)
         with self._hold_turn():
@@ -102,6 +105,8 @@ class FileChildren:
             try:
                 answer = _exchange(child, pack(order, data), monotonic() + self._limits.wall)
             except _Late:
+                if _read_seconds(child.pid) < self._limits.wall * _STARVED:
+                    raise spawn.make_starved_error("what opens files") from None
                 raise UnreadableFile(Reason.TOO_SLOW) from None
             except BrokenFrame:
                 raise UnreadableFile(Reason.BROKEN) from None
@@ -173,6 +178,15 @@ def _write_some(child: subprocess.Popen[bytes], rest: memoryview) -> memoryview:
         return rest
     except BrokenPipeError:
         return rest[:0]
+
+
+def _read_seconds(pid: int) -> float:
+    """Return the processor time of a child that runs; infinity where nothing tells it."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return math.inf
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _find_folders(job: str) -> tuple[str, ...]:

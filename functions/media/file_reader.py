@@ -4,7 +4,6 @@ draws drawings.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from msgspec import DecodeError, Struct, json
@@ -99,10 +98,9 @@ class FileReader:
         document = make_document(svg)
         if not document:
             raise UnreadableFile(Reason.NOT_SUPPORTED, "draw with SVG that loads and runs nothing")
-        fonts, undrawn = choose_fonts(document)
-        order = {"fonts": list(map(str, fonts))}
-        answer = self._children.run("drawing", order, document.encode(), fonts)
-        return replace(_read_picture(*answer), undrawn=undrawn)
+        fonts, missing = choose_fonts(document)
+        order = {"fonts": list(map(str, fonts)), "missing": missing}
+        return _read_picture(*self._children.run("drawing", order, document.encode(), fonts))
 
 
 class _Answer(Struct):
@@ -117,6 +115,7 @@ class _Answer(Struct):
     type: str = ""
     width: int = 0
     height: int = 0
+    undrawn: str = ""
 
 
 def _require(data: bytes, types: frozenset[FileType]) -> FileType:
@@ -152,4 +151,4 @@ def _read_picture(head: bytes, data: bytes) -> Picture:
     answer = _decode(head)
     if answer.type not in _MADE or find_type(data) is not _MADE[answer.type]:
         raise UnreadableFile(Reason.BROKEN)
-    return Picture(data, answer.type, answer.width, answer.height)
+    return Picture(data, answer.type, answer.width, answer.height, answer.undrawn)

@@ -38,9 +38,8 @@ def choose_fonts(text: str) -> tuple[tuple[Path, ...], str]:
     missing = "".join(dict.fromkeys(sign for sign in text if sign not in covered))
     if not missing:
         return SHIPPED, ""
-    wide = [sign for sign in missing if _is_wide(sign)]
-    found = _find_wide_fonts() if wide else ()
-    left = missing if not found else "".join(sign for sign in missing if sign not in wide)
+    found = _find_wide_fonts() if any(map(_is_wide, missing)) else ()
+    left = "".join(sign for sign in missing if not (found and _is_wide(sign)))
     return (*SHIPPED, *found), left
 
 

@@ -33,6 +33,7 @@ _PIXELS = {
     "em": 16.0,
     "ex": 8.0,
 }
+_TEXTS = ("text", "textpath", "tspan")
 _DEFAULT_SIDE = 100.0
 _MAX_SIDE = 8_000.0
 _SIZE = struct.Struct(">II")
@@ -40,7 +41,9 @@ _SIZE_PLACE = 16  # in a PNG: behind the signature, and the length and name of i
 
 
 def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object], bytes]:
-    """Return the document as PNG at twice its size. `order`: the `fonts`, as paths."""
+    """Return the document as PNG at twice its size. `order`: the `fonts`, as paths, and the
+    `missing` characters of the document, which none of them has.
+    """
     source = data.decode("utf-8")
     drawing = _Drawing(data)
     width, height = drawing.size
@@ -68,18 +71,22 @@ def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object],
     except ValueError:
         raise Unreadable("broken") from None
     width, height = _SIZE.unpack_from(png, _SIZE_PLACE)
-    return {"type": "image/png", "width": width, "height": height}, png
+    undrawn = "".join(sign for sign in str(order["missing"]) if sign in drawing.words)
+    head = {"type": "image/png", "width": width, "height": height, "undrawn": undrawn}
+    return head, png
 
 
 class _Drawing:
     """What a document costs to draw, as far as its source tells; `Unreadable` for too much.
 
-    `size`: its width and height in pixels.
+    `size`: its width and height in pixels; `words`: the characters of its texts.
     """
 
     size = (0.0, 0.0)
 
     def __init__(self, data: bytes) -> None:
+        self.words: set[str] = set()
+        self._in_text = 0
         self._open: list[int] = []
         self._ends: list[int] = []
         self._by_id: dict[str, int] = {}
@@ -87,6 +94,7 @@ class _Drawing:
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.StartElementHandler = self._begin
         parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._read
         parser.StartDoctypeDeclHandler = _refuse
         try:
             parser.Parse(data, True)
@@ -108,13 +116,19 @@ class _Drawing:
             raise Unreadable("too_large")
         if "id" in values:
             self._by_id.setdefault(values["id"], number)
+        self._in_text += local in _TEXTS
         if local == "use":
             self._used[number] = values.get("href", "").strip().removeprefix("#")
         for blur in values.get("stddeviation", "").replace(",", " ").split():
             if not re.fullmatch(r"[\d.]{1,9}", blur) or float(blur) > MAX_BLUR:
                 raise Unreadable("too_large")
 
-    def _end(self, _name: str) -> None:
+    def _read(self, text: str) -> None:
+        if self._in_text:
+            self.words.update(text)
+
+    def _end(self, name: str) -> None:
+        self._in_text -= name.rpartition(" ")[2].lower() in _TEXTS
         self._ends[self._open.pop()] = len(self._ends)
 
     def _count(self, number: int, depth: int) -> int:

@@ -26,6 +26,10 @@ def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object],
         pages = PageWriter()
         for name in book.sheet_names[:MAX_PAGES]:
             _add_sheet(name, book, pages)
+        if len(book.sheet_names) > MAX_PAGES:
+            pages.notes.append(
+                f"Only the first {MAX_PAGES} of {len(book.sheet_names)} sheets were read."
+            )
     except python_calamine.PasswordError:
         raise Unreadable("encrypted") from None
     except python_calamine.CalamineError:
