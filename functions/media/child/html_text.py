@@ -27,7 +27,7 @@ _MAX_ADDRESS = 500
 
 
 def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object], bytes]:
-    """Return `count` pages from `first` on, by the order."""
+    """Return the pages that the order names."""
     text = decode_text(data)
     if text is None:
         raise Unreadable("broken")
@@ -35,7 +35,7 @@ def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object],
     page.feed(text)
     page.close()
     page.end_line()
-    return page.pages.finish(int(str(order["first"])), int(str(order["count"]))), b""
+    return page.pages.finish(order), b""
 
 
 class _WebPage(HTMLParser):

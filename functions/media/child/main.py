@@ -15,15 +15,8 @@ import json
 import os
 from importlib import import_module
 
-from functions.media.protocol import BrokenFrame, Unreadable, pack, unpack
+from functions.media.protocol import Unreadable, pack, unpack
 from sigil.sandbox.child import landlock, lockdown, seccomp
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    Answer = tuple[Mapping[str, object], bytes]
-    """A header and bytes."""
 
 NEEDED_CODECS = (
     encodings.ascii,
@@ -55,7 +48,7 @@ def main(server: str, job: str, seconds: str, memory: str, *readable: str) -> No
         answer = pack({"problem": unreadable.reason})
     except MemoryError:
         answer = pack({"problem": "too_large"})
-    except (BrokenFrame, BaseException):  # noqa: BLE001  entry point: a library in Rust raises no Exception when it panics
+    except BaseException:  # noqa: BLE001  entry point: a library in Rust raises no Exception when it panics
         answer = pack({"problem": "broken"})
     rest = memoryview(answer)
     while rest:

@@ -57,8 +57,9 @@ class PageWriter:
         self._lines = []
         self._size = 0
 
-    def finish(self, first: int, count: int) -> Mapping[str, object]:
-        """Return the answer with `count` pages from `first` on."""
+    def finish(self, order: Mapping[str, object]) -> Mapping[str, object]:
+        """Return the answer with the pages that the order names."""
+        first, count = read_range(order)
         if self._lines or not self._turned:
             self._turn()
         pages = [
@@ -74,6 +75,11 @@ class PageWriter:
             outline=self._outline,
             notes=self.notes,
         )
+
+
+def read_range(order: Mapping[str, object]) -> tuple[int, int]:
+    """Return the `first` page that an order names, from 1 on, and the `count` of pages."""
+    return int(str(order["first"])), int(str(order["count"]))
 
 
 def make_answer(

@@ -7,7 +7,7 @@ from itertools import islice
 import pypdfium2
 from pypdfium2 import raw
 
-from functions.media.child.paging import make_answer
+from functions.media.child.paging import make_answer, read_range
 from functions.media.child.pdf_file import open_pdf
 from functions.media.child.pdf_form import list_fields
 from functions.media.limits import (
@@ -28,9 +28,9 @@ _UNMAPPED = str.maketrans("", "", "\0\ufffe\uffff")
 
 
 def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object], bytes]:
-    """Return `count` pages from `first` on, by the order."""
+    """Return the pages that the order names."""
     document = open_pdf(data)
-    first, count = int(str(order["first"])), int(str(order["count"]))
+    first, count = read_range(order)
     total = len(document)
     numbers = range(first, min(first + count, total + 1, MAX_PAGES + 1))
     answer = make_answer(

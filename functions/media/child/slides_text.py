@@ -20,7 +20,7 @@ _UNREAD = ("sldNum", "dt", "ftr", "hdr", "sldImg")
 
 
 def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object], bytes]:
-    """Return `count` pages from `first` on, by the order."""
+    """Return the pages that the order names."""
     file = OfficeFile(data)
     if not file.has(_PRESENTATION):
         raise Unreadable("broken")
@@ -31,7 +31,7 @@ def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object],
         _add_slide(file, part, number, pages)
     if len(slides) > MAX_PAGES:
         pages.notes.append(f"Only the first {MAX_PAGES} of {len(slides)} slides were read.")
-    return pages.finish(int(str(order["first"])), int(str(order["count"]))), b""
+    return pages.finish(order), b""
 
 
 def _list_slides(file: OfficeFile) -> list[str]:

@@ -35,7 +35,7 @@ _SEPARATORS = ("separator", "continuationSeparator")
 
 
 def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object], bytes]:
-    """Return `count` pages from `first` on, by the order."""
+    """Return the pages that the order names."""
     file = OfficeFile(data)
     if not file.has(_DOCUMENT):
         raise Unreadable("broken")
@@ -51,7 +51,7 @@ def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object],
     for part, element, word in _NOTES:
         if file.has(part):
             _add_notes(file.read_elements(part, frozenset((element,))), word, pages)
-    return pages.finish(int(str(order["first"])), int(str(order["count"]))), b""
+    return pages.finish(order), b""
 
 
 def _add_paragraph(
