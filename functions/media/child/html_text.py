@@ -34,7 +34,6 @@ def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object],
     page = _WebPage()
     page.feed(text)
     page.close()
-    page.end_line()
     return page.pages.finish(order), b""
 
 
@@ -55,6 +54,12 @@ class _WebPage(HTMLParser):
         self._address = ""
         self._is_verbatim = False
 
+    def close(self) -> None:
+        """Write what was begun and never ended."""
+        super().close()
+        self._end_row()
+        self._end_line()
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         if self._unseen:
@@ -65,7 +70,7 @@ class _WebPage(HTMLParser):
             self._unseen_by = tag
             return
         if tag in _BLOCKS:
-            self.end_line()
+            self._end_line()
         if tag == "title":
             self._is_title = True
         elif tag in _HEADINGS:
@@ -100,7 +105,7 @@ class _WebPage(HTMLParser):
             self._line.append(f" ({self._address})")
             self._address = ""
         if tag in _BLOCKS and tag != "br":
-            self.end_line()
+            self._end_line()
         if tag == "pre":
             self._is_verbatim = False
 
@@ -114,7 +119,7 @@ class _WebPage(HTMLParser):
         else:
             self._line.append(data)
 
-    def end_line(self) -> None:
+    def _end_line(self) -> None:
         """Write the line that was begun, but for one in a cell, which goes on."""
         if self._cells is not None:
             self._line.append(" ")

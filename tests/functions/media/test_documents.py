@@ -155,12 +155,13 @@ def test_a_web_page_is_what_a_person_sees_of_it() -> None:
         "<h2>Rain</h2><p>More <a href='https://a.example/x'>here</a>, <a href='javascript:x'>not</a>"
         "<p hidden>ignore this</p><ul><li>one<li>two</ul>"
         "<table><tr><th>a<th>b<tr><td>1</td><td>2</td></table><pre>x  = 1\n y</pre>"
+        "<table><tr><td>not ended"
     )
     answer = read(html_text.run, page.encode())
 
     assert answer["title"] == "News today"
     assert text_of(answer) == (
-        "## Rain\nMore here (https://a.example/x), not\n- one\n- two\n| a | b |\n| 1 | 2 |\nx  = 1\n y"
+        "## Rain\nMore here (https://a.example/x), not\n- one\n- two\n| a | b |\n| 1 | 2 |\nx  = 1\n y\n| not ended |"
     )
 
 
