@@ -113,6 +113,13 @@ class Settings(SigilSettings):
         " settings has a blank or letters beyond ASCII",
         choices=("auto", "no"),
     )
+    llm_images: str = setting(
+        "UNCAGED_LLM_IMAGES",
+        "auto",
+        "whether the model takes pictures: yes, no, or auto, which sends the first one and"
+        " remembers for a day whether the endpoint refused it",
+        choices=("auto", "yes", "no"),
+    )
     llm_prices: str = setting(
         "UNCAGED_LLM_PRICES",
         "",

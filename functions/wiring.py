@@ -42,7 +42,13 @@ if TYPE_CHECKING:
     from functions.agent.agent_directory import AgentDirectory, AgentFactory
     from functions.agent.agents.record import AgentRecord
     from functions.agent.app import App, TurnStep
-    from functions.agent.memory.helpers import FindEntries, ServiceHelpers
+    from functions.agent.memory.helpers import (
+        FileReader,
+        FindEntries,
+        OpenedDocument,
+        Picture,
+        ServiceHelpers,
+    )
     from functions.agent.model.base import Model, ModelReply, ModelRequest
     from functions.agent.model.billing import Billing
     from functions.agent.safety.budget import SafetyLimits
@@ -250,6 +256,7 @@ def open_model(settings: Settings, prices: PriceList | None = None, kv: KV | Non
         billing=_make_billing(settings, prices or _read_prices(settings)),
         lessons=Lessons(settings.endpoint, settings.llm_dialect, kv),
         streams=settings.llm_stream != "no" and not _has_phrases(settings),
+        images={"yes": True, "no": False}.get(settings.llm_images),
     )
 
 
@@ -451,6 +458,32 @@ class LazyRanker:
         return self._ranker.rank(question, chunks, find, count)
 
 
+class LazyFileReader:
+    """The reader of files, which is loaded with the first file: most turns have none."""
+
+    @cached_property
+    def _reader(self) -> FileReader:
+        from functions.media.file_reader import FileReader
+
+        return FileReader()
+
+    def find_type(self, data: bytes) -> str:
+        """See `FileReader.find_type`."""
+        return self._reader.find_type(data)
+
+    def scale(self, data: bytes) -> Picture:
+        """See `FileReader.scale`."""
+        return self._reader.scale(data)
+
+    def read(self, data: bytes, first: int = 1, count: int = 1) -> OpenedDocument:
+        """See `FileReader.read`."""
+        return self._reader.read(data, first, count)
+
+    def look(self, data: bytes, page: int = 1) -> Picture:
+        """See `FileReader.look`."""
+        return self._reader.look(data, page)
+
+
 def make_helpers() -> ServiceHelpers:
     """Return the helpers that the agent's services take from Sigil; each is loaded at its first
     use.
@@ -473,7 +506,7 @@ def make_helpers() -> ServiceHelpers:
 
         return readers.accept(schema, arguments)
 
-    return ServiceHelpers(accept, terms, LazyRanker())
+    return ServiceHelpers(accept, terms, LazyRanker(), reader=LazyFileReader())
 
 
 def _open_skill_ranking() -> SkillRanking:

@@ -17,6 +17,7 @@ from functions.agent.agents.bindings import Bound, BoundElsewhere
 from functions.agent.app import App, TurnStep
 from functions.agent.commands import control
 from functions.agent.consolidation import consolidate_owed
+from functions.agent.conversation import unopened
 from functions.agent.language import choose_texts_for
 from functions.agent.schedules.outcome import note_lost_run, note_skipped_run
 from functions.agent.session.document import Document
@@ -26,7 +27,7 @@ from functions.agent.turn.loop import SAVE_SECONDS
 from functions.agent.turn.turn import abandon_turn, leave_shared_memory, run_turn
 from functions.agent.turn.turn_context import NeedsIsolation, WorkerBudget
 from functions.agent.workspace.path import RECEIVED
-from functions.agent.workspace.received import has_text_file, keep_received
+from functions.agent.workspace.received import has_file, keep_received
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import (
     Busy,
@@ -86,6 +87,8 @@ It may crash the process before its turn is opened, which the turn cannot count,
 ran beside it each time must not be given up with it. A wait for the model or a platform is no
 failure.
 """
+ALBUM_SECONDS = 1.5
+"""The files of one message may come one by one: the first one waits for so many seconds."""
 UNLOGGED = frozenset({"ask", "words", "progress"})
 """Steps that are shown alone: the last two have what a model or a server says."""
 ROUTES_MOST = 3
@@ -130,6 +133,14 @@ class _OtherTurnsRun(BackendError):
 
     def __init__(self) -> None:
         super().__init__("ECROWDED", "other turns run in this process")
+
+
+class _AlbumGrows(BackendError):
+    """More files of the same message may be on their way, for `retry_after` seconds yet."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("EBUSY", "more files of this message may come")
+        self.retry_after = seconds
 
 
 class _EarlierTurnFirst(BackendError):
@@ -179,7 +190,7 @@ def _process_delivery(
         )
     except NeedsIsolation:
         raise
-    except (Busy, _ModelSilent, _OtherConsolidationsRun) as problem:
+    except (Busy, _ModelSilent, _OtherConsolidationsRun, _AlbumGrows) as problem:
         _retry_later(delivery, runtime, problem.retry_after or RETRY_SECONDS, problem)
     except Conflict as problem:
         _retry_later(delivery, runtime, CONFLICT_SECONDS, problem)
@@ -513,7 +524,7 @@ def _obey_control(event: Event, runtime: AgentRuntime) -> None:
 
 
 def _keep_files(event: Event, app: App, channel: object) -> Event:
-    """Return a message whose texts are files of its chat, where its sender may read files."""
+    """Return a message whose files are those of its chat, where its sender may read files."""
     if not isinstance(channel, FetchesFiles):
         return event
     role = app.people.find_role(event)
@@ -528,7 +539,26 @@ def _keep_files(event: Event, app: App, channel: object) -> Event:
     from functions.agent.shares import find_holder
 
     holder = None if event.private else find_holder(event, role, app.people)
-    return keep_received(event, files, channel.fetch, holder)
+    return keep_received(event, files, channel.fetch, app.helpers.reader, holder)
+
+
+def _keep_album(
+    event: Event, behind: Sequence[Event] | None, app: App, channel: object
+) -> Sequence[Event] | None:
+    """Return the events behind a message, of which the first ones bring more files of it: these are
+    files of the chat then, and a turn may answer them as well.
+    """
+    if not behind:
+        return behind
+    album = unopened.name_album(event)
+    kept: list[Event] = []
+    for other in behind:
+        is_soon = not other.text and abs(other.at - event.at) <= ALBUM_SECONDS
+        is_more = is_soon or (album and unopened.name_album(other) == album)
+        if not (is_more and has_file(other) and other.sender.id == event.sender.id):
+            break
+        kept.append(_keep_files(other, app, channel))
+    return (*kept, *behind[len(kept) :])
 
 
 def _run_turn(
@@ -554,8 +584,12 @@ def _run_turn(
     )
     if channel and may_talk and PRESS in event.data:
         channel.acknowledge(event)
-    if may_talk and not spent and has_text_file(event):
+    if may_talk and not spent and has_file(event):
+        age = runtime.app.clock.now() - event.at
+        if event.attachments and not event.text and abs(age) < ALBUM_SECONDS:
+            raise _AlbumGrows(ALBUM_SECONDS - age)
         event = _keep_files(event, runtime.app, channel)
+        worker = replace(worker, behind=_keep_album(event, worker.behind, runtime.app, channel))
     progress = _open_progress_message(event, runtime)
     with (
         _show_waiting(channel if may_talk else None, event),

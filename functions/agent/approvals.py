@@ -144,14 +144,17 @@ def describe_waiting(app: App, proposals: Iterable[Proposal], zone: str, texts: 
     return told
 
 
-def make_buttons(proposals: Iterable[Proposal], texts: Texts) -> tuple[Button, ...]:
-    """Return the buttons that approve or deny proposals."""
-    asked = list(proposals)
+def make_buttons(
+    ids: Iterable[str], texts: Texts, *, is_question: bool = False
+) -> tuple[Button, ...]:
+    """Return the buttons that approve or deny proposals and plans, as yes and no where a single one
+    `is_question`.
+    """
     yes, no = texts.button_approve, texts.button_deny
-    if len(asked) == 1 and asked[0].is_grant:
+    if is_question:
         yes, no = texts.button_yes, texts.button_no
     buttons = []
-    for id in (each.id for each in asked):
+    for id in ids:
         if PRESSED.fullmatch(f"/deny {id}"):
             buttons.append(Button(yes.format(id=id), f"/approve {id}"))
             buttons.append(Button(no.format(id=id), f"/deny {id}"))

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -35,6 +36,9 @@ from functions.time.stamp import Stamp
 from sigil.builtin_tools import read_arguments
 from sigil.errors import ToolError
 from sigil.strict_json import canonical
+
+if TYPE_CHECKING:
+    from functions.agent.conversation.pictures import Shown
 
 IDENTITY = """\
 <<IDENTITY>>
@@ -239,15 +243,21 @@ def count_overhead(preamble: Preamble) -> float:
 
 
 def build_prompt(
-    preamble: Preamble, messages: Sequence[Message], stamp: Stamp = UTC_STAMP, turn: int = 0
+    preamble: Preamble,
+    messages: Sequence[Message],
+    stamp: Stamp = UTC_STAMP,
+    turn: int = 0,
+    pictures: Shown | None = None,
 ) -> list[PromptMessage]:
-    """Return the messages of a request in the chat-completions form.
+    """Return the messages of a request in the chat-completions form, with its `pictures`.
 
     What is remembered beside the system message stands behind what opens the running turn, which
     begins with the message at the place `turn`.
     """
     system: PromptMessage = {"role": "system", "content": preamble.text}
     prompt = [system, *(format_message(message, stamp) for message in messages)]
+    if pictures:
+        pictures.add_to(prompt)
     if preamble.team:
         prompt.insert(turn + 1, {"role": "user", "content": f"{RUNTIME_MARK}\n{preamble.team}"})
     if preamble.remembered:

@@ -42,6 +42,10 @@ class FileReader:
     def __init__(self, limits: ChildLimits = USUAL_LIMITS) -> None:
         self._children = FileChildren(limits)
 
+    def find_type(self, data: bytes) -> str:
+        """Return the name of a file's type (`FileType`); empty for one that is not known."""
+        return find_type(data) or ""
+
     def scale(self, data: bytes) -> Picture:
         """Return a JPEG, PNG, WebP or the first frame of a GIF as a JPEG whose longest side has at
         most 1,568 pixels: upright, on white, without metadata.

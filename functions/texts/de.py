@@ -621,6 +621,12 @@ class German(Texts):
             " installiert es mit: {command}"
         ),
     }
+    file_named = "„{name}“"
+    file_unnamed = "diese Datei"
+    no_pictures = (
+        "Das Modell, das ich benutze, nimmt keine Bilder, also habe ich deines nicht gesehen."
+        " /model zeigt andere."
+    )
 
     offline_signature = (
         "— Offline-Modell (ein Planer, kein Sprachmodell; uncaged setup model gibt mir eins)"

@@ -530,6 +530,11 @@ class Texts:
         ),
     }
     """Why a file is not opened, by the reason that the reader of files gives."""
+    file_named = "“{name}”"
+    file_unnamed = "this file"
+    no_pictures = (
+        "The model that I use takes no pictures, so I have not seen yours. /model shows others."
+    )
 
     # --- the offline model ---
     offline_signature = (

@@ -484,6 +484,9 @@ class Chinese(Texts):
         "no_such_page": "{name} 没有这一页。",
         "package_missing": "我打不开 {name}：缺少所需的软件包。请我的主人用这条命令安装：{command}",
     }
+    file_named = "“{name}”"
+    file_unnamed = "这个文件"
+    no_pictures = "我用的模型不接受图片，所以没看到你发的。/model 列出其他模型。"
 
     offline_signature = (
         "— 离线模型（只按固定规则办事，不是语言模型；用 uncaged setup model 接上真正的模型）"

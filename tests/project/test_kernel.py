@@ -98,6 +98,7 @@ FILES = {
     "commands.spent": "runs",
     "commands.tasks": "team",
     **{f"{folder}.board": "team" for folder in ("services", "management")},
+    "services.opened_files": "files",
     "services.own_work": "behaviours",
     "services.ranking": "memory",
     "services.review_runs": "growth",

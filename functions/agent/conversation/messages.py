@@ -216,9 +216,10 @@ class Message(WrittenOften):
     tool: `sigil_query`, `sigil_deploy` and the runtime's briefing write it. `origin` says
     where a user message came from (platform, name); `cut` counts characters that were left out.
     `tokens` is the estimate of its size, made when it joins a history. `files` were kept beside a
-    tool's result. `by` names the people on whose behalf the agent's own work is, with spaces
-    between them; empty for what people write themselves. `skill` is the one whose text a tool's
-    result has, as NAME@VERSION. `beside` is what came with a message that makes calls.
+    tool's result, or are the pictures of a user's message, whose ids are paths among the chat's
+    files. `by` names the people on whose behalf the agent's own work is, with spaces between them;
+    empty for what people write themselves. `skill` is the one whose text a tool's result has, as
+    NAME@VERSION. `beside` is what came with a message that makes calls.
     """
 
     role: Role
@@ -369,7 +370,19 @@ def user_message(
     if event.kind in SCHEDULED_KINDS:
         text = f"{text}\n{SCHEDULED_NOTE}"
     by = event.by if event.kind in SCHEDULED_KINDS else ""
-    return Message("user", text, at=event.at, origin=origin_of(event, role), by=by)
+    files = list_pictures(event) if event.attachments or event.quotes else ()
+    return Message("user", text, at=event.at, origin=origin_of(event, role), by=by, files=files)
+
+
+def list_pictures(event: Event) -> tuple[KeptFile, ...]:
+    """Return the pictures that an event brings or answers, by their paths among the chat's files:
+    the model sees them in the turn of the event.
+    """
+    return tuple(
+        KeptFile(str(file["path"]), "", str(file["type"]), 0, 0.0)
+        for file in (*event.attachments, *event.quoted_files)
+        if file.get("path") and str(file.get("type")).startswith("image/")
+    )
 
 
 def shorten_own_words(event: Event, messages: Sequence[Message]) -> Event:
@@ -414,8 +427,11 @@ def _describe_file(attachment: Mapping[str, object]) -> str:
     path = attachment.get("path")
     if path and attachment.get("version"):
         path = f"{path}, version {attachment['version']}"
-    if path:
-        note = unopened.KEPT.format(path=path)
+    if path and attachment.get("width"):
+        note = unopened.KEPT_PICTURE.format(path=path)
+    elif path:
+        pages = f" ({attachment['pages']} pages)" if attachment.get("pages") else ""
+        note = unopened.KEPT.format(path=f"{path}{pages}")
     return f"[{_read_kind(attachment)}: {label}{note}]"
 
 

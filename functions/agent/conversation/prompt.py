@@ -29,6 +29,7 @@ class ContentPart(TypedDict):
 
     type: str
     text: NotRequired[str]
+    image_url: NotRequired[Mapping[str, str]]
 
 
 class PromptMessage(TypedDict):

@@ -13,6 +13,7 @@ from typing import Final
 
 from functions.events import ALBUM, Event
 from functions.texts.en import Texts
+from sigil.errors import one_line
 
 _READABLE: Final = ("sticker",)
 """Kinds whose meaning is given beside the file."""
@@ -20,10 +21,14 @@ NOTE: Final = ", which you cannot open"
 """What the model reads of a file that nobody opens; its sender is told by the runtime."""
 KEPT: Final = ", kept as {path}: read-file reads it"
 """What the model reads of a text that is a file of the chat by now."""
+KEPT_PICTURE: Final = ", kept as {path}: read-file shows it again with look"
+"""The same of a picture, which it sees in the turn of its message alone."""
 SAME_SECONDS: Final = 5.0
 """Where a platform tells of no albums, files of one kind that came within so many seconds of the
 one that was answered are one.
 """
+PROBLEMS_MOST: Final = 6
+NAME_CHARACTERS: Final = 80
 _CLOSED_LINE: Final = re.compile(rf"^\[([^\[\]:]+): [^\n]*{re.escape(NOTE)}\]$", re.MULTILINE)
 
 
@@ -92,7 +97,9 @@ def list_albums(events: Sequence[Event]) -> list[str]:
 
 def write_answer(event: Event, texts: Texts) -> str:
     """Return the answer to a message that has nothing but files that cannot be opened."""
-    return texts.cannot_open.format(kinds=_describe_kinds(event.attachments, texts))
+    kinds = _describe_kinds(event.attachments, texts)
+    said = [texts.cannot_open.format(kinds=kinds)] if kinds else []
+    return "\n".join((*said, *_explain_problems(event.attachments, texts)))
 
 
 def mention(events: Sequence[Event], text: str, texts: Texts, seen: Collection[str] = ()) -> str:
@@ -106,10 +113,12 @@ def mention(events: Sequence[Event], text: str, texts: Texts, seen: Collection[s
                 files += event.attachments
             for quote in event.quotes:
                 files += () if quote.ours else quote.files
-    kinds = _describe_kinds(files, texts) if files and text else ""
-    if not kinds:
+    if not (files and text):
         return text
-    return f"{texts.cannot_open_beside.format(kinds=kinds)}\n\n{text}"
+    kinds = _describe_kinds(files, texts)
+    said = [texts.cannot_open_beside.format(kinds=kinds)] if kinds else []
+    said += _explain_problems(files, texts)
+    return "\n\n".join(("\n".join(said), text)) if said else text
 
 
 def _describe_kinds(files: Sequence[Mapping[str, object]], texts: Texts) -> str:
@@ -117,6 +126,19 @@ def _describe_kinds(files: Sequence[Mapping[str, object]], texts: Texts) -> str:
     kinds = [
         texts.file_kinds.get(str(file.get("kind"))) or texts.file_kinds[""]
         for file in files
-        if is_closed(file)
+        if is_closed(file) and not file.get("problem")
     ]
     return texts.join_words(list(dict.fromkeys(kinds)))
+
+
+def _explain_problems(files: Sequence[Mapping[str, object]], texts: Texts) -> list[str]:
+    """Return a sentence for each file of which it is known why it is not opened."""
+    said = []
+    for file in files:
+        sentence = texts.file_problems.get(str(file.get("problem")))
+        if sentence and is_closed(file):
+            name = one_line(str(file.get("name") or ""), NAME_CHARACTERS)
+            shown = texts.file_named.format(name=name) if name else texts.file_unnamed
+            sentence = sentence.format(name=shown, command=str(file.get("help") or ""))
+            said.append(f"{sentence[:1].upper()}{sentence[1:]}")
+    return list(dict.fromkeys(said))[:PROBLEMS_MOST]

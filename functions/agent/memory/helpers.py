@@ -1,4 +1,6 @@
-"""Helpers are functions of Sigil that the wiring lends to the agent's memory and services."""
+"""Helpers are what the wiring lends to the agent's memory and services: functions of Sigil, and the
+reader of files.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol
 
+from sigil.errors import ToolError
 from sigil.protocol import Json
 
 Accept = Callable[[Mapping[str, Json], Mapping[str, Json]], dict[str, Json]]
@@ -49,6 +52,112 @@ class NoRanker:
         return ()
 
 
+class Picture(Protocol):
+    """A picture as it may go to a model: small enough, upright, without what says where it was
+    taken. Its size is in pixels.
+    """
+
+    @property
+    def data(self) -> bytes: ...
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def height(self) -> int: ...
+
+
+class Heading(Protocol):
+    """A line of an outline, and the page on which its part begins."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def page(self) -> int: ...
+
+
+class Page(Protocol):
+    """The text of a page. A scan has a picture and next to no text."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def is_scan(self) -> bool: ...
+
+    @property
+    def is_cut(self) -> bool: ...
+
+
+class OpenedDocument(Protocol):
+    """Pages of a document, and what is known of all of it. `notes` say what was left out."""
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def page_count(self) -> int: ...
+
+    @property
+    def outline(self) -> Sequence[Heading]: ...
+
+    @property
+    def pages(self) -> Sequence[Page]: ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+
+class FileReader(Protocol):
+    """Opens files that people send, by what is in them: the agent itself parses none.
+
+    What is not opened is a `ToolError` with a key of the texts' `file_problems` as its `reason`;
+    `BackendError` says that it cannot be opened now.
+    """
+
+    def find_type(self, data: bytes) -> str:
+        """Return the type of a file, such as `pdf`; empty for one that is not known."""
+
+    def scale(self, data: bytes) -> Picture:
+        """Return a picture as it may go to a model."""
+
+    def read(self, data: bytes, first: int = 1, count: int = 1) -> OpenedDocument:
+        """Return `count` pages of a document from the page `first` on."""
+
+    def look(self, data: bytes, page: int = 1) -> Picture:
+        """Return a page of a document as a picture."""
+
+
+class NoReader:
+    """Opens nothing: no reader is lent."""
+
+    def find_type(self, data: bytes) -> str:
+        return ""
+
+    def scale(self, data: bytes) -> Picture:
+        raise _cannot_open()
+
+    def read(self, data: bytes, first: int = 1, count: int = 1) -> OpenedDocument:
+        raise _cannot_open()
+
+    def look(self, data: bytes, page: int = 1) -> Picture:
+        raise _cannot_open()
+
+
+def _cannot_open() -> ToolError:
+    return ToolError("EFILE", "nothing here opens files", reason="not_supported")
+
+
 def copy_arguments(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:
     """Return the arguments unchecked: services check what they use all the same."""
     return dict(arguments)
@@ -61,7 +170,7 @@ def split_words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class ServiceHelpers:
-    """The helpers of one agent.
+    """The helpers of one agent. `reader` opens files that people send.
 
     The calls of a round run side by side; those that write memory take `lock`.
     """
@@ -70,3 +179,4 @@ class ServiceHelpers:
     terms: Terms = split_words
     ranker: Ranker = field(default_factory=NoRanker)
     lock: Lock = field(default_factory=Lock)
+    reader: FileReader = field(default_factory=NoReader)

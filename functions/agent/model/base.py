@@ -36,6 +36,8 @@ UNNAMED: Final = "unnamed_tool"
 No capability's tool has this name.
 """
 
+IMAGES_LEFT_OUT: Final = "images are left out"
+"""The lesson that a model takes no images."""
 WRITTEN_ID: Final = "written_"
 """The ids of calls written as text begin like this, so that a history tells them from native ones.
 """

@@ -19,7 +19,13 @@ import httpcore
 import orjson
 
 from functions.agent.model import chat_wire, failures
-from functions.agent.model.base import Failure, FailureKind, ModelReply, ModelRequest
+from functions.agent.model.base import (
+    IMAGES_LEFT_OUT,
+    Failure,
+    FailureKind,
+    ModelReply,
+    ModelRequest,
+)
 from functions.agent.model.billing import Billing
 from functions.agent.model.dialect import STREAM, STREAM_OPTIONS, Dialect, Wire
 from functions.agent.model.lessons import Lessons
@@ -88,7 +94,8 @@ class ModelClient:
     A request and its tries take at most `seconds`. `calls_in_prose`: see
     `written_calls.find_written_calls`. `billing` says what the tokens cost, and `lessons` how the
     endpoint wants its requests. Unless it `streams`, no answer is asked for as a stream because
-    somebody wants its words as they come.
+    somebody wants its words as they come. `images` says whether the model takes any; None lets its
+    endpoint say so.
     """
 
     def __init__(
@@ -103,6 +110,7 @@ class ModelClient:
         billing: Billing | None = None,
         lessons: Lessons | None = None,
         streams: bool = True,
+        images: bool | None = None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._url = url.rstrip("/")
@@ -115,6 +123,7 @@ class ModelClient:
         self._billing = billing or Billing()
         self._lessons = lessons or Lessons(url)
         self._streams = streams
+        self._images = images
         self._pause = pause
         self._host = urlsplit(url).netloc.rpartition("@")[2]
 
@@ -134,7 +143,11 @@ class ModelClient:
 
     def list_lessons(self, model: str = "") -> list[str]:
         """See `Learner.list_lessons`."""
-        return self._lessons.list_learnt(model or self._model)
+        learnt = self._lessons.list_learnt(model or self._model)
+        if self._images is None:
+            return learnt
+        others = [each for each in learnt if each != IMAGES_LEFT_OUT]
+        return others if self._images else [*others, IMAGES_LEFT_OUT]
 
     def forget_lessons(self, model: str = "") -> None:
         """See `Learner.forget_lessons`."""
@@ -211,6 +224,8 @@ class ModelClient:
 
     def _write_body(self, request: ModelRequest, dialect: Dialect) -> bytes:
         route = self._routes.get(dialect.wire) or self._open_route(dialect.wire)
+        if self._images is not None:
+            dialect = evolve(dialect, without_images=not self._images)
         return orjson.dumps(route.form.write_request(request, dialect, self._host))
 
     def _try_request(self, request: ModelRequest, dialect: Dialect, body: bytes) -> _Attempt:

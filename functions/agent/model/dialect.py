@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+from functions.agent.model.base import IMAGES_LEFT_OUT
 from sigil.errors import UsageError
 from sigil.storage.stored import Stored
 
@@ -90,7 +91,7 @@ _WORDS: Final = {
     "portable_tools": "told in the strictest form: {}",
     "bare_tools": "arguments told in words: {}",
     "without_tools": "not offered: {}",
-    "without_images": "images are left out",
+    "without_images": IMAGES_LEFT_OUT,
     "is_plain": "calls of earlier turns are told as text",
     "is_toolless": "no tools are offered",
 }

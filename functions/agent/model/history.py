@@ -124,9 +124,9 @@ def leave_out_images(messages: Sequence[PromptMessage]) -> list[PromptMessage]:
     return plain
 
 
-def has_images(messages: Iterable[PromptMessage]) -> bool:
-    """Return whether a message has anything but text."""
-    return any(
+def count_images(messages: Iterable[PromptMessage]) -> int:
+    """Return how many parts of messages are anything but text."""
+    return sum(
         part["type"] != "text"
         for message in messages
         if isinstance(message["content"], list)

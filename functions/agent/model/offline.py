@@ -50,6 +50,7 @@ from functions.agent.model import (
     offline_team,
 )
 from functions.agent.model.base import ModelReply, ModelRequest
+from functions.agent.model.history import read_text
 from functions.agent.model.offline_answers import answer_question, describe_result
 from functions.agent.model.offline_library import LIBRARY_TOOLS, Reading, Request, read_request
 from functions.agent.model.offline_talk import answer_talk
@@ -114,7 +115,12 @@ class OfflineModel:
         return 32_000
 
     def chat(self, request: ModelRequest) -> ModelReply:
-        """See `Model.chat`."""
+        """See `Model.chat`; pictures are not looked at."""
+        if any(isinstance(message["content"], list) for message in request.messages):
+            messages: list[PromptMessage] = []
+            for each in request.messages:
+                messages.append({**each, "content": read_text(each)})
+            request = replace(request, messages=messages)
         contents = (str(message.get("content") or "") for message in request.messages)
         prompt = round(sum(tokens.of_text(content) for content in contents))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from functions.agent.model import history
-from functions.agent.model.base import ModelRequest
+from functions.agent.model.base import IMAGES_LEFT_OUT, ModelRequest
 from functions.agent.model.dialect import (
     DETAILS,
     REASONING,
@@ -273,11 +273,11 @@ def _leave_out_field(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
 def _leave_out_images(dialect: Dialect, refusal: Refusal) -> Adaptation | None:
     if refusal.status in _NOT_HERE and not _has(refusal, "image"):
         return None
-    if not history.has_images(refusal.request.messages):
+    if not history.count_images(refusal.request.messages):
         return None
     changed = evolve(dialect, without_images=True)
     is_said = _has(refusal, "image", "vision", "multimodal", "content type", "unknown variant")
-    return Adaptation(changed, "images are left out", is_guess=not is_said)
+    return Adaptation(changed, IMAGES_LEFT_OUT, is_guess=not is_said)
 
 
 def _do_without_tools(dialect: Dialect, refusal: Refusal) -> Adaptation | None:

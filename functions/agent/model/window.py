@@ -8,11 +8,12 @@ progress shorter, and teaches nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import orjson
 
 from functions.agent.conversation import tokens
+from functions.agent.conversation.prompt import PromptMessage
 from functions.agent.model import failures
 from functions.agent.model.base import Learner, Model, ModelReply, ModelRequest
 from functions.agent.model.failures import LEAST_WINDOW
@@ -34,8 +35,16 @@ It is taken where the endpoint's words say that the window is as it was set.
 
 
 def estimate_tokens(request: ModelRequest) -> float:
-    """Return the estimated tokens of a request."""
-    return tokens.of_text(orjson.dumps([*request.messages, *request.tools]).decode())
+    """Return the estimated tokens of a request, in which each picture counts as any other."""
+    messages: Sequence[PromptMessage] = request.messages
+    pictures = 0.0
+    if any(isinstance(message["content"], list) for message in messages):
+        from functions.agent.conversation.pictures import TOKENS
+        from functions.agent.model import history
+
+        pictures = TOKENS * history.count_images(messages)
+        messages = history.leave_out_images(messages)
+    return tokens.of_text(orjson.dumps([*messages, *request.tools]).decode()) + pictures
 
 
 class LearntWindow:

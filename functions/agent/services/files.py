@@ -19,7 +19,7 @@ from functions.agent.services.call_context import (
 )
 from functions.agent.workspace.file import FileConflict, FileContent, FileVersion
 from functions.agent.workspace.files import VERSIONS_MOST, Workspace, Writer
-from functions.agent.workspace.path import parse_path, require_writable
+from functions.agent.workspace.path import RECEIVED, parse_path, require_writable
 from functions.agent.workspace.scope import (
     FileScopes,
     find_scopes,
@@ -107,13 +107,30 @@ def edit_file(context: CallContext, arguments: Arguments) -> Json:
 
 
 def read_file(context: CallContext, arguments: Arguments) -> Json:
-    """Return a file's text or a part of it, by `part`, or by lines with `from` and `lines`."""
+    """Return a file's text or a part of it, by `part`, or by lines with `from` and `lines`; of what
+    is no text, a `page`, or what lets the model `look` at it.
+    """
     files, path = _open_to_read(context, arguments)
     version = 0
     if arguments.get("version") is not None:
         version = read_number(arguments, "version", 1, NUMBER_MOST)
     content = files.read(path, version)
+    if arguments.get("look") or is_document(context, content):
+        from functions.agent.services import opened_files
+
+        if arguments.get("look"):
+            return opened_files.look_at(context, content, arguments, files)
+        return opened_files.read_page(context, content, arguments)
     return _describe_part(content, context.zone, arguments)
+
+
+def is_document(context: CallContext, content: FileContent) -> bool:
+    """Return whether a file is no text of the agent's own, but one that has to be opened."""
+    if content.text is None:
+        return True
+    if content.version.path.partition("/")[0] != RECEIVED:
+        return False
+    return context.app.helpers.reader.find_type(content.body) not in ("text", "html", "")
 
 
 def read_whole_text(context: CallContext, path: str) -> str:

@@ -5,7 +5,10 @@ Its history, handled ids and outbox are saved in one write.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from operator import attrgetter
+from typing import Final
 
 from functions.agent import approvals
 from functions.agent.agents import bindings
@@ -23,9 +26,12 @@ from functions.agent.conversation.messages import (
     Message,
     find_unanswered,
     is_from_person,
+    list_pictures,
     remove_silence,
 )
 from functions.agent.language import choose_texts_for
+from functions.agent.model.base import IMAGES_LEFT_OUT, Learner, Model
+from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.offline_signature import sign_text
 from functions.agent.posts import (
     report_home,
@@ -74,6 +80,8 @@ INTERRUPTED = (
 )
 """The model reads this as the result of a call that nothing answered."""
 
+_LIST_FILES: Final = attrgetter("attachments")
+
 
 def close_turn(
     opened: SessionHandle,
@@ -113,8 +121,11 @@ def close_turn(
     albums: list[str] = []
     if in_history and turn.rounds:
         answer = text
-        text = unopened.mention(turn.events, answer, texts, document.seen)
-        albums = unopened.list_albums(turn.events) if text != answer else []
+        events = turn.events
+        text = unopened.mention(events, answer, texts, document.seen)
+        albums = unopened.list_albums(events) if text != answer else []
+        if any(map(_LIST_FILES, events)):
+            text = mention_unseen(events, text, texts, app.model, document.chosen_model)
     if in_history and turn.answered:
         text = sign_text(text, app.model.name, event.platform, texts)
         own = document.messages[document.find_turn_start() :]
@@ -250,6 +261,19 @@ def describe_activity(turn: Turn, document: Document, context: TurnContext) -> S
         by=event.sender.id if is_private else "",
         title=title,
     )
+
+
+def mention_unseen(
+    events: Sequence[Event], text: str, texts: Texts, model: Model, chosen: str
+) -> str:
+    """Return an answer below the sentence that the model saw no pictures, where there were some and
+    it takes none. `chosen` names another model of the same endpoint, empty for its own.
+    """
+    if not (text and any(map(list_pictures, events))):
+        return text
+    learnt = model.list_lessons(chosen) if isinstance(model, Learner) else ()
+    takes_none = model.name == OFFLINE or IMAGES_LEFT_OUT in learnt
+    return f"{texts.no_pictures}\n\n{text}" if takes_none else text
 
 
 def let_next_go_on(

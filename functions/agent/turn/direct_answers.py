@@ -187,9 +187,11 @@ def _say(opened: SessionHandle, turn: Turn, context: TurnContext) -> SessionHand
         document = document.add(note, said)
     asked = event.data.get(ASKS)
     buttons: tuple[Button, ...] = ()
-    proposal = app.proposals.find(asked) if isinstance(asked, str) else None
-    if proposal:
-        buttons = approvals.make_buttons([proposal], choose_texts_for(event, document))
+    if isinstance(asked, str):
+        proposal = app.proposals.find(asked)  # none for a plan
+        is_question = proposal is not None and proposal.is_grant
+        texts = choose_texts_for(event, document)
+        buttons = approvals.make_buttons([asked], texts, is_question=is_question)
     reminder = event.data.get("wakeup")
     if isinstance(reminder, str) and is_alone:
         texts = choose_texts_for(event, document)

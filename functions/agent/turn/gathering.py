@@ -24,7 +24,7 @@ from functions.agent.conversation.messages import (
 from functions.agent.mailbox import find_answered, format_mails, make_mail, take_fitting
 from functions.agent.sanitize import sanitize_text
 from functions.agent.session.document import Document, GatheredMessage
-from functions.agent.workspace.received import has_text_file
+from functions.agent.workspace.received import has_file
 from functions.events import Event
 from functions.overheard import OverheardMessage
 from sigil.storage.evolve import evolve
@@ -61,7 +61,7 @@ def list_row(event: Event, waiting: Sequence[Event]) -> list[Event]:
             not (is_message and same_people and for_us)
             or other.looks_like_command
             or unopened.is_all(other)
-            or has_text_file(other)
+            or has_file(other)
             or find_answered(other)
         ):
             break

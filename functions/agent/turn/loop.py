@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from typing import Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.agents.record import TaskLimits
 from functions.agent.app import App, TurnStep, Watch, hears_words
@@ -77,12 +78,20 @@ from sigil.json_fields import as_number
 from sigil.protocol import Json, Offer, tool_of
 from sigil.storage.evolve import evolve
 
+if TYPE_CHECKING:
+    from functions.agent.conversation.pictures import Shown
+
 ROUNDS = 6
 NEXT_TOOL: Final = tool_of(NEXT_BEHAVIOR)
 ROUND_SECONDS = 20.0
 """A round takes at least so long: a worker with less time left begins none."""
 MAIL_SHARE = 0.5
 """The part of the window's room that the mails of one message may take."""
+_LIST_FILES: Final = attrgetter("files")
+LOOK: Final = '"look"'
+"""Stands in the result of a call that asks to see a picture."""
+PICTURES: Final = "pictures"
+"""How many pictures a request showed, in its step of the trace."""
 TURN: Final = "turn"
 REQUEST: Final = "request"
 WORKER: Final = "worker"
@@ -581,11 +590,15 @@ def _ask_model(
     number = turn.next_request
     preamble = context.preamble
     stamp = app.make_stamp(document)
-    messages = build_prompt(preamble, document.messages, stamp, document.find_turn_start())
+    start = document.find_turn_start()
+    shown = _load_pictures(opened, context, start)
+    messages = build_prompt(preamble, document.messages, stamp, start, shown)
     if final:
         messages.append(final)
     estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers)
     estimate += count_overhead(preamble)
+    if shown:
+        estimate += shown.tokens
     tries = max(outage.TRIES_MOST - outage.count_failed_tries(turn.trace), 1)
     if outage.count_waits(turn.trace):
         tries = 1
@@ -615,6 +628,8 @@ def _ask_model(
         "tools": len(offers) + len(STATIC),
         "model": reply.model or document.chosen_model or app.model.name,
     }
+    if shown:
+        facts[PICTURES] = shown.count
     if reply.finish == "stopped":
         context.watch(TurnStep("note", "stopped", "the request was given up"))
         stopped = describe_request(app, document, reply, ms=ms)
@@ -623,6 +638,19 @@ def _ask_model(
     if reply.failure and reply.failure.kind == "late" and reply.finish == "error":
         facts["late"] = _find_late(request, context)
     return reply, _record_request(opened, context, reply, facts, estimate)
+
+
+def _load_pictures(opened: SessionHandle, context: RoundContext, start: int) -> Shown | None:
+    """Return the pictures that the next request shows, None for most turns, which have none. The
+    turn's messages begin at the place `start`.
+    """
+    messages = opened.document.messages
+    if not (LOOK in messages[-1].content or any(map(_LIST_FILES, messages[start:]))):
+        return None
+    from functions.agent.conversation import pictures
+
+    files = context.app.open_workspace(opened.key)
+    return pictures.load_pictures(messages, start, lambda path: files.read(path).body)
 
 
 def _open_tell(context: RoundContext) -> Tell:
@@ -654,7 +682,7 @@ def _record_request(
     turn = _turn_of(opened)
     usage = fill_usage(reply, estimate, document.ratio)
     ratio = document.ratio
-    if not usage.estimated:
+    if not (usage.estimated or PICTURES in facts):  # pictures are counted apart
         ratio = tokens.update_ratio(ratio, estimate, usage.prompt)
     if reply.failure:
         app.failures.append((opened.key, reply.failure))

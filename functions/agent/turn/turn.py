@@ -804,7 +804,9 @@ def _run_and_close(
         asked = approvals.describe_waiting(app, waiting, zone, rounds.texts) if waiting else ()
         buttons: tuple[Button, ...] = ()
         if waiting and context.role == "owner":
-            buttons = approvals.make_buttons(waiting, rounds.texts)
+            is_question = len(waiting) == 1 and waiting[0].is_grant
+            ids = [each.id for each in waiting]
+            buttons = approvals.make_buttons(ids, rounds.texts, is_question=is_question)
         notes = (*asked, note, warn_of_policy(turn.event, rounds))
         note = "\n\n".join(filter(None, notes))
         if text and not note:

@@ -26,7 +26,7 @@ from functions.agent.workspace.file import (
     read_head,
     read_version,
 )
-from functions.agent.workspace.path import fold_path
+from functions.agent.workspace.path import RECEIVED, fold_path
 from functions.events import ID_CHARACTERS
 from sigil.errors import BackendError, Conflict, UsageError, one_line
 from sigil.storage.artifacts import Artifacts, artifact_name
@@ -52,6 +52,9 @@ ORPHAN_SECONDS: Final = 3600.0
 """A version that no other one leads to may still become one: a writer is at work for so long."""
 REMOVED_SECONDS: Final = 30 * 86_400.0
 """A removed file can be brought back for so long."""
+RECEIVED_SECONDS: Final = 30 * 86_400.0
+"""Pictures and documents that people sent are kept for so long."""
+SENT_ENDINGS: Final = frozenset("jpg pdf docx pptx xlsx xls ods".split())
 TRIES: Final = 16
 SKIPPED_MOST: Final = 64
 PAGE: Final = 50
@@ -69,6 +72,12 @@ class Writer:
     task: str = ""
     call: str = ""
     holder: Holder | None = None
+
+
+def is_sent(path: str) -> bool:
+    """Return whether a file is a picture or a document that people sent."""
+    folder, _, name = path.partition("/")
+    return folder == RECEIVED and name.rpartition(".")[2].lower() in SENT_ENDINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +169,26 @@ class Workspace:
         return first, last, compare_texts(old, new, *names)
 
     def write(
-        self, path: str, body: bytes, writer: Writer, *, base: int | None = None, why: str = ""
+        self,
+        path: str,
+        body: bytes,
+        writer: Writer,
+        *,
+        base: int | None = None,
+        why: str = "",
+        most: int = FILE_BYTES,
     ) -> FileVersion:
         """Write the next version of a file and return it; the same content again writes nothing.
 
         `base` is the version that it was made from, 0 for a file that is not there. `FileConflict`
-        when it is at another one, `UsageError` ETOOBIG for too much content, `Refused` EQUOTA when
-        the workspace is full.
+        when it is at another one, `UsageError` ETOOBIG for more than `most` bytes, `Refused` EQUOTA
+        when the workspace is full.
         """
-        if len(body) > FILE_BYTES:
+        if len(body) > most:
             raise UsageError(
                 "ETOOBIG",
                 f"{path} would have {len(body):,} bytes",
-                suggestion=f"at most {FILE_BYTES:,}; divide it into several files",
+                suggestion=f"at most {most:,}; divide it into several files",
             )
         return self._commit(path, body, writer, base=base, why=why)
 
@@ -209,7 +225,8 @@ class Workspace:
         now = self._now()
         heads = {fold_path(head.path): head for head in self._scan_heads()}
         for folded, head in heads.items():
-            if head.removed and now - head.at > REMOVED_SECONDS:
+            is_old = is_sent(head.path) and now - head.at > RECEIVED_SECONDS
+            if is_old or (head.removed and now - head.at > REMOVED_SECONDS):
                 gone += self.destroy(head.path)
                 heads[folded] = replace(head, version=0)
         partition = keys.workspace_version(self.scope, "", 0).partition
@@ -220,6 +237,19 @@ class Workspace:
         for folded, versions in files.items():
             gone += self._trim(versions, heads.get(folded))
         return gone
+
+    def make_room(self, by: str, size: int) -> bool:
+        """Destroy the oldest pictures and documents that a person sent, as many as have so many
+        bytes, and return whether any went.
+        """
+        own = [head for head in self.scan(f"{RECEIVED}/") if head.by == by and is_sent(head.path)]
+        left = size
+        for head in sorted(own, key=lambda each: each.at):
+            if left <= 0:
+                break
+            self.destroy(head.path)
+            left -= head.size
+        return left < size
 
     def _commit(
         self,

@@ -1,8 +1,9 @@
-"""Texts that people send, or that they answer, become files of their chat, under `received/`.
+"""What people send, or answer, becomes a file of their chat, under `received/`: texts, pictures and
+documents.
 
 They are fetched when their message has its turn, once it is known that its sender may read files.
-What is no text, is too large or cannot be fetched stays what it was: a file that the agent cannot
-open, of which its sender is told.
+A picture is kept as a model takes it. What is of no type that can be opened, is too large or cannot
+be fetched stays what it was: a file that the agent cannot open, of which its sender is told why.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -19,62 +20,82 @@ from functions.agent.sanitize import clean_text
 from functions.agent.workspace.files import FILE_BYTES, Workspace, Writer
 from functions.agent.workspace.path import RECEIVED, parse_path
 from functions.events import Event
-from sigil.errors import SigilError, UsageError
+from sigil.errors import Refused, SigilError, ToolError, UsageError
 from sigil.json_fields import as_integer, as_string
 from sigil.storage.artifacts import artifact_name
 
 if TYPE_CHECKING:
+    from functions.agent.memory.helpers import FileReader
     from functions.agent.shares import Holder
 
 Fetch = Callable[[Mapping[str, object], int], bytes]
 """Returns the bytes of an attachment, at most so many; `SigilError` when it cannot."""
 FILES_MOST: Final = 6
-"""So many files of one message are fetched."""
+BYTES_MOST: Final = 40_000_000
+"""So many files of one message, with so many bytes together, are fetched."""
+OPENED_BYTES: Final = 20_000_000
+"""A file that is opened has at most so many bytes."""
+PICTURE: Final = "image/jpeg"
+"""The type of the pictures that are kept."""
+TOO_LARGE: Final = "too_large"
+_TEXTS: Final = frozenset(("text", "html"))
 NAME_CHARACTERS: Final = 80
-_ENDING: Final = re.compile(
-    r".*\.(?:md|markdown|txt|text|csv|tsv|json|jsonl|log|ya?ml|toml|ini|cfg|html?|xml|py|js|ts|sql"
-    r"|rst|tex|sh|css|srt|vtt|ics)",
-    re.IGNORECASE | re.DOTALL,
-)
-_TYPES: Final = frozenset(
-    ("application/json", "application/xml", "application/x-yaml", "application/yaml")
-)
+_CLOSED: Final = ("video/", "audio/")
+"""Types of documents that nobody opens."""
 _UNSAFE: Final = re.compile(r"[^\w. ()+,@&-]")
 
 
-def is_text_file(attachment: Mapping[str, object]) -> bool:
-    """Return whether an attachment says that it is a text of a size that a file may have."""
-    if attachment.get("kind") != "document" or not attachment.get("file_id"):
+def may_open(attachment: Mapping[str, object]) -> bool:
+    """Return whether an attachment may be a text, a picture or a document that was not fetched
+    yet; what is in it decides then.
+    """
+    if not attachment.get("file_id") or attachment.get("path") or attachment.get("problem"):
         return False
-    size = as_integer(attachment.get("size"), 0) or 0
-    type = as_string(attachment.get("mime"))
-    is_text = type.startswith("text/") or type in _TYPES
-    named = _ENDING.fullmatch(as_string(attachment.get("name")))
-    return size <= FILE_BYTES and bool(is_text or named)
+    kind, type = attachment.get("kind"), as_string(attachment.get("mime"))
+    if kind == "photo":
+        return True
+    return kind == "document" and not type.startswith(_CLOSED)
 
 
-def has_text_file(event: Event) -> bool:
-    """Return whether a message brings, or answers, a text that can be kept."""
-    return any(map(is_text_file, (*event.attachments, *event.quoted_files)))
+def has_file(event: Event) -> bool:
+    """Return whether a message brings, or answers, a file that may be opened."""
+    return any(map(may_open, (*event.attachments, *event.quoted_files)))
 
 
 def keep_received(
-    event: Event, files: Workspace, fetch: Fetch, holder: Holder | None = None
+    event: Event,
+    files: Workspace,
+    fetch: Fetch,
+    reader: FileReader,
+    holder: Holder | None = None,
 ) -> Event:
-    """Return a message's event with the paths of the texts that it brings or answers, which are
-    files then.
+    """Return a message's event with the paths of the files that it brings or answers and that can
+    be opened, and with the `problem` of those that cannot.
 
     The `holder` takes room that others use as well. Doing it again writes nothing anew.
     """
     own = len(event.attachments)
     every: list[Mapping[str, object]] = [*event.attachments, *event.quoted_files]
     fetched = 0
+    room = BYTES_MOST
     for number, attachment in enumerate(every):
-        if is_text_file(attachment) and fetched < FILES_MOST:
-            fetched += 1
-            writer = Writer(event.sender.id, event.id, f"{event.id}:{number}", holder)
-            kept = _keep(attachment, files, writer, fetch, quoted=number >= own)
-            every[number] = {**attachment, **kept}
+        if not may_open(attachment) or fetched >= FILES_MOST:
+            continue
+        fetched += 1
+        if (as_integer(attachment.get("size"), 0) or 0) > min(OPENED_BYTES, room):
+            every[number] = {**attachment, "problem": TOO_LARGE}
+            continue
+        writer = Writer(event.sender.id, event.id, f"{event.id}:{number}", holder)
+        try:
+            body = fetch(attachment, min(OPENED_BYTES, room))
+            room -= len(body)
+            opened = _open(attachment, body, reader)
+            kept = _keep(opened, files, writer, quoted=number >= own)
+        except ToolError as problem:
+            kept = {"problem": problem.reason, "help": problem.suggestion}
+        except SigilError as problem:  # the message is worth more than its file
+            kept = {"problem": TOO_LARGE} if problem.code == "ETOOBIG" else {}
+        every[number] = {**attachment, **kept}
     left = iter(every)
     attachments = tuple(islice(left, own))
     quotes = [
@@ -84,30 +105,64 @@ def keep_received(
     return replace(event, attachments=attachments, quotes=tuple(quotes))
 
 
-def _keep(
-    attachment: Mapping[str, object],
-    files: Workspace,
-    writer: Writer,
-    fetch: Fetch,
-    *,
-    quoted: bool,
-) -> Mapping[str, object]:
-    """Return the path under which a text stands now, and its version where that is not the newest;
-    nothing when it could not be kept.
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What is kept of a file: its name and bytes, and `about`, what is known of it."""
 
-    A text that is answered was mostly kept when it came, and may have been replaced since.
-    """
+    name: str
+    body: bytes
+    about: Mapping[str, object] = field(default_factory=dict)
+
+
+def _open(attachment: Mapping[str, object], body: bytes, reader: FileReader) -> _Opened:
+    """Return what is kept of a file; `ToolError` says why nothing is."""
+    name = as_string(attachment.get("name"))
+    if reader.find_type(body) in _TEXTS and len(body) <= FILE_BYTES and _is_text(body):
+        return _Opened(make_name(name, body), body)
     try:
-        body = fetch(attachment, FILE_BYTES)
-        text = body.decode("utf-8-sig")
-        if "\0" in text:
-            return {}
-        path = f"{RECEIVED}/{make_name(as_string(attachment.get('name')), body)}"
-        if quoted and (older := _find_older(path, body, files)):
-            return {"path": path, "version": older}
-        return {"path": files.write(path, body, writer).path}
-    except (SigilError, UnicodeDecodeError):
-        return {}  # the message is worth more than its file
+        picture = reader.scale(body)
+    except ToolError as problem:
+        if problem.reason != "not_supported":
+            raise
+    else:
+        stem = name.rpartition(".")[0] or name or f"{attachment['kind']}-{artifact_name(body)[:8]}"
+        about = {"type": picture.type, "width": picture.width, "height": picture.height}
+        return _Opened(make_name(f"{stem}.jpg", body), picture.data, about)
+    document = reader.read(body)
+    about = {"type": document.type, "pages": document.page_count}
+    ending = f".{document.type}"
+    if not name.lower().endswith(ending):
+        name = f"{name.rpartition('.')[0] or name or artifact_name(body)[:12]}{ending}"
+    return _Opened(make_name(name, body), body, about)
+
+
+def _is_text(body: bytes) -> bool:
+    """Return whether a file is a text in UTF-8, as all files of the agent's are."""
+    try:
+        body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _keep(
+    opened: _Opened, files: Workspace, writer: Writer, *, quoted: bool
+) -> Mapping[str, object]:
+    """Return the path under which a file stands now, its version where that is not the newest, and
+    what is known of it.
+
+    A file that is answered was mostly kept when it came, and may have been replaced since.
+    """
+    path = f"{RECEIVED}/{opened.name}"
+    if quoted and (older := _find_older(path, opened.body, files)):
+        return {"path": path, "version": older, **opened.about}
+    try:
+        written = files.write(path, opened.body, writer, most=OPENED_BYTES)
+    except Refused:  # the files are full, and what was sent long ago goes
+        if not files.make_room(writer.by, len(opened.body)):
+            raise
+        written = files.write(path, opened.body, writer, most=OPENED_BYTES)
+    return {"path": written.path, **opened.about}
 
 
 def _find_older(path: str, body: bytes, files: Workspace) -> int:

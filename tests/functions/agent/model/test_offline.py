@@ -132,12 +132,12 @@ def test_source_that_fails_is_told_with_the_reason(runtime: Callable[..., AgentR
     assert replies[0].startswith("I could not create `broken`: EMODULE")
 
 
-def test_a_page_inside_is_refused_and_nothing_else_is_tried(
+def test_what_needs_an_owner_is_asked_for_and_nothing_else_is_tried(
     runtime: Callable[..., AgentRuntime],
 ) -> None:
     replies = tell(runtime(library="builtin"), "read http://127.0.0.1:8/ and sum it up")
 
-    assert replies[0].startswith("That did not work: EPERM: GET http://127.0.0.1:8/ is not")
+    assert replies[0].startswith("I can do that once my owner approves it.")
 
 
 def test_a_capability_that_is_named_is_the_one_that_is_called(

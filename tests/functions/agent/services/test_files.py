@@ -24,7 +24,7 @@ from functions.agent.services.table import ACTS, list_acts
 from functions.agent.workspace.files import FILE_BYTES, Writer
 from functions.agent.workspace.scope import find_scopes_of_work
 from functions.wiring import AgentRuntime
-from sigil.errors import Refused, SigilError, UsageError
+from sigil.errors import Refused, SigilError, ToolError, UsageError
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.functions.agent.services.conftest import Chat, OpenAgent
@@ -386,5 +386,5 @@ def test_the_team_shares_a_folder_that_other_chats_do_not_reach(chat: Chat) -> N
 
 def test_bytes_that_are_no_text_are_not_read(caller: Caller) -> None:
     caller.files.write("a", b"\xff\xfe\x00", Writer("terminal:local"))
-    with pytest.raises(UsageError, match="is no text: it has 3 bytes"):
+    with pytest.raises(ToolError, match="files of this type cannot be opened"):
         read_file(caller.context, {"path": "a"})

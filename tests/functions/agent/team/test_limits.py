@@ -55,7 +55,7 @@ def hurry(crew: Crew, passed: list[float]) -> Crew:
     [
         ({"ticks": 3}, "steps", "it took 3 steps, and one piece of work may take no more"),
         ({}, "legs", "it was not done after 9 turns, and one piece of work may take no more"),
-        ({"chain_tokens": 9_000}, "chain", "all that one cause sets off may use 9,000 tokens"),
+        ({"chain_tokens": 9_500}, "chain", "all that one cause sets off may use 9,500 tokens"),
         ({"ticks": 3, "language": "de"}, "steps", "nach 3 Schritten war Schluss"),
     ],
 )

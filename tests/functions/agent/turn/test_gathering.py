@@ -98,9 +98,9 @@ def test_a_command_among_them_is_answered_in_its_place(
 def test_what_nobody_can_open_is_told_for_each_of_them(chats: Chats, model: ScriptedModel) -> None:
     model.then(say("both"))
     chats.write(1, "one")
-    chats.write(2, "", caption="this one", photo=[{"file_id": "x", "width": 1, "height": 1}])
+    chats.write(2, "", caption="this one", video={"file_id": "x", "duration": 1})
     chats.work_off()
-    assert chats.list_texts()[0].startswith("I cannot open photos yet")
+    assert chats.list_texts()[0].startswith("I cannot open videos yet")
 
 
 def test_in_a_group_another_persons_message_has_a_turn_of_its_own(

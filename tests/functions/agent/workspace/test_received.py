@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from functions.agent.workspace.path import RECEIVED, parse_path
-from functions.agent.workspace.received import is_text_file, make_name
+from functions.agent.workspace.received import make_name, may_open
 from functions.personal_data import PersonalData
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
@@ -78,23 +78,29 @@ def test_a_text_alone_is_a_message_to_the_model(
     assert list_received(chats) == ["received/a.txt"]
 
 
-@pytest.mark.parametrize(
-    ("body", "name", "mime", "size"),
+@each_row(
+    ("body", "name", "size", "reason"),
     [
-        (b"%PDF-1.7\xff", "a.pdf", "application/pdf", 10),
-        (b"\xff\xfe\x00", "a.txt", "text/plain", 3),
-        (b"a\0b", "a.txt", "text/plain", 3),
-        (b"x", "a.txt", "text/plain", 300_000),
-        (b"x" * 300_000, "a.txt", "text/plain", 10),
+        (b"%PDF-1.7\xff", "a.pdf", 10, "broken"),
+        (b"\xff\xfe\x00", "a.txt", 3, "not_supported"),
+        (b"a\0b", "a.txt", 3, "not_supported"),
+        (b"", "a.txt", 3, "empty"),
+        (b"x", "a.txt", 20_000_001, "too_large"),
+        (b"x" * 20_000_001, "a.txt", 10, "too_large"),
+        (b"MZ\x90\0", "<b>.exe", 10, "not_supported"),
     ],
 )
-def test_what_is_no_text_or_too_large_stays_what_cannot_be_opened(
-    chats: Chats, bot: BotApi, body: bytes, name: str, mime: str, size: int
+def test_what_cannot_be_opened_is_answered_with_the_reason(
+    chats: Chats, bot: BotApi, body: bytes, name: str, size: int, reason: str
 ) -> None:
     bot.sent_files["f1"] = body
-    chats.write(1, "", document=document("f1", name, size, mime))
+    number = len(bot.messages) + 1
+    file = document("f1", name, size, "application/pdf")
+    chats.write(number, "", document=file, date=1_700_000_000 + 60 * number)
     chats.work_off()
-    assert chats.list_texts()[-1] == ENGLISH.cannot_open.format(kinds="files")
+    shown = ENGLISH.file_named.format(name=name)
+    told = ENGLISH.file_problems[reason].format(name=shown)
+    assert chats.list_texts()[-1] == told[:1].upper() + told[1:]
     assert list_received(chats) == []
 
 
@@ -174,12 +180,12 @@ def test_a_name_from_outside_becomes_one_that_a_file_may_have(name: str, kept: s
     assert made == (kept or "230d8358dc8e.txt")
 
 
-def test_only_documents_that_say_so_are_texts() -> None:
+def test_films_and_sounds_are_not_fetched() -> None:
     text = {"kind": "document", "file_id": "f", "name": "a.md", "size": 5, "mime": ""}
-    assert is_text_file(text)
-    assert is_text_file({**text, "name": "a", "mime": "application/json"})
-    for other in ({"kind": "photo"}, {"file_id": ""}, {"name": "a.exe"}, {"size": 10**9}):
-        assert not is_text_file({**text, **other})
+    assert may_open(text)
+    assert may_open({**text, "kind": "photo"})
+    for other in ({"kind": "video"}, {"file_id": ""}, {"mime": "video/mp4"}, {"path": "x"}):
+        assert not may_open({**text, **other})
 
 
 def answer_to(number: int, sender: int = OWNER, **message: Any) -> dict[str, Any]:
