@@ -1,6 +1,7 @@
 """An API mapping of a custom domain puts a base path before the path of each request, and a stage
 with a name puts its name there: `/bot` of `/bot/webhook/telegram`. The gateway chooses the route
-without it, and tells the function the whole path.
+without it, and tells the function the whole path: so do HTTP APIs in both formats of their events,
+and REST APIs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ def find_base_path(event: Mapping[str, Any], path: str) -> str:
 
     Where the gateway names no route, it is the name of the stage.
     """
-    _, _, route = str(event.get("routeKey") or "").partition(" ")
+    # "ANY /webhook/{proxy+}" in format 2.0, "/webhook/{proxy+}" in format 1.0
+    route = str(event.get("routeKey") or event.get("resource") or "").rpartition(" ")[2]
     values = event.get("pathParameters") or {}
     routed = _PARAMETER.sub(lambda found: str(values.get(found[1], found[0])), route)
     if not routed.startswith("/"):

@@ -106,6 +106,19 @@ def test_a_body_that_comes_in_base64_is_an_update_too(running: Deployment) -> No
     assert waiting["telegram:123456:77001:13"] == ENCODE
 
 
+def test_an_update_behind_a_mapping_or_a_stage_reaches_the_webhook_in_both_formats(
+    running: Deployment,
+) -> None:
+    function = running.function("webhook")
+    answers = [function.invoke(request(name)) for name in ("webhook_mapped", "webhook_rest")]
+    forged = request("webhook_rest", headers={}, multiValueHeaders={})
+    waiting = {event.id for event in running.waiting()}
+
+    assert [answer.status for answer in answers] == [200, 200]
+    assert function.invoke(forged).status == 401
+    assert {f"telegram:{BOT}:77001:{number}" for number in (14, 15)} <= waiting
+
+
 def test_what_is_forged_is_refused_and_nothing_odd_waits_or_comes_again(
     running: Deployment,
 ) -> None:
