@@ -174,7 +174,11 @@ def _normalize_address(text: str, version: int) -> str:
         _refuse(f"not an address: {one_line(text, 60)!r}")
     if address.version != version:
         _refuse(f"not an address: {one_line(text, 60)!r}")
-    return str(address)
+    mapped = getattr(address, "ipv4_mapped", None)
+    if mapped is None or getattr(address, "scope_id", None):
+        return str(address)
+    # as URLs spell it; Python 3.13 writes an IPv4 address in an IPv6 address with dots
+    return f"::ffff:{int(mapped) >> 16:x}:{int(mapped) & 0xFFFF:x}"
 
 
 def _percent_encode(text: str) -> str:

@@ -79,7 +79,11 @@ def rank(
 
 def score_of(terms: Sequence[WeightedTerm], number: int) -> float:
     """Return one document's score, to the last bit the one that `rank` gives."""
-    return sum((term.weight * term.posting.strength(number) for term in _order_terms(terms)), 0.0)
+    score = 0.0
+    for term in _order_terms(terms):
+        # one by one as `rank` does: since Python 3.12, sum() rounds less
+        score += term.weight * term.posting.strength(number)
+    return score
 
 
 def _order_terms(terms: Sequence[WeightedTerm]) -> list[WeightedTerm]:

@@ -351,6 +351,11 @@ class InterruptedKV:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kv, name)
 
+    def list_partitions(self, prefix: str = "") -> Iterator[str]:
+        # isinstance of a protocol asks no __getattr__ since Python 3.12
+        store: Any = self._kv
+        yield from store.list_partitions(prefix)
+
     def delete(self, *args: Any, **named: Any) -> None:
         if self.deletions >= self._most:
             raise Interrupted
