@@ -35,7 +35,7 @@ def read_frame(data: bytes) -> Frame:
     numbers = {_SEQUENCE: 0, _LOG: 0, _SERVICE: 0, _METHOD: 0}
     headers: dict[str, str] = {}
     payload = b""
-    others = []
+    others: list[tuple[int, bytes]] = []
     for number, value in _read_fields(data):
         if isinstance(value, int):
             if number in numbers:
@@ -55,7 +55,7 @@ def read_frame(data: bytes) -> Frame:
         payload,
         numbers[_SEQUENCE],
         numbers[_LOG],
-        tuple(others),
+        tuple(sorted(others, key=lambda each: each[0])),  # as they are written
     )
 
 
