@@ -148,6 +148,28 @@ def install_runtime_client(root: Path, folder: Path) -> None:
     """Install AWS's client of the runtime API, which Lambda's own image has, into the new folder
     `folder`, for the functions' Python.
     """
+    _install_for_functions(root, folder, root / "scripts" / "tools" / "ric.txt")
+
+
+def install_test_packages(root: Path, folder: Path) -> None:
+    """Install what the tests import, as uv.lock pins it, into the new folder `folder`, for the
+    functions' Python.
+    """
+    pins = folder.with_name(f"{folder.name}.txt")
+    _run_uv(
+        root,
+        "export",
+        "--frozen",
+        "--no-default-groups",
+        "--group=dev",
+        "--no-emit-project",
+        "--no-hashes",
+        f"--output-file={pins}",
+    )
+    _install_for_functions(root, folder, pins)
+
+
+def _install_for_functions(root: Path, folder: Path, pins: Path) -> None:
     _run_uv(
         root,
         "pip",
@@ -157,7 +179,7 @@ def install_runtime_client(root: Path, folder: Path) -> None:
         "--only-binary=:all:",
         f"--python-platform={PLATFORM}",
         f"--python-version={'.'.join(map(str, PYTHON))}",
-        "--requirements=scripts/tools/ric.txt",
+        f"--requirements={pins}",
     )
 
 
