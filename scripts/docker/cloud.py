@@ -61,7 +61,7 @@ class Cloud:
 
     def add_reminder(self) -> None:
         """Store a reminder that is due."""
-        run(sys.executable, "-m", "scripts.docker.reminder", TABLE, self.url, environment=KEY)
+        run(sys.executable, "-m", "scripts.invocation.reminder", TABLE, self.url, environment=KEY)
 
     def open_client(self, service: str) -> Any:
         """Return AWS's own client for one of its services."""

@@ -17,7 +17,6 @@ from pathlib import Path
 from scripts.docker.shell import run, run_daemon
 
 _BRIDGES = 256
-_PACKAGES = ("docker.io", "containerd", "runc", "mmdebstrap")
 _PATIENCE = 60.0
 
 
@@ -34,19 +33,6 @@ class Docker:
     def run(self, *arguments: str | Path) -> str:
         """Run `docker` and return its output."""
         return run("docker", *arguments, environment=self.environment)
-
-
-def unpack_programs(folder: Path) -> str:
-    """Unpack Debian's programs into `folder`, so that nothing is installed on this machine; return a
-    search path with them.
-    """
-    packages = folder / "packages"
-    packages.mkdir()
-    run("apt-get", "--quiet", "download", *_PACKAGES, folder=packages)
-    for package in packages.glob("*.deb"):
-        run("dpkg", "--extract", package, folder / "programs")
-        package.unlink()
-    return f"{folder}/programs/usr/sbin:{folder}/programs/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @contextmanager
@@ -79,7 +65,7 @@ def run_docker(folder: Path, path: str) -> Iterator[Docker]:
     log = folder / "dockerd.log"
     with (
         _add_bridge() as bridge,
-        run_daemon([*command, f"--bridge={bridge.name}"], environment, log) as process,
+        run_daemon([*command, *bridge.options], environment, log) as process,
     ):
         docker = Docker(environment, bridge.gateway)
         end = time.monotonic() + _PATIENCE
@@ -110,6 +96,12 @@ class _Bridge:
     @property
     def gateway(self) -> str:
         return f"172.29.{self.number}.1"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Return the daemon's options for this bridge, and for the networks that it adds itself."""
+        pool = f"base=172.30.{self.number}.0/24,size=28"
+        return (f"--bridge={self.name}", f"--default-address-pool={pool}")
 
     def claim(self) -> socket.socket | None:
         """Return what holds the bridge for this process as long as it lives; None when another check

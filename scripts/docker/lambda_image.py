@@ -4,13 +4,13 @@ registry of images.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.docker.daemon import Docker
+from scripts.docker.debian import pack_debian
 from scripts.docker.shell import ROOT
-from scripts.staging.interpreter import DEBIAN, NAME, PACKAGES, bootstrap_debian
-from scripts.staging.packages import install_runtime_client
+from scripts.staging.interpreter import DEBIAN, NAME, PACKAGES
+from scripts.staging.packages import install_tool
 
 IMAGE = f"lambda-check:{NAME}"
 _ROOTFS = f"lambda-check-rootfs:{DEBIAN}"
@@ -29,26 +29,14 @@ WORKDIR /var/task
 """
 
 
-def make_root_filesystem(folder: Path, path: str) -> Path:
-    """Make a minimal Debian with the functions' Python; return its tar file."""
-    return pack_debian(folder, path, PACKAGES)
-
-
-def pack_debian(folder: Path, path: str, packages: Sequence[str]) -> Path:
-    """Make a minimal Debian with these packages; return its tar file."""
-    archive = folder / "rootfs.tar"
-    bootstrap_debian(packages, archive, {"PATH": path, "HOME": str(folder)})
-    return archive
-
-
-def build_image(docker: Docker, folder: Path, base: Path) -> str:
-    """Build the image from the tar file `base`; return its size as Docker writes it."""
-    context = folder / "image"
+def build_image(docker: Docker, folder: Path) -> str:
+    """Build the image, with what it is made of in `folder`; return its size as Docker writes it."""
+    context = folder / "lambda-image"
     context.mkdir()
-    install_runtime_client(ROOT, context / "ric")
+    install_tool(ROOT, "ric", context / "ric")
     (context / "bootstrap").write_text(_BOOTSTRAP)
     (context / "bootstrap").chmod(0o755)
     (context / "Dockerfile").write_text(_DOCKERFILE)
-    docker.run("import", base, _ROOTFS)
+    docker.run("import", pack_debian(folder, docker.environment["PATH"], PACKAGES), _ROOTFS)
     docker.run("build", "--quiet", "--network", "none", "--tag", IMAGE, context)
     return docker.run("images", "--format", "{{.Size}}", IMAGE).strip()

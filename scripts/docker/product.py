@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from scripts.docker.daemon import Docker
-from scripts.docker.image import pack_debian
-from scripts.docker.shell import ROOT, run
+from scripts.docker.debian import pack_debian
+from scripts.docker.shell import ROOT, Progress, run
 
 IMAGE = "uncaged-check"
 QUESTION = ("chat", "--quiet", "encode hello world in base64")
@@ -31,12 +31,15 @@ _HARDENED = (
 _PATIENCE = 120.0
 
 
-def build_product(docker: Docker, folder: Path, path: str) -> str:
-    """Build the product's image; return its size as Docker writes it."""
+def build_product(docker: Docker, folder: Path, progress: Progress) -> None:
+    """Build the product's image from a new wheel."""
     base = re.search(r"^FROM (\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     if not base:
         sys.exit("error: the Dockerfile names no base image")
-    archive = pack_debian(folder, path, _PACKAGES)
+    with progress.step("building the wheel"):
+        run(ROOT / "scripts" / "package")
+    with progress.step("making a Debian for the image"):
+        archive = pack_debian(folder, docker.environment["PATH"], _PACKAGES)
     context = folder / "base"
     context.mkdir()
     # the machine's own certificates, as its package index may need one of them
@@ -46,26 +49,25 @@ def build_product(docker: Docker, folder: Path, path: str) -> str:
         f"ENV SSL_CERT_FILE={_CERTIFICATES} PIP_CERT={_CERTIFICATES}\n"
     )
     docker.run("import", archive, f"{IMAGE}-rootfs")
-    archive.unlink()
     docker.run("build", "--quiet", "--tag", base[1], context)
-    # the bridge of this check reaches nothing; the index is asked from the machine's own network
-    docker.run("build", "--quiet", "--network", "host", "--tag", IMAGE, ROOT)
-    return docker.run("images", "--format", "{{.Size}}", IMAGE).strip()
+    with progress.step("building the image of the Dockerfile"):
+        # the bridge of this check reaches nothing; the index is asked from the machine's own network
+        docker.run("build", "--quiet", "--network", "host", "--tag", IMAGE, ROOT)
+    docker.run("tag", IMAGE, "uncaged")  # as setup and docker-compose.yml call it
+    size = docker.run("images", "--format", "{{.Size}}", IMAGE).strip()
+    progress.report(f"the product's image is {size}")
 
 
 def check_product(docker: Docker) -> str:
     """Run the image as a hardened server, ask it, and end it; return how long each took."""
     begun = time.monotonic()
     server = docker.run("run", "--detach", "--volume", "uncaged:/data", *_HARDENED, IMAGE).strip()
-    while (health := _inspect(docker, server, "{{.State.Health.Status}}")) != "healthy":
-        if health == "unhealthy" or time.monotonic() - begun > _PATIENCE:
-            sys.exit(f"error: the container is {health}\n{docker.run('logs', server)[-4000:]}")
-        time.sleep(0.5)
+    wait_until_healthy(docker, server)
     healthy = time.monotonic() - begun
     answer = docker.run("exec", server, "uncaged", *QUESTION)
     answered = time.monotonic() - begun
     docker.run("stop", server)
-    ended = _inspect(docker, server, "{{.State.ExitCode}}")
+    ended = inspect_container(docker, server, "{{.State.ExitCode}}")
     if ANSWER not in answer or ended != "0":
         sys.exit(f"error: the container answers {answer!r}, and ends with {ended}")
     return (
@@ -77,7 +79,6 @@ def check_setup(docker: Docker, folder: Path) -> str:
     """Let `uncaged setup` run the image as a service, ask inside and outside over the one data
     folder, and remove it; return how that went.
     """
-    docker.run("tag", IMAGE, "uncaged")
     program = ROOT / ".venv" / "bin" / "uncaged"
     environment = {
         **docker.environment,
@@ -89,7 +90,7 @@ def check_setup(docker: Docker, folder: Path) -> str:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
     run(program, *words, "container", "--port", port, environment=environment)
-    state = _inspect(docker, "uncaged", "{{.State.Health.Status}}")
+    state = inspect_container(docker, "uncaged", "{{.State.Health.Status}}")
     inside = docker.run("exec", "uncaged", "uncaged", *QUESTION)
     outside = run(program, *QUESTION, environment=environment)
     # a later setup replaces the file, and the container that it restarts has the new one
@@ -104,5 +105,18 @@ def check_setup(docker: Docker, folder: Path) -> str:
     return f"{state}, answers inside and outside, and was removed"
 
 
-def _inspect(docker: Docker, container: str, form: str) -> str:
+def wait_until_healthy(docker: Docker, container: str) -> None:
+    """Wait until a container's health check passes; exit with its log when it fails."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        health = inspect_container(docker, container, "{{.State.Health.Status}}")
+        if health == "healthy":
+            return
+        if health == "unhealthy" or time.monotonic() > end:
+            sys.exit(f"error: the container is {health}\n{docker.run('logs', container)[-4000:]}")
+        time.sleep(0.5)
+
+
+def inspect_container(docker: Docker, container: str, form: str) -> str:
+    """Return what `docker inspect` tells of a container in a form of its template language."""
     return docker.run("inspect", "--format", form, container).strip()

@@ -5,12 +5,45 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _ENDING_SECONDS = 20.0
+_SIGN_OF_LIFE_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Prints what happens, each line with the seconds since the begin."""
+
+    begun: float = field(default_factory=time.monotonic)
+
+    def report(self, line: str) -> None:
+        """Print a line."""
+        print(f"{time.monotonic() - self.begun:6.1f} s  {line}", flush=True)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Print the name of a step that begins, and again every 15 seconds while it takes."""
+        ended = threading.Event()
+
+        def remind() -> None:
+            while not ended.wait(_SIGN_OF_LIFE_SECONDS):
+                self.report(f"  … {name}")
+
+        self.report(f"{name} …")
+        thread = threading.Thread(target=remind, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
 
 def run(

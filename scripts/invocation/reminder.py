@@ -1,4 +1,4 @@
-"""Stores a reminder that is due. Usage: python -m scripts.docker.reminder TABLE ENDPOINT"""
+"""Stores a reminder that is due. Usage: python -m scripts.invocation.reminder TABLE ENDPOINT"""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from functions.settings import Settings
 from sigil.storage.kv.dynamodb import DynamoKV
 
 
-def main() -> None:
+def add_reminder(table: str, endpoint: str) -> None:
     """Let a chat be reminded a second ago."""
-    table, endpoint = sys.argv[1:]
     now = time.time()
     chat = "telegram:1"
     when = When(kind="at", at=now - 1.0, zone="UTC")
@@ -22,4 +21,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    add_reminder(*sys.argv[1:])

@@ -144,11 +144,11 @@ class Packages:
         yield f"--python-version={'.'.join(map(str, PYTHON))}"
 
 
-def install_runtime_client(root: Path, folder: Path) -> None:
-    """Install AWS's client of the runtime API, which Lambda's own image has, into the new folder
-    `folder`, for the functions' Python.
+def install_tool(root: Path, name: str, folder: Path) -> None:
+    """Install a tool of `scripts/tools` into the new folder `folder`, for the functions' Python: as
+    `ric`, AWS's client of the runtime API, which Lambda's own image has.
     """
-    _install_for_functions(root, folder, root / "scripts" / "tools" / "ric.txt")
+    _install_for_functions(root, folder, root / "scripts" / "tools" / f"{name}.txt")
 
 
 def install_test_packages(root: Path, folder: Path) -> None:

@@ -29,7 +29,7 @@ SCRIPTS = (
         "build-typescript",
         "build-htmlparser",
     ),
-    *("bench", "bootstrap", "check-bare", "check-docker", "tool", "npm"),
+    *("bench", "bootstrap", "check-bare", "check-docker", "invoke", "tool", "npm"),
 )
 REGISTRIES = re.compile(
     "|".join(
@@ -96,6 +96,34 @@ def test_an_unknown_option_of_the_installer_is_refused() -> None:
 
     assert done.returncode == 1
     assert done.stderr.startswith("error: unknown option: --nonsense\nhelp: ")
+
+
+@each_row(
+    ("command", "code", "said"),
+    [
+        ("check-docker --help", 0, "invoke    calls every function"),
+        ("check-docker image kernel", 2, "error: there is no part kernel\nhelp: "),
+        (
+            "invoke Wroker README.md",
+            2,
+            "error: there is no function Wroker\nhelp: one of: Webhook, ",
+        ),
+    ],
+)
+def test_a_check_says_what_it_takes_before_it_starts_anything(
+    command: str, code: int, said: str
+) -> None:
+    script, *arguments = command.split()
+    done = subprocess.run(
+        [ROOT / "scripts" / script, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
 
 
 def test_without_a_fitting_python_the_installer_says_so(tmp_path: Path) -> None:

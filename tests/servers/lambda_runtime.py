@@ -15,9 +15,11 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -25,7 +27,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from scripts.staging.interpreter import NAME, find_interpreter
-from scripts.staging.packages import install_runtime_client
+from scripts.staging.packages import install_tool
 from tests.machine import within
 from tests.selection import in_full
 from tests.servers.runtime_api import RuntimeApi, children
@@ -80,12 +82,17 @@ def emulator() -> Path:
 
 
 @cache
-def client() -> Path:
-    """The folder of AWS's client of the runtime API, for the functions' version of Python."""
-    pins = (ROOT / "scripts" / "tools" / "ric.txt").read_bytes()
-    folder = ROOT / "build" / f"runtime-client-{sha256(NAME.encode() + pins).hexdigest()[:12]}"
+def packages(name: str) -> Path:
+    """The folder of a tool's packages for the functions' version of Python: of `ric`, AWS's client of
+    the runtime API.
+    """
+    pins = (ROOT / "scripts" / "tools" / f"{name}.txt").read_bytes()
+    folder = ROOT / "build" / f"{name}-{sha256(NAME.encode() + pins).hexdigest()[:12]}"
     if not folder.is_dir():
-        install_runtime_client(ROOT, folder)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as temporary:
+            install_tool(ROOT, name, Path(temporary) / name)
+            with suppress(OSError):  # another process was faster
+                (Path(temporary) / name).rename(folder)
     return folder
 
 
@@ -110,7 +117,9 @@ class LambdaFunction:
         if in_full():  # as Lambda does it: AWS's emulator, and the functions' own version of Python
             api: type[AwsEmulator | RuntimeApi] = AwsEmulator
             python = find_interpreter()
-            all_of_it["PYTHONPATH"] = os.pathsep.join([all_of_it["PYTHONPATH"], str(client())])
+            all_of_it["PYTHONPATH"] = os.pathsep.join(
+                [all_of_it["PYTHONPATH"], str(packages("ric"))]
+            )
         else:
             api = RuntimeApi
             python = (str(tool("ric") / "python"),)
