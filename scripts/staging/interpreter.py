@@ -53,7 +53,7 @@ def find_interpreter() -> tuple[str, ...]:
     found = shutil.which(NAME)
     if found and _is_right(found):
         return (found,)
-    if os.geteuid() == 0 and all(map(shutil.which, ("apt-get", "dpkg", "unshare", "chroot"))):
+    if os.geteuid() == 0 and all(map(_find_program, ("apt-get", "dpkg", "unshare", "chroot"))):
         return _enter(_make_debian(), f"/usr/bin/{NAME}")
     ours = ".".join(map(str, sys.version_info[:2]))
     raise StagingError(
@@ -90,6 +90,17 @@ def bootstrap_debian(
         )
 
 
+def _search_path() -> str:
+    """Return the path that programs are searched on: `sam build` may be run without the folders of
+    root's programs.
+    """
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+
+
+def _find_program(name: str) -> str | None:
+    return shutil.which(name, path=_search_path())
+
+
 def _is_right(python: str) -> bool:
     """Return whether a program is that Python; what has its name may only choose one of several."""
     asked = "import sys; print(*sys.version_info[:2])"
@@ -119,7 +130,7 @@ def _make_debian() -> Path:
                     f"mmdebstrap cannot be fetched: {done.stderr.strip()[-2000:]}",
                     f"install {NAME}",
                 )
-        path = f"{folder}/programs/usr/bin:{os.environ['PATH']}"
+        path = f"{folder}/programs/usr/bin:{_search_path()}"
         bootstrap_debian(PACKAGES, folder / "root", {**os.environ, "PATH": path})
         (folder / "root" / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
         (folder / "root").rename(_KEPT)
@@ -131,9 +142,9 @@ def _enter(root: Path, *command: str) -> tuple[str, ...]:
     what it mounts there ends with it.
     """
     folders = dict.fromkeys((ROOT, Path(tempfile.gettempdir()), Path("/proc"), Path("/dev")))
-    script = _ENTER % (" ".join(f"'{folder}'" for folder in folders), shutil.which("chroot"))
+    script = _ENTER % (" ".join(f"'{folder}'" for folder in folders), _find_program("chroot"))
     return (
-        str(shutil.which("unshare")),
+        str(_find_program("unshare")),
         "--mount",
         "sh",
         "-euc",

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from functions.cli.app import cli
 from functions.events import CONSOLIDATION
 from functions.queues.sqs import SqsQueue
+from scripts.staging.interpreter import find_interpreter
 from sigil.protocol import LIBRARY
 from sigil.storage import aws
 from sigil.storage.kv import keys
@@ -30,7 +31,7 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, say
 from tests.fakes.slack import SlackWorkspace
 from tests.machine import until, within
-from tests.servers.lambda_runtime import ROOT
+from tests.servers.lambda_runtime import ROOT, packages
 from tests.servers.ministack import Ministack
 
 pytestmark = pytest.mark.thorough
@@ -79,7 +80,10 @@ def stack(
     """The template as it is, with a platform and a model on loopback; each function may do what its
     role allows.
     """
-    with Ministack({"AUTH": "true"}) as server:
+    # it runs functions with its own Python, which has to be theirs
+    command = (*find_interpreter(), "-c", "from ministack.app import main; main()")
+    packaged = {"PYTHONPATH": str(packages("ministack"))}
+    with Ministack({"AUTH": "true", **packaged}, command) as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
         topic = aws.client("sns").create_topic(Name="alerts")["TopicArn"]
@@ -108,8 +112,8 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
 
     Every request of a function is checked against the policies of its role. What ministack does not
     do as AWS does: it reads no routes from an OpenAPI body (`stack._routed` makes them), runs
-    functions as processes of its own Python without Lambda's file system, knows no TLS here and not
-    every function of a condition (`stack._built`).
+    functions as processes of its own Python, which is theirs here, without Lambda's file system,
+    knows no TLS here and not every function of a condition (`stack._built`).
     """
     assert library(stack) > 50  # it stands before anybody asked for anything
     shout = (
@@ -123,7 +127,7 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
     schema = '{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}'
     sigil(stack, "deploy", *shout, "--schema", schema)
     model.then(
-        call(("sigil_query", {"query": "capital letters"})),
+        call(("sigil_query", {"query": "shout in capital letters"})),
         call(("cap_shout", {"text": "hello"})),
         say("Here it is: HELLO!"),
     )

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from http.client import HTTPConnection, HTTPException
@@ -34,8 +34,13 @@ class Ministack:
     queues names of their own (`unique`).
     """
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        """`environment` is added to the server's own; the functions that it runs get it too."""
+    def __init__(
+        self, environment: Mapping[str, str] | None = None, command: Sequence[str] | None = None
+    ) -> None:
+        """`environment` is added to the server's own; the functions that it runs get it too.
+        `command` starts it, and so decides on the Python of these functions.
+        """
+        self._command = command or (str(programs() / "ministack"),)
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = Path(tempfile.mkdtemp(prefix="ministack-"))
@@ -92,7 +97,7 @@ class Ministack:
         self.stop()
 
     def _start(self, environment: Mapping[str, str]) -> None:
-        warden = [sys.executable, "-I", "-S", str(_WARDEN), str(programs() / "ministack")]
+        warden = [sys.executable, "-I", "-S", str(_WARDEN), *self._command]
         command = [
             "sh",
             "-c",
