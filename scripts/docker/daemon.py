@@ -81,6 +81,7 @@ def run_docker(folder: Path, path: str) -> Iterator[Docker]:
         finally:
             for container in docker.run("ps", "--all", "--quiet").split():
                 docker.run("rm", "--force", container)
+            docker.run("network", "prune", "--force")  # their bridges would stay
 
 
 @dataclass(frozen=True, slots=True)
