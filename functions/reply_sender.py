@@ -120,6 +120,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> tuple[Ses
                 key=_make_key(reply.event, reply.session, reply.text),
                 start=start,
                 is_repeated=reply.tries > 0,
+                draw=partial(_draw, runtime.app),
                 file_name=reply.file_name,
             ),
             mark_sent,
@@ -152,6 +153,14 @@ def _alert_refusal(problem: Refused, session: str, runtime: AgentRuntime) -> Non
         alert_chat_closed(session, runtime)
     elif isinstance(problem, ChatEncrypted):
         alert_chat_encrypted(session, runtime)
+
+
+def _draw(app: App, svg: str) -> bytes | None:
+    """Return a PNG of an SVG document, None where it cannot be made: then it leaves as it is."""
+    try:
+        return app.helpers.reader.draw(svg).data
+    except SigilError:
+        return None
 
 
 def attach_files(reply: Outgoing, app: App) -> list[AttachedFile]:

@@ -483,6 +483,10 @@ class LazyFileReader:
         """See `FileReader.look`."""
         return self._reader.look(data, page)
 
+    def draw(self, svg: str) -> Picture:
+        """See `FileReader.draw`."""
+        return self._reader.draw(svg)
+
 
 def make_helpers() -> ServiceHelpers:
     """Return the helpers that the agent's services take from Sigil; each is loaded at its first

@@ -109,6 +109,11 @@ class AttachedFile:
     read: Callable[[], bytes]
 
 
+def draw_nothing(svg: str) -> bytes | None:
+    """Return None: nothing here draws."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A reply to a chat. Its parts are `text` (markdown), in one or more messages, and then the
@@ -119,6 +124,7 @@ class Reply:
     can drop what it has had. The parts before `start` have left already: equal texts give equal
     parts. `is_repeated`: somebody has tried to send it before, and may not have lived to note that
     it left. With a `file_name` the text is one file of that name where the platform takes files.
+    `draw` makes a PNG of an SVG document, None where it cannot.
     """
 
     session: str
@@ -130,6 +136,7 @@ class Reply:
     start: int = 0
     is_repeated: bool = False
     file_name: str = ""
+    draw: Callable[[str], bytes | None] = draw_nothing
 
 
 class Busy(BackendError):

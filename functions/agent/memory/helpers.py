@@ -137,6 +137,9 @@ class FileReader(Protocol):
     def look(self, data: bytes, page: int = 1) -> Picture:
         """Return a page of a document as a picture."""
 
+    def draw(self, svg: str) -> Picture:
+        """Return an SVG document that only draws as a PNG."""
+
 
 class NoReader:
     """Opens nothing: no reader is lent."""
@@ -151,6 +154,9 @@ class NoReader:
         raise _cannot_open()
 
     def look(self, data: bytes, page: int = 1) -> Picture:
+        raise _cannot_open()
+
+    def draw(self, svg: str) -> Picture:
         raise _cannot_open()
 
 

@@ -78,7 +78,9 @@ Part = DingTalkText | DingTalkFile | AttachedFile
 
 def make_parts(reply: Reply) -> list[Part]:
     """Return the messages of a reply."""
-    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, len, file_name=reply.file_name)
+    divided = divide_reply(
+        reply.text, MESSAGES_MOST, render_parts, len, file_name=reply.file_name, draw=reply.draw
+    )
     parts: list[Part] = []
     for number, message in enumerate(divided.messages, 1):
         below = reply.buttons if number == len(divided.messages) else ()

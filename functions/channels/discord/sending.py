@@ -106,7 +106,9 @@ class OutgoingMessage:
 def make_messages(reply: Reply) -> list[OutgoingMessage | AttachedFile]:
     """Return the parts of a reply."""
     text, buttons = take_buttons(reply, BUTTONS_MOST)
-    divided = divide_reply(text, MESSAGES_MOST, render_messages, len, file_name=reply.file_name)
+    divided = divide_reply(
+        text, MESSAGES_MOST, render_messages, len, file_name=reply.file_name, draw=reply.draw
+    )
     parts: list[OutgoingMessage | AttachedFile] = []
     for number, content in enumerate(divided.messages, 1):
         below = buttons if number == len(divided.messages) else ()

@@ -138,14 +138,17 @@ Part = FeishuText | FeishuFile | AttachedFile
 
 def make_parts(reply: Reply) -> list[Part]:
     """Return the messages of a reply."""
-    divided = divide_reply(reply.text, MESSAGES_MOST, render_parts, len, file_name=reply.file_name)
+    divided = divide_reply(
+        reply.text, MESSAGES_MOST, render_parts, len, file_name=reply.file_name, draw=reply.draw
+    )
     parts: list[Part] = []
     for number, message in enumerate(divided.messages, 1):
         below = reply.buttons if number == len(divided.messages) else ()
         parts.append(FeishuText(message, reply.session, below))
     for made in divided.files:
         file = FormFile(made.name, made.type, made.content)
-        parts.append(FeishuFile(file, made.name, made.instead))
+        is_photo = made.type in _PHOTOS and len(made.content) <= _PHOTO_BYTES
+        parts.append(FeishuFile(file, made.name, made.instead, is_photo))
     parts.extend(reply.files)
     return parts
 

@@ -92,7 +92,12 @@ def make_parts(reply: Reply) -> list[MatrixOutgoing]:
     """
     text = write_buttons(reply.text, reply.buttons, ABOUT.command_sign)
     divided = divide_reply(
-        text, MESSAGES_MOST, render_parts, lambda part: len(part.text), file_name=reply.file_name
+        text,
+        MESSAGES_MOST,
+        render_parts,
+        lambda part: len(part.text),
+        file_name=reply.file_name,
+        draw=reply.draw,
     )
     parts: list[MatrixOutgoing] = [MatrixText(message) for message in divided.messages]
     for made in divided.files:

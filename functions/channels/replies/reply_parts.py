@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from functions.channels.base import AttachedFile, Reply
+from functions.channels.base import AttachedFile, Reply, draw_nothing
 from functions.channels.render.pictures import take_pictures
 from functions.channels.visible_text import clean_text
 from functions.events import Button
@@ -17,7 +17,8 @@ from functions.texts.languages import find_texts
 Message = TypeVar("Message")
 Part = TypeVar("Part")
 ANSWER_NAME: Final = "answer.md"
-PICTURE_NAME: Final = "picture.svg"
+PICTURE_NAME: Final = "picture"
+PNG: Final = "image/png"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,14 @@ def divide_reply(
     *,
     noted: Sequence[AttachedFile] | None = None,
     file_name: str = "",
+    draw: Callable[[str], bytes | None] = draw_nothing,
 ) -> ReplyParts[Message]:
     """Return the parts of a reply of `text`, with at most `most` messages of it: of more, the last
     is the whole of it as a file.
 
     `render` makes at most so many messages of markdown. `noted` are the files of the reply where a
     platform takes none: one message in place of all files is then among the `most`. With a
-    `file_name` the whole is a file of that name alone.
+    `file_name` the whole is a file of that name alone. Pictures are PNG where `draw` makes them.
     """
     if file_name:
         return ReplyParts([], [_make_whole(text, file_name, len(text))])
@@ -70,8 +72,10 @@ def divide_reply(
         files.append(_make_whole(text, ANSWER_NAME, rest))
     for number, picture in enumerate(pictures, 1):
         name = PICTURE_NAME if number == 1 else f"{number}-{PICTURE_NAME}"
-        content = picture.encode()
-        files.append(TextFile(name, "image/svg+xml", content, "", texts.no_picture))
+        png = draw(picture)
+        type = "image/svg+xml" if png is None else PNG
+        name += ".svg" if png is None else ".png"
+        files.append(TextFile(name, type, png or picture.encode(), "", texts.no_picture))
     return ReplyParts(messages, files)
 
 

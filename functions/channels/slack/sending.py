@@ -137,7 +137,12 @@ def make_parts(reply: Reply) -> list[SlackOutgoing]:
     """Return the messages and files of a reply."""
     text, buttons = take_buttons(reply, BUTTONS_MOST, ABOUT.command_sign)
     divided = divide_reply(
-        text, MESSAGES_MOST, render_parts, lambda part: len(part.text), file_name=reply.file_name
+        text,
+        MESSAGES_MOST,
+        render_parts,
+        lambda part: len(part.text),
+        file_name=reply.file_name,
+        draw=reply.draw,
     )
     parts: list[SlackOutgoing] = []
     for number, message in enumerate(divided.messages, 1):

@@ -145,7 +145,12 @@ def make_parts(chat: TelegramChat, reply: Reply) -> list[TelegramPart]:
     """Return the messages and files of a reply."""
     text, buttons = take_buttons(reply, BUTTONS_MOST)
     divided = divide_reply(
-        text, MESSAGES_MOST, render_parts, lambda part: len(part.text), file_name=reply.file_name
+        text,
+        MESSAGES_MOST,
+        render_parts,
+        lambda part: len(part.text),
+        file_name=reply.file_name,
+        draw=reply.draw,
     )
     parts: list[TelegramPart] = []
     for number, message in enumerate(divided.messages, 1):
@@ -153,7 +158,8 @@ def make_parts(chat: TelegramChat, reply: Reply) -> list[TelegramPart]:
         parts.append(TelegramMessage(chat, message, buttons=below))
     for made in divided.files:
         file = FormFile(made.name, made.type, made.content)
-        parts.append(TelegramFile(chat, file, made.caption, made.instead))
+        is_photo = made.type in _PHOTOS
+        parts.append(TelegramFile(chat, file, made.caption, made.instead, is_photo=is_photo))
     parts.extend(reply.files)
     return parts
 

@@ -102,7 +102,12 @@ def make_parts(reply: Reply) -> list[Part]:
     """Return the messages of a reply."""
     text, buttons = take_buttons(reply, BUTTONS_MOST)
     divided = divide_reply(
-        text, MESSAGES_MOST, render_parts, count_characters, file_name=reply.file_name
+        text,
+        MESSAGES_MOST,
+        render_parts,
+        count_characters,
+        file_name=reply.file_name,
+        draw=reply.draw,
     )
     parts: list[Part] = [WeComText(message) for message in divided.messages]
     if buttons and divided.messages:

@@ -99,7 +99,9 @@ Part = WhatsAppText | WhatsAppFile | AttachedFile
 def make_parts(reply: Reply) -> list[Part]:
     """Return the messages of a reply."""
     text, buttons = take_buttons(reply, BUTTONS_MOST)
-    divided = divide_reply(text, MESSAGES_MOST, render_parts, len, file_name=reply.file_name)
+    divided = divide_reply(
+        text, MESSAGES_MOST, render_parts, len, file_name=reply.file_name, draw=reply.draw
+    )
     parts: list[Part] = [WhatsAppText(message) for message in divided.messages]
     if buttons and divided.messages:
         last = divided.messages[-1]
@@ -112,9 +114,12 @@ def make_parts(reply: Reply) -> list[Part]:
                 WhatsAppText(last[cut:].lstrip(), buttons),
             ]
     for made in divided.files:
-        name = f"{made.name}.txt"
+        if made.type in _PHOTOS and len(made.content) <= _PHOTO_BYTES:
+            file = FormFile(UPLOAD_NAME, made.type, made.content)
+            parts.append(WhatsAppFile(file, made.name, made.instead, True))
+            continue
         file = FormFile(UPLOAD_NAME, "text/plain", made.content)
-        parts.append(WhatsAppFile(file, name, made.instead))
+        parts.append(WhatsAppFile(file, f"{made.name}.txt", made.instead))
     parts.extend(reply.files)
     return parts
 

@@ -245,3 +245,20 @@ def test_old_pictures_go_after_a_month_and_when_there_is_no_room(
     old.write("notes.md", b"stays", Writer("telegram:42"))
     assert old.sweep()
     assert [head.path for head in files.scan()] == ["notes.md"]
+
+
+def test_a_drawing_leaves_as_a_picture_that_the_platform_shows(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><rect width="9"/></svg>'
+    model.then(say(f"Here it is.\n\n```svg\n{svg}\n```"), say("```svg\n<svg><script/></svg>\n```"))
+    chats.write(1, "draw a box")
+    chats.write(2, "draw a box that runs")
+    chats.work_off()
+
+    (sent,) = [each for each in chats.bot.requests if each.path.endswith("/sendPhoto")]
+    assert b"\x89PNG\r\n\x1a\n" in sent.body
+    assert b'filename="picture.png"' in sent.body
+    assert chats.bot.calls("sendDocument") == []
+    assert chats.list_texts()[0] == "Here it is."
+    assert "<script/>" in chats.list_texts()[-1]
