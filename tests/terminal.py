@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import codecs
+import fcntl
 import io
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
+import termios
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from tests.machine import within
+from tests.terminal_screen import TerminalScreen
 
 SECONDS = 30.0
 
@@ -23,11 +27,19 @@ class Terminal:
     """A program whose input, output and errors are one terminal.
 
     `shown` is all that it wrote, with plain line ends. A wait begins behind what the wait before it
-    returned.
+    returned. It has `columns` × `rows` cells.
     """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        columns: int = 80,
+        rows: int = 25,
+    ) -> None:
         self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._size = (columns, rows)
         self.process = subprocess.Popen(
             command,
             env=environment,
@@ -39,8 +51,14 @@ class Terminal:
         os.close(theirs)
         self.shown = ""
         self._waited_up_to = 0
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+        self._written = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._line_ends = io.IncrementalNewlineDecoder(None, translate=True)
+
+    @property
+    def screen(self) -> TerminalScreen:
+        """Return what a person sees of what was written."""
+        return TerminalScreen(*self._size).feed(self._written)
 
     def type(self, text: str) -> None:
         """Type `text`."""
@@ -129,5 +147,7 @@ class Terminal:
             piece = os.read(self._ours, 65_536)
         except OSError:  # the other side is closed
             return False
-        self.shown += self._decoder.decode(piece)
+        text = self._decoder.decode(piece)
+        self._written += text
+        self.shown += self._line_ends.decode(text)
         return bool(piece)

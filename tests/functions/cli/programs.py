@@ -30,8 +30,10 @@ def uncaged(
 
 
 @contextmanager
-def terminal(environment: dict[str, str], **more: str) -> Iterator[Terminal]:
-    opened = Terminal([*COMMAND, "chat"], {**environment, **more})
+def terminal(
+    environment: dict[str, str], *arguments: str, columns: int = 80, rows: int = 25, **more: str
+) -> Iterator[Terminal]:
+    opened = Terminal([*COMMAND, "chat", *arguments], {**environment, **more}, columns, rows)
     try:
         yield opened
     finally:
