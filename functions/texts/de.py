@@ -1505,6 +1505,9 @@ class German(Texts):
     noting = "merkt sich die älteren Nachrichten; Strg-C verschiebt das"
     while_away = "in der Zwischenzeit"
     unread_lost = "{count} ältere Nachrichten sind fort: die letzten {most} werden aufbewahrt"
+    thinking = "denkt nach …"
+    words_were_draft = "der Text oben war nur ein Entwurf"
+    words_stop_here = "hier angehalten"
     mem_failed = "Das Merken ist misslungen."
     mem_never = "In das Gedächtnis dieses Chats wurde noch nie etwas geschrieben."
     mem_back = (

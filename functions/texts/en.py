@@ -1317,6 +1317,9 @@ class Texts:
     while_away = "while you were away"
     unread_lost = "{count} older messages are gone: the last {most} are kept"
     mem_failed = "I could not make a note of it."
+    thinking = "thinking …"
+    words_were_draft = "the text above was only a draft"
+    words_stop_here = "stopped here"
     mem_never = "Nothing was ever written into the memory of this chat."
     mem_back = (
         "The memory of this chat is as in version {version} again; `/mem history` shows all of"

@@ -31,7 +31,7 @@ from functions.agent.session.document import Document, Outgoing
 from functions.agent.team.work import resume_unlocked
 from functions.channels.replies.unread_replies import MOST
 from functions.cli.chat.line_editor import LineEditor
-from functions.cli.chat.screen import Screen
+from functions.cli.chat.screen import Screen, ScreenListener
 from functions.cli.chat.session_lock import SessionLock
 from functions.cli.chat.terminal_turn import TerminalTurn, TerminalWorker
 from functions.cli.chat.unread_watch import Unread, UnreadWatch
@@ -39,6 +39,7 @@ from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.queues.queued_sessions import list_queued_sessions
 from functions.reply_sender import make_reply_row
 from functions.settings import Settings
+from functions.texts.en import Texts
 from functions.time.time_zone import format_stamp
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
@@ -110,12 +111,12 @@ class _Conversation:
         self._kv = runtime.stores.kv
         self._has_failed = False
         self._is_told = False
-        self._document = Document()  # as it was with the last answer
+        self._document = Document()  # as it was with the last answer, if there was one
         self._worker = TerminalWorker(
             runtime,
             session,
             SessionLock(data_folder(runtime.settings), self._key),
-            screen.show_step if style.shows_steps else ignore_step,
+            ScreenListener(screen) if style.shows_steps else ignore_step,
             self._show_answer,
         )
         unread = self._worker.replies.unread
@@ -221,6 +222,8 @@ class _Conversation:
             return self._obey_control(event)
         self._has_failed = False
         turn = self._worker.open_turn(event, self._say_waiting)
+        if self._style.shows_steps:
+            self._screen.begin_turn(self._choose_texts(event))
         if self._wait_for(turn):
             if turn.is_withdrawn:
                 self._screen.hint("taken back: nobody had begun to work on it")
@@ -286,14 +289,22 @@ class _Conversation:
                     _leave()
                 is_stopped = True
                 try:
+                    self._screen.stop_words()
                     turn.stop()
                 except KeyboardInterrupt:
                     _leave()
+        self._screen.end_turn()
         if turn.problem:
             if turn.is_kept and self._style.shows_steps:
                 self._screen.hint("your message is kept, and goes on with the next one")
             raise turn.problem
         return is_stopped
+
+    def _choose_texts(self, event: Event) -> Texts:
+        """Return the texts for what is said while a message is answered."""
+        if not self._document.messages:
+            self._document = self._app.sessions.open(self._worker.find_session()).document
+        return choose_texts_for(event, self._document)
 
     def _say_waiting(self) -> None:
         self._screen.hint(
@@ -373,7 +384,7 @@ class _Conversation:
             preamble = app.build_preamble(opened.memory)
             tokens = compaction.estimate_size(document.messages)
             tokens += context.count_overhead(preamble)
-            self._screen.show_replies((text,))
+            self._screen.show_answer(text)
             for path, file in zip(paths, files, strict=True):
                 self._screen.show_file(path, file)
             if app.model.name == OFFLINE and rounds and _is_first_answer(document):

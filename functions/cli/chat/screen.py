@@ -1,5 +1,5 @@
-"""The terminal of `uncaged chat` shows steps while a turn runs, the answer as markdown, and the
-working set and the tokens after it.
+"""The terminal of `uncaged chat` shows steps while a turn runs, the answer as markdown while it is
+written, and the working set and the tokens after it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import orjson
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import ListItem, Markdown
+from rich.console import Console
 from rich.text import Text
 
 from functions.agent.app import TurnStep
 from functions.channels.visible_text import clean_text
+from functions.cli.chat.drawn_markdown import print_markdown
 from functions.cli.chat.line_editor import LineEditor
+from functions.cli.chat.live_answer import LiveAnswer
+from functions.texts.en import Texts
 from sigil.errors import SigilError, one_line
 from sigil.json_fields import as_mapping, as_string
 from sigil.protocol import KeptFile
@@ -37,6 +37,8 @@ class Screen:
     def __init__(self) -> None:
         self._out = Console(soft_wrap=False)
         self._err = Console(stderr=True)
+        self._live = LiveAnswer(self._out)
+        self._texts = Texts()
         self._prompt = ""  # while a line is being typed
         self._editor: LineEditor | None = None
         if sys.stdin.isatty():
@@ -71,6 +73,11 @@ class Screen:
     def is_interactive(self) -> bool:
         """Return whether a person types into it and reads from it."""
         return sys.stdin.isatty() and self._out.is_terminal
+
+    @property
+    def shows_words(self) -> bool:
+        """Return whether answers are shown while they are written."""
+        return sys.stdout.isatty() and self._out.is_terminal
 
     def ask(self) -> str:
         """Read what the person types next: a line, or as many as a code fence has."""
@@ -131,19 +138,61 @@ class Screen:
             else:
                 self._print_line(Text(clean_text(text)))
 
+    def begin_turn(self, texts: Texts) -> None:
+        """Show the words of the next answer, with remarks in the language of `texts`."""
+        self._texts = texts
+        self._live.begin_turn()
+
+    def stop_words(self) -> None:
+        """Show no more words of the answer that is being written."""
+        self._live.stop()
+
+    def end_turn(self) -> None:
+        """Say so where words stand there that were no answer after all."""
+        if self._live.has_words:
+            self._disown_words()
+
     def show_step(self, step: TurnStep) -> None:
-        """Print one line for what just happened."""
+        """Print one line for what just happened, or the next words of an answer."""
+        if step.kind == "ask":
+            self._live.wait(self._texts.thinking)
+        elif step.kind == "words" and not step.facts.get("anew"):
+            self._live.add(step.text)
+        elif step.kind == "words" and self._live.has_words:
+            self._disown_words()
+            self._live.wait(self._texts.thinking)
+        elif step.kind == "note" and step.name == "stopped" and self._live.has_words:
+            self._live.end()
+            self.hint(self._texts.words_stop_here)
+        else:
+            self._show_line(step)
+
+    def _disown_words(self) -> None:
+        """Say that the words which stand there are not the answer."""
+        self._live.end()
+        self.hint(self._texts.words_were_draft)
+
+    def _show_line(self, step: TurnStep) -> None:
         line = _draw_step(step)
         if line:
             if self._err.is_terminal:
                 line.truncate(self._err.width, overflow="ellipsis")
             self._print_line(line)
 
+    def show_answer(self, text: str) -> None:
+        """Print the answer to what was typed, or what its words that stand there lack."""
+        if self._live.has_words:
+            if self._live.complete(text):
+                return
+            self._disown_words()
+        self.show_replies((text,))
+
     def show_replies(self, texts: Sequence[str]) -> None:
         """Print the answers."""
+        self._live.settle()
         for text in texts:
             if self._out.is_terminal:
-                self._out.print(_draw_markdown(text))
+                print_markdown(self._out, text)
             else:
                 self._out.file.write(text + "\n")
                 self._out.file.flush()
@@ -177,7 +226,24 @@ class Screen:
 
     def _print_line(self, line: Text) -> None:
         """Print a line on stderr; in a pipe it stays one line, however long."""
+        self._live.settle()
         self._err.print(line, soft_wrap=not self._err.is_terminal)
+
+
+class ScreenListener:
+    """Shows the steps of a turn on a screen, and the words of its answer where they can be."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    @property
+    def hears_words(self) -> bool:
+        """Whether answers go to a terminal; a pipe gets whole ones alone."""
+        return self._screen.shows_words
+
+    def __call__(self, step: TurnStep) -> None:
+        """Show a step."""
+        self._screen.show_step(step)
 
 
 def _read_typed_line() -> tuple[str, str]:
@@ -201,46 +267,6 @@ def _read_typed_line() -> tuple[str, str]:
 def _is_in_fence(text: str) -> bool:
     """Return whether a code fence began in `text` and has not ended."""
     return text.count("```") % 2 == 1 and bool(_FENCE.search(text))
-
-
-class _Item(ListItem):
-    """An item of a list with the number that was written: Rich counts on from the first one, and
-    a command that takes the number would change another item.
-    """
-
-    def __init__(self, number: str = "") -> None:
-        super().__init__()
-        self._number = int(number) if number else 0
-
-    @classmethod
-    def create(cls, _: Markdown, token: Token) -> _Item:
-        return cls(token.info)
-
-    def render_number(
-        self, console: Console, options: ConsoleOptions, number: int, last_number: int
-    ) -> RenderResult:
-        widest = max(last_number, self._number)
-        return super().render_number(console, options, self._number, widest)
-
-
-class _Answer(Markdown):
-    elements = {**Markdown.elements, "list_item_open": _Item}  # noqa: RUF012 - as Rich has it
-
-
-def _draw_markdown(text: str) -> Markdown:
-    """Return Markdown whose line breaks, HTML tags and numbers of items stay, as chat platforms
-    show it.
-    """
-    text = clean_text(text)
-    markdown = _Answer(text)
-    # Rich reads HTML as well, and shows nothing of it: of `vector<int>` only `vector`
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
-    markdown.parsed = parser.parse(text)
-    for token in markdown.parsed:
-        for part in token.children or ():
-            if part.type == "softbreak":
-                part.type = "hardbreak"
-    return markdown
 
 
 def _draw_step(step: TurnStep) -> Text | None:

@@ -30,14 +30,14 @@ Show = Callable[[Mapping[str, Json]], None]
 
 
 class Shown:
-    """Shows all turns of this process to one watch, as their person sits here."""
+    """Shows the steps of all turns of this process to one watch, as their person sits here."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
 
     def hears_words(self, event: Event) -> bool:
-        """Return whether the watch wants the words of answers now."""
-        return hears_words(self._watch)
+        """Return whether the watch wants the words of the event's answer: of none."""
+        return False
 
     def note_step(self, event: Event, step: TurnStep) -> None:
         """Show a step."""
@@ -63,6 +63,20 @@ class TerminalReplies(HttpReplies):
         else:
             super().keep(session, event, reply)
             self.others += 1
+
+
+class ShownWithWords(Shown):
+    """Shows the words of the answer that the terminal waits for as well. Any other answer is shown
+    with what came meanwhile, as a whole.
+    """
+
+    def __init__(self, watch: Watch, replies: TerminalReplies) -> None:
+        super().__init__(watch)
+        self._replies = replies
+
+    def hears_words(self, event: Event) -> bool:
+        """Return whether the event is the one, and the watch wants words now."""
+        return event.id == self._replies.awaited[1] and hears_words(self._watch)
 
 
 class TerminalWorker:
@@ -92,7 +106,11 @@ class TerminalWorker:
         self.replies = TerminalReplies(runtime, show)
         # whoever waits at a terminal can ask again, and reads why at once
         self._runtime = replace(
-            runtime, queue=self.queue, replies=self.replies, live=Shown(watch), patient=False
+            runtime,
+            queue=self.queue,
+            replies=self.replies,
+            live=ShownWithWords(watch, self.replies),
+            patient=False,
         )
 
     def find_app(self) -> App:

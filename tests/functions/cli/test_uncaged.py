@@ -376,20 +376,6 @@ def test_ctrl_c_while_the_command_is_imported_is_silent(unforked: dict[str, str]
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-def test_what_a_capability_says_cannot_drive_the_terminal(
-    stocked_environment: dict[str, str], model: ScriptedModel
-) -> None:
-    model.then(say("safe \x1b]0;owned\x07\x1b[2J \u202e\x9b31m end"))
-    with terminal(stocked_environment, UNCAGED_LLM_URL=model.url) as screen:
-        screen.wait_for_match("› ")
-        screen.type("hi\n")
-        shown = screen.wait_for_match("end")
-    assert "\x1b]0;" not in shown
-    assert "\x1b[2J" not in shown
-    assert "\u202e" not in shown
-    assert "\x9b" not in shown
-
-
 def test_lines_stay_lines(stocked_environment: dict[str, str], model: ScriptedModel) -> None:
     with terminal(stocked_environment, UNCAGED_LLM_URL=model.url) as screen:
         screen.wait_for_match("› ")
