@@ -224,4 +224,6 @@ def _cut_block(text: str, width: int, height: int) -> str:
     head = _FENCE.match(text) or _TABLE.match(text)
     tail = text[-room:]
     cut = tail.find("\n") + 1
-    return (head[0] if head and cut else "") + tail[cut:]
+    if not head or not cut or len(head[0]) > room:
+        return tail[cut:]
+    return head[0] + tail[cut:]

@@ -111,6 +111,8 @@ def test_a_turn_whose_terminal_was_killed_goes_on_at_the_next_start_at_once(
         screen.wait_for_match("the second(?s:.*)› ")
     said = [message["role"] for message in model.bodies[-1]["messages"]]
     assert said == ["system", "user", "assistant", "user"]
+    # the words of what is told with the unread are not shown beside it
+    assert ["stream" in body for body in model.bodies] == [True, False, True]
     kv = runtime().stores.kv
     assert kv.scan(keys.inbox_event(SESSION, "").partition) == []
 
