@@ -253,6 +253,7 @@ def test_a_drawing_leaves_as_a_picture_that_the_platform_shows(
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><rect width="9"/></svg>'
     model.then(say(f"Here it is.\n\n```svg\n{svg}\n```"), say("```svg\n<svg><script/></svg>\n```"))
     chats.write(1, "draw a box")
+    chats.work_off()
     chats.write(2, "draw a box that runs")
     chats.work_off()
 
