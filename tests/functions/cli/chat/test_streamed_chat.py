@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from functions.agent.model.streamed_words import PACE_SECONDS
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
 from tests.functions.cli.programs import terminal, uncaged
@@ -21,6 +20,9 @@ from tests.tables import each_row
 
 FIRST = "It is *nearly* there.\n\nA second paragraph with 两个 words"
 
+PIECE_SECONDS = 0.05
+"""The model pauses for so long before each piece, as one that writes does."""
+
 
 def streamed(*parts: str | threading.Event, calls: Any = None, finish: str = "stop") -> Answer:
     """An answer that comes in these parts; it waits for the events between them."""
@@ -28,7 +30,7 @@ def streamed(*parts: str | threading.Event, calls: Any = None, finish: str = "st
     def write() -> Iterator[bytes]:
         for part in parts:
             if isinstance(part, str):
-                time.sleep(1.5 * PACE_SECONDS)  # what comes faster is told together
+                time.sleep(PIECE_SECONDS)
                 yield _event({"delta": {"content": part}})
             else:
                 part.wait(within(20))
