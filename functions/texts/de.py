@@ -615,6 +615,7 @@ class German(Texts):
             "Dateien wie {name} kann ich nicht öffnen. Ich öffne JPEG, PNG, WebP, GIF, PDF, docx,"
             " pptx, xlsx, xls, ods, HTML und einfachen Text."
         ),
+        "not_fetched": "Ich konnte {name} nicht holen. Schick die Datei bitte noch einmal.",
         "no_such_page": "Diese Seite gibt es in {name} nicht.",
         "package_missing": (
             "{name} kann ich nicht öffnen: Ein Paket dafür ist nicht installiert. Wem ich gehöre,"

@@ -523,6 +523,7 @@ class Texts:
             "I cannot open files like {name}. I open JPEG, PNG, WebP, GIF, PDF, docx, pptx, xlsx,"
             " xls, ods, HTML and plain text."
         ),
+        "not_fetched": "I could not fetch {name}. Please send it once more.",
         "no_such_page": "{name} has no such page.",
         "package_missing": (
             "I cannot open {name}: a package for it is not installed. My owner installs it with:"

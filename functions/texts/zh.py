@@ -481,6 +481,7 @@ class Chinese(Texts):
             "{name} 这类文件我打不开。我能打开 JPEG、PNG、WebP、GIF、PDF、docx、pptx、xlsx、xls、"
             "ods、HTML 和纯文本。"
         ),
+        "not_fetched": "我没能取到{name}，请再发一次。",
         "no_such_page": "{name} 没有这一页。",
         "package_missing": "我打不开 {name}：缺少所需的软件包。请我的主人用这条命令安装：{command}",
     }

@@ -38,6 +38,7 @@ OPENED_BYTES: Final = 20_000_000
 PICTURE: Final = "image/jpeg"
 """The type of the pictures that are kept."""
 TOO_LARGE: Final = "too_large"
+NOT_FETCHED: Final = "not_fetched"
 _TEXTS: Final = frozenset(("text", "html"))
 NAME_CHARACTERS: Final = 80
 _CLOSED: Final = ("video/", "audio/")
@@ -94,7 +95,7 @@ def keep_received(
         except ToolError as problem:
             kept = {"problem": problem.reason, "help": problem.suggestion}
         except SigilError as problem:  # the message is worth more than its file
-            kept = {"problem": TOO_LARGE} if problem.code == "ETOOBIG" else {}
+            kept = {"problem": TOO_LARGE if problem.code == "ETOOBIG" else NOT_FETCHED}
         every[number] = {**attachment, **kept}
     left = iter(every)
     attachments = tuple(islice(left, own))

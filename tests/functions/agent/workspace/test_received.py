@@ -114,7 +114,7 @@ def test_a_file_that_does_not_come_keeps_no_message_back(
         chats.write(number, "", document=file, caption=f"look {number}")
         chats.work_off()
         assert chats.list_texts()[-1].endswith(f"answer {number}")
-        assert "I cannot open files yet" in chats.list_texts()[-1]
+        assert chats.list_texts()[-1].startswith("I could not fetch “a.txt”.")
     assert list_received(chats) == []
 
 
