@@ -239,8 +239,9 @@ def test_what_cannot_be_opened_of_an_answered_message_is_told(
     chats.work_off()
     chats.write(3, "and yours?", reply_to_message=answer_to(5, US, document=pdf))
     chats.work_off()
-    told = ENGLISH.cannot_open_beside.format(kinds="files and voice messages")
-    assert chats.list_texts() == [f"{told}\n\nalas", "it is mine"]
+    told = ENGLISH.cannot_open_beside.format(kinds="voice messages")
+    lost = ENGLISH.file_problems["not_fetched"].format(name="“a.pdf”")
+    assert chats.list_texts() == [f"{told}\n{lost}\n\nalas", "it is mine"]
     read = "\n".join(chats.list_history())
     for line in ("[in reply to the sender] [document", "[in reply to you] [document"):
         assert f'{line}: "a.pdf", which you cannot open]' in read
