@@ -463,8 +463,12 @@ class LazyFileReader:
 
     @cached_property
     def _reader(self) -> FileReader:
-        from functions.media.file_reader import FileReader
+        try:
+            from functions.media.file_reader import FileReader
+        except ModuleNotFoundError:  # the functions on AWS are packed without it
+            from functions.agent.memory.helpers import NoReader
 
+            return NoReader()
         return FileReader()
 
     def find_type(self, data: bytes) -> str:

@@ -616,6 +616,7 @@ class German(Texts):
             " pptx, xlsx, xls, ods, HTML und einfachen Text."
         ),
         "not_fetched": "Ich konnte {name} nicht holen. Schick die Datei bitte noch einmal.",
+        "not_here": "{name} kann ich nicht öffnen: Wo ich laufe, lese ich nur Textdateien.",
         "no_such_page": "Diese Seite gibt es in {name} nicht.",
         "package_missing": (
             "{name} kann ich nicht öffnen: Ein Paket dafür ist nicht installiert. Wem ich gehöre,"

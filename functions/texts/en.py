@@ -524,6 +524,7 @@ class Texts:
             " xls, ods, HTML and plain text."
         ),
         "not_fetched": "I could not fetch {name}. Please send it once more.",
+        "not_here": "I cannot open {name}: where I run, I read files of text alone.",
         "no_such_page": "{name} has no such page.",
         "package_missing": (
             "I cannot open {name}: a package for it is not installed. My owner installs it with:"

@@ -482,6 +482,7 @@ class Chinese(Texts):
             "ods、HTML 和纯文本。"
         ),
         "not_fetched": "我没能取到{name}，请再发一次。",
+        "not_here": "我打不开{name}：在我运行的地方，我只能读文本文件。",
         "no_such_page": "{name} 没有这一页。",
         "package_missing": "我打不开 {name}：缺少所需的软件包。请我的主人用这条命令安装：{command}",
     }

@@ -142,7 +142,7 @@ class FileReader(Protocol):
 
 
 class NoReader:
-    """Opens nothing: no reader is lent."""
+    """Opens nothing: no reader is lent, as in the functions on AWS, which have no parser."""
 
     def find_type(self, data: bytes) -> str:
         return ""
@@ -161,7 +161,7 @@ class NoReader:
 
 
 def _cannot_open() -> ToolError:
-    return ToolError("EFILE", "nothing here opens files", reason="not_supported")
+    return ToolError("EFILE", "nothing here opens pictures and documents", reason="not_here")
 
 
 def copy_arguments(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:

@@ -39,7 +39,9 @@ PICTURE: Final = "image/jpeg"
 """The type of the pictures that are kept."""
 TOO_LARGE: Final = "too_large"
 NOT_FETCHED: Final = "not_fetched"
-_TEXTS: Final = frozenset(("text", "html"))
+NOT_SUPPORTED: Final = "not_supported"
+_TEXTS: Final = frozenset(("text", "html", ""))
+"""The types of files that may be texts; a reader that opens nothing knows none."""
 NAME_CHARACTERS: Final = 80
 _CLOSED: Final = ("video/", "audio/")
 """Types of documents that nobody opens."""
@@ -123,7 +125,7 @@ def _open(attachment: Mapping[str, object], body: bytes, reader: FileReader) -> 
     try:
         picture = reader.scale(body)
     except ToolError as problem:
-        if problem.reason != "not_supported":
+        if problem.reason != NOT_SUPPORTED:
             raise
     else:
         stem = name.rpartition(".")[0] or name or f"{attachment['kind']}-{artifact_name(body)[:8]}"
@@ -139,6 +141,8 @@ def _open(attachment: Mapping[str, object], body: bytes, reader: FileReader) -> 
 
 def _is_text(body: bytes) -> bool:
     """Return whether a file is a text in UTF-8, as all files of the agent's are."""
+    if not body or b"\0" in body:
+        return False
     try:
         body.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -263,3 +264,23 @@ def test_a_drawing_leaves_as_a_picture_that_the_platform_shows(
     assert chats.bot.calls("sendDocument") == []
     assert chats.list_texts()[0] == "Here it is."
     assert "<script/>" in chats.list_texts()[-1]
+
+
+def test_where_nothing_opens_files_texts_are_read_and_pictures_are_answered(
+    open_chats: Callable[..., Chats], model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "functions.media.file_reader", None)
+    chats = open_chats()
+    loaded = vars(chats.runtime.app.helpers.reader)
+    loaded.clear()
+    chats.bot.sent_files["f1"] = b"milk, 2\n"
+    file = {"file_id": "f1", "file_name": "list.csv", "file_size": 8, "mime_type": "text/csv"}
+    model.then(say("milk"))
+    chats.write(1, "", document=file, caption="what is it?")
+    chats.work_off()
+    send_photo(chats, 2)
+
+    assert "kept as received/list.csv" in str(model.bodies[0])
+    told = ENGLISH.file_problems["not_here"].format(name=ENGLISH.file_unnamed)
+    assert chats.list_texts() == ["milk", told]
+    loaded.clear()
