@@ -38,7 +38,15 @@ _PERHAPS_WHOLE_CALL: Final = re.compile(r"`{1,2}|```\w*\s*")
 _TAG_CHARACTERS: Final = 32
 """A tag has no more characters, with the blanks before it."""
 _WORD_CHARACTERS: Final = 2_000
-"""A text without blanks is looked at from its end for so many characters."""
+"""A longer word is told with the rest of the answer, at its end."""
+_CHARACTERS_MOST: Final = 100_000
+"""So many characters of an answer are looked at while they come, thoughts among them; what comes
+behind them is told at its end. Each word costs more, the more was told before it.
+"""
+_DATA_LINES_MOST: Final = 64
+"""An event has at most so many lines of data; each is read together with those before it."""
+_START_BYTES: Final = 64
+"""The beginning of a line that shows whether it is that of a whole answer."""
 _WIDE: Final = 0x2E80
 """The scripts from here on write words without blanks."""
 
@@ -59,15 +67,18 @@ class StreamedWords:
     def _begin(self) -> None:
         """Forget the stream that was read so far.
 
-        `is_stream`: what comes is one; `is_ended`: it has said that the answer is over.
+        `is_stream`: what comes is one; `is_ended`: it has said that the answer is over. `_looked`
+        is how many characters of what is held end no word, and `_taken` how many came so far.
         """
-        self._line = b""
+        self._line = bytearray()
         self._data: list[bytes] = []
         self._place: Json = None
         self._held = ""
+        self._looked = 0
+        self._taken = 0
         self._has_text = False
         self._is_thought = False
-        self._is_call = False
+        self._is_silent = False
         self.is_stream = False
         self.is_ended = False
 
@@ -80,15 +91,20 @@ class StreamedWords:
         """Take the next bytes of an answer, cut anywhere; those of an answer that is no stream have
         no words.
         """
-        *lines, self._line = (self._line + part).split(b"\n")
-        if not self.is_stream and self._line.lstrip().startswith((b"{", b"[", b"<")):
-            self._line = b""  # a whole answer, of which nothing is told before its end
+        *lines, rest = part.split(b"\n")
+        if lines:
+            lines[0] = bytes(self._line) + lines[0]
+            self._line.clear()
+        self._line += rest
+        start = self._line[:_START_BYTES].lstrip()
+        if not self.is_stream and start.startswith((b"{", b"[", b"<")):
+            self._line.clear()  # a whole answer, of which nothing is told before its end
         for line in lines:
             for event in self._read_line(line.rstrip(b"\r")):
                 self.is_stream = True
                 self._take_event(event)
-        if self._held and not self._is_call:
-            self._release()
+        while self._held and not self._is_silent and self._release():
+            pass
 
     def settle(self, text: str) -> None:
         """Tell what is left of an answer that is over and whose text is this one; what was told in
@@ -122,6 +138,8 @@ class StreamedWords:
         if data == _DONE:
             self.is_stream = self.is_ended = True
             return
+        if len(self._data) >= _DATA_LINES_MOST:
+            self._data.clear()
         self._data.append(data)
         event = parse_answer(b"\n".join(self._data))
         if isinstance(event, dict):
@@ -147,7 +165,11 @@ class StreamedWords:
         """Add the next piece of text; a text at another place of the answer is another paragraph,
         as the readers of whole answers join them.
         """
-        if not text:
+        if not text or self._is_silent:
+            return
+        self._taken += len(text)
+        if self._taken > _CHARACTERS_MOST:
+            self._is_silent = True
             return
         if self._has_text and place != self._place:
             text = f"\n\n{text}"
@@ -155,27 +177,36 @@ class StreamedWords:
         self._held += text
         self._has_text = True
 
-    def _release(self) -> None:
-        """Tell what is held and is certainly a part of the answer."""
+    def _release(self) -> bool:
+        """Tell what is held and is certainly a part of the answer, up to the next mark; return
+        whether there is more to look at behind one.
+        """
         if self._is_thought and not self._leave_thought():
-            return
+            return False
         if not self._told:
             self._held = self._held.lstrip()
             if _WHOLE_CALL.match(self._held):
-                self._is_call = True
-                return
+                self._is_silent = True
+                return False
             if _PERHAPS_WHOLE_CALL.fullmatch(self._held):
-                return
+                self._is_silent = len(self._held) > _WORD_CHARACTERS
+                return False
         mark = _MARK.search(self._held) if "<" in self._held else None
         if mark and self._counts(mark):
             self._pass_mark(mark)
-            return
-        end = _find_word_end(self._held)
+            return True
+        self._say_words()
+        return False
+
+    def _say_words(self) -> None:
+        """Tell the whole words in what is held, up to what may be a tag."""
         tag = self._held.find("<", max(len(self._held) - _TAG_CHARACTERS, 0))
-        if tag >= 0:
-            end = min(end, tag)
+        upto = tag if tag >= 0 else len(self._held)
+        end = _find_word_end(self._held, self._looked, upto)
         self._say(self._held[:end])
         self._held = self._held[end:]
+        self._looked = upto - end
+        self._is_silent = len(self._held) > _WORD_CHARACTERS
 
     def _counts(self, mark: re.Match[str]) -> bool:
         """Return whether a mark is one: the end of a thought has its line for itself."""
@@ -185,7 +216,8 @@ class StreamedWords:
         return begins_line and mark.end() < len(self._held)
 
     def _pass_mark(self, mark: re.Match[str]) -> None:
-        """Take in a mark in the text that is held, and go on behind it."""
+        """Take in a mark in the text that is held, which goes on behind it."""
+        self._looked = 0
         word = mark[0].lstrip().lower()
         if word.startswith("</"):
             self._held = self._held[mark.end() :]
@@ -196,9 +228,7 @@ class StreamedWords:
             self._say(self._held[: mark.start()])
             self._held = self._held[mark.end() :]
             self._is_thought = word.startswith(("<think", "<reasoning"))
-            self._is_call = not self._is_thought
-        if not self._is_call:
-            self._release()
+            self._is_silent = not self._is_thought
 
     def _leave_thought(self) -> bool:
         """Go on behind the end of a thought, and return whether that is in what is held."""
@@ -207,6 +237,7 @@ class StreamedWords:
             self._held = self._held[-_TAG_CHARACTERS:]
             return False
         self._held = self._held[end.end() :]
+        self._looked = 0
         self._is_thought = False
         return True
 
@@ -218,11 +249,11 @@ class StreamedWords:
             self._tell(text)
 
 
-def _find_word_end(text: str) -> int:
-    """Return where the last word begins that may go on: behind the last blank, or the last
-    character of a script that writes words without blanks.
+def _find_word_end(text: str, start: int, end: int) -> int:
+    """Return where the last word between two places begins that may go on: behind the last blank,
+    or the last character of a script that writes words without blanks; 0 where none does.
     """
-    for place in range(len(text), max(len(text) - _WORD_CHARACTERS, 0), -1):
+    for place in range(end, start, -1):
         if _ends_word(text[place - 1]):
             return place
     return 0

@@ -144,6 +144,7 @@ ODD: dict[str, Body] = {
     "a thought in a field": stream({"reasoning_content": "Hm, I"}, *pieces("It is done.")),
     "a thought in tags": spoken("<think>Hm,\nI < you</think>\n\nIt is done."),
     "a thought without an end": stream(*pieces("<think>Hm, I do not know. "), finish="length"),
+    "many thoughts at once": stream({"content": "<think>Hm, I</think>" * 2_000 + "It is done."}),
     "a reason first": spoken("  <reasoning>Hm, I</reasoning>It is done."),
     "an end of a thought alone": spoken("Hm, I think.\n</think>\nIt is done."),
     "tags that are none": spoken("a <b and <thin> air; x</think> is a tag, 1 < 2."),
@@ -295,24 +296,22 @@ def test_another_refusal_costs_no_try_without_a_stream(
     assert len(model.bodies) == 1
 
 
-SECRET = "sk-live-3f9a0c77d1"
-
-
+@each_row("secret", ["sk-live-3f9a0c77d1", "sk-l<ive-3f<9a0c77d1"])
 def test_a_secret_is_never_told_wherever_the_stream_is_cut(
-    runtime: Callable[..., AgentRuntime],
+    runtime: Callable[..., AgentRuntime], secret: str
 ) -> None:
-    answer = f"The key is {SECRET}, and that is all."
+    answer = f"The key is {secret}, and that is all."
     with ModelEndpoint("openai") as endpoint:
-        home = runtime(**{**settings_of(endpoint), "llm_key": SECRET})
-        for place in range(1, len(SECRET)):
-            cut = answer.index(SECRET) + place
+        home = runtime(**{**settings_of(endpoint), "llm_key": secret})
+        for place in range(1, len(secret)):
+            cut = answer.index(secret) + place
             body = stream({"content": answer[:cut]}, {"content": answer[cut:]})
             endpoint.before = answer_with(body)
             told = Told()
             run_turn(event("what is it?", session=f"telegram:{place}"), home.app, told)
 
             assert told.text.endswith("and that is all.")
-            assert SECRET[:4] not in told.ever
+            assert secret[:4] not in told.ever
 
 
 def answer_with(body: bytes) -> Callable[[Recorded], Answer | None]:
@@ -364,3 +363,25 @@ def test_a_long_word_is_read_in_time_and_told_at_its_end() -> None:
     words.settle("x" * 200_000 + " end")
 
     assert told.text == "x" * 200_000 + " end"
+
+
+@each_row(
+    "first, rest, count",
+    [("", "word ", 30_000), ("", "x", 3_000), ("```", "x", 3_000), ("<think>", "hm ", 40_000)],
+)
+def test_what_would_cost_more_with_each_word_is_told_at_the_end(
+    first: str, rest: str, count: int
+) -> None:
+    told = Told()
+    words = StreamedWords(told.hear)
+    words.take(stream({"content": first}, finish=None))
+    for _ in range(count):
+        words.take(stream({"content": rest}, finish=None))
+    words.take(stream({"content": "</think> and an end "}))
+
+    assert len(told.text) <= 100_000
+    assert "end" not in told.text
+    assert words.is_stream
+    assert not words.is_cut_off
+    words.settle(f"{told.text}and an end")
+    assert told.text.endswith("and an end")
