@@ -96,7 +96,9 @@ class LiveTurns:
     """Shows the turns of this process to the clients that look on."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # the signal that ends the streams is handled between two steps of the loop's own thread,
+        # which may hold it
+        self._lock = threading.RLock()
         self._chats: dict[str, _Chat] = {}
         self.is_closed = False
 

@@ -13,9 +13,12 @@ import httpx
 import pytest
 
 from functions import local
+from functions.agent.app import TurnStep
+from functions.live_turns import LiveTurns
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
+from tests.functions.agent.talk import event
 from tests.functions.serving import Served, serving
 from tests.machine import until, within
 
@@ -232,3 +235,23 @@ def test_a_server_that_stops_says_where_the_answer_will_be(
 
     assert last.kind == "waiting"
     assert last.data == {"waiting": True, "poll": f"/chat/s1/{last.id.removeprefix('http:')}"}
+
+
+def test_a_signal_may_end_the_streams_while_one_is_told_of_a_step() -> None:
+    live = LiveTurns()
+    asked = event("do it")
+
+    def wake() -> None:
+        if not live.is_closed:
+            live.close()  # as a signal would that comes here
+
+    live.watch(asked.session, asked.id, wake)
+    telling = threading.Thread(
+        target=live.note_step, args=(asked, TurnStep("words", text="It ")), daemon=True
+    )
+
+    telling.start()
+    telling.join(within(5))
+
+    assert not telling.is_alive()
+    assert live.is_closed
