@@ -31,6 +31,8 @@ KEPT_SECONDS: Final = 60.0
 """What a turn showed is kept for so long for a client that comes again."""
 COMMENT_SECONDS: Final = 15.0
 """A stream in which nothing happens has a comment so often, by which proxies see that it lives."""
+JOIN_SECONDS: Final = 0.02
+"""The words of so many seconds come together: one at a time, each would cost as much as all."""
 LOOK_SECONDS: Final = 1.0
 """Another process may answer: so often it is looked whether the answer is there."""
 COMMENT: Final = b":\n\n"
@@ -254,6 +256,7 @@ async def stream_turn(
                     return
             if unread:
                 spoke = now
+                await asyncio.sleep(JOIN_SECONDS)
             elif now - spoke >= COMMENT_SECONDS:
                 yield COMMENT
                 spoke = now
