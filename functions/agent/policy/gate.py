@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.policy.act import Act, Actor, make_actor, make_everybody
 from functions.agent.policy.proposals import AskedCall, Proposal
@@ -27,6 +27,9 @@ from functions.agent.posts import Post
 from sigil.builtin_tools import DEPLOY
 from sigil.errors import Refused, SigilError
 from sigil.protocol import Caller, Offer, Registry
+
+if TYPE_CHECKING:
+    from functions.agent.policy.grants import Wanting
 
 SOURCE: Final = "policy"
 ANYTHING: Final = {"call": "call any capability", "net": "net any host"}
@@ -176,11 +179,19 @@ class Gate:
         raise self._wait_for_approval(asked, call)
 
     def grant_approved(self, registry: Registry, call: AskedCall, caller: Caller) -> None:
-        """Grant what an owner has approved together with this very call."""
-        if self.approved and self.approved.permissions and self._is_same_call(call):
-            from functions.agent.policy.grants import grant
+        """Grant what an owner has approved together with this very call.
 
-            grant(registry, self.approved, caller)
+        `PolicyRefusal` for what the policy denies by now of that.
+        """
+        known = self.approved
+        if known is None or not known.permissions or not self._is_same_call(call):
+            return
+        from functions.agent.policy.grants import find_wanting, grant
+
+        wanting = find_wanting(registry, call.offer, caller) if call.offer else None
+        if call.offer and wanting:
+            self._list_asked([Act("call", call.offer.name), *_list_granted(call.offer, wanting)])
+            grant(registry, known, wanting, caller)
 
     def ask_for_grant(
         self,
@@ -203,11 +214,10 @@ class Gate:
             return
         if problem:
             problem.reason = "not-granted"
-        act = Act("grant", call.offer.name)
-        if self.ask and wanting.may_be_granted and not self.denies(act.kind, act.target):
-            reached = [Act("net", host) for host in wanting.hosts]
+        granted = _list_granted(call.offer, wanting)
+        if self.ask and wanting.may_be_granted and not self.denies("grant", call.offer.name):
             call = replace(call, permissions=wanting.permissions)
-            self.require_call((act, *reached, *acts), call)
+            self.require_call((*granted, *acts), call)
 
     def _list_asked(self, acts: Sequence[Act]) -> list[tuple[Act, Decision]]:
         """Return the acts that the policy asks about; `PolicyRefusal` for one that is denied."""
@@ -291,6 +301,11 @@ class Gate:
         refusal.act = str(act)
         refusal.rule = decision.rule
         return refusal
+
+
+def _list_granted(offer: Offer, wanting: Wanting) -> list[Act]:
+    """Return the acts of a grant: itself, and reaching the hosts that it opens."""
+    return [Act("grant", offer.name), *(Act("net", host) for host in wanting.hosts)]
 
 
 @lru_cache(maxsize=256)

@@ -49,8 +49,8 @@ def find_wanting(registry: Registry, offer: Offer, caller: Caller) -> Wanting | 
     )
 
 
-def grant(registry: Registry, proposal: Proposal, caller: Caller) -> None:
-    """Grant what an owner has approved, to the very version that they were shown.
+def grant(registry: Registry, proposal: Proposal, wanting: Wanting, caller: Caller) -> None:
+    """Grant what is wanting and an owner has approved, to the very version that they were shown.
 
     Doing it again changes nothing. `SigilError` where the registry does not do it.
     """
@@ -65,8 +65,7 @@ def grant(registry: Registry, proposal: Proposal, caller: Caller) -> None:
             suggestion=f"`sigil grant {offer.name}`",
             reason="not-granted",
         )
-    wanting = find_wanting(registry, offer, caller)
-    if wanting and set(wanting.permissions) <= set(proposal.permissions):
+    if set(wanting.permissions) <= set(proposal.permissions):
         owner = Caller(caller.namespace, proposal.decided_by, owner=True, author="person")
         ref = f"{wanting.namespace}/{offer.name}@{offer.digest}"
         registry.granting.grant(ref, owner, offer.digest)

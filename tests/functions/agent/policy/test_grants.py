@@ -275,3 +275,27 @@ class Shown:
 
     def inspect(self, ref: str, caller: Caller) -> dict[str, Any]:
         return self.row
+
+
+@pytest.mark.parametrize("act", ["grant *", "net 127.0.0.1", "call fetch-hens"])
+def test_what_the_policy_forbids_by_then_is_granted_by_no_yes(
+    open_chats: Callable[..., Chats], model: ScriptedModel, farm: Scripted, act: str
+) -> None:
+    chats = open_chats(loopback=True)
+    registry = chats.runtime.app.registry
+    assert isinstance(registry, LocalRegistry)
+    deploy(chats.runtime, farm)
+    model.then(call(QUERY), call(HENS), say("I have asked."), say("I was not allowed to."))
+    chats.write(1, "count the hens", GUEST)
+    chats.work_off()
+    (proposal,) = chats.runtime.app.proposals.list_open()
+    text = f"format = 1\nrules = ['deny guest {act}']"
+    chats.runtime.app.policy_versions.write("main", "policy", text, by="terminal:local")
+
+    chats.write(2, f"/approve {proposal.id}")
+    chats.work_off()
+
+    assert not farm.requests
+    assert registry.granting.find_request("fetch-hens", OWNED)["granted"] == []
+    assert "I was not allowed to." in chats.list_texts()[-1]
+    assert "the policy does not allow" in results(model.bodies[-1])[-1]
