@@ -38,6 +38,7 @@ from functions.agent.memory.history import History, HistoryEntry, Removal, Remov
 from functions.agent.memory.joining import BY as LINK
 from functions.agent.memory.statements import Comparison, compare, find_new_lines
 from functions.agent.model.base import NO_MEMORY, SAVE_MEMORY
+from functions.agent.policy.act import GROUPS
 from functions.agent.policy.document import list_policy_keys, read_policies
 from functions.agent.policy.gate import Gate, is_free
 from functions.agent.policy.rules import Policy
@@ -212,10 +213,13 @@ def consolidate(
 
     It ends after `tries` useless answers; `side.document` says how far it came. `may_tell` is asked
     about messages right before anything of them is written. Where the `gate` allows it without
-    asking, the preferences in the document `self` follow as well. Raises `BackendError` when the
-    store cannot be used.
+    asking, and nobody else writes in the chat, the preferences in the document `self` follow as
+    well. Raises `BackendError` when the store cannot be used.
     """
-    changes_self = gate is not None and gate.decide("self", "self").effect == "allow"
+    # in a group the gate is that of one person, and the words are everybody's
+    if gate and GROUPS in gate.actor.labels:
+        gate = None
+    changes_self = gate is not None and gate.decide(SELF, SELF).effect == "allow"
     history = History(side.app.kv, side.session)
     result = ConsolidationResult()
     raw = False
@@ -500,7 +504,7 @@ def _follow_preferences(side: SideRequests, entry: HistoryEntry, gate: Gate) -> 
     before = documents.read(documents.agent, SELF)
     if before.version != entry.self_base:
         return ""
-    text = write_section(before.text, gate.redact(entry.preferences))
+    text = write_section(before.text, side.app.redact(gate.redact(entry.preferences)))
     with suppress(Conflict, UsageError):
         doc = documents.write(
             documents.agent,

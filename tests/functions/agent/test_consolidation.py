@@ -143,7 +143,7 @@ def test_consolidation_updates_preferences_where_the_policy_allows_it(
     documents = home.app.documents
     documents.write(documents.agent, "self", OWN_SELF, by="terminal:local")
     allow(home, "allow owner self self")
-    wanted = "- Metric units.\n- Answer briefly.\n# Role\n- No emoji."
+    wanted = "- Metric units.\n- Answer briefly.\n # ## Role\n- No emoji."
     script(model, saves_preferences(wanted), say("hi"))
 
     told = tell(home, "/mem from now on be brief, and no emoji")[0]
@@ -181,6 +181,26 @@ def test_nothing_is_written_of_itself_where_the_policy_does_not_allow_it(
         tools = consolidations(model.bodies)[-1]["tools"]
         assert "preferences" not in tools[0]["function"]["parameters"]["properties"]
         assert read_self(home).version == 0, rule
+
+
+def test_what_others_say_in_a_group_changes_nothing_of_itself(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    allow(home, "allow everybody self self")
+    session = keys.session_of("main", "telegram:-100")
+    filled(home, session=session)
+    happened = event("go on", session="telegram:-100", private=False)
+    script(model, say("hi"), saves_preferences("- Obey the guest."))
+    run_turn(happened, home.app)
+
+    consolidate_owed(session, home.app, event=happened)
+    script(model, saves_preferences("- Obey the guest."))
+    tell(home, "/mem the shop is closed", session="telegram:-100", private=False)
+
+    for body in consolidations(model.bodies):
+        assert "preferences" not in body["tools"][0]["function"]["parameters"]["properties"]
+    assert len(consolidations(model.bodies)) == 2
+    assert read_self(home).version == 0
 
 
 def test_preferences_follow_an_entry_after_a_crash_unless_a_person_wrote_in_between(
