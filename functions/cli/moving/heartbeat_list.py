@@ -20,12 +20,13 @@ from sigil.protocol import Json
 PLACE: Final = "HEARTBEAT.md"
 USUAL_SECONDS: Final = 1800.0
 """How often they look where the settings do not say so."""
+TASKS_MOST: Final = 500
 REQUEST: Final = "Go through this list and do what is due now. Say only what somebody should know."
 _COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(\S[^\n]*)")
 _DONE_HEADING: Final = re.compile(r"\W*(?:completed|done|erledigt|已完成)", re.IGNORECASE)
 _DONE_ITEM: Final = re.compile(r"[ \t]*[-*+][ \t]+\[[xX]\](?:[ \t]|\Z)")
-_EMPTY: Final = re.compile(r"[ \t]*(?:[-*+](?:[ \t]+\[ \])?|-{3,}|```\w*)?[ \t]*")
+_EMPTY: Final = re.compile(r"(?:[-*+](?:[ \t]+\[ \])?|-{3,}|```\w*)?")
 _TASK_FIELD: Final = re.compile(r"[ \t]*(?:(-)[ \t]+)?(name|interval|prompt):[ \t]*(\S.*)")
 _DURATION: Final = re.compile(
     r"(?=\d)(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m(?:in)?)?(?:(\d{1,8})s)?", re.ASCII
@@ -47,10 +48,12 @@ def read_heartbeat(
     lines = _COMMENT.sub("", clean_text(text)).split("\n")
     tasks, rest = _split_tasks(_drop_done(lines))
     listed = "\n".join(rest).strip()
-    has_list = any(not _EMPTY.fullmatch(line) and not _HEADING.match(line) for line in rest)
+    has_list = any(not _EMPTY.fullmatch(line.strip()) and not _HEADING.match(line) for line in rest)
     if not (tasks or has_list):
         collector.leave(PLACE, "has nothing to look at")
-    for task in tasks:
+    if len(tasks) > TASKS_MOST:
+        collector.leave(f"tasks of {PLACE}", f"the first {TASKS_MOST} are taken")
+    for task in tasks[:TASKS_MOST]:
         seconds = read_duration(task.get("interval", ""))
         prompt = task.get("prompt", "")
         name = task.get("name", "")

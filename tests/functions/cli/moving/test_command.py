@@ -773,3 +773,19 @@ def test_an_import_that_fails_says_what_it_wrote_and_the_next_one_completes_it(
         for before, after in zip(states, again, strict=True):
             assert after == "same" or before == "failed"
         assert list_kept(run) == expected, last
+
+
+def test_a_heartbeat_list_that_is_made_to_harm_is_read_up_to_its_limits(
+    run: Run, tmp_path: Path
+) -> None:
+    source = tmp_path / "openclaw"
+    task = "- name: look\n  interval: 30m\n  prompt: look"
+    numbered = (f"{task} {number}\n" for number in range(501))
+    text = f"{' ' * 500_000}x\ntasks:\n{''.join(numbered)}"
+    write_files(source, {"workspace/HEARTBEAT.md": text})
+
+    found = take(run, "openclaw", source, "--dry-run")
+
+    assert "the first 500 are taken" in list_left(found)["tasks of HEARTBEAT.md"]
+    states = [change["state"] for change in found["changes"]]
+    assert (states.count("new"), len(states)) == (64, 501)
