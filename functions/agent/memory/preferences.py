@@ -38,9 +38,7 @@ _SECTION: Final = re.compile(
     r"^(?P<heading>##[ \t]+Preferences[ \t]*)$(?P<text>.*?)(?=^#{1,2}[ \t]|\Z)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-_HEADING: Final = re.compile(
-    r"^(?:[ \t]*#[# \t]*)?(?:[ \t]*(?:=+|-+)[ \t]*$)?", re.MULTILINE
-)
+_HEADING: Final = re.compile(r"^(?:[ \t]*#[# \t]*)?(?:[ \t]*(?:=+|-+)[ \t]*$)?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
