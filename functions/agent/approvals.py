@@ -135,12 +135,19 @@ def list_waiting(app: App, turn: Turn) -> list[Proposal]:
     return [each for each in found if each and each.state_at(now) == "open"]
 
 
-def describe_waiting(app: App, proposals: Iterable[Proposal], zone: str, texts: Texts) -> list[str]:
-    """Return what the chat that asked for proposals reads of each."""
+def describe_waiting(
+    app: App, proposals: Iterable[Proposal], session: str, zone: str, texts: Texts
+) -> list[str]:
+    """Return what a chat that has asked for proposals reads of each; one that another chat asked
+    for first is done there alone.
+    """
     told = []
     for each in proposals:
         pattern = texts.grant_waits if each.is_grant else texts.proposal_waits
-        told.append(describe_proposal(each, pattern, app, zone, texts=texts))
+        described = describe_proposal(each, pattern, app, zone, texts=texts)
+        if each.session != session:
+            described = f"{described} {texts.grant_asked_before}"
+        told.append(described)
     return told
 
 

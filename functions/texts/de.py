@@ -325,6 +325,9 @@ class German(Texts):
         "Darf ich `{name}` benutzen? Damit kann ich {reach}. Mein Besitzer entscheidet bis {time}:"
         " `/approve {id}` heißt ja, `/deny {id}` heißt nein."
     )
+    grant_asked_before = (
+        "Ein anderer Chat hat zuerst gefragt und erfährt davon: Frag mich danach noch einmal."
+    )
     grant_for_owner = (
         "Darf ich `{name}` benutzen? {by} braucht es in {session}. Damit kann ich {reach}. Bis"
         " {time} heißt `/approve {id}` ja, `/deny {id}` nein."

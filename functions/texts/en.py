@@ -249,6 +249,7 @@ class Texts:
         "Allow me to use `{name}`? It could then {reach}. My owner decides until {time}:"
         " `/approve {id}` is yes, `/deny {id}` is no."
     )
+    grant_asked_before = "Another chat has asked first, and hears of it: ask me again after that."
     grant_for_owner = (
         "Allow me to use `{name}`? {by} needs it in {session}. It could then {reach}. Until {time},"
         " `/approve {id}` is yes, `/deny {id}` is no."

@@ -254,6 +254,7 @@ class Chinese(Texts):
         "可以让我使用 `{name}` 吗？它就可以{reach}。由我的主人在 {time} 之前决定："
         "`/approve {id}` 表示可以，`/deny {id}` 表示不可以。"
     )
+    grant_asked_before = "另一个聊天先问了，结果会发到那里：之后请再问我一次。"
     grant_for_owner = (
         "可以让我使用 `{name}` 吗？{by} 在 {session} 里需要它。它就可以{reach}。在 {time} 之前，"
         "`/approve {id}` 表示可以，`/deny {id}` 表示不可以。"

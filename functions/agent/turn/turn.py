@@ -801,7 +801,8 @@ def _run_and_close(
         opened, note = warn_of_budget(opened, turn, context)
         zone = app.find_zone(opened.document)
         waiting = approvals.list_waiting(app, turn)
-        asked = approvals.describe_waiting(app, waiting, zone, rounds.texts) if waiting else ()
+        session = turn.event.session
+        asked = approvals.describe_waiting(app, waiting, session, zone, rounds.texts)
         buttons: tuple[Button, ...] = ()
         if waiting and context.role == "owner":
             is_question = len(waiting) == 1 and waiting[0].is_grant

@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from functions.agent.policy.grants import find_wanting
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.protocol import Caller, Offer
 from sigil.registry import LocalRegistry
@@ -299,3 +300,18 @@ def test_what_the_policy_forbids_by_then_is_granted_by_no_yes(
     assert registry.granting.find_request("fetch-hens", OWNED)["granted"] == []
     assert "I was not allowed to." in chats.list_texts()[-1]
     assert "the policy does not allow" in results(model.bodies[-1])[-1]
+
+
+def test_who_asks_for_the_same_later_reads_that_they_have_to_ask_again(
+    open_chats: Callable[..., Chats], model: ScriptedModel, farm: Scripted
+) -> None:
+    chats = open_chats(loopback=True)
+    deploy(chats.runtime, farm)
+    model.then(call(QUERY), call(HENS), say("first"), call(QUERY), call(HENS), say("second"))
+    for number, sender in enumerate((GUEST, OWNER), start=1):
+        chats.write(number, "count the hens", sender)
+        chats.work_off()
+
+    asked, _, again = chats.list_texts()
+    assert ENGLISH.grant_asked_before not in asked
+    assert again.endswith(ENGLISH.grant_asked_before)
