@@ -38,6 +38,8 @@ MESSAGES_MOST: Final = 1_000
 class _Run:
     """What one account says in a room: how many messages in a row came soon after ours, how many
     came at once, and how many there were at each of them. `received` is when the last one came.
+    `others` are the messages of whoever wrote before: an answer to one of these is not to this
+    account.
     """
 
     sender: str = ""
@@ -46,6 +48,7 @@ class _Run:
     echoes: int = 0
     echoes_at: dict[str, int] = field(default_factory=dict)
     received: float = float("-inf")
+    others: frozenset[str] = frozenset()
 
 
 class AnswerRuns:
@@ -54,15 +57,20 @@ class AnswerRuns:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._answered: dict[str, float] = {}
+        self._answered_to: dict[str, str] = {}
         self._runs: dict[str, _Run] = {}
 
-    def note_answer(self, room: str, at: float) -> None:
-        """Note that we answer in a room at a time, in seconds since 1970."""
+    def note_answer(self, room: str, at: float, message: str = "") -> None:
+        """Note that we answer a message in a room at a time, in seconds since 1970; without one, it
+        is for everybody there.
+        """
         with self._lock:
             if len(self._answered) >= ROOMS_MOST:
                 self._answered.clear()
+                self._answered_to.clear()
                 self._runs.clear()
             self._answered[room] = at
+            self._answered_to[room] = message
 
     def note_arrival(self, room: str, sender: str, message: str, at: float) -> None:
         """Note that a message is received at a time by the clock that `note_answer` is told: the
@@ -73,11 +81,13 @@ class AnswerRuns:
                 return
             run = self._runs.get(room)
             if run is None or run.sender != sender:
-                run = self._runs[room] = _Run(sender)
+                others = frozenset(run.echoes_at) if run else frozenset()
+                run = self._runs[room] = _Run(sender, others=others)
             if message in run.echoes_at:
                 return
             is_alone = at - run.received >= ROW_SECONDS
-            if not 0.0 <= at - self._answered[room] <= ECHO_SECONDS:
+            is_others = self._answered_to[room] in run.others
+            if is_others or not 0.0 <= at - self._answered[room] <= ECHO_SECONDS:
                 run.echoes = 0
             elif is_alone or run.echoes >= ECHO_MOST:  # an echo of our notice comes as soon
                 run.echoes += 1

@@ -523,7 +523,7 @@ class Matrix:
             if not is_notice:
                 # before each one, and before a file is uploaded
                 self._require_clear(chat.room, reply.text)
-            self._runs.note_answer(chat.room, self._now())
+            self._runs.note_answer(chat.room, self._now(), "" if is_notice else reply.to)
             if isinstance(part, AttachedFile):
                 sender.send(make_attachment(part, reply.text), number)
             else:

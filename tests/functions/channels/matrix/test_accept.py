@@ -434,6 +434,23 @@ def test_a_person_at_their_fastest_is_answered(
     chat.matrix.close()
 
 
+def test_answers_to_somebody_else_silence_nobody(chat: Chat) -> None:
+    chat.matrix.send(Reply(f"matrix:{GROUP}", "hi", key="0"), lambda _: None)
+    chat.now += 60
+    flood = [make_event(text("sigil: !help"), BOB, GROUP) for _ in range(6)]
+    chat.server.rooms[GROUP].events.update({each["event_id"]: each for each in flood})
+    asked = [receive(chat.matrix, each).reply_to for each in flood]
+    for number, message in enumerate(asked):
+        chat.now += 1
+        chat.matrix.send(
+            Reply(f"matrix:{GROUP}", "help", key=f"b{number}", to=message), lambda _: None
+        )
+        chat.now += 0.2
+        assert chat.matrix.accept(
+            receive(chat.matrix, make_event(text("sigil: and me?"), ADA, GROUP))
+        )
+
+
 def test_a_message_that_takes_its_time_ends_a_run_of_echoes(chat: Chat) -> None:
     mark = make_event({"m.relates_to": {"rel_type": "m.annotation"}}, kind="m.reaction")
     for pause in (0.15, 0.15, 0.15, 2, 0.15, 0.15, 2):
