@@ -32,6 +32,7 @@ from functions.alerts import halt_alert, send_alert
 from functions.channels.base import (
     Busy,
     Channel,
+    Drafts,
     FetchesFiles,
     FindsDeletedMessages,
     TakesInvitations,
@@ -59,7 +60,7 @@ from functions.reply_sender import (
 )
 from functions.settings import Settings
 from functions.status_alerts import alert_model_failures
-from functions.wiring import HOLD_SECONDS, AgentRuntime, open_batch, open_runtime
+from functions.wiring import HOLD_SECONDS, AgentRuntime, Live, open_batch, open_runtime
 from sigil.errors import BackendError, Conflict, Refused, SigilError
 from sigil.protocol import Json
 from sigil.settings import find_unknown_variables
@@ -67,6 +68,7 @@ from sigil.storage.kv import keys
 from sigil.storage.stored import NewerFormat
 
 if TYPE_CHECKING:
+    from functions.drafts import DraftedTurn
     from functions.progress_message import ProgressMessage
 
 RETRY_SECONDS = 5.0
@@ -466,7 +468,7 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
         raise _OtherConsolidationsRun(app.clock.now() - event.at)
     try:
         with _lost_body_is_final():
-            watch = _TurnWatch(event, runtime)
+            watch = _TurnWatch(event, runtime.live)
             run = consolidate_owed(session, app, watch, until, event)
     finally:
         runtime.consolidations.release()
@@ -591,17 +593,21 @@ def _run_turn(
         event = _keep_files(event, runtime.app, channel)
         worker = replace(worker, behind=_keep_album(event, worker.behind, runtime.app, channel))
     progress = _open_progress_message(event, runtime)
+    draft = _open_draft(event, runtime, channel) if may_talk and not spent else None
     with (
         _show_waiting(channel if may_talk else None, event),
         progress.keep_shown() if progress else nullcontext(),
         _lost_body_is_final(),
+        draft or nullcontext(),
     ):
         if spent:
             opened = abandon_turn(event, runtime.app)
         else:
             send = partial(_send_earlier_replies, runtime=runtime, channel=channel)
-            watch = _TurnWatch(event, runtime)
+            watch = _TurnWatch(event, draft or runtime.live)
             opened = run_turn(event, runtime.app, watch, worker, send, bound=bound)
+        if draft:
+            draft.end(opened.document.outbox)
     if may_talk or event.kind == "mail":
         runtime.inputs.add(runtime.app.name)
     closed = opened.document
@@ -641,6 +647,19 @@ def _open_progress_message(event: Event, runtime: AgentRuntime) -> ProgressMessa
     from functions.progress_message import open_progress_message
 
     return open_progress_message(event, runtime)
+
+
+def _open_draft(event: Event, runtime: AgentRuntime, channel: object) -> DraftedTurn | None:
+    """Return what shows the answer to an event while the model writes it; None where the platform
+    has no form for that.
+    """
+    draft = channel.open_draft(event) if isinstance(channel, Drafts) else None
+    if draft is None or draft.health.is_off:
+        return None
+    # most chats have none
+    from functions.drafts import DraftedTurn
+
+    return DraftedTurn(draft, event, runtime.live, runtime.app.clock)
 
 
 def _goes_on(closed: Document, event: Event) -> bool:
@@ -728,9 +747,9 @@ class _TurnWatch:
     said.
     """
 
-    def __init__(self, event: Event, runtime: AgentRuntime) -> None:
+    def __init__(self, event: Event, live: Live) -> None:
         self._event = event
-        self._live = runtime.live
+        self._live = live
 
     @property
     def hears_words(self) -> bool:

@@ -11,6 +11,7 @@ from functions.overheard import OverheardMessage
 from sigil.errors import BackendError, Refused, one_line
 
 if TYPE_CHECKING:
+    from functions.channels.drafts import DraftForm, DraftHealth
     from sigil.storage.kv import KV
 
 
@@ -210,6 +211,42 @@ class EditsMessages(Protocol):
     def edit(self, session: str, message: str, text: str) -> None:
         """Change a message that `send_editable` has sent to a chat. Errors as `send`; `Refused`
         also when the message is gone.
+        """
+
+
+class Draft(Protocol):
+    """What a chat shows of the answer to an event while the model writes it. It may be lost at any
+    time: the answer leaves as any other. Its methods are called by one thread at a time.
+    """
+
+    @property
+    def form(self) -> DraftForm:
+        """Return how the platform shows drafts."""
+
+    @property
+    def health(self) -> DraftHealth:
+        """Return what is known of the bot's drafts; all of them share it."""
+
+    def show(self, text: str) -> None:
+        """Show a text (markdown), the whole of it so far, in place of what was shown.
+
+        `Busy`: not now; `NoDrafts`: the platform has none; any other `SigilError`: it failed.
+        """
+
+    def take_away(self) -> None:
+        """Let nothing be left of what was shown, or may have been: no answer takes its place.
+        Errors as `show`.
+        """
+
+
+@runtime_checkable
+class Drafts(Protocol):
+    """A platform that has a form for an answer which is still being written."""
+
+    def open_draft(self, event: Event) -> Draft | None:
+        """Return the draft of the answer to an event, None where there is none, as in a group.
+
+        It shows nothing yet, waits for nothing and never raises.
         """
 
 

@@ -596,7 +596,7 @@ def _resume_turn(
         return _give_up_turn(opened, app, turn)
     if turn.attempts + 1 == ATTEMPTS and worker.shared:
         raise NeedsIsolation
-    watch(TurnStep("note", text="going on with a turn that was interrupted"))
+    watch(TurnStep("note", "resume", "going on with a turn that was interrupted"))
     opened = note_lost_request(opened, app)
     turn = opened.document.turn or turn
     turn = evolve(turn, attempts=turn.attempts + 1)
