@@ -14,7 +14,7 @@ from email.message import Message
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from tests.fakes.bot_api_rules import message_problem, webhook_problem
+from tests.fakes.bot_api_rules import draft_problem, message_problem, webhook_problem
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 from tests.machine import within
 
@@ -39,6 +39,9 @@ class BotApi(RecordingServer):
     """`messages` holds the `sendMessage` requests that were accepted, in order, `documents` those
     of `sendDocument`, `photos` those of `sendPhoto`; `webhook` what setWebhook was given.
 
+    `drafts` has what private chats show of an answer that is being written, until a message comes;
+    `knows_drafts` is False for a server from before they were there.
+
     `sent_files` has what people sent, by the id of the file. `unknown_chats`: those that nobody has opened with the bot. `delivery`: what getWebhookInfo tells beside that, such as `last_error_message`.
     """
 
@@ -49,6 +52,8 @@ class BotApi(RecordingServer):
         self.messages: list[dict[str, Any]] = []
         self.documents: list[dict[str, Any]] = []
         self.photos: list[dict[str, Any]] = []
+        self.drafts: dict[int, dict[str, Any]] = {}
+        self.knows_drafts = True
         self.webhook: dict[str, Any] = {}
         self.delivery: dict[str, Any] = {}
         self.updates: list[dict[str, Any]] = []
@@ -138,6 +143,7 @@ class BotApi(RecordingServer):
             "sendDocument": self._send_document,
             "sendPhoto": self._send_photo,
             "sendChatAction": self._send_chat_action,
+            **({"sendMessageDraft": self._send_draft} if self.knows_drafts else {}),
             "answerCallbackQuery": self._answer_callback_query,
             "setWebhook": self._set_webhook,
             "deleteWebhook": self._delete_webhook,
@@ -179,6 +185,7 @@ class BotApi(RecordingServer):
             return _refusal(400, f"Bad Request: {problem}")
         with self.changed:
             self.messages.append(params)
+            self.drafts.pop(params["chat_id"], None)
             number = len(self.messages)
             self.changed.notify_all()
         return _ok(
@@ -215,6 +222,16 @@ class BotApi(RecordingServer):
         if problem:
             return _refusal(400, f"Bad Request: {problem}")
         return _ok({"message_id": number, "chat": _make_chat(params), "date": 0})
+
+    def _send_draft(self, params: dict[str, Any]) -> Answer:
+        """https://core.telegram.org/bots/api#sendmessagedraft"""
+        problem = _chat_problem(params) or draft_problem(params)
+        if problem:
+            return _refusal(400, f"Bad Request: {problem}")
+        with self.changed:
+            self.drafts[params["chat_id"]] = params
+            self.changed.notify_all()
+        return _ok(True)
 
     def _send_photo(self, params: dict[str, Any]) -> Answer:
         """https://core.telegram.org/bots/api#sendphoto, the file uploaded with the request."""

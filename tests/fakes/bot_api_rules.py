@@ -55,6 +55,20 @@ def message_problem(text: object, entities: Entities = ()) -> str:
     return next(filter(None, problems), "")
 
 
+def draft_problem(params: Mapping[str, Any]) -> str:
+    """Why Telegram refuses the draft of a message, empty when it takes it."""
+    if params["chat_id"] < 0:
+        return "TEXTDRAFT_PEER_INVALID"
+    if type(params.get("draft_id")) is not int or not params["draft_id"]:
+        return "draft_id is invalid"
+    unknown = params.keys() - {"chat_id", "message_thread_id", "draft_id", "text", "entities"}
+    if unknown:
+        return f"unknown parameters {sorted(unknown)}"
+    if params.get("text") == "":  # it shows that the bot thinks
+        return ""
+    return message_problem(params.get("text"), params.get("entities", ()))
+
+
 def webhook_problem(params: Mapping[str, Any]) -> str:
     """Why Telegram refuses the webhook, in its words where they are known; empty when it takes
     it.

@@ -63,6 +63,13 @@ class MessagePart:
     text: str
     entities: tuple[MessageEntity, ...] = ()
 
+    def params(self) -> dict[str, object]:
+        """Return the fields of a request that have its text and styles."""
+        params: dict[str, object] = {"text": self.text}
+        if self.entities:
+            params["entities"] = [entity.as_dict() for entity in self.entities]
+        return params
+
 
 def render_parts(markdown: str, most: int | None = None) -> list[MessagePart]:
     """Return `markdown` as messages; none when there is nothing to see.

@@ -47,6 +47,10 @@ class TelegramRejected(Rejected):
         self.status = status
 
 
+class UnknownMethod(BackendError):
+    """The server of the Bot API has no such method, or none for this token."""
+
+
 class TelegramApi:
     """One bot's Bot API at `base`. Safe to share between threads; connections are kept until
     `close`.
@@ -62,8 +66,8 @@ class TelegramApi:
     def call(self, method: str, params: Mapping[str, object], *, timeout: float = TIMEOUT) -> Json:
         """Call `method` and return its result, within `timeout` seconds.
 
-        `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
-        `TelegramRejected`: never.
+        `BackendError` (EUNAVAILABLE): no answer, or none that helps, `UnknownMethod` among them;
+        `Busy`: too many requests; `TelegramRejected`: never.
         """
         return self._request(method, orjson.dumps(params), _JSON, timeout)
 
@@ -173,7 +177,8 @@ def _read_result(status: int, body: bytes) -> Json:
     if status == 409:
         raise _explain_conflict(description)
     hint = "check the bot token" if status in (401, 404) else ""
-    raise BackendError(
+    error = UnknownMethod if status == 404 else BackendError
+    raise error(
         "EUNAVAILABLE", f"Telegram answered with status {status}", source=_SOURCE, suggestion=hint
     )
 

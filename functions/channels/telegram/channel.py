@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.base import AttachedFile, Draft, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
 from functions.channels.listening.updates import Update, Updates
 from functions.channels.platform_api.address import read_address
@@ -25,6 +25,7 @@ from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
+    from functions.channels.drafts import DraftHealth
     from functions.channels.platform_api.http_client import Transport
     from functions.channels.telegram.api import TelegramApi
     from functions.channels.telegram.webhook_setup import TelegramWebhook
@@ -79,6 +80,7 @@ class Telegram:
         self._username = (username or "").removeprefix("@").lower()
         self._transport = transport
         self._api = FirstUse(self._open_api)
+        self._draft_health = FirstUse(_make_draft_health)
 
     @property
     def body_most(self) -> int:
@@ -190,6 +192,12 @@ class Telegram:
     def end_waiting(self, event: Event) -> None:
         """Do nothing: what `sendChatAction` shows goes away by itself."""
 
+    def open_draft(self, event: Event) -> Draft | None:
+        """Return the draft of an answer in a private chat."""
+        from functions.channels.telegram.drafts import open_draft
+
+        return open_draft(event, self._api.get, self._draft_health.get())
+
     def acknowledge(self, event: Event) -> None:
         """Call `answerCallbackQuery`, which ends the button's wait."""
         press = event.data.get(PRESS)
@@ -248,6 +256,12 @@ class Telegram:
                 "EUNAVAILABLE", "Telegram does not tell the bot's name", source="telegram"
             )
         return self._username
+
+
+def _make_draft_health() -> DraftHealth:
+    from functions.channels.drafts import DraftHealth
+
+    return DraftHealth()
 
 
 def open_channel(settings: ChannelSettings) -> Telegram:

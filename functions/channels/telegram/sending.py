@@ -86,12 +86,8 @@ class TelegramMessage:
 
     def params(self) -> dict[str, object]:
         """Return the request's fields."""
-        params = self.chat.params() | {
-            "text": self.part.text,
-            "link_preview_options": {"is_disabled": True},
-        }
-        if self.part.entities:
-            params["entities"] = [entity.as_dict() for entity in self.part.entities]
+        params = self.chat.params() | self.part.params()
+        params["link_preview_options"] = {"is_disabled": True}
         if self.buttons:
             keys = [{"text": each.label, "callback_data": each.command} for each in self.buttons]
             rows = [keys[start : start + ROW] for start in range(0, len(keys), ROW)]
