@@ -183,13 +183,18 @@ class DraftedTurn:
         """Show a text; one that fails is not tried again."""
         draft = self._draft
         pause = draft.form.pace
-        self._shows += 1
+        with self._lock:
+            if self._is_closing:
+                return
+            self._shows += 1
         try:
             draft.show(text)
         except Busy as problem:
             pause = max(pause, problem.retry_after)
             self._gave_up = not 0.0 < problem.retry_after <= BUSY_SECONDS
         except SigilError as problem:
+            if self._is_closing:  # it is no failure that the answer was faster
+                return
             if draft.health.note_failure(is_final=isinstance(problem, NoDrafts)):
                 log.trouble("no more drafts", self._event, code=problem.code)
         else:

@@ -372,7 +372,8 @@ class DiscordServer(RecordingServer):
         problem = _find_problem(fields, edit=True)
         if problem:
             return problem
-        known.original |= {"attachments": [], **_shown(fields)}
+        kept = {} if "components" in fields else {"components": known.original["components"]}
+        known.original |= {"attachments": [], **_shown(fields), **kept}
         known.original["flags"] &= ~LOADING
         self.changed.notify_all()
         return json_answer(known.original)

@@ -49,7 +49,11 @@ class DiscordRejected(Rejected):
 
 
 class InteractionOver(Exception):
-    """The interaction can be answered no more."""
+    """The interaction can be answered no more, or Discord does not know it yet (`may_begin`)."""
+
+    def __init__(self, *, may_begin: bool = False) -> None:
+        super().__init__()
+        self.may_begin = may_begin
 
 
 class DiscordApi:
@@ -112,22 +116,40 @@ class DiscordApi:
         """Make a request about an answer to an interaction; errors as `call`, and
         `InteractionOver`.
         """
+        for pause in (*self._pauses, None):
+            try:
+                return self.answer_once(address, method, path, fields, files)
+            except InteractionOver as over:
+                age = time.time() - address.interaction.seconds
+                if pause is None or not over.may_begin or age > SETTLING_SECONDS:
+                    raise
+                time.sleep(pause)
+        raise InteractionOver
+
+    def answer_once(
+        self,
+        address: InteractionAddress,
+        method: str,
+        path: str = "",
+        fields: object = None,
+        files: Sequence[FormFile] = (),
+        *,
+        timeout: float = TIMEOUT,
+    ) -> Json:
+        """Make a request as `answer`, which is not tried again where Discord does not know the
+        interaction yet.
+        """
         headers = {
             "user-agent": _AGENT,
             _TOKEN_HEADER: address.token,
         }
         place = f"/webhooks/{address.application}/{_TOKEN_PLACE}{path}"
-        for pause in (*self._pauses, None):
-            try:
-                return self._send(method, place, fields, files, headers)
-            except DiscordRejected as problem:
-                if problem.number not in _OVER:
-                    raise
-                age = time.time() - address.interaction.seconds
-                if pause is None or problem.status != 404 or age > SETTLING_SECONDS:
-                    raise InteractionOver from None
-                time.sleep(pause)
-        raise InteractionOver
+        try:
+            return self._send(method, place, fields, files, headers, timeout=timeout)
+        except DiscordRejected as problem:
+            if problem.number not in _OVER:
+                raise
+            raise InteractionOver(may_begin=problem.status == 404) from None
 
     def download(self, path: str, most: int) -> bytes:
         """Return a file that Discord keeps; `UsageError` ETOOBIG for more than `most` bytes,

@@ -12,7 +12,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.base import AttachedFile, Draft, PlatformRequest, Received, Reply
 from functions.channels.discord.about import API
 from functions.channels.discord.incoming_text import (
     GUILD,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from functions.channels.discord.api import DiscordApi
     from functions.channels.discord.application import DiscordApplication
     from functions.channels.discord.directory import Directory
+    from functions.channels.discord.drafts import DiscordDrafts
     from functions.channels.discord.gateway import Gateway
     from functions.channels.listening.sockets import Listener
     from functions.channels.platform_api.http_client import Transport
@@ -93,6 +94,7 @@ class Discord:
         self._clock = clock
         self._api = FirstUse(self._open_api)
         self._directory = FirstUse(self._make_directory)
+        self._drafts = FirstUse(self._make_drafts)
         self._gateway: Gateway | None = None
 
     @property
@@ -114,6 +116,11 @@ class Discord:
         from functions.channels.discord.directory import Directory
 
         return Directory()
+
+    def _make_drafts(self) -> DiscordDrafts:
+        from functions.channels.discord.drafts import DiscordDrafts
+
+        return DiscordDrafts()
 
     @property
     def webhook(self) -> DiscordApplication:
@@ -168,7 +175,8 @@ class Discord:
         from functions.channels.discord import sending
         from functions.channels.replies.reply_parts import list_unsent
 
-        conversation = sending.Conversation.open(self.api, reply.session, reply.to)
+        drafts = self._drafts.made
+        conversation = sending.Conversation.open(self.api, reply.session, reply.to, drafts)
         parts = sending.make_messages(reply)
         for number, part in list_unsent(parts, reply.start, sent):
             if isinstance(part, AttachedFile):
@@ -242,8 +250,16 @@ class Discord:
             self.api.call("POST", f"/channels/{channel}/typing", timeout=WAITING_TIMEOUT)
         return TYPING_SECONDS
 
+    def open_draft(self, event: Event) -> Draft | None:
+        """Return the draft of the answer to an interaction."""
+        if InteractionAddress.parse(event.reply_to) is None:
+            return None
+        from functions.channels.discord.drafts import open_draft
+
+        return open_draft(event, self._api.get, self._drafts.get())
+
     def end_waiting(self, event: Event) -> None:
-        """Delete "thinking…" where no reply has taken its place."""
+        """Delete "thinking…", or a draft, where no reply has taken its place."""
         from functions.channels.discord import sending
         from functions.channels.discord.api import InteractionOver
 

@@ -8,9 +8,10 @@ channel. Where it may not, they follow the answer, and a crash can repeat one.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.discord.api import (
@@ -29,6 +30,9 @@ from sigil.errors import UsageError
 from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
+if TYPE_CHECKING:
+    from functions.channels.discord.drafts import DiscordDrafts
+
 MESSAGES_MOST: Final = 5
 """Messages of one reply; the last of them is a file when there would be more. An interaction of an
 app that is not in the server takes no more than five behind the first.
@@ -40,6 +44,8 @@ LABEL_CHARACTERS: Final = 80
 _SUPPRESS_EMBEDS: Final = 1 << 2
 _LOADING: Final = 1 << 7
 ORIGINAL: Final = "/messages/@original"
+_DRAFT_SIGN: Final = "draft"
+"""The id of the button below a draft; those of an answer are commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +143,26 @@ def make_attachment(attached: AttachedFile, text: str) -> OutgoingMessage:
 @dataclass(slots=True)
 class Conversation:
     """The channel of a session, with the interaction (None: none) or the message (0: none) that is
-    answered there.
+    answered there, and the `drafts` of the bot, where there were any.
     """
 
     api: DiscordApi
     channel: int
     address: InteractionAddress | None = None
     message: int = 0
+    drafts: DiscordDrafts | None = None
 
     @classmethod
-    def open(cls, api: DiscordApi, session: str, reply_to: str) -> Conversation:
+    def open(
+        cls, api: DiscordApi, session: str, reply_to: str, drafts: DiscordDrafts | None = None
+    ) -> Conversation:
         """Return the conversation of a session; `UsageError` for one that is not Discord's."""
         channel = read_channel(session)
         address = InteractionAddress.parse(reply_to)
         if address is not None and time.time() >= address.ends:
             address = None
         message = read_snowflake(reply_to)
-        return cls(api, channel, address, message.number if message else 0)
+        return cls(api, channel, address, message.number if message else 0, drafts)
 
     def send(self, message: OutgoingMessage, number: int, key: str) -> None:
         """Send the part with a number of a reply with a key; errors as `DiscordApi.call`."""
@@ -178,10 +187,18 @@ class Conversation:
         self._post(message, number, key)
 
     def _answer(self, address: InteractionAddress, message: OutgoingMessage, key: str) -> None:
-        """Let a message take the place of "thinking…", unless it or another one has done so."""
+        """Let a message take the place of "thinking…" or of a draft, unless it or another one has
+        done so.
+        """
+        if self.drafts and not self.drafts.close(address):
+            # a draft that is still on its way would take the place of the answer
+            with suppress(DiscordRejected):
+                self.api.answer(address, "DELETE", ORIGINAL)
+            self._follow(address, message, 0, key)
+            return
         shown = read_original(self.api, address)
-        if is_loading(shown):
-            fields = message.fields()
+        if is_loading(shown) or is_draft(shown):
+            fields = {"components": [], **message.fields()}
             self.api.answer(address, "PATCH", ORIGINAL, fields, message.files)
         elif not message.is_shown(shown):
             self._follow(address, message, 0, key)
@@ -251,7 +268,27 @@ def is_loading(message: Json) -> bool:
     return bool((as_integer(as_mapping(message).get("flags"), 0) or 0) & _LOADING)
 
 
+def make_draft(text: str, characters: int) -> dict[str, object]:
+    """Return the fields of a draft of at most so many characters; none when nothing is to see."""
+    contents = render_messages(text, 1, characters)
+    if not contents:
+        return {}
+    sign = {"type": 2, "style": 2, "label": "…", "custom_id": _DRAFT_SIGN, "disabled": True}
+    row = {"type": 1, "components": [sign]}
+    return {**OutgoingMessage(contents[0]).fields(), "components": [row]}
+
+
+def is_draft(message: Json) -> bool:
+    """Return whether the answer to an interaction is a draft of it."""
+    rows = map(as_mapping, as_sequence(as_mapping(message).get("components")))
+    buttons = [as_mapping(each) for row in rows for each in as_sequence(row.get("components"))]
+    return any(each.get("custom_id") == _DRAFT_SIGN for each in buttons)
+
+
 def end_thinking(api: DiscordApi, address: InteractionAddress) -> None:
-    """Take "thinking…" away where nothing has taken its place; errors as `DiscordApi.answer`."""
-    if is_loading(read_original(api, address)):
+    """Take "thinking…", or a draft, away where no answer has taken its place; errors as
+    `DiscordApi.answer`.
+    """
+    shown = read_original(api, address)
+    if is_loading(shown) or is_draft(shown):
         api.answer(address, "DELETE", ORIGINAL)

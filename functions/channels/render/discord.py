@@ -29,17 +29,18 @@ _LOOKS_LIKE_ADDRESS = re.compile(r"https?:|\w\.\w", re.IGNORECASE)
 _UNSAFE_IN_ADDRESS = {ord("("): "%28", ord(")"): "%29", ord("<"): "%3C", ord(">"): "%3E"}
 
 
-def render_messages(markdown: str, most: int | None = None) -> list[str]:
-    """Return `markdown` as the contents of messages; none when there is nothing to see.
+def render_messages(markdown: str, most: int | None = None, limit: int = LIMIT) -> list[str]:
+    """Return `markdown` as the contents of messages of at most `limit` characters; none when there
+    is nothing to see.
 
     `most`: the largest number that is made.
     """
     rich = parse_markdown(markdown, with_headings=True)
 
     def fits_message(part: RichText) -> bool:
-        return count_units(write_dialect(part)) <= LIMIT
+        return count_units(write_dialect(part)) <= limit
 
-    parts = split_rich_text(rich, LIMIT, fits_message)
+    parts = split_rich_text(rich, limit, fits_message)
     return [write_dialect(part) for part in islice(parts, most)]
 
 
