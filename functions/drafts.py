@@ -184,9 +184,10 @@ class DraftedTurn:
         draft = self._draft
         pause = draft.form.pace
         with self._lock:
-            if self._is_closing:
-                return
-            self._shows += 1
+            is_late = self._is_closing
+            self._shows += not is_late
+        if is_late:
+            return
         try:
             draft.show(text)
         except Busy as problem:

@@ -90,6 +90,7 @@ KINDS: Final[Mapping[str, str]] = {
     "claim": "marks",
     "listening": "marks",
     "encrypted": "marks",
+    "draft": "marks",
     "binding": "marks",
     "native-calls": "marks",
     "begun": "marks",

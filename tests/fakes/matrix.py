@@ -297,6 +297,8 @@ class Homeserver(RecordingServer):
         match [method, *parts]:
             case ["PUT", "send", "m.room.message", transaction]:
                 return self._send(caller, id, transaction, body)
+            case ["PUT", "redact", event, transaction] if event in room.events:
+                return self._redact(caller, id, event, transaction)
             case ["GET", "joined_members"]:
                 members = {
                     user: {"display_name": name, "avatar_url": None}
@@ -340,6 +342,22 @@ class Homeserver(RecordingServer):
                 self.messages.append(event)
             self.changed.notify_all()
         return json_answer({"event_id": event["event_id"]})
+
+    def _redact(self, caller: str, room: str, event: str, transaction: str) -> Answer:
+        """https://spec.matrix.org/latest/client-server-api/#redactions"""
+        with self.changed:
+            if (caller, transaction) in self._transactions:
+                return json_answer({"event_id": self._transactions[caller, transaction]})
+            if self.rooms[room].events[event]["sender"] != caller:
+                return refuse("M_FORBIDDEN", 403)
+            content = {"redacts": event}
+            made = make_event(content, caller, room, "m.room.redaction", redacts=event)
+            self._transactions[caller, transaction] = made["event_id"]
+            self.rooms[room].events[event]["content"] = {}
+            self.messages = [each for each in self.messages if each["event_id"] != event]
+            self.told.append((room, made))
+            self.changed.notify_all()
+        return json_answer({"event_id": made["event_id"]})
 
     def _find_problem(self, room: str, content: dict[str, Any]) -> str:
         """Return the errcode of a message that a homeserver, or its clients, would not take."""

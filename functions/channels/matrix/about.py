@@ -34,6 +34,12 @@ ABOUT: Final = About(
             needed=True,
             used_by="webhook",
         ),
+        ChannelSetting(
+            "drafts",
+            "`on` shows answers in rooms of two while they are written; the room keeps each change",
+            "off",
+            used_by="worker",
+        ),
     ),
     opens_with=("user",),
     by_hand=True,

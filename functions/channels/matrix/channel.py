@@ -21,6 +21,7 @@ from functions.channels.about import name_variable
 from functions.channels.base import (
     AttachedFile,
     ChatEncrypted,
+    Draft,
     PlatformAnswer,
     PlatformRequest,
     Received,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
     from functions.channels.listening.updates import Updates
     from functions.channels.matrix.api import MatrixApi
+    from functions.channels.matrix.drafts import MatrixDrafts
     from functions.channels.matrix.rooms import Room, RoomDirectory
     from functions.channels.platform_api.http_client import Transport
     from sigil.storage.kv import KV
@@ -90,8 +92,9 @@ class Matrix:
     `user` is its id. `token` is its access token, or that of the application service whose sender
     it is; `secret` is the token by which the homeserver proves itself to that service (empty: every
     request is refused). `agent`: whose sessions its chats are. `name`: the channel's, with which
-    its sessions and people begin. `transport` makes the HTTP transport (None: httpx's own), `now`
-    returns seconds since 1970. `UsageError` when `user` or `homeserver` cannot be right.
+    its sessions and people begin. `drafts`: "on" to show answers while they are written.
+    `transport` makes the HTTP transport (None: httpx's own), `now` returns seconds since 1970.
+    `UsageError` when `user`, `homeserver` or `drafts` cannot be right.
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class Matrix:
         *,
         agent: str = "main",
         name: str = "matrix",
+        drafts: str = "off",
         transport: Transport | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -112,6 +116,8 @@ class Matrix:
                 "MATRIX_USER is the account's whole id, such as @sigil:example.org",
                 source="matrix",
             )
+        if drafts not in ("on", "off"):
+            raise UsageError("EINVAL", "MATRIX_DRAFTS is on or off", source="matrix")
         self._base = (
             read_address(homeserver, "MATRIX_HOMESERVER", source="matrix") if homeserver else ""
         )
@@ -125,6 +131,8 @@ class Matrix:
         self._rooms = FirstUse(self._make_rooms)
         self._encrypted = EncryptedRooms(agent, name)
         self._runs = AnswerRuns()
+        self._wants_drafts = drafts == "on"
+        self._drafts: MatrixDrafts | None = None
         self._read: set[str] = set()
         self._answered: set[str] = set()
         self._threads: dict[str, str] = {}
@@ -163,8 +171,14 @@ class Matrix:
         return RoomDirectory(self._account.user, self._account.name)
 
     def use_store(self, kv: KV) -> None:
-        """Remember there which rooms are encrypted."""
+        """Remember there which rooms are encrypted, and which show a draft."""
         self._encrypted.use_store(kv)
+        if self._wants_drafts:
+            from functions.channels.matrix.drafts import MatrixDrafts
+
+            self._drafts = MatrixDrafts(
+                lambda: self.api, self._account, self._encrypted, self._note_ours, kv
+            )
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
@@ -532,7 +546,22 @@ class Matrix:
             self.rooms.note_told(self.api, chat.room)
             return
         self._note_answered(reply.to)
+        self._remove_draft(chat.room, reply.to)
         self._set_typing(chat.room, is_typing=False)
+
+    def _note_ours(self, room: str) -> None:
+        """Note that something of ours appears in a room now."""
+        self._runs.note_answer(room, self._now())
+
+    def open_draft(self, event: Event) -> Draft | None:
+        """Return the draft of an answer in a room of two, where an owner wants drafts."""
+        return self._drafts.open(event) if self._drafts else None
+
+    def _remove_draft(self, room: str, message: str) -> None:
+        """Take away what is left of the draft of the answer to a message; best effort."""
+        if self._drafts and message:
+            with suppress(SigilError):
+                self._drafts.remove(room, message)
 
     def _find_chat(self, session: str) -> MatrixChat:
         """Return the chat of a session; a person's own is the room where we are alone with them."""
@@ -607,6 +636,7 @@ class Matrix:
             chat = MatrixChat.parse(event.session)
             if chat.room:
                 self._note_answered(event.reply_to)
+                self._remove_draft(chat.room, event.reply_to)
                 self._set_typing(chat.room, is_typing=False)
 
     def acknowledge(self, event: Event) -> None:
@@ -709,4 +739,5 @@ def open_channel(settings: ChannelSettings) -> Matrix:
         settings.reveal("secret"),
         agent=settings.agent,
         name=settings.name,
+        drafts=settings["drafts"],
     )

@@ -28,6 +28,10 @@ EDIT_TIMEOUT: Final = 5.0
 """Seconds that the change of a message may take: it is not worth a wait."""
 UPLOAD_NAME: Final = "file"
 """The name of what is uploaded; that which people see is a field of the message."""
+_LIVE: Final = "org.matrix.msc4357.live"
+"""Marks a message that is still being written
+(https://github.com/matrix-org/matrix-spec-proposals/pull/4357).
+"""
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Pictures that every client shows; an SVG document is shown by none."""
 _CONTENT: Final = frozenset(("M_TOO_LARGE", "M_BAD_JSON", "M_INVALID_PARAM", "M_UNKNOWN"))
@@ -162,7 +166,13 @@ class RoomSender:
                 text = repaired
                 tries += 1
 
-    def put(self, content: dict[str, object], transaction: str, number: int) -> str:
+    def put(
+        self,
+        content: dict[str, object],
+        transaction: str,
+        number: int,
+        timeout: float = TIMEOUT,
+    ) -> str:
         """Send the content of the part with a number, and return the name of its event. The
         homeserver takes a transaction once.
         """
@@ -173,7 +183,8 @@ class RoomSender:
         relation = self._relate(answers)
         if relation:
             content["m.relates_to"] = relation
-        return _send_event(self.api, self.chat.room, f"{self.key}-{transaction}", content)
+        name = f"{self.key}-{transaction}"
+        return _send_event(self.api, self.chat.room, name, content, timeout)
 
     def _relate(self, answers: str) -> dict[str, object]:
         """Return what a message belongs to: a thread, the message that it answers."""
@@ -195,14 +206,23 @@ def make_editable(text: str) -> dict[str, object]:
     return MatrixText(part).make_content()
 
 
+def make_live(text: str) -> dict[str, object]:
+    """Return the content of a message that is still being written."""
+    return {**make_editable(text), _LIVE: {}}
+
+
 def make_notice(text: str) -> dict[str, object]:
     """Return the content of a notice, which no program answers."""
     return {"msgtype": "m.notice", "body": text}
 
 
-def replace_message(api: MatrixApi, user: str, room: str, event: str, text: str) -> None:
-    """Change a message of a room; clients that know no changes show it as another one."""
-    content = make_editable(text)
+def replace_message(
+    api: MatrixApi, user: str, room: str, event: str, text: str, *, is_live: bool = False
+) -> None:
+    """Change a message of a room; clients that know no changes show it as another one. `is_live`:
+    it is still being written.
+    """
+    content = make_live(text) if is_live else make_editable(text)
     changed: dict[str, object] = {
         "msgtype": content["msgtype"],
         "body": f"* {content['body']}",
@@ -211,7 +231,17 @@ def replace_message(api: MatrixApi, user: str, room: str, event: str, text: str)
         AGENT_MARK: user,
         "m.relates_to": {"rel_type": "m.replace", "event_id": event},
     }
+    if is_live:
+        changed[_LIVE] = {}
     _send_event(api, room, uuid.uuid4().hex, changed, EDIT_TIMEOUT)
+
+
+def redact_message(api: MatrixApi, room: str, event: str, transaction: str, timeout: float) -> None:
+    """Redact a message of ours, with all its changes
+    (https://spec.matrix.org/latest/client-server-api/#redactions).
+    """
+    path = f"/rooms/{quote_id(room)}/redact/{quote_id(event)}/{quote_id(transaction)}"
+    api.call("PUT", path, {}, timeout=timeout)
 
 
 def _send_event(

@@ -390,6 +390,11 @@ def encrypted_chat(session: str) -> Key:
     return Key("encrypted", session)
 
 
+def shown_draft(session: str) -> Key:
+    """The draft that a chat shows of an answer which is still being written."""
+    return Key("draft", session)
+
+
 def session_head(session: str) -> Key:
     """The session document."""
     return Key(f"session#{session}", "head")
@@ -834,7 +839,7 @@ SESSION_PARTITIONS = frozenset(
     )
 )
 SESSION_ITEMS = frozenset(
-    "ready ready! ready~work claim listening encrypted native-calls begun workspaces"
+    "ready ready! ready~work claim listening encrypted draft native-calls begun workspaces"
     " team-chat".split()
 )
 MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
