@@ -103,16 +103,15 @@ class MatrixDrafts:
         """Redact a draft. One of which nobody knows whether it was sent is sent once more: the
         homeserver takes its transaction once, and tells its name.
         """
+        from functions.channels.matrix.api import MatrixRejected
         from functions.channels.matrix.sending import EDIT_TIMEOUT, redact_message
 
-        api = self.open_api()
         try:
             name = note.event or self.send(room, note.transaction, PLACEHOLDER)
-            redact_message(api, room, name, f"{note.transaction}-gone", EDIT_TIMEOUT)
-        except Busy:
-            raise
-        except Refused:  # it is gone, or we are
-            pass
+            redact_message(self.open_api(), room, name, f"{note.transaction}-gone", EDIT_TIMEOUT)
+        except MatrixRejected as problem:
+            if problem.error != "M_NOT_FOUND":
+                raise
         self.forget(room)
 
     def send(self, room: str, transaction: str, text: str) -> str:
