@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from functions import worker
+from functions.agent.model.base import Failure, ModelReply
 from functions.agent.session.store import SessionHandle
 from functions.channels.base import Busy, Draft, Reply
 from functions.channels.drafts import DraftForm, DraftHealth, cut_draft
@@ -231,6 +232,23 @@ def test_a_draft_that_the_answer_replaces_is_taken_away_only_where_none_comes(
         agent.screen.order.clear()
         agent.hear(speak(LONG, 2.0))
     assert agent.screen.order[-1] == "away"
+
+
+def test_a_turn_that_waits_for_its_model_leaves_no_draft(agent: Drafting) -> None:
+    agent.screen.form = DraftForm(pace=0.5, characters=4_000, is_replaced=True)
+    lost = ModelReply("no answer", finish="error", transient=True, failure=Failure("down", "503"))
+    words = [*speak(LONG, 2.0).words, (0.1, None)]
+    agent.hear(Speech(words, lost))
+    assert agent.screen.order[-1] == "away"
+    assert agent.screen.sent == []
+
+
+def test_of_messages_that_are_answered_together_no_draft_is_left(agent: Drafting) -> None:
+    agent.screen.form = DraftForm(pace=0.5, characters=4_000, is_replaced=True)
+    agent.model.script[:] = [speak(LONG, 2.0)]
+    agent.take(*(make_message(next(NUMBERS), text) for text in ("one", "two")))
+    assert agent.screen.order[-2:] == ["away", "answer"]
+    assert [reply.text for reply in agent.screen.sent] == [LONG]
 
 
 def test_a_stopped_turn_leaves_no_draft(agent: Drafting) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,16 +16,24 @@ from functions.channels.drafts import NoDrafts
 from functions.channels.render.telegram import count_units
 from functions.channels.telegram.channel import Telegram
 from functions.events import Event, Sender
+from functions.time.clock import Clock
 from sigil.errors import BackendError, Refused, SigilError
 from tests.fakes.bot_api import BotApi
+from tests.fakes.model import ScriptedModel
 from tests.fakes.server import Answer
 from tests.fakes.speaking_model import SpeakingModel, speak
 from tests.fakes.virtual_time import VirtualTime
 from tests.functions.chats import Chats
 from tests.functions.people import GROUP, OWNER
+from tests.functions.test_live_turns import Pieces
+from tests.machine import until
 from tests.tables import each_row
 
 LONG = " ".join(f"word{number:03d}" for number in range(400))
+
+
+HURRY = 50
+"""Seconds of the agent in one of ours."""
 
 
 @pytest.fixture
@@ -48,6 +58,30 @@ def test_a_private_chat_sees_the_answer_grow_and_gets_it_once(
     assert all(LONG.startswith(draft["text"]) for draft in drafts)
     assert chats.list_texts() == [LONG]
     assert chats.bot.drafts == {}
+
+
+def test_what_an_endpoint_streams_is_shown_before_the_answer_is_whole(
+    open_chats: Callable[..., Chats], model: ScriptedModel
+) -> None:
+    def hurry(event: threading.Event, seconds: float) -> bool:
+        return event.wait(seconds / HURRY)
+
+    clock = Clock(monotonic=lambda: time.monotonic() * HURRY, wait=hurry)
+    chats = open_chats(turn_seconds=120.0 * HURRY)
+    runtime = replace(chats.runtime, app=replace(chats.runtime.app, clock=clock))
+    begin = "It is a long story, which takes some time to be told"
+    pieces = Pieces(f"{begin} ", "and it has an end.")
+    model.then(pieces.answer())
+    chats.write(1, "tell me everything")
+    working = threading.Thread(target=Chats(runtime, chats.bot).work_off)
+    working.start()
+    pieces.let_go(0)
+    until(lambda: OWNER in chats.bot.drafts)
+    assert chats.bot.drafts[OWNER]["text"] == begin
+    pieces.let_go(1)
+    working.join()
+    assert chats.list_texts() == [f"{begin} and it has an end."]
+    assert OWNER not in chats.bot.drafts
 
 
 def test_a_group_sees_no_draft_and_its_answer_is_not_streamed(
