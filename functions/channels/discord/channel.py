@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from functions.channels.discord.api import DiscordApi
     from functions.channels.discord.application import DiscordApplication
     from functions.channels.discord.directory import Directory
-    from functions.channels.discord.drafts import DiscordDrafts
     from functions.channels.discord.gateway import Gateway
+    from functions.channels.discord.known_drafts import KnownDrafts
     from functions.channels.listening.sockets import Listener
     from functions.channels.platform_api.http_client import Transport
     from functions.channels.webhooks import CommandMenu
@@ -117,10 +117,10 @@ class Discord:
 
         return Directory()
 
-    def _make_drafts(self) -> DiscordDrafts:
-        from functions.channels.discord.drafts import DiscordDrafts
+    def _make_drafts(self) -> KnownDrafts:
+        from functions.channels.discord.known_drafts import KnownDrafts
 
-        return DiscordDrafts()
+        return KnownDrafts()
 
     @property
     def webhook(self) -> DiscordApplication:

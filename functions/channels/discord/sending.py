@@ -1,7 +1,8 @@
 """Replies leave as messages: into the interaction that they answer, or into its channel.
 
-The first part takes the place of "thinking…", and the interaction tells whether it did so before.
-Discord drops the other parts when it has had them (`nonce`), where the bot may write into the
+The first part takes the place of "thinking…" or of a draft, and the interaction tells whether it
+did so before. A button that nobody can press tells a draft from an answer, also to a process that
+did not show it. Discord drops the other parts when it has had them (`nonce`), where the bot may write into the
 channel. Where it may not, they follow the answer, and a crash can repeat one.
 """
 
@@ -31,7 +32,7 @@ from sigil.json_fields import as_integer, as_mapping, as_sequence, as_string
 from sigil.protocol import Json
 
 if TYPE_CHECKING:
-    from functions.channels.discord.drafts import DiscordDrafts
+    from functions.channels.discord.known_drafts import KnownDrafts
 
 MESSAGES_MOST: Final = 5
 """Messages of one reply; the last of them is a file when there would be more. An interaction of an
@@ -150,11 +151,11 @@ class Conversation:
     channel: int
     address: InteractionAddress | None = None
     message: int = 0
-    drafts: DiscordDrafts | None = None
+    drafts: KnownDrafts | None = None
 
     @classmethod
     def open(
-        cls, api: DiscordApi, session: str, reply_to: str, drafts: DiscordDrafts | None = None
+        cls, api: DiscordApi, session: str, reply_to: str, drafts: KnownDrafts | None = None
     ) -> Conversation:
         """Return the conversation of a session; `UsageError` for one that is not Discord's."""
         channel = read_channel(session)

@@ -71,6 +71,7 @@ OF_A_FORM = {
     "WECOM_AGENT_ID",
     "WECOM_AES_KEY",
     "MATRIX_USER",
+    "MATRIX_DRAFTS",
     "GITHUB_REPOSITORIES",
 }
 """The settings in which a mistake can be seen; all others, but for addresses, may be any text."""
