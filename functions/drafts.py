@@ -31,6 +31,8 @@ BUSY_SECONDS: Final = 5.0
 CLOSE_SECONDS: Final = 0.5
 """The answer waits at most so long for a request about its draft that is under way."""
 IDLE_SECONDS: Final = 60.0
+READ_CHARACTERS: Final = 20_000
+"""What comes later in an answer is in no draft, which shows less than this."""
 
 
 class DraftedTurn:
@@ -93,13 +95,20 @@ class DraftedTurn:
             if not self._words:
                 self._began = self._clock.monotonic()
             self._words.append(words)
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._keep_showing, name="draft", daemon=True
-                )
-                self._thread.start()
+            if self._thread is None and not self._gave_up:
+                self._thread = self._start()
             elif self._is_idle:
                 self._changed.set()
+
+    def _start(self) -> threading.Thread | None:
+        """Start the thread that shows the words, and return it; None where none can be started."""
+        thread = threading.Thread(target=self._keep_showing, name="draft", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the process has too many
+            self._gave_up = True
+            return None
+        return thread
 
     def end(self, outbox: Sequence[Outgoing]) -> None:
         """Let the draft be, before the replies of an outbox leave; where none of them answers the
@@ -164,7 +173,7 @@ class DraftedTurn:
             written = "".join(self._words)
             due = max(self._next, self._began + FIRST_SECONDS)
             self._is_idle = True
-        text = cut_draft(written, form.characters)
+        text = cut_draft(written[:READ_CHARACTERS], form.characters)
         if len(text) < FIRST_CHARACTERS:
             return IDLE_SECONDS
         if text != self._shown:

@@ -2,8 +2,8 @@
 
 The first part takes the place of "thinking…" or of a draft, and the interaction tells whether it
 did so before. A button that nobody can press tells a draft from an answer, also to a process that
-did not show it. Discord drops the other parts when it has had them (`nonce`), where the bot may write into the
-channel. Where it may not, they follow the answer, and a crash can repeat one.
+did not show it. Discord drops the other parts when it has had them (`nonce`), where the bot may
+write into the channel. Where it may not, they follow the answer, and a crash can repeat one.
 """
 
 from __future__ import annotations
