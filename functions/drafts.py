@@ -66,8 +66,13 @@ class DraftedTurn:
 
     def hears_words(self, event: Event) -> bool:
         """Return whether the words of the answer are wanted, here or by whoever looks on."""
-        is_possible = self._is_own and not self._gave_up and not self._draft.health.is_off
-        return is_possible or self._live.hears_words(event)
+        return (self._is_own and self._may_show) or self._live.hears_words(event)
+
+    @property
+    def _may_show(self) -> bool:
+        """Return whether a draft may still be shown in this turn."""
+        is_used_up = self._shows >= self._draft.form.shows_most
+        return not (self._gave_up or self._draft.health.is_off or is_used_up)
 
     def note_step(self, event: Event, step: TurnStep) -> None:
         """Take the words of a step, and show it to whoever looks on."""
@@ -166,7 +171,7 @@ class DraftedTurn:
     def _show_what_is_due(self) -> float:
         """Show the newest words if it is time, and return after how many seconds to look again."""
         form = self._draft.form
-        if self._gave_up or self._draft.health.is_off or self._shows >= form.shows_most:
+        if not self._may_show:
             self._is_idle = False
             return IDLE_SECONDS
         with self._lock:

@@ -108,9 +108,9 @@ class Settings(SigilSettings):
     llm_stream: str = setting(
         "UNCAGED_LLM_STREAM",
         "auto",
-        "whether answers are shown while the model writes them, where somebody looks on: auto, or"
-        " no; they come as a whole from endpoints without streams, and while a secret of the"
-        " settings has a blank or letters beyond ASCII",
+        "whether answers are shown while the model writes them, where somebody looks on or the chat"
+        " has a form for that: auto, or no; they come as a whole from endpoints without streams,"
+        " and while a secret of the settings has a blank or letters beyond ASCII",
         choices=("auto", "no"),
     )
     llm_images: str = setting(
