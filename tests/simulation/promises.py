@@ -245,8 +245,9 @@ class Promises:
                 "New session",
                 "Always there",
                 "I could not get an answer",
-                "Memory cons",
-                "No new messages",
+                ENGLISH.mem_triggered,
+                ENGLISH.mem_failed,
+                ENGLISH.mem_nothing_new,
             )
         )
         known |= (
