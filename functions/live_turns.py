@@ -105,8 +105,9 @@ class LiveTurns:
         self.is_closed = False
 
     def hears_words(self, event: Event) -> bool:
-        """Return whether a client looks on at the event's chat."""
-        return event.session in self._chats
+        """Return whether a client looks on at the event's chat, or has done so just now."""
+        chat = self._chats.get(event.session)
+        return chat is not None and not _is_over(chat, time.monotonic())
 
     def note_step(self, event: Event, step: TurnStep) -> None:
         """Show a step to the clients that wait for the answer of this turn."""
