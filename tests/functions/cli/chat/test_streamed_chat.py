@@ -30,7 +30,7 @@ def streamed(*parts: str | threading.Event, calls: Any = None, finish: str = "st
     def write() -> Iterator[bytes]:
         for part in parts:
             if isinstance(part, str):
-                time.sleep(PIECE_SECONDS)
+                time.sleep(PIECE_SECONDS)  # as a model does between two words
                 yield _event({"delta": {"content": part}})
             else:
                 part.wait(within(20))
