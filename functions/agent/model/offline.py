@@ -82,8 +82,10 @@ LANGUAGE_MESSAGES = 5
 REMEMBER, RECALL, FORGET = map(tool_of, ("remember", "recall", "forget"))
 _OF_RUNS = frozenset(map(tool_of, ("tell", "sleep", "next-behavior", "note-work")))
 """What behaviours pin for a run. Its answer is told anyway, and "tell me" would call the first."""
-_MENTION = re.compile(r"^@\w+[\s,:]+|\s+@\w+$", re.ASCII)
-"""Whom a message of a group is for, before or after what is said."""
+_MENTION = re.compile(r"^@\w+[\s,:]+|(?<!\s)\s+@\w+$", re.ASCII)
+"""Whom a message of a group is for, before or after what is said; of many spaces it is tried at
+the first alone.
+"""
 _STAMP = re.compile(r"(\d{4}-\d{2}-\d{2} \d{2}:\d{2})(?: ([A-Za-z][\w/+-]*))?", re.ASCII)
 
 

@@ -34,7 +34,9 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _NOW = re.compile(
-    r"\s*\b(?:now|these days|instead|actually|jetzt|inzwischen|meinte ich|ich meinte)\b|现在",
+    # tried at the first of many spaces alone: at each of them, it would read all the others
+    r"(?<!\s)\s*\b(?:now|these days|instead|actually|jetzt|inzwischen|meinte ich|ich meinte)\b"
+    r"|现在",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[,;，；。]\s*|\.\s+|\s+(?:but|sondern|aber)\s+|\s(?=[\u3400-\u9fff])")

@@ -179,7 +179,8 @@ _SUM_EDGES = re.compile(
     r"|tell me|give me|the|result of|value of|was ist|was sind|wie ?viel ist|rechne|berechne"
     r"|请?计算(?:一下)?|算(?:一下)?"
     r"|[\s:])+"
-    r"|(?:\s|=|equals?|等于(?:多少|几)?|是(?:多少|几)|等於多少)+$",
+    # tried at the first of many spaces alone: at each of them, it would read all the others
+    r"|(?<![\s=])(?:\s|=|equals?|等于(?:多少|几)?|是(?:多少|几)|等於多少)+$",
     re.IGNORECASE,
 )
 
