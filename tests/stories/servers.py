@@ -90,6 +90,7 @@ class ServerForker:
     def __init__(self, forker: ProgramForker) -> None:
         self._changed = threading.Condition()
         self._told: list[dict[str, Any]] = []
+        self._has_ended = False
         self._started = 0
         environment = {
             **AWS,
@@ -162,7 +163,9 @@ class ServerForker:
 
     def _wait(self, find: Callable[[], dict[str, Any] | None], name: str) -> dict[str, Any]:
         with self._changed:
-            found = self._changed.wait_for(find, PATIENCE)
+            self._changed.wait_for(lambda: self._has_ended or find() is not None, PATIENCE)
+            found = find()
+        assert found or not self._has_ended, "what starts the servers has ended: see its errors"
         assert found is not None, f"nothing is heard of {name}"
         return found
 
@@ -172,6 +175,9 @@ class ServerForker:
             with self._changed:
                 self._told.append(orjson.loads(line))
                 self._changed.notify_all()
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
 
     def __enter__(self) -> Self:
         self._reader.start()
