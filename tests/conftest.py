@@ -248,6 +248,8 @@ def runtime(
             library = str(settings.get("library", "none"))
             fresh = not (tmp_path / "uncaged.db").exists()
             if fresh and library != "none" and not {"store", "data"} & set(settings):
+                if library == "builtin":
+                    request.getfixturevalue("stocked")  # which all files share: it is none's cost
                 stocks = request.getfixturevalue("stocks")
                 stocks(library).copy_to(tmp_path)
             made = open_runtime(

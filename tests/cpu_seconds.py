@@ -2,7 +2,9 @@
 
 Each run of all tests ends with its sum. `scripts/test --record` keeps what each file costs in
 tests/data/cpu_seconds.json, and tests/project/test_suite.py compares the sum with the budget, so
-that a change which makes the suite dearer shows in its diff.
+that a change which makes the suite dearer shows in its diff. What all files of a process share, as the
+stocked store or the program that forks commands, is no file's cost: it would be that of whichever
+file comes first, and of each file that is recorded alone.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ class _Costs:
         self._config = config
         self._records = bool(config.getoption("--record-cpu"))
         self._by_file: Counter[str] = Counter()
+        self._sharing = False
+        self._shared = 0.0
         self._total = 0.0
         self._total_of_workers = 0.0
 
@@ -55,10 +59,26 @@ class _Costs:
     ) -> Generator[None, object, object]:
         if not self._records:
             return (yield)
-        before = spent_seconds()
+        before = spent_seconds() - self._shared
         result = yield
-        self._by_file[item.nodeid.partition("::")[0]] += spent_seconds() - before
+        self._by_file[item.nodeid.partition("::")[0]] += spent_seconds() - self._shared - before
         return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[object]
+    ) -> Generator[None, object, object]:
+        """Count what fixtures cost that every test may use, and that are set up once a process."""
+        is_shared = fixturedef.scope == "session" and fixturedef.baseid == "tests"
+        if not self._records or not is_shared or self._sharing:
+            return (yield)
+        self._sharing = True
+        before = spent_seconds()
+        try:
+            return (yield)
+        finally:
+            self._shared += spent_seconds() - before
+            self._sharing = False
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
