@@ -188,7 +188,7 @@ def test_a_diff_makes_the_new_text_of_the_old_with_the_fewest_changes(
     )
 
 
-@pytest.mark.parametrize("step", [1, 7, *thorough(2)])
+@pytest.mark.parametrize("step", [7, *thorough(1, 2)])
 def test_a_diff_of_texts_that_have_little_in_common_is_still_right(
     library: Library, step: int
 ) -> None:
@@ -266,7 +266,7 @@ def test_escaped_text_comes_back(library: Library, text: str) -> None:
 
 # ---- what is made to take long
 
-LONG = 200_000 if in_full() else 50_000
+LONG = 200_000 if in_full() else 30_000
 """Squared, the shorter length as well is far more than the time of a call."""
 HOSTILE: dict[str, list[dict[str, Json]]] = {
     "html-to-text": [
@@ -284,7 +284,11 @@ HOSTILE: dict[str, list[dict[str, Json]]] = {
         )
     ],
     "template-render": [
-        {"template": part * (50_000 // len(part)), "data": {"a": [1, 2]}, "missing": "empty"}
+        {
+            "template": part * (min(LONG, 50_000) // len(part)),
+            "data": {"a": [1, 2]},
+            "missing": "empty",
+        }
         for part in ("{{#a}}", "{{a", "{{/a}}", "{{!}}", " {{#b}}{{/b}}")
     ],
     "text-wrap": [

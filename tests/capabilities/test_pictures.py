@@ -16,6 +16,7 @@ from sigil.protocol import Json
 from tests.capabilities import qr
 from tests.capabilities.conftest import Library
 from tests.machine import times
+from tests.selection import in_full
 
 SVG = "{http://www.w3.org/2000/svg}"
 # of the standard's tables 7 and 9, and annex E: data codewords, blocks and error correction
@@ -35,6 +36,8 @@ STRUCTURE = {
     (32, "H"): (845, 54, 30, [6, 34, 60, 86, 112, 138]),
     (40, "L"): (2956, 25, 30, [6, 30, 58, 86, 114, 142, 170]),
 }
+LARGE = {(27, "M"), (27, "H"), (32, "H")}
+"""Those that are made like the largest of all; the suite has that one."""
 # what holds at most: digits, letters, bytes (table 7)
 MOST = {
     (1, "L"): (41, 25, 17),
@@ -66,7 +69,9 @@ def read(told: Json) -> str:
     return qr.text_of(b"".join(block[:-check] for block in blocks), told["version"])
 
 
-@pytest.mark.parametrize(("version", "level"), STRUCTURE)
+@pytest.mark.parametrize(
+    ("version", "level"), [each for each in STRUCTURE if in_full() or each not in LARGE]
+)
 def test_a_code_of_each_kind_says_its_text(library: Library, version: int, level: str) -> None:
     room = STRUCTURE[version, level][0] * 8 - 4
     texts = (
@@ -90,7 +95,9 @@ def test_any_small_text_comes_back(library: Library, text: str) -> None:
     assert (told["version"], read(told)) == (1, text)
 
 
-@pytest.mark.parametrize(("version", "level"), MOST)
+@pytest.mark.parametrize(
+    ("version", "level"), [each for each in MOST if in_full() or each not in LARGE]
+)
 def test_a_version_holds_what_the_standard_says_and_no_more(
     library: Library, version: int, level: str
 ) -> None:

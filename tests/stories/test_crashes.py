@@ -81,8 +81,12 @@ BASIC = re.compile(
 """One point before and behind each thing that a turn must do once: it is taken, its calls are made,
 its reply leaves, it ends.
 """
-SAMPLED = 7
+SAMPLED = 4
 """The suite kills at so many points of a table that are not basic."""
+BASIC_ELSEWHERE = 5
+"""The suite kills at so many basic points of a table that is not SQLite's first: how a turn is taken
+up again is that table's matter, and that a store or a queue keeps what was written is theirs.
+"""
 BOTH_COUNT = re.compile(r"write head \d+ after|delete inbox \d+ (before|after)|send 1 after")
 """The points at which a turn that answers two messages could lose or repeat one of them."""
 BASIC_OF_BOTH = re.compile(r"write head [16] after|send 1 after|delete inbox [12] after")
@@ -218,7 +222,10 @@ def test_a_crash_at_any_point_loses_nothing_and_repeats_nothing(
     every, of_suite = SHOWN[store, mode]
     points = [point for point in points if every(point) and (in_full() or of_suite(point))]
     others = sample([point for point in points if not is_basic(point)], SAMPLED)
-    points = [point for point in points if is_basic(point) or point in others]
+    basic = [point for point in points if is_basic(point)]
+    if (store, mode) != ("sqlite", MODES[0]):
+        basic = sample(basic, BASIC_ELSEWHERE)
+    points = [point for point in points if point in basic or point in others]
     assert len(points) >= 3
     with ThreadPoolExecutor(AT_ONCE) as players:
         rows = list(players.map(lambda point: play(open_system, point, mode), points))

@@ -315,7 +315,7 @@ def test_doctor_asks_the_model(stocked_environment: dict[str, str]) -> None:
 def test_doctor_lists_every_setting_and_finds_what_is_wrong(
     stocked_environment: dict[str, str],
 ) -> None:
-    well = uncaged(stocked_environment, "doctor")
+    well = uncaged(stocked_environment, "doctor", "--verbose")
     ill = uncaged(
         stocked_environment,
         "doctor",
@@ -325,7 +325,7 @@ def test_doctor_lists_every_setting_and_finds_what_is_wrong(
     )
 
     assert well.returncode == 0, well.stdout
-    assert "UNCAGED_LLM_URL" in uncaged(stocked_environment, "doctor", "--verbose").stdout
+    assert "UNCAGED_LLM_URL" in well.stdout
     assert ill.returncode == 1
     assert "secret-token" not in ill.stdout
     assert (

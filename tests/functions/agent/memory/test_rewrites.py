@@ -28,6 +28,7 @@ from tests.functions.agent.memory.memories import (
 )
 from tests.functions.agent.talk import tell
 from tests.machine import within
+from tests.selection import in_full
 
 Open = Callable[..., AgentRuntime]
 NEVER = "Nothing was ever written into the memory of this chat."
@@ -46,6 +47,8 @@ def fact(number: int) -> str:
 
 
 FACTS = [fact(number) for number in range(100)]
+CONSOLIDATIONS = 50 if in_full() else 15
+"""So many of the facts come one by one, each with a rewrite; the others stand there from the start."""
 MEMORY = "\n".join(["# Memory", *(f"- {each}" for each in FACTS)])
 MERGED = "\n\n".join(
     f"## {person}\n"
@@ -446,13 +449,14 @@ def _flooding(memory: str, new: str) -> str:
         ),
     ],
 )
-def test_a_hundred_facts_are_found_after_fifty_consolidations_and_the_cap_holds(
+def test_a_hundred_facts_are_found_after_many_consolidations_and_the_cap_holds(
     home: AgentRuntime, model: ScriptedModel, models: list[Any]
 ) -> None:
     facts = [
         f"{each[:-1]}, behind the {PLACES[number % 4]} door." for number, each in enumerate(FACTS)
     ]
-    remembered(home, "\n".join(["# Memory", *(f"- {each}" for each in facts[:50])]))
+    first = len(facts) - CONSOLIDATIONS
+    remembered(home, "\n".join(["# Memory", *(f"- {each}" for each in facts[:first])]))
     turn = [0]
 
     def answer(body: dict[str, Any]) -> dict[str, Any]:
@@ -461,12 +465,12 @@ def test_a_hundred_facts_are_found_after_fifty_consolidations_and_the_cap_holds(
         stood = text.partition("<<MEMORY>>\n")[2].partition("\n<</MEMORY>>")[0]
         if "save_memory" not in offered(body):
             return say(stood[: len(stood) // 2] if turn[0] % 2 else "other\n" * 300)
-        return saves(memory=models[turn[0] % len(models)](stood, facts[50 + turn[0]]))
+        return saves(memory=models[turn[0] % len(models)](stood, facts[first + turn[0]]))
 
     script(model, answer)
-    for number in range(50):
+    for number in range(CONSOLIDATIONS):
         turn[0] = number
-        assert tell(home, f"/mem {facts[50 + number]}")[0].startswith(ENGLISH.mem_triggered)
+        assert tell(home, f"/mem {facts[first + number]}")[0].startswith(ENGLISH.mem_triggered)
         assert len(memory(home).text) <= CAPS["memory"]
     assert missing(home, facts) == []
 

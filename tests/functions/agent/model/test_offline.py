@@ -4,11 +4,13 @@ signed.
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import pytest
 
@@ -24,9 +26,21 @@ from tests.selection import thorough
 from tests.tables import each_row
 
 SIGNATURES = tuple(load_texts(code).offline_signature for code in list_codes())
+CHATS = itertools.count(1_000)
 
 
-@pytest.mark.parametrize(
+@pytest.fixture
+def home(runtime: Callable[..., AgentRuntime]) -> AgentRuntime:
+    """An agent with the standard library, whom the rows of a table ask in chats of their own."""
+    return runtime(library="builtin", timezone="Etc/UTC", tokens_per_day=0)
+
+
+def open_chat(home: AgentRuntime) -> Callable[[str], list[str]]:
+    """Return what takes a message of a new chat and returns the replies."""
+    return partial(tell, home, session=f"telegram:{next(CHATS)}")
+
+
+@each_row(
     ("said", "answer"),
     [
         ("encode hello world in base64", "aGVsbG8gd29ybGQ="),
@@ -47,10 +61,8 @@ SIGNATURES = tuple(load_texts(code).offline_signature for code in list_codes())
         ('from the json `{"user": {"name": "Ann"}}` get `user.name`', "Ann"),
     ],
 )
-def test_a_sentence_is_answered(
-    runtime: Callable[..., AgentRuntime], said: str, answer: str
-) -> None:
-    replies = tell(runtime(library="builtin"), said)
+def test_a_sentence_is_answered(home: AgentRuntime, said: str, answer: str) -> None:
+    replies = open_chat(home)(said)
 
     assert answer in replies[0]
     assert replies[0].endswith(SIGNATURES)
@@ -82,7 +94,7 @@ def test_what_begins_with_remember_is_kept_at_once_and_recalled(
         ).document.safety.counters.failures
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "你好",
@@ -97,16 +109,14 @@ def test_what_begins_with_remember_is_kept_at_once_and_recalled(
         "/ nothing",
     ],
 )
-def test_whatever_is_said_gets_a_signed_answer(
-    runtime: Callable[..., AgentRuntime], said: str
-) -> None:
-    replies = tell(runtime(library="builtin"), said)
+def test_whatever_is_said_gets_a_signed_answer(home: AgentRuntime, said: str) -> None:
+    replies = open_chat(home)(said)
 
     assert len(replies) == 1
     assert any(signature in replies[0] for signature in SIGNATURES)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "make a capability that reverses a text, and reverse 'stressed'",
@@ -117,9 +127,9 @@ def test_whatever_is_said_gets_a_signed_answer(
     ],
 )
 def test_a_wish_for_a_new_capability_without_its_source_is_answered_with_how_to_send_it(
-    runtime: Callable[..., AgentRuntime], said: str
+    home: AgentRuntime, said: str
 ) -> None:
-    (reply,) = tell(runtime(library="builtin"), said)
+    (reply,) = open_chat(home)(said)
 
     assert reply.startswith((ENGLISH.offline_how, load_texts("zh").offline_how))
     assert "```js" in reply
@@ -169,7 +179,7 @@ def test_it_answers_in_the_language_that_it_is_written_to_in(
     assert tell(home, "hola")[0].startswith("¡Hola!")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("told", "asked"),
     [
         ("remember that my wife is called Ann", "what's my name?"),
@@ -182,18 +192,18 @@ def test_it_answers_in_the_language_that_it_is_written_to_in(
     ],
 )
 def test_a_question_about_what_it_was_not_told_names_nothing_else(
-    runtime: Callable[..., AgentRuntime], told: str, asked: str
+    home: AgentRuntime, told: str, asked: str
 ) -> None:
-    home = runtime(library="builtin")
-    tell(home, told)
+    tell_chat = open_chat(home)
+    tell_chat(told)
 
-    (reply,) = tell(home, asked)
+    (reply,) = tell_chat(asked)
 
     assert reply.startswith((ENGLISH.offline_not_told, load_texts("zh").offline_not_told))
     assert told.rpartition(" ")[2].removeprefix("记住") not in reply
 
 
-@pytest.mark.parametrize(
+@each_row(
     "asked",
     [
         "what do you remember?",
@@ -204,13 +214,13 @@ def test_a_question_about_what_it_was_not_told_names_nothing_else(
     ],
 )
 def test_whoever_asks_for_all_or_in_common_words_gets_what_was_kept(
-    runtime: Callable[..., AgentRuntime], asked: str
+    home: AgentRuntime, asked: str
 ) -> None:
-    home = runtime(library="builtin")
-    tell(home, "remember that I like tea")
-    tell(home, "/new")
+    tell_chat = open_chat(home)
+    tell_chat("remember that I like tea")
+    tell_chat("/new")
 
-    assert "- I like tea" in tell(home, asked)[0]
+    assert "- I like tea" in tell_chat(asked)[0]
 
 
 def test_a_question_that_begins_like_any_other_is_answered_from_what_was_kept(
@@ -233,20 +243,18 @@ def test_a_question_that_begins_like_any_other_is_answered_from_what_was_kept(
         assert reply.count("\n- ") == answer.count("- ")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "asked", ["我对什么过敏", "我不能吃什么", "我有什么过敏", "你知道我的什么", "关于我你知道什么"]
 )
-def test_chinese_questions_find_what_was_kept(
-    runtime: Callable[..., AgentRuntime], asked: str
-) -> None:
-    home = runtime(library="builtin")
-    tell(home, "记住我对花生过敏")
-    tell(home, "/new")
+def test_chinese_questions_find_what_was_kept(home: AgentRuntime, asked: str) -> None:
+    tell_chat = open_chat(home)
+    tell_chat("记住我对花生过敏")
+    tell_chat("/new")
 
-    assert "- 我对花生过敏" in tell(home, asked)[0]
+    assert "- 我对花生过敏" in tell_chat(asked)[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "answer"),
     [
         ("6 ft 2 in to cm", r"^74 inches = 187\.96 centimetres"),
@@ -273,9 +281,9 @@ def test_chinese_questions_find_what_was_kept(
     ],
 )
 def test_an_everyday_request_gets_the_right_answer_or_none(
-    runtime: Callable[..., AgentRuntime], said: str, answer: str
+    home: AgentRuntime, said: str, answer: str
 ) -> None:
-    (reply,) = tell(runtime(library="builtin", timezone="Etc/UTC"), said)
+    (reply,) = open_chat(home)(said)
 
     assert re.search(answer, reply), reply
 
@@ -288,7 +296,7 @@ def test_the_next_easter_is_never_past() -> None:
     assert read_request(early)[0].arguments == {"show": "easter", "year": 2026}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "answer"),
     [
         ("was kannst du?", "^Ich bin das Offline-Modell"),
@@ -304,10 +312,8 @@ def test_the_next_easter_is_never_past() -> None:
         ("Wo wohnt meine Schwester?", "^Das hat mir niemand gesagt"),
     ],
 )
-def test_german_gets_a_german_answer(
-    runtime: Callable[..., AgentRuntime], said: str, answer: str
-) -> None:
-    (reply,) = tell(runtime(library="builtin", timezone="Etc/UTC"), said)
+def test_german_gets_a_german_answer(home: AgentRuntime, said: str, answer: str) -> None:
+    (reply,) = open_chat(home)(said)
 
     assert re.search(answer, reply), reply
     assert load_texts("de").offline_signature in reply
@@ -326,7 +332,7 @@ def test_a_reminder_in_another_language_changes_neither_the_answers_nor_who_said
     assert f", wakeup tea: {words}\n" in tell(home, "/history")[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "Merke dir: meine Frau heißt Anna",
@@ -337,19 +343,17 @@ def test_a_reminder_in_another_language_changes_neither_the_answers_nor_who_said
         "Denk daran: meine Frau heißt Anna",
     ],
 )
-def test_german_is_kept_found_and_forgotten(
-    runtime: Callable[..., AgentRuntime], said: str
-) -> None:
-    home = runtime(library="builtin")
-    assert tell(home, said)[0].startswith("Gemerkt: meine Frau")
-    tell(home, "/new")
+def test_german_is_kept_found_and_forgotten(home: AgentRuntime, said: str) -> None:
+    tell_chat = open_chat(home)
+    assert tell_chat(said)[0].startswith("Gemerkt: meine Frau")
+    tell_chat("/new")
 
-    assert "- meine Frau" in tell(home, "Wie heißt meine Frau?")[0]
-    assert tell(home, "vergiss, dass meine Frau Anna heißt")[0].startswith("Vergessen: meine Frau")
-    assert tell(home, "Wie heißt meine Frau?")[0].startswith(load_texts("de").offline_not_told)
+    assert "- meine Frau" in tell_chat("Wie heißt meine Frau?")[0]
+    assert tell_chat("vergiss, dass meine Frau Anna heißt")[0].startswith("Vergessen: meine Frau")
+    assert tell_chat("Wie heißt meine Frau?")[0].startswith(load_texts("de").offline_not_told)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "answer"),
     [
         ("my sister Anna lives in Lisbon", "^Write “remember that my sister Anna lives in Lisbon”"),
@@ -365,9 +369,9 @@ def test_german_is_kept_found_and_forgotten(
     ],
 )
 def test_what_it_cannot_do_is_said_with_what_to_do_instead(
-    runtime: Callable[..., AgentRuntime], said: str, answer: str
+    home: AgentRuntime, said: str, answer: str
 ) -> None:
-    (reply,) = tell(runtime(library="builtin"), said)
+    (reply,) = open_chat(home)(said)
 
     assert re.search(answer, reply), reply
 
@@ -375,9 +379,9 @@ def test_what_it_cannot_do_is_said_with_what_to_do_instead(
 @pytest.mark.parametrize(
     "said",
     [
-        "hash" + " " * 3_000 + "x md5",
-        *thorough("encode" + " " * 3_000 + "x base64"),
-        "的" + " " * 1_500 + "x" + " " * 1_500 + "的 md5",
+        "hash" + " " * 3_900 + "x md5",
+        *thorough("encode" + " " * 3_900 + "x base64"),
+        "的" + " " * 1_950 + "x" + " " * 1_950 + "的 md5",
         *thorough("is 10.0.0.1/24 in 10.0.0.1/24", "1.1.1.1.1.1.1.1"),
         "is the ip address 10.0.0.1 in the subnet 10.0.0.1?",
     ],
@@ -387,8 +391,9 @@ def test_no_text_keeps_it_busy_or_ends_it(runtime: Callable[..., AgentRuntime], 
     begun = time.process_time()
     (reply,) = tell(home, said)
     assert reply
-    # what goes back and forth in such a text takes a minute
-    assert time.process_time() - begun < within(5.0)
+    # what goes back and forth in such a text takes a minute, and what reads on from each space a
+    # second
+    assert time.process_time() - begun < within(0.6)
 
 
 @each_row(

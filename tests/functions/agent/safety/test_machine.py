@@ -255,7 +255,7 @@ class Machine(RuleBasedStateMachine):
         COUNTS["sequences"] += 1
 
 
-SEQUENCES = 40
+SEQUENCES = 40 if in_full() else 24
 """Of one run, in which later sequences are mostly changes of earlier ones."""
 RUNS = 3
 RUNS_MOST = 20

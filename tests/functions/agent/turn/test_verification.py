@@ -79,6 +79,8 @@ POLITE = [
 ]
 """Of anything but what failed, or after a claim."""
 ATTEMPTS = [{"path": "/etc/passwd"}, {"path": "/etc"}]
+MESSAGES = 30
+"""So many of a long chat, with their answers, are more than the model is shown."""
 
 
 def contents(body: dict[str, Any]) -> str:
@@ -100,9 +102,9 @@ def test_in_a_long_chat_the_system_message_comes_first_and_what_failed_stays_in_
     live: Lives, model: ScriptedModel, settings: dict[str, Any]
 ) -> None:
     model.then(*[call(("no_such_tool", attempt)) for attempt in ATTEMPTS], say("What now?"))
-    model.then(*[say("word " * 60) for _ in range(60)])
+    model.then(*[say("word " * 60) for _ in range(MESSAGES)])
     with live(tokens_per_day=0, **settings) as agent:
-        for number in range(60):
+        for number in range(MESSAGES):
             agent.server.post(
                 "/chat", json={"session": "long", "text": f"message {number} {'and more ' * 20}"}
             )

@@ -11,7 +11,7 @@ import pytest
 
 from sigil.cli.templates import STARTERS_BY_LANGUAGE
 from sigil.manifest.languages import SOURCES
-from tests.selection import in_full, thorough
+from tests.selection import thorough
 from tests.servers.npm import node, packages
 from tests.sigil.cli.conftest import Sigil
 from tests.sigil.compile.toolchain.test_c import CACHE
@@ -27,8 +27,6 @@ KINDS = {
     "wasm": "sigil",
     "wasi": "wasi",
 }
-SLOW = ("assemblyscript", "rust")
-"""Languages that take a second or more to compile: in the suite they are compiled once."""
 
 
 @pytest.fixture
@@ -52,7 +50,7 @@ def test_there_is_a_beginning_for_every_language_that_has_a_source() -> None:
 
 
 @pytest.mark.parametrize(
-    "lang", ["js", "c", "assemblyscript", *thorough("ts", "rust", "wat", "wasm", "wasi")]
+    "lang", ["js", "c", *thorough("ts", "assemblyscript", "rust", "wat", "wasm", "wasi")]
 )
 def test_what_init_writes_passes_its_tests_at_once(
     lang: str, run_sigil: Sigil, compilers: Path
@@ -64,8 +62,6 @@ def test_what_init_writes_passes_its_tests_at_once(
     assert (tested.code, tested.document["passed"], tested.document["failed"]) == (0, 2, 0), (
         tested.err
     )
-    if lang in SLOW and not in_full():
-        return
     built = run_sigil("build", "greet", "--json").document
     assert (built["lang"], built["kind"]) == (lang, KINDS[lang])
     assert {"memory"} < set(built["exports"])
