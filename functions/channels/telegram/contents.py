@@ -87,6 +87,9 @@ _SERVICE: Final = frozenset(
     " write_access_allowed".split()
 )
 """What Telegram itself says in a chat: nobody waits for an answer to it."""
+_SIDE_LEAST: Final = 800
+_SIDE_MOST: Final = 1_568
+"""Pixels of the longest side: a model sees no more, and a smaller one may be a thumbnail."""
 _FILE_ID = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _MIME = re.compile(r"[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}")
 
@@ -118,9 +121,7 @@ def list_attachments(message: Message) -> tuple[Attachment, ...]:
 
     What has no file and cannot be read is among them, without an id.
     """
-    sizes = [as_mapping(size) for size in as_sequence(message.get("photo"))]
-    largest = max(sizes, key=lambda size: as_integer(size.get("width"), 0) or 0, default={})
-    files = [_read_file("photo", largest, "image/jpeg")]
+    files = [_read_file("photo", _choose_size(message), "image/jpeg")]
     files += [_read_file(kind, as_mapping(message.get(kind))) for kind in _FILES]
     found: dict[str, Attachment] = {}
     for file in files:
@@ -130,6 +131,20 @@ def list_attachments(message: Message) -> tuple[Attachment, ...]:
     if found:
         return tuple(found.values())
     return tuple(make_unreadable(kind) for kind in _UNREADABLE if as_mapping(message.get(kind)))
+
+
+def _choose_size(message: Message) -> Mapping[str, Json]:
+    """Return the size of a photo that a model takes as it is: the largest that has to be made no
+    smaller. Without one, the largest of all; a thumbnail is none.
+    """
+    sizes = [as_mapping(size) for size in as_sequence(message.get("photo"))]
+    fitting = [size for size in sizes if _SIDE_LEAST <= _measure(size) <= _SIDE_MOST]
+    return max(fitting or sizes, key=_measure, default={})
+
+
+def _measure(size: Mapping[str, Json]) -> int:
+    """Return the longest side of a photo, in pixels."""
+    return max(as_integer(size.get(side), 0) or 0 for side in ("width", "height"))
 
 
 def find_kind(message: Message) -> str:
