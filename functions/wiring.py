@@ -459,13 +459,15 @@ class LazyRanker:
 
 
 class LazyFileReader:
-    """The reader of files, which is loaded with the first file: most turns have none."""
+    """The reader of files, which is loaded with the first file: most turns have none. The worker on
+    AWS comes without one.
+    """
 
     @cached_property
     def _reader(self) -> FileReader:
         try:
             from functions.media.file_reader import FileReader
-        except ModuleNotFoundError:  # the functions on AWS are packed without it
+        except ModuleNotFoundError:
             from functions.agent.memory.helpers import NoReader
 
             return NoReader()

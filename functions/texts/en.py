@@ -524,6 +524,8 @@ class Texts:
             "I cannot open files like {name}. I open JPEG, PNG, WebP, GIF, PDF, docx, pptx, xlsx,"
             " xls, ods, HTML and plain text."
         ),
+        "no_reader": "Here I open plain text alone, so I have not read {name}.",
+        "too_many": "I open 6 files of a message. Please send {name} in another one.",
         "not_fetched": "I could not fetch {name}. Please send it once more.",
         "not_here": "I cannot open {name}: where I run, I read files of text alone.",
         "no_such_page": "{name} has no such page.",
@@ -532,7 +534,7 @@ class Texts:
             " {command}"
         ),
     }
-    """Why a file is not opened, by the reason that the reader of files gives."""
+    """Why a file is not opened, by the reason that whoever fetches or reads it gives."""
     file_named = "“{name}”"
     file_unnamed = "this file"
     no_pictures = (

@@ -482,6 +482,8 @@ class Chinese(Texts):
             "{name} 这类文件我打不开。我能打开 JPEG、PNG、WebP、GIF、PDF、docx、pptx、xlsx、xls、"
             "ods、HTML 和纯文本。"
         ),
+        "no_reader": "我在这里只能打开纯文本，所以没有读{name}。",
+        "too_many": "一条消息我最多打开 6 个文件，请把{name}放在另一条消息里发。",
         "not_fetched": "我没能取到{name}，请再发一次。",
         "not_here": "我打不开{name}：在我运行的地方，我只能读文本文件。",
         "no_such_page": "{name} 没有这一页。",

@@ -1,4 +1,4 @@
-"""Files that the agent cannot open yet: their sender is told so in one sentence.
+"""Files that the agent cannot open: their sender is told so in one sentence, and why.
 
 Each file is told of, whatever came before it, and an album once. So is a file that somebody
 answers, once a message; what the agent has sent itself is no news to it.
@@ -17,6 +17,9 @@ from sigil.errors import one_line
 
 _READABLE: Final = ("sticker",)
 """Kinds whose meaning is given beside the file."""
+_OPENED: Final = ("photo", "document")
+"""Kinds that are opened where they can be."""
+_NOT_FETCHED: Final = "not_fetched"
 NOTE: Final = ", which you cannot open"
 """What the model reads of a file that nobody opens; its sender is told by the runtime."""
 KEPT: Final = ", kept as {path}: read-file reads it"
@@ -126,16 +129,24 @@ def _describe_kinds(files: Sequence[Mapping[str, object]], texts: Texts) -> str:
     kinds = [
         texts.file_kinds.get(str(file.get("kind"))) or texts.file_kinds[""]
         for file in files
-        if is_closed(file) and not file.get("problem")
+        if is_closed(file) and not _find_problem(file)
     ]
     return texts.join_words(list(dict.fromkeys(kinds)))
+
+
+def _find_problem(file: Mapping[str, object]) -> str:
+    """Return why a file is not opened, a key of the texts' `file_problems`; empty where it is of a
+    kind that nobody opens. One that came without an id that we know cannot be fetched.
+    """
+    is_unknown = file.get("kind") in _OPENED and not file.get("file_id")
+    return str(file.get("problem") or (_NOT_FETCHED if is_unknown else ""))
 
 
 def _explain_problems(files: Sequence[Mapping[str, object]], texts: Texts) -> list[str]:
     """Return a sentence for each file of which it is known why it is not opened."""
     said = []
     for file in files:
-        sentence = texts.file_problems.get(str(file.get("problem")))
+        sentence = texts.file_problems.get(_find_problem(file))
         if sentence and is_closed(file):
             name = one_line(str(file.get("name") or ""), NAME_CHARACTERS)
             shown = texts.file_named.format(name=name) if name else texts.file_unnamed

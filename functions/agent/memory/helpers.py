@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Protocol
+from typing import Final, Protocol
 
 from sigil.errors import ToolError
 from sigil.protocol import Json
@@ -141,11 +141,19 @@ class FileReader(Protocol):
         """Return an SVG document that only draws as a PNG."""
 
 
+NO_READER: Final = "no_reader"
+"""The reason why `NoReader` opens nothing, a key of the texts' `file_problems`."""
+
+
 class NoReader:
-    """Opens nothing: no reader is lent, as in the functions on AWS, which have no parser."""
+    """Opens nothing, and knows a text when it sees one: no reader is lent."""
 
     def find_type(self, data: bytes) -> str:
-        return ""
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return ""
+        return "text" if text and "\0" not in text else ""
 
     def scale(self, data: bytes) -> Picture:
         raise _cannot_open()
@@ -161,7 +169,7 @@ class NoReader:
 
 
 def _cannot_open() -> ToolError:
-    return ToolError("EFILE", "nothing here opens pictures and documents", reason="not_here")
+    return ToolError("EFILE", "nothing here opens files but texts", reason=NO_READER)
 
 
 def copy_arguments(schema: Mapping[str, Json], arguments: Mapping[str, Json]) -> dict[str, Json]:

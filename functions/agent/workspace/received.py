@@ -38,11 +38,14 @@ OPENED_BYTES: Final = 20_000_000
 PICTURE: Final = "image/jpeg"
 """The type of the pictures that are kept."""
 TOO_LARGE: Final = "too_large"
+TOO_MANY: Final = "too_many"
 NOT_FETCHED: Final = "not_fetched"
 NOT_SUPPORTED: Final = "not_supported"
 _TEXTS: Final = frozenset(("text", "html", ""))
 """The types of files that may be texts; a reader that opens nothing knows none."""
 NAME_CHARACTERS: Final = 80
+STEM_CHARACTERS: Final = 60
+"""So much of a picture's name is kept, before what tells it from others."""
 _CLOSED: Final = ("video/", "audio/")
 """Types of documents that nobody opens."""
 _UNSAFE: Final = re.compile(r"[^\w. ()+,@&-]")
@@ -82,9 +85,12 @@ def keep_received(
     fetched = 0
     room = BYTES_MOST
     for number, attachment in enumerate(every):
-        if not may_open(attachment) or fetched >= FILES_MOST:
+        if not may_open(attachment):
             continue
         fetched += 1
+        if fetched > FILES_MOST:
+            every[number] = {**attachment, "problem": TOO_MANY}
+            continue
         if (as_integer(attachment.get("size"), 0) or 0) > min(OPENED_BYTES, room):
             every[number] = {**attachment, "problem": TOO_LARGE}
             continue
@@ -128,7 +134,9 @@ def _open(attachment: Mapping[str, object], body: bytes, reader: FileReader) -> 
         if problem.reason != NOT_SUPPORTED:
             raise
     else:
-        stem = name.rpartition(".")[0] or name or f"{attachment['kind']}-{artifact_name(body)[:8]}"
+        # many pictures have the same name, and each is to be seen
+        stem = (name.rpartition(".")[0] or name or as_string(attachment["kind"]))[:STEM_CHARACTERS]
+        stem = f"{stem}-{artifact_name(body)[:8]}"
         about = {"type": picture.type, "width": picture.width, "height": picture.height}
         return _Opened(make_name(f"{stem}.jpg", body), picture.data, about)
     document = reader.read(body)

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import pytest
 from PIL import Image
 
+from functions.agent.memory.helpers import NO_READER
+from functions.agent.workspace.received import NOT_FETCHED, TOO_MANY
 from functions.media.child import scaling
 from functions.media.file_reader import FileReader
 from functions.media.protocol import Unreadable
@@ -170,7 +172,7 @@ def test_without_the_package_the_reason_says_what_installs_it(
 def test_there_is_a_sentence_for_every_reason_in_every_language() -> None:
     for code in list_codes():
         sentences = load_texts(code).file_problems
-        assert sentences.keys() == set(Reason)
+        assert sentences.keys() == {*Reason, NO_READER, NOT_FETCHED, TOO_MANY}
         assert all(
             "a.pdf" in sentence.format(name="a.pdf", command=INSTALL)
             for sentence in sentences.values()

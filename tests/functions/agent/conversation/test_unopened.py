@@ -21,8 +21,8 @@ from tests.functions.people import GROUP, platform
 
 PHOTO = {"kind": "photo", "file_id": "x", "name": ""}
 US = {"id": int(TOKEN.partition(":")[0]), "is_bot": True}
-KINDS = {"voice": "voice messages", "photo": "photos", "document": "files"}
 PHOTOS = ENGLISH.cannot_open.format(kinds="photos")
+LOST = ENGLISH.file_problems["not_fetched"].format(name=ENGLISH.file_unnamed)
 
 
 def sent(home: AgentRuntime, text: str, *files: Any, at: float = 0.0, **fields: Any) -> list[str]:
@@ -39,7 +39,8 @@ def sent(home: AgentRuntime, text: str, *files: Any, at: float = 0.0, **fields: 
 def test_a_file_alone_is_answered_without_the_model(
     home: AgentRuntime, model: ScriptedModel, kind: str, words: str
 ) -> None:
-    assert sent(home, "", {"kind": kind}) == [ENGLISH.cannot_open.format(kinds=words)]
+    file = {"kind": kind, "file_id": "x"}
+    assert sent(home, "", file) == [ENGLISH.cannot_open.format(kinds=words)]
     assert model.bodies == []
 
 
@@ -105,7 +106,8 @@ def test_on_telegram_each_file_is_answered_and_each_album_once(
     chats: Chats, model: ScriptedModel
 ) -> None:
     at = 1_780_000_000
-    texts = {kind: ENGLISH.cannot_open.format(kinds=words) for kind, words in KINDS.items()}
+    voice = ENGLISH.cannot_open.format(kinds="voice messages")
+    invoice = LOST.replace(ENGLISH.file_unnamed, ENGLISH.file_named.format(name="inv.pdf"))
     chats.write(1, "", voice=FILE, date=at)
     chats.write(2, "", document=FILE | {"file_name": "inv.pdf"}, date=at + 35)
     chats.write(3, "", photo=[FILE], date=at + 75)
@@ -114,7 +116,7 @@ def test_on_telegram_each_file_is_answered_and_each_album_once(
     for number in range(10, 13):
         chats.write(number, "", photo=[FILE], date=at + 81, media_group_id="1002")
     chats.work_off()
-    assert chats.list_texts() == [texts["voice"], texts["document"], *[texts["photo"]] * 3]
+    assert chats.list_texts() == [voice, invoice, *[LOST] * 3]
     assert model.bodies == []
 
 
@@ -125,9 +127,9 @@ def test_a_file_beside_a_command_is_told_of_above_its_answer(chats: Chats) -> No
     chats.work_off()
     (text,) = chats.list_texts()
     told, _, answer = text.partition("\n\n")
-    assert told == ENGLISH.cannot_open_beside.format(kinds="photos")
+    assert told == LOST
     assert answer.startswith("From 22:00")
-    asked = replace(event("/help"), attachments=(PHOTO,))
+    asked = replace(event("/help"), attachments=({**PHOTO, "file_id": ""},))
     assert answer_inquiry(asked, chats.runtime.app).startswith(f"{told}\n\n")
 
 
@@ -140,8 +142,7 @@ def test_an_album_with_a_text_is_told_of_above_its_answer_alone(
     chats.write(1, "", **here, **caption)
     chats.write(2, "", **here, reply_to_message={"from": US})
     chats.work_off()
-    told = ENGLISH.cannot_open_beside.format(kinds="photos")
-    assert chats.list_texts() == [f"{told}\n\nroses"]
+    assert chats.list_texts() == [f"{LOST}\n\nroses"]
 
 
 def test_a_sticker_is_read_by_its_emoji(home: AgentRuntime, model: ScriptedModel) -> None:

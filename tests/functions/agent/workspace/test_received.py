@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from functions.agent.workspace.path import RECEIVED, parse_path
 from functions.agent.workspace.received import make_name, may_open
 from functions.personal_data import PersonalData
 from functions.texts.en import TEXTS as ENGLISH
-from functions.wiring import AgentRuntime
+from functions.wiring import AgentRuntime, LazyFileReader
 from sigil.storage.kv import keys
 from tests.fakes.bot_api import TOKEN, BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import Answer
 from tests.functions.chats import Chats
-from tests.functions.people import OWNER, platform
+from tests.functions.people import OWNER, platform, update
 from tests.library import copy_capabilities
 from tests.tables import each_row
 
@@ -102,6 +105,51 @@ def test_what_cannot_be_opened_is_answered_with_the_reason(
     told = ENGLISH.file_problems[reason].format(name=shown)
     assert chats.list_texts()[-1] == told[:1].upper() + told[1:]
     assert list_received(chats) == []
+
+
+def test_a_message_with_many_files_names_those_that_are_not_opened(
+    chats: Chats, bot: BotApi, model: ScriptedModel
+) -> None:
+    for number in range(1, 8):
+        bot.sent_files[f"f{number}"] = b"%d" % number
+    model.then(say("six of them"))
+    body = orjson.dumps(update(1, "what is in these?"))
+    (event,) = chats.runtime.channels["telegram"].read_update(body).events
+    files = [
+        {"kind": "document", "file_id": f"f{number}", "name": f"{number}.txt", "size": 1}
+        for number in range(1, 8)
+    ]
+    chats.runtime.queue.put(replace(event, attachments=tuple(files)))
+    chats.work_off()
+    told = ENGLISH.file_problems["too_many"].format(name=ENGLISH.file_named.format(name="7.txt"))
+    assert chats.list_texts() == [f"{told}\n\nsix of them"]
+    assert len(list_received(chats)) == 6
+
+
+def test_without_a_reader_of_files_texts_are_read_and_the_rest_is_named(
+    chats: Chats, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # so it is in the worker's package on AWS
+    monkeypatch.setitem(sys.modules, "functions.media.file_reader", None)
+    helpers = replace(chats.runtime.app.helpers, reader=LazyFileReader())
+    runtime = replace(chats.runtime, app=replace(chats.runtime.app, helpers=helpers))
+    chats = replace(chats, runtime=runtime)
+    bot.sent_files |= {"f1": b"milk, 2", "f2": b"\x89PNG\r\n\x1a\n"}
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><rect width="9" height="9"/></svg>'
+    model.then(
+        call(("sigil_query", {"query": "read the file that I sent"})),
+        call(("cap_read_file", {"path": "received/list.csv"})),
+        say(f"a drawing of it\n\n```svg\n{svg}\n```"),
+    )
+    chats.write(1, "", document=document("f1", "list.csv"))
+    chats.write(200, "", document=document("f2", "a.png"))
+    chats.work_off()
+    assert '"text":"milk, 2"' in results(model.bodies[-1])[-1]
+    (drawing,) = [each for each in bot.requests if each.path.endswith("/sendDocument")]
+    assert b'filename="picture.svg"' in drawing.body
+    name = ENGLISH.file_named.format(name="a.png")
+    told = ENGLISH.file_problems["no_reader"].format(name=name)
+    assert chats.list_texts() == ["a drawing of it", told]
 
 
 def test_a_file_that_does_not_come_keeps_no_message_back(
@@ -239,9 +287,10 @@ def test_what_cannot_be_opened_of_an_answered_message_is_told(
     chats.work_off()
     chats.write(3, "and yours?", reply_to_message=answer_to(5, US, document=pdf))
     chats.work_off()
-    told = ENGLISH.cannot_open_beside.format(kinds="voice messages")
-    lost = ENGLISH.file_problems["not_fetched"].format(name="“a.pdf”")
-    assert chats.list_texts() == [f"{told}\n{lost}\n\nalas", "it is mine"]
+    name = ENGLISH.file_named.format(name="a.pdf")
+    lost = ENGLISH.file_problems["not_fetched"].format(name=name)
+    told = f"{ENGLISH.cannot_open_beside.format(kinds='voice messages')}\n{lost}"
+    assert chats.list_texts() == [f"{told}\n\nalas", "it is mine"]
     read = "\n".join(chats.list_history())
     for line in ("[in reply to the sender] [document", "[in reply to you] [document"):
         assert f'{line}: "a.pdf", which you cannot open]' in read
