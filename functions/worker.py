@@ -27,7 +27,7 @@ from functions.agent.turn.loop import SAVE_SECONDS
 from functions.agent.turn.turn import abandon_turn, leave_shared_memory, run_turn
 from functions.agent.turn.turn_context import NeedsIsolation, WorkerBudget
 from functions.agent.workspace.path import RECEIVED
-from functions.agent.workspace.received import has_file, keep_received
+from functions.agent.workspace.received import FILES_MOST, has_file, keep_received
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import (
     Busy,
@@ -90,7 +90,7 @@ ran beside it each time must not be given up with it. A wait for the model or a 
 failure.
 """
 ALBUM_SECONDS = 1.5
-"""The files of one message may come one by one: the first one waits for so many seconds."""
+"""The files of one message may come one by one: each waits for the next one so many seconds."""
 UNLOGGED = frozenset({"ask", "words", "progress"})
 """Steps that are shown alone: the last two have what a model or a server says."""
 ROUTES_MOST = 3
@@ -544,23 +544,35 @@ def _keep_files(event: Event, app: App, channel: object) -> Event:
     return keep_received(event, files, channel.fetch, app.helpers.reader, holder)
 
 
-def _keep_album(
-    event: Event, behind: Sequence[Event] | None, app: App, channel: object
-) -> Sequence[Event] | None:
-    """Return the events behind a message, of which the first ones bring more files of it: these are
-    files of the chat then, and a turn may answer them as well.
+def _list_album(event: Event, behind: Sequence[Event] | None) -> list[Event]:
+    """Return the first of the events behind a message that bring more files of it: they belong to
+    its album, or came without a word soon after each other.
     """
-    if not behind:
-        return behind
     album = unopened.name_album(event)
-    kept: list[Event] = []
-    for other in behind:
-        is_soon = not other.text and abs(other.at - event.at) <= ALBUM_SECONDS
+    found: list[Event] = []
+    last = event
+    for other in behind or ():
+        is_soon = not other.text and abs(other.at - last.at) <= ALBUM_SECONDS
         is_more = is_soon or (album and unopened.name_album(other) == album)
         if not (is_more and has_file(other) and other.sender.id == event.sender.id):
             break
-        kept.append(_keep_files(other, app, channel))
-    return (*kept, *behind[len(kept) :])
+        found.append(other)
+        last = other
+    return found
+
+
+def _wait_for_album(event: Event, more: Sequence[Event], now: float) -> None:
+    """Raise `_AlbumGrows` while more files of a message may be on their way.
+
+    A platform that tells of albums, or sends a file without a word, may send the next one at once;
+    a file with words is a whole message mostly, and is not waited with.
+    """
+    if not event.attachments or len(more) + 1 >= FILES_MOST:
+        return
+    age = now - (more[-1] if more else event).at
+    may_grow = not event.text or more or unopened.name_album(event)
+    if may_grow and abs(age) < ALBUM_SECONDS:
+        raise _AlbumGrows(ALBUM_SECONDS - age)
 
 
 def _run_turn(
@@ -587,11 +599,12 @@ def _run_turn(
     if channel and may_talk and PRESS in event.data:
         channel.acknowledge(event)
     if may_talk and not spent and has_file(event):
-        age = runtime.app.clock.now() - event.at
-        if event.attachments and not event.text and abs(age) < ALBUM_SECONDS:
-            raise _AlbumGrows(ALBUM_SECONDS - age)
+        more = _list_album(event, worker.behind)
+        _wait_for_album(event, more, runtime.app.clock.now())
         event = _keep_files(event, runtime.app, channel)
-        worker = replace(worker, behind=_keep_album(event, worker.behind, runtime.app, channel))
+        if more and worker.behind:
+            kept = [_keep_files(other, runtime.app, channel) for other in more]
+            worker = replace(worker, behind=(*kept, *worker.behind[len(kept) :]))
     progress = _open_progress_message(event, runtime)
     draft = _open_draft(event, runtime, channel) if may_talk and not spent else None
     with (

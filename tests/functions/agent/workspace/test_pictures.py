@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from functions import worker
 from functions.agent.workspace.files import Workspace, Writer
 from functions.media.file_types import FileType, find_type
 from functions.texts.en import TEXTS as ENGLISH
@@ -56,6 +55,12 @@ def send_photo(chats: Chats, number: int, caption: str = "", body: bytes = b"") 
     ]
     chats.write(number, "", photo=photo, **({"caption": caption} if caption else {}))
     chats.work_off()
+
+
+def add_photo(chats: Chats, number: int) -> list[dict[str, Any]]:
+    """Let Telegram have one more photo, and return it as a message has it."""
+    chats.bot.sent_files[f"p{number}"] = make_picture("PNG", (100 + number, 80))
+    return [{"file_id": f"p{number}", "width": 100 + number, "height": 80, "file_size": 900}]
 
 
 def pictures_in(body: dict[str, Any]) -> list[bytes]:
@@ -196,35 +201,54 @@ def test_only_what_people_sent_here_is_looked_at(chats: Chats, model: ScriptedMo
     assert pictures_in(model.bodies[-1]) == []
 
 
-def test_an_album_is_one_message(chats: Chats, model: ScriptedModel) -> None:
+@pytest.mark.parametrize(
+    ("album", "caption"),
+    [({"media_group_id": "77"}, {"caption": "what are these?"}), ({}, {})],
+    ids=["an album", "one by one"],
+)
+def test_photos_that_were_sent_together_are_one_message(
+    chats: Chats, model: ScriptedModel, album: dict[str, str], caption: dict[str, str]
+) -> None:
     model.then(say("Three squares."))
-    for number in (1, 2, 3):
-        chats.bot.sent_files[f"p{number}"] = make_picture("PNG", (100 + number, 80))
-        photo = [{"file_id": f"p{number}", "width": 100, "height": 80, "file_size": 900}]
-        caption = {"caption": "what are these?"} if number == 2 else {}
-        chats.write(number, "", photo=photo, media_group_id="77", **caption)
+    for number in (1, 2, 3):  # each is a second younger than the one before
+        words = caption if number == 2 else {}
+        chats.write(number, "", photo=add_photo(chats, number), **album, **words)
     chats.work_off()
 
-    assert len(model.bodies) == 1
-    assert len(pictures_in(model.bodies[0])) == 3
+    assert [len(pictures_in(body)) for body in model.bodies] == [3]
     assert chats.list_texts() == ["Three squares."]
 
 
-def test_the_files_of_a_message_that_come_one_by_one_are_waited_for(
-    chats: Chats, model: ScriptedModel
+@pytest.mark.parametrize(
+    "fields", [{}, {"media_group_id": "77", "caption": "what are these?"}], ids=["alone", "album"]
+)
+def test_more_photos_of_a_message_are_waited_for(
+    chats: Chats, model: ScriptedModel, fields: dict[str, str]
 ) -> None:
-    model.then(say("One square."))
-    now = chats.runtime.app.clock.now()
-    chats.bot.sent_files["large"] = make_picture("PNG")
-    photo = [{"file_id": "large", "width": 60, "height": 40, "file_size": 900}]
-    chats.write(1, "", photo=photo, date=int(now) + 1)
-    (delivery,) = filter(None, [chats.runtime.queue.take(0.0)])
-    worker.process(delivery, chats.runtime)
-
+    model.then(say("Two squares."))
+    now = int(chats.runtime.app.clock.now()) + 1
+    chats.write(1, "", photo=add_photo(chats, 1), date=now, **fields)
+    chats.take_next()
     assert model.bodies == []
     assert chats.runtime.queue.take(0.0) is None  # it comes again a little later
-    until(lambda: chats.work_off() == ["1"])
-    assert chats.list_texts() == ["One square."]
+
+    album = {name: text for name, text in fields.items() if name != "caption"}
+    chats.write(2, "", photo=add_photo(chats, 2), date=now, **album)
+    until(lambda: bool(chats.work_off()))
+    assert [len(pictures_in(body)) for body in model.bodies] == [2]
+    assert chats.list_texts() == ["Two squares."]
+
+
+def test_pictures_of_the_same_name_are_seen_each(chats: Chats, model: ScriptedModel) -> None:
+    model.then(say("Two squares."))
+    for number in (1, 2):
+        add_photo(chats, number)
+        file = {"file_id": f"p{number}", "file_name": "image.png", "mime_type": "image/png"}
+        chats.write(number, "", document=file, media_group_id="77")
+    chats.work_off()
+
+    (body,) = model.bodies
+    assert len(set(pictures_in(body))) == 2
 
 
 def test_old_pictures_go_after_a_month_and_when_there_is_no_room(
