@@ -18,7 +18,7 @@ from functions.ingress.ingress import Ingress
 from functions.wiring import AgentRuntime
 from tests.fakes.dingtalk import ALICE, APP, SECRET, DingTalkServer, in_group, make_message, sign
 from tests.fakes.server import json_answer
-from tests.functions.channels.updates.platform import Door, WebhookPlatform
+from tests.functions.channels.updates.platform import PICTURE, Door, WebhookPlatform
 
 _NUMBERS = count(1)
 
@@ -91,5 +91,5 @@ class DingTalkUpdates(WebhookPlatform):
 def open_platform() -> Iterator[DingTalkUpdates]:
     with DingTalkServer() as server:
         server.groups.add("chat:7/../x")
-        server.sent_files["notes"] = b"buy milk"
+        server.sent_files |= {"notes": b"buy milk", "mIofN681": PICTURE}
         yield DingTalkUpdates(server)

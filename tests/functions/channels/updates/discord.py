@@ -12,13 +12,16 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from functions.channels.base import PlatformRequest
+from functions.channels.discord.channel import Discord
 from functions.channels.discord.gateway import GatewaySession
 from functions.ingress.socket_listener import ListenedBot, SocketListener
 from functions.wiring import AgentRuntime
 from sigil.storage.stored import dumps
 from tests.fakes.discord import APPLICATION, DiscordServer, make_user, open_discord
-from tests.functions.channels.updates.platform import Door
+from tests.functions.channels.updates.platform import PICTURE, Door
 
 OWNER, BOT = 42, 9
 HELLO = {"op": 10, "d": {"heartbeat_interval": 45_000}}
@@ -115,5 +118,8 @@ class DiscordUpdates:
 
 @contextmanager
 def open_platform() -> Iterator[DiscordUpdates]:
-    with DiscordServer() as discord:
+    with DiscordServer() as discord, pytest.MonkeyPatch.context() as patch:
+        discord.files["attachments/1/2/a.png"] = PICTURE
+        # the API's address says nothing of that of the files
+        patch.setitem(Discord.__init__.__kwdefaults__, "files", discord.url)
         yield DiscordUpdates(discord)

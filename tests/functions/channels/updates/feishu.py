@@ -24,7 +24,7 @@ from tests.fakes.feishu import (
     make_payload,
     sign,
 )
-from tests.functions.channels.updates.platform import WebhookPlatform
+from tests.functions.channels.updates.platform import PICTURE, WebhookPlatform
 
 _NUMBERS = count(1)
 _SENDER = {"sender_id": {"open_id": ALICE}, "sender_type": "user", "tenant_key": "t1"}
@@ -77,5 +77,5 @@ class FeishuUpdates(WebhookPlatform):
 @contextmanager
 def open_platform() -> Iterator[FeishuUpdates]:
     with FeishuServer() as server:
-        server.sent_files["file_v3_1"] = b"buy milk"
+        server.sent_files |= {"file_v3_1": b"buy milk", "img_v3_1": PICTURE}
         yield FeishuUpdates(server)

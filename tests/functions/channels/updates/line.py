@@ -9,7 +9,7 @@ from typing import Any
 
 from functions.channels.base import PlatformRequest
 from tests.fakes.line import PERSON, SECRET, TOKEN, LineServer, make_body, make_event, sign
-from tests.functions.channels.updates.platform import WebhookPlatform
+from tests.functions.channels.updates.platform import PICTURE, WebhookPlatform
 
 _NUMBERS = count(1)
 
@@ -39,5 +39,5 @@ class LineUpdates(WebhookPlatform):
 def open_platform() -> Iterator[LineUpdates]:
     with LineServer() as server:
         server.language = "en"
-        server.files["900001"] = b"buy milk"
+        server.files |= {"900001": b"buy milk", "900002": PICTURE}
         yield LineUpdates(server)

@@ -11,7 +11,7 @@ from typing import Any
 
 from functions.channels.base import PlatformRequest
 from tests.fakes.matrix import ADA, BOT, DIRECT, SECRET, TOKEN, Homeserver, encode, make_event, push
-from tests.functions.channels.updates.platform import WebhookPlatform
+from tests.functions.channels.updates.platform import INVOICE, PICTURE, WebhookPlatform
 
 _NUMBERS = count(1)
 
@@ -48,4 +48,6 @@ class MatrixUpdates(WebhookPlatform):
 @contextmanager
 def open_platform() -> Iterator[MatrixUpdates]:
     with Homeserver() as homeserver:
+        homeserver.files["mxc://example.org/picture"] = PICTURE
+        homeserver.files["mxc://example.org/invoice"] = INVOICE
         yield MatrixUpdates(homeserver)

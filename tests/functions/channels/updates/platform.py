@@ -16,9 +16,13 @@ from functions.ingress.ingress import IGNORED_SECONDS, IgnoredKinds, Ingress
 from functions.webhook import build_routes
 from functions.wiring import AgentRuntime
 from tests.fakes.clock import Clock
+from tests.functions.media.files import make_pdf, make_picture, write_lines
 
 ANSWER = "an answer"
 """What the model says to everything."""
+PICTURE = make_picture("JPEG")
+INVOICE = make_pdf([write_lines("Total: 7 euros")])
+"""What people send."""
 
 
 class Door:

@@ -13,7 +13,7 @@ from typing import Any
 from functions.channels.base import PlatformRequest
 from tests.fakes import slack as fake
 from tests.fakes.slack import ADA, SECRET, TEAM, SlackWorkspace
-from tests.functions.channels.updates.platform import WebhookPlatform
+from tests.functions.channels.updates.platform import PICTURE, WebhookPlatform
 
 _NUMBERS = count(1)
 
@@ -54,4 +54,5 @@ class SlackUpdates(WebhookPlatform):
 @contextmanager
 def open_platform() -> Iterator[SlackUpdates]:
     with SlackWorkspace() as workspace:
+        workspace.sent_files["F0FILE001"] = PICTURE
         yield SlackUpdates(workspace)

@@ -11,7 +11,7 @@ from typing import Any
 from functions.channels.base import PlatformRequest
 from functions.channels.telegram.channel import SECRET_HEADER
 from tests.fakes.bot_api import BotApi
-from tests.functions.channels.updates.platform import WebhookPlatform
+from tests.functions.channels.updates.platform import INVOICE, PICTURE, WebhookPlatform
 
 SECRET = "a-secret-of-the-webhook"
 OWNER = 42
@@ -52,4 +52,6 @@ class TelegramUpdates(WebhookPlatform):
 @contextmanager
 def open_platform() -> Iterator[TelegramUpdates]:
     with BotApi() as api:
+        archive = b"PK\x05\x06" + bytes(18)
+        api.sent_files |= {"photo": PICTURE, "invoice": INVOICE, "archive": archive}
         yield TelegramUpdates(api)

@@ -54,7 +54,9 @@ def test_every_kind_of_update_has_the_end_that_its_row_says(
     runtime: Callable[..., AgentRuntime],
     caplog: pytest.LogCaptureFixture,
     subtests: pytest.Subtests,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(worker, "ALBUM_SECONDS", 0.0)
     rows = load_rows(platform)
     assert not [*list_problems(rows)]
     caplog.set_level(logging.INFO, "uncaged")

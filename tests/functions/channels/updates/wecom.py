@@ -19,7 +19,7 @@ from tests.fakes.wecom import (
     WeComServer,
     pack,
 )
-from tests.functions.channels.updates.platform import WebhookPlatform
+from tests.functions.channels.updates.platform import PICTURE, WebhookPlatform
 
 _NUMBERS = count(1)
 
@@ -61,5 +61,5 @@ def _write_xml(fields: Mapping[str, Any]) -> str:
 @contextmanager
 def open_platform() -> Iterator[WeComUpdates]:
     with WeComServer() as server:
-        server.sent_files["notes"] = b"buy milk"
+        server.sent_files |= {"notes": b"buy milk", "image1": PICTURE}
         yield WeComUpdates(server)

@@ -22,7 +22,7 @@ from tests.fakes.graph_api import (
     make_body,
     sign,
 )
-from tests.functions.channels.updates.platform import WebhookPlatform
+from tests.functions.channels.updates.platform import PICTURE, WebhookPlatform
 
 _NUMBERS = count(1)
 
@@ -57,5 +57,5 @@ class WhatsAppUpdates(WebhookPlatform):
 @contextmanager
 def open_platform() -> Iterator[WhatsAppUpdates]:
     with GraphApi() as api:
-        api.sent_files["900001"] = b"buy milk"
+        api.sent_files |= {"900001": b"buy milk", "65463453": PICTURE}
         yield WhatsAppUpdates(api)
