@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.agents.record import TaskLimits
@@ -87,7 +86,6 @@ ROUND_SECONDS = 20.0
 """A round takes at least so long: a worker with less time left begins none."""
 MAIL_SHARE = 0.5
 """The part of the window's room that the mails of one message may take."""
-_LIST_FILES: Final = attrgetter("files")
 LOOK: Final = '"look"'
 """Stands in the result of a call that asks to see a picture."""
 PICTURES: Final = "pictures"
@@ -645,12 +643,13 @@ def _load_pictures(opened: SessionHandle, context: RoundContext, start: int) -> 
     turn's messages begin at the place `start`.
     """
     messages = opened.document.messages
-    if not (LOOK in messages[-1].content or any(map(_LIST_FILES, messages[start:]))):
+    if not any(each.files or LOOK in each.content for each in messages[start:]):
         return None
     from functions.agent.conversation import pictures
 
     files = context.app.open_workspace(opened.key)
-    return pictures.load_pictures(messages, start, lambda path: files.read(path).body)
+    shown = pictures.load_pictures(messages, start, lambda path: files.read(path).body)
+    return shown if shown.beside or shown.behind else None
 
 
 def _open_tell(context: RoundContext) -> Tell:

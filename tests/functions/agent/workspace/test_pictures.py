@@ -90,7 +90,8 @@ def test_a_photo_is_seen_in_each_request_of_its_turn_and_later_when_it_is_asked_
     assert path.startswith("received/photo-")
     assert f"[photo: unnamed, kept as {path}: read-file shows it again with look]" in said
 
-    look = call(("cap_read_file", {"path": path, "look": True}))
+    # beside another call, whose result comes last
+    look = call(("cap_read_file", {"path": path, "look": True}), ("sigil_query", {"query": "x"}))
     model.then(say("It was a square."), look, say("Blue, above at the left."))
     chats.write(2, "thanks")
     chats.work_off()
