@@ -212,7 +212,8 @@ def test_a_text_that_somebody_sends_is_a_file_of_the_chat(
     workplace.read(3)
     assert "received/more.md" in str(model.chats[2]["messages"][-1]["content"])
     workplace.write("this?", subtype="file_share", files=[{**stub, "id": "F0FILE002"}])
-    assert workplace.read(4)[3].startswith(ENGLISH.cannot_open_beside.format(kinds="files"))
+    lost = ENGLISH.file_problems["not_fetched"].format(name=ENGLISH.file_unnamed)
+    assert workplace.read(4)[3].startswith(lost[:1].upper() + lost[1:])
 
 
 def test_whoever_takes_us_into_a_channel_is_greeted(workplace: Workplace) -> None:
