@@ -142,7 +142,7 @@ def _open(attachment: Mapping[str, object], body: bytes, reader: FileReader) -> 
     document = reader.read(body)
     about = {"type": document.type, "pages": document.page_count}
     ending = f".{document.type}"
-    if not name.lower().endswith(ending):
+    if document.type not in _TEXTS and not name.lower().endswith(ending):
         name = f"{name.rpartition('.')[0] or name or artifact_name(body)[:12]}{ending}"
     return _Opened(make_name(name, body), body, about)
 

@@ -81,6 +81,14 @@ def test_a_text_alone_is_a_message_to_the_model(
     assert list_received(chats) == ["received/a.txt"]
 
 
+def test_a_long_text_keeps_its_name(chats: Chats, bot: BotApi, model: ScriptedModel) -> None:
+    bot.sent_files["f1"] = b"one line of many\n" * 20_000
+    model.then(say("ok"))
+    chats.write(1, "", document=document("f1", "server.log"))
+    chats.work_off()
+    assert list_received(chats) == ["received/server.log"]
+
+
 @each_row(
     ("body", "name", "size", "reason"),
     [
