@@ -621,7 +621,6 @@ class German(Texts):
         "no_reader": "Hier öffne ich nur einfachen Text, darum habe ich {name} nicht gelesen.",
         "too_many": "Ich öffne 6 Dateien einer Nachricht. Schick {name} bitte in einer anderen.",
         "not_fetched": "Ich konnte {name} nicht holen. Schick die Datei bitte noch einmal.",
-        "not_here": "{name} kann ich nicht öffnen: Wo ich laufe, lese ich nur Textdateien.",
         "no_such_page": "Diese Seite gibt es in {name} nicht.",
         "package_missing": (
             "{name} kann ich nicht öffnen: Ein Paket dafür ist nicht installiert. Wem ich gehöre,"

@@ -527,7 +527,6 @@ class Texts:
         "no_reader": "Here I open plain text alone, so I have not read {name}.",
         "too_many": "I open 6 files of a message. Please send {name} in another one.",
         "not_fetched": "I could not fetch {name}. Please send it once more.",
-        "not_here": "I cannot open {name}: where I run, I read files of text alone.",
         "no_such_page": "{name} has no such page.",
         "package_missing": (
             "I cannot open {name}: a package for it is not installed. My owner installs it with:"

@@ -485,7 +485,6 @@ class Chinese(Texts):
         "no_reader": "我在这里只能打开纯文本，所以没有读{name}。",
         "too_many": "一条消息我最多打开 6 个文件，请把{name}放在另一条消息里发。",
         "not_fetched": "我没能取到{name}，请再发一次。",
-        "not_here": "我打不开{name}：在我运行的地方，我只能读文本文件。",
         "no_such_page": "{name} 没有这一页。",
         "package_missing": "我打不开 {name}：缺少所需的软件包。请我的主人用这条命令安装：{command}",
     }

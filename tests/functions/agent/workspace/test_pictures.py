@@ -306,6 +306,6 @@ def test_where_nothing_opens_files_texts_are_read_and_pictures_are_answered(
     send_photo(chats, 2)
 
     assert "kept as received/list.csv" in str(model.bodies[0])
-    told = ENGLISH.file_problems["not_here"].format(name=ENGLISH.file_unnamed)
+    told = ENGLISH.file_problems["no_reader"].format(name=ENGLISH.file_unnamed)
     assert chats.list_texts() == ["milk", told]
     loaded.clear()
