@@ -120,6 +120,30 @@ class Settings(SigilSettings):
         " remembers for a day whether the endpoint refused it",
         choices=("auto", "yes", "no"),
     )
+    stt_url: str = setting(
+        "UNCAGED_STT_URL",
+        "",
+        "an endpoint that turns voice messages into text by POST /audio/transcriptions, or no"
+        " (default: the model's own endpoint)",
+        keeps="UNCAGED_STT_KEY",
+        rules=True,
+    )
+    stt_key: str = setting(
+        "UNCAGED_STT_KEY",
+        "",
+        "the key for that endpoint (default: the model's, for the same endpoint alone)",
+        secret=True,
+    )
+    stt_model: str = setting(
+        "UNCAGED_STT_MODEL", "whisper-1", "the name of the model there that hears"
+    )
+    stt_price: float = setting(
+        "UNCAGED_STT_PRICE",
+        0.0,
+        "what a minute of speech costs there, such as 0.006, in the currency of UNCAGED_LLM_PRICES;"
+        " it is counted by the second",
+        rules=True,
+    )
     llm_prices: str = setting(
         "UNCAGED_LLM_PRICES",
         "",
@@ -386,6 +410,7 @@ class Settings(SigilSettings):
                 " answers, such as 0.4,0.08,1.2 or 2,0.4,8 CNY",
             ) from None
         for name, cost in (
+            ("UNCAGED_STT_PRICE", self.stt_price),
             ("UNCAGED_HP_PER_TOKEN", self.hp_per_token),
             ("UNCAGED_HP_PER_ACTION", self.hp_per_action),
         ):
@@ -431,6 +456,7 @@ class Settings(SigilSettings):
         for name, address in (
             ("UNCAGED_LLM_URL", self.llm_url),
             ("UNCAGED_LLM_FALLBACK_URL", self.llm_fallback_url),
+            ("UNCAGED_STT_URL", self.speech_endpoint),
         ):
             if address and not _is_web_address(address):
                 raise UsageError(
@@ -524,6 +550,18 @@ class Settings(SigilSettings):
     def endpoint(self) -> str:
         """Return the model's address; empty for the offline model."""
         return self.llm_url or (DASHSCOPE if self.llm_key else "")
+
+    @property
+    def speech_endpoint(self) -> str:
+        """Return the address of what turns speech into text; empty for none."""
+        if self.stt_url == "no":
+            return ""
+        return self.stt_url or self.endpoint
+
+    @property
+    def speech_key(self) -> str:
+        """Return the key for it: the model's goes to the model's own endpoint alone."""
+        return self.stt_key or (self.llm_key if self.speech_endpoint == self.endpoint else "")
 
     @property
     def catch_up_seconds(self) -> float:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         OpenedDocument,
         Picture,
         ServiceHelpers,
+        Transcript,
     )
     from functions.agent.model.base import Model, ModelReply, ModelRequest
     from functions.agent.model.billing import Billing
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from functions.agent.safety.hp import HpLimits
     from functions.agent.schedules.heartbeat import InputNotes
     from functions.agent.skills.search import SkillRanking
+    from functions.media.speech import SpeechClient
     from functions.queues.sqs_batch import SqsBatch
     from sigil.protocol import Json, Registry
     from sigil.search.chunks import ChunkRanker
@@ -168,6 +170,7 @@ class AgentRuntime:
             self.work,
             self.app.registry,
             self.app.model,
+            self.app.helpers.transcriber,
             self.agents,
             *self.channels.values(),
             self.stores.kv,
@@ -352,7 +355,7 @@ def open_app(
         team_idle=settings.team_idle,
         stamp=settings.stamp,
         currency=parse_prices(settings.llm_prices).currency,
-        helpers=make_helpers(),
+        helpers=replace(make_helpers(), transcriber=LazyTranscriber(settings)),
         skill_search=SkillSearch(_open_skill_ranking),
         redact=_make_redactor(settings),
         may_listen=settings.may_listen,
@@ -492,6 +495,46 @@ class LazyFileReader:
     def draw(self, svg: str) -> Picture:
         """See `FileReader.draw`."""
         return self._reader.draw(svg)
+
+
+class LazyTranscriber:
+    """The client of the endpoint that turns speech into text, which is loaded with the first voice
+    message.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @cached_property
+    def _client(self) -> SpeechClient:
+        from functions.media.speech import SpeechClient
+
+        settings = self._settings
+        key = reveal(settings.speech_key)
+        return SpeechClient(settings.speech_endpoint, key, settings.stt_model, settings.stt_price)
+
+    @property
+    def is_open(self) -> bool:
+        """See `Transcriber.is_open`."""
+        return bool(self._settings.speech_endpoint) and self._client.is_open
+
+    def hears(self, data: bytes, *, spoken: bool) -> bool:
+        """See `Transcriber.hears`."""
+        return self._client.hears(data, spoken=spoken)
+
+    def measure(self, data: bytes) -> float:
+        """See `Transcriber.measure`."""
+        return self._client.measure(data)
+
+    def transcribe(self, data: bytes, language: str = "") -> Transcript:
+        """See `Transcriber.transcribe`."""
+        return self._client.transcribe(data, language)
+
+    def close(self) -> None:
+        """Close the connections, where there are any."""
+        client = vars(self).get("_client")
+        if client:
+            client.close()
 
 
 def make_helpers() -> ServiceHelpers:

@@ -26,8 +26,7 @@ from functions.agent.team.work import resume_unlocked
 from functions.agent.turn.loop import SAVE_SECONDS
 from functions.agent.turn.turn import abandon_turn, leave_shared_memory, run_turn
 from functions.agent.turn.turn_context import NeedsIsolation, WorkerBudget
-from functions.agent.workspace.path import RECEIVED
-from functions.agent.workspace.received import FILES_MOST, has_file, keep_received
+from functions.agent.workspace.received import FILES_MOST, has_file
 from functions.alerts import halt_alert, send_alert
 from functions.channels.base import (
     Busy,
@@ -529,19 +528,10 @@ def _keep_files(event: Event, app: App, channel: object) -> Event:
     """Return a message whose files are those of its chat, where its sender may read files."""
     if not isinstance(channel, FetchesFiles):
         return event
-    role = app.people.find_role(event)
-    gate = app.make_gate(app.load_policies(), role, private=event.private)
-    if gate.denies("read", f"{RECEIVED}/x"):
-        return event
-    session = keys.session_of(app.name, event.session)
-    opened = app.sessions.open(session)
-    if app.sessions.was_seen(opened, event):
-        return event  # nothing of it may come again
-    files = app.open_workspace(session)
-    from functions.agent.shares import find_holder
+    # few messages have files
+    from functions.message_files import keep_files
 
-    holder = None if event.private else find_holder(event, role, app.people)
-    return keep_received(event, files, channel.fetch, app.helpers.reader, holder)
+    return keep_files(event, app, channel.fetch)
 
 
 def _list_album(event: Event, behind: Sequence[Event] | None) -> list[Event]:
@@ -565,9 +555,10 @@ def _wait_for_album(event: Event, more: Sequence[Event], now: float) -> None:
     """Raise `_AlbumGrows` while more files of a message may be on their way.
 
     A platform that tells of albums, or sends a file without a word, may send the next one at once;
-    a file with words is a whole message mostly, and is not waited with.
+    a file with words is a whole message mostly, and so is what somebody has spoken.
     """
-    if not event.attachments or len(more) + 1 >= FILES_MOST:
+    is_spoken = any(file.get("kind") == "voice" for file in event.attachments)
+    if is_spoken or not event.attachments or len(more) + 1 >= FILES_MOST:
         return
     age = now - (more[-1] if more else event).at
     may_grow = not event.text or more or unopened.name_album(event)
@@ -598,13 +589,10 @@ def _run_turn(
     )
     if channel and may_talk and PRESS in event.data:
         channel.acknowledge(event)
+    more: list[Event] = []
     if may_talk and not spent and has_file(event):
         more = _list_album(event, worker.behind)
         _wait_for_album(event, more, runtime.app.clock.now())
-        event = _keep_files(event, runtime.app, channel)
-        if more and worker.behind:
-            kept = [_keep_files(other, runtime.app, channel) for other in more]
-            worker = replace(worker, behind=(*kept, *worker.behind[len(kept) :]))
     progress = _open_progress_message(event, runtime)
     draft = _open_draft(event, runtime, channel) if may_talk and not spent else None
     with (
@@ -613,6 +601,11 @@ def _run_turn(
         _lost_body_is_final(),
         draft or nullcontext(),
     ):
+        if may_talk and not spent and has_file(event):
+            event = _keep_files(event, runtime.app, channel)
+            if more and worker.behind:
+                kept = [_keep_files(other, runtime.app, channel) for other in more]
+                worker = replace(worker, behind=(*kept, *worker.behind[len(kept) :]))
         if spent:
             opened = abandon_turn(event, runtime.app)
         else:

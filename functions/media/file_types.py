@@ -28,6 +28,10 @@ class FileType(StrEnum):
     WAV = "wav"
     WEBM = "webm"
     FLAC = "flac"
+    MP4 = "mp4"
+    AAC = "aac"
+    AMR = "amr"
+    SILK = "silk"
     ENCRYPTED_OFFICE = "encrypted office"
 
 
@@ -43,10 +47,13 @@ SOUNDS: Final = frozenset(
         FileType.MP3,
         FileType.M4A,
         FileType.WAV,
-        FileType.WEBM,
         FileType.FLAC,
     )
 )
+PERHAPS_SOUNDS: Final = frozenset((FileType.MP4, FileType.WEBM))
+"""Types that have a sound, or a video."""
+CLOSED_SOUNDS: Final = frozenset((FileType.AAC, FileType.AMR, FileType.SILK))
+"""Types that no endpoint takes that turns speech into text."""
 
 _SIGNATURES: Final = (
     (0, b"\xff\xd8\xff", FileType.JPEG),
@@ -60,7 +67,15 @@ _SIGNATURES: Final = (
     (0, b"fLaC", FileType.FLAC),
     (0, b"ID3", FileType.MP3),
     *((0, bytes((0xFF, second)), FileType.MP3) for second in (0xFB, 0xFA, 0xF3, 0xF2)),
+    *((0, bytes((0xFF, second)), FileType.AAC) for second in (0xF1, 0xF9)),
+    (0, b"#!AMR", FileType.AMR),
+    (0, b"#!SILK", FileType.SILK),
+    (0, b"\x02#!SILK", FileType.SILK),
     *((4, b"ftyp" + brand, FileType.M4A) for brand in (b"M4A ", b"M4B ")),
+    *(
+        (4, b"ftyp" + brand, FileType.MP4)
+        for brand in (b"isom", b"iso2", b"iso5", b"iso6", b"mp41", b"mp42", b"dash", b"M4V ")
+    ),
     *(
         (4, b"ftyp" + brand, FileType.HEIC)
         for brand in (b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1", b"avif")

@@ -626,6 +626,29 @@ class German(Texts):
             "{name} kann ich nicht öffnen: Ein Paket dafür ist nicht installiert. Wem ich gehöre,"
             " installiert es mit: {command}"
         ),
+        "no_speech": (
+            "{name} kann ich nicht hören: Hier ist nichts eingerichtet, das Sprache in Text"
+            " umwandelt. Wem ich gehöre, stellt es mit UNCAGED_STT_URL ein. Bitte schreib, was ich"
+            " wissen soll."
+        ),
+        "speech_away": (
+            "{name} konnte ich nicht hören: Was Sprache in Text umwandelt, antwortet gerade nicht."
+            " Schick es bitte später noch einmal, oder schreib, was du gesagt hast."
+        ),
+        "speech_key": (
+            "{name} konnte ich nicht hören: Was Sprache in Text umwandelt, nimmt meinen Schlüssel"
+            " nicht an. Wem ich gehöre, stellt ihn mit UNCAGED_STT_KEY ein. Bitte schreib, was du"
+            " gesagt hast."
+        ),
+        "no_words": (
+            "In {name} habe ich keine Worte gehört. Schick es bitte noch einmal, oder schreib, was"
+            " du gesagt hast."
+        ),
+        "too_long": "{name} ist länger als 10 Minuten. Schick bitte eine kürzere Aufnahme.",
+        "sound_type": (
+            "{name} kann ich nicht hören: Es ist eine Aufnahme vom Typ {command}. Ich höre ogg,"
+            " mp3, m4a, wav, webm und flac."
+        ),
     }
     file_named = "„{name}“"
     file_unnamed = "diese Datei"

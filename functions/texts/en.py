@@ -532,8 +532,28 @@ class Texts:
             "I cannot open {name}: a package for it is not installed. My owner installs it with:"
             " {command}"
         ),
+        "no_speech": (
+            "I cannot hear {name}: nothing that turns speech into text is set up here. My owner"
+            " sets it with UNCAGED_STT_URL. Please write what I should know."
+        ),
+        "speech_away": (
+            "I could not hear {name}: what turns speech into text does not answer right now. Please"
+            " send it once more later, or write what you said."
+        ),
+        "speech_key": (
+            "I could not hear {name}: what turns speech into text does not take my key. My owner"
+            " sets it with UNCAGED_STT_KEY. Please write what you said."
+        ),
+        "no_words": (
+            "I heard no words in {name}. Please send it once more, or write what you said."
+        ),
+        "too_long": "{name} is longer than 10 minutes. Please send a shorter one.",
+        "sound_type": (
+            "I cannot hear {name}: it is a recording of the type {command}. I hear ogg, mp3, m4a,"
+            " wav, webm and flac."
+        ),
     }
-    """Why a file is not opened, by the reason that whoever fetches or reads it gives."""
+    """Why a file is not opened, by the reason that whoever fetches, reads or hears it gives."""
     file_named = "“{name}”"
     file_unnamed = "this file"
     no_pictures = (

@@ -487,6 +487,22 @@ class Chinese(Texts):
         "not_fetched": "我没能取到{name}，请再发一次。",
         "no_such_page": "{name} 没有这一页。",
         "package_missing": "我打不开 {name}：缺少所需的软件包。请我的主人用这条命令安装：{command}",
+        "no_speech": (
+            "我听不了 {name}：这里没有设置语音转文字的服务。请我的主人用 UNCAGED_STT_URL"
+            " 设置，也请把要说的话写给我。"
+        ),
+        "speech_away": (
+            "我没能听 {name}：语音转文字的服务现在没有回应。请过一会儿再发，或者把你说的话写下来。"
+        ),
+        "speech_key": (
+            "我没能听 {name}：语音转文字的服务不接受我的密钥。请我的主人用 UNCAGED_STT_KEY"
+            " 设置，也请把你说的话写下来。"
+        ),
+        "no_words": "我在 {name} 里没听到话。请再发一次，或者把你说的话写下来。",
+        "too_long": "{name} 超过 10 分钟了，请发短一点的。",
+        "sound_type": (
+            "我听不了 {name}：它是 {command} 格式的录音。我能听 ogg、mp3、m4a、wav、webm 和 flac。"
+        ),
     }
     file_named = "“{name}”"
     file_unnamed = "这个文件"

@@ -61,6 +61,8 @@ class ScriptedModel(RecordingServer):
             if self.models is None:
                 return json_answer({"error": "not found"}, 404)
             return json_answer({"data": self.models})
+        if request.path.endswith("/audio/transcriptions"):  # it hears nothing
+            return json_answer({"error": "not found"}, 404)
         with self._lock:
             if self.aside is not None and b"save_memory" in request.body:
                 reply = self.aside

@@ -145,6 +145,58 @@ NO_READER: Final = "no_reader"
 """The reason why `NoReader` opens nothing, a key of the texts' `file_problems`."""
 
 
+class Transcript(Protocol):
+    """What was said in a sound: its words, its length in seconds (0 where it tells none), and what
+    it cost in the currency of the prices.
+    """
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    @property
+    def cost(self) -> float: ...
+
+
+class Transcriber(Protocol):
+    """Turns speech into text.
+
+    What is not heard is a `ToolError` with a key of the texts' `file_problems` as its `reason`.
+    """
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether anything can be heard."""
+
+    def hears(self, data: bytes, *, spoken: bool) -> bool:
+        """Return whether a file is a sound; `spoken`: it came as one, so that it is no video."""
+
+    def measure(self, data: bytes) -> float:
+        """Return the length of a sound in seconds; 0 where it tells none."""
+
+    def transcribe(self, data: bytes, language: str = "") -> Transcript:
+        """Return what is said in a sound. `language` is its ISO 639-1 code, empty where nobody
+        knows.
+        """
+
+
+class NoTranscriber:
+    """Hears nothing: no endpoint is lent."""
+
+    is_open = False
+
+    def hears(self, data: bytes, *, spoken: bool) -> bool:
+        return False
+
+    def measure(self, data: bytes) -> float:
+        return 0.0
+
+    def transcribe(self, data: bytes, language: str = "") -> Transcript:
+        raise ToolError("EFILE", "nothing here hears", reason="no_speech")
+
+
 class NoReader:
     """Opens nothing, and knows a text when it sees one: no reader is lent."""
 
@@ -184,7 +236,8 @@ def split_words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class ServiceHelpers:
-    """The helpers of one agent. `reader` opens files that people send.
+    """The helpers of one agent. `reader` opens files that people send, and `transcriber` hears
+    their voice messages.
 
     The calls of a round run side by side; those that write memory take `lock`.
     """
@@ -194,3 +247,4 @@ class ServiceHelpers:
     ranker: Ranker = field(default_factory=NoRanker)
     lock: Lock = field(default_factory=Lock)
     reader: FileReader = field(default_factory=NoReader)
+    transcriber: Transcriber = field(default_factory=NoTranscriber)

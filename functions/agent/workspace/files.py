@@ -54,7 +54,7 @@ REMOVED_SECONDS: Final = 30 * 86_400.0
 """A removed file can be brought back for so long."""
 RECEIVED_SECONDS: Final = 30 * 86_400.0
 """Pictures and documents that people sent are kept for so long."""
-SENT_ENDINGS: Final = frozenset("jpg pdf docx pptx xlsx xls ods".split())
+SENT_ENDINGS: Final = frozenset("jpg pdf docx pptx xlsx xls ods transcript".split())
 TRIES: Final = 16
 SKIPPED_MOST: Final = 64
 PAGE: Final = 50
@@ -75,7 +75,7 @@ class Writer:
 
 
 def is_sent(path: str) -> bool:
-    """Return whether a file is a picture or a document that people sent."""
+    """Return whether a file is a picture or a document that people sent, or what they said."""
     folder, _, name = path.partition("/")
     return folder == RECEIVED and name.rpartition(".")[2].lower() in SENT_ENDINGS
 

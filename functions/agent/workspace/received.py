@@ -1,5 +1,5 @@
 """What people send, or answer, becomes a file of their chat, under `received/`: texts, pictures and
-documents.
+documents. Sounds become words.
 
 They are fetched when their message has its turn, once it is known that its sender may read files.
 A picture is kept as a model takes it. What is of no type that can be opened, is too large or cannot
@@ -27,6 +27,7 @@ from sigil.storage.artifacts import artifact_name
 if TYPE_CHECKING:
     from functions.agent.memory.helpers import FileReader
     from functions.agent.shares import Holder
+    from functions.agent.workspace.voice_notes import Listener
 
 Fetch = Callable[[Mapping[str, object], int], bytes]
 """Returns the bytes of an attachment, at most so many; `SigilError` when it cannot."""
@@ -35,6 +36,10 @@ BYTES_MOST: Final = 40_000_000
 """So many files of one message, with so many bytes together, are fetched."""
 OPENED_BYTES: Final = 20_000_000
 """A file that is opened has at most so many bytes."""
+SOUND_BYTES: Final = 25_000_000
+"""A sound that is heard has at most so many bytes."""
+SPOKEN: Final = frozenset(("voice", "audio"))
+"""The kinds of files that are sounds."""
 PICTURE: Final = "image/jpeg"
 """The type of the pictures that are kept."""
 TOO_LARGE: Final = "too_large"
@@ -46,21 +51,27 @@ _TEXTS: Final = frozenset(("text", "html", ""))
 NAME_CHARACTERS: Final = 80
 STEM_CHARACTERS: Final = 60
 """So much of a picture's name is kept, before what tells it from others."""
-_CLOSED: Final = ("video/", "audio/")
-"""Types of documents that nobody opens."""
+_CLOSED: Final = "video/"
+"""The type of documents that nobody opens begins so."""
 _UNSAFE: Final = re.compile(r"[^\w. ()+,@&-]")
 
 
 def may_open(attachment: Mapping[str, object]) -> bool:
-    """Return whether an attachment may be a text, a picture or a document that was not fetched
-    yet; what is in it decides then.
+    """Return whether an attachment may be a text, a picture, a document or a sound that was not
+    fetched yet; what is in it decides then.
     """
     if not attachment.get("file_id") or attachment.get("path") or attachment.get("problem"):
         return False
     kind, type = attachment.get("kind"), as_string(attachment.get("mime"))
-    if kind == "photo":
+    if kind == "photo" or is_spoken(attachment):
         return True
     return kind == "document" and not type.startswith(_CLOSED)
+
+
+def is_spoken(attachment: Mapping[str, object]) -> bool:
+    """Return whether an attachment came as a sound."""
+    kind, type = attachment.get("kind"), as_string(attachment.get("mime"))
+    return kind in SPOKEN or (kind == "document" and type.startswith("audio/"))
 
 
 def has_file(event: Event) -> bool:
@@ -73,12 +84,15 @@ def keep_received(
     files: Workspace,
     fetch: Fetch,
     reader: FileReader,
+    *,
+    listener: Listener,
     holder: Holder | None = None,
 ) -> Event:
     """Return a message's event with the paths of the files that it brings or answers and that can
-    be opened, and with the `problem` of those that cannot.
+    be opened, what the `listener` knows of its sounds, and the `problem` of those that cannot.
 
-    The `holder` takes room that others use as well. Doing it again writes nothing anew.
+    A sound beside a command stays closed. The `holder` takes room that others use as
+    well. Doing it again writes nothing anew.
     """
     own = len(event.attachments)
     every: list[Mapping[str, object]] = [*event.attachments, *event.quoted_files]
@@ -87,19 +101,28 @@ def keep_received(
     for number, attachment in enumerate(every):
         if not may_open(attachment):
             continue
+        spoken = is_spoken(attachment)
+        if spoken and event.looks_like_command:
+            continue
         fetched += 1
         if fetched > FILES_MOST:
             every[number] = {**attachment, "problem": TOO_MANY}
             continue
-        if (as_integer(attachment.get("size"), 0) or 0) > min(OPENED_BYTES, room):
+        most = min(SOUND_BYTES if spoken else OPENED_BYTES, room)
+        if (as_integer(attachment.get("size"), 0) or 0) > most:
             every[number] = {**attachment, "problem": TOO_LARGE}
             continue
         writer = Writer(event.sender.id, event.id, f"{event.id}:{number}", holder)
         try:
-            body = fetch(attachment, min(OPENED_BYTES, room))
+            if spoken:
+                listener.require_open()
+            body = fetch(attachment, most)
             room -= len(body)
-            opened = _open(attachment, body, reader)
-            kept = _keep(opened, files, writer, quoted=number >= own)
+            if listener.hears(body, spoken=spoken) and not event.looks_like_command:
+                kept = listener.hear(body, files, writer)
+            else:
+                opened = _open(attachment, body, reader)
+                kept = _keep(opened, files, writer, quoted=number >= own)
         except ToolError as problem:
             kept = {"problem": problem.reason, "help": problem.suggestion}
         except SigilError as problem:  # the message is worth more than its file

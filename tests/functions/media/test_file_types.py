@@ -46,7 +46,7 @@ ODS = {"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}
         (b"RIFF\0\0\0\0WAVEfmt ", FileType.WAV),
         (b"\x1a\x45\xdf\xa3\0\0\x42\x82\x84webm", FileType.WEBM),
         (b"fLaC\0", FileType.FLAC),
-        (b"#!AMR\n\x3c\x91", None),
+        (b"#!AMR\n\x3c\x91", FileType.AMR),
         ("Name;Größe\n".encode(), FileType.TEXT),
         ("Name;Größe\n".encode("utf-16"), FileType.TEXT),
         (b"<!doctype html><p>hi", FileType.HTML),

@@ -287,17 +287,17 @@ def test_what_cannot_be_opened_of_an_answered_message_is_told(
     chats: Chats, bot: BotApi, model: ScriptedModel
 ) -> None:
     pdf = document("f1", "a.pdf", mime="application/pdf")
-    voice = {"file_id": "v", "duration": 5}
+    video = {"file_id": "v", "duration": 5}
     model.then(say("alas"), say("it is mine"))
     # the second one came while the first had to wait
     chats.write(1, "what does it say?", reply_to_message=answer_to(5, document=pdf))
-    chats.write(2, "and this?", reply_to_message=answer_to(5, voice=voice))
+    chats.write(2, "and this?", reply_to_message=answer_to(5, video=video))
     chats.work_off()
     chats.write(3, "and yours?", reply_to_message=answer_to(5, US, document=pdf))
     chats.work_off()
     name = ENGLISH.file_named.format(name="a.pdf")
     lost = ENGLISH.file_problems["not_fetched"].format(name=name)
-    told = f"{ENGLISH.cannot_open_beside.format(kinds='voice messages')}\n{lost}"
+    told = f"{ENGLISH.cannot_open_beside.format(kinds='videos')}\n{lost}"
     assert chats.list_texts() == [f"{told}\n\nalas", "it is mine"]
     read = "\n".join(chats.list_history())
     for line in ("[in reply to the sender] [document", "[in reply to you] [document"):

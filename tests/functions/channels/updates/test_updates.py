@@ -56,7 +56,7 @@ def test_every_kind_of_update_has_the_end_that_its_row_says(
     subtests: pytest.Subtests,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(worker, "ALBUM_SECONDS", 0.0)
+    monkeypatch.setattr(worker, "ALBUM_SECONDS", 0.0)  # no more files of a message come here
     rows = load_rows(platform)
     assert not [*list_problems(rows)]
     caplog.set_level(logging.INFO, "uncaged")
