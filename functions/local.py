@@ -279,8 +279,7 @@ def chat_routes(runtime: AgentRuntime, gate: Authenticator, live: LiveTurns) -> 
     async def chat(request: Request) -> Response:
         try:
             require_admin(await admit_request(request, gate), "may chat")
-            body = strict_json.loads(await read_body(request, CHAT_BYTES))
-            event = _parse_chat_message(body, runtime.settings)
+            event = await _read_message(request, runtime)
         except (Refused, UsageError, BackendError) as problem:
             return failure_response(problem)
         if _accepts_stream(request):
@@ -435,19 +434,35 @@ def _make_page(
     }
 
 
-def _parse_chat_message(body: Json, settings: Settings) -> Event:
+async def _read_message(request: Request, runtime: AgentRuntime) -> Event:
+    """Return the event of a message, whose files are those of its chat."""
+    if not request.headers.get("content-type", "").lower().startswith("multipart/"):
+        body = strict_json.loads(await read_body(request, CHAT_BYTES))
+        return _parse_chat_message(body, runtime.settings)
+    # most messages have no files
+    from functions.chat_form import read_form
+    from functions.message_files import attach_files
+
+    fields, files = await read_form(request)
+    event = _parse_chat_message({**fields}, runtime.settings, needs_text=not files)
+    app = (await run_in_threadpool(runtime.agents.find_route, event, runtime.app)).app
+    return await run_in_threadpool(attach_files, event, files, app) if files else event
+
+
+def _parse_chat_message(body: Json, settings: Settings, *, needs_text: bool = True) -> Event:
     name: Json = None
     text: Json = None
     if isinstance(body, dict):
         name = body.get("session", "main")
-        text = body.get("text")
+        text = body.get("text", None if needs_text else "")
     if not isinstance(name, str) or not _SESSION.fullmatch(name):
         raise UsageError(
             "EINVAL",
             "session is a name of letters, digits, dot, hyphen and underscore",
             source="chat",
         )
-    if not isinstance(text, str) or not text.strip() or len(text) > TEXT_LIMIT:
+    has_text = isinstance(text, str) and (bool(text.strip()) or not needs_text)
+    if not isinstance(text, str) or not has_text or len(text) > TEXT_LIMIT:
         raise UsageError(
             "EINVAL", f"text is a string of 1 to {TEXT_LIMIT:,} characters", source="chat"
         )

@@ -123,15 +123,26 @@ def chat(
     json: Annotated[
         bool, typer.Option("--json", help="Print the answer as JSON, for programs.")
     ] = False,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--file",
+            metavar="PATH",
+            help="A file that goes with the message; it may be said again, for up to six.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Talk to the agent in this terminal.
 
     Example: uncaged chat "encode hello world in base64"
+
+    Example: uncaged chat --file invoice.pdf "sum it up"
     """
     from functions.cli.chat.chat import Style, run_chat
 
     style = Style(quiet=quiet, json=json)
-    raise typer.Exit(run_chat(" ".join(text or []), session, style))
+    raise typer.Exit(run_chat(" ".join(text or []), session, style, file or []))
 
 
 @cli.command(rich_help_panel=TALK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncGenerator
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -87,6 +88,19 @@ async def read_body(request: Request, most: int, *, to_end: bool = False) -> byt
     if size > most:
         raise _make_too_big(most)
     return b"".join(chunks)
+
+
+async def count_body(request: Request, most: int) -> AsyncGenerator[bytes, None]:
+    """Yield the parts of the body as they come; `UsageError` ETOOBIG as soon as they are too big.
+
+    `ClientDisconnect` when its sender left before its end.
+    """
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > most:
+            raise _make_too_big(most)
+        yield chunk
 
 
 def _require_media_type(request: Request, known: tuple[str, ...]) -> None:

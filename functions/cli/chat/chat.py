@@ -30,6 +30,7 @@ from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
 from functions.agent.team.work import resume_unlocked
 from functions.channels.replies.unread_replies import MOST
+from functions.cli.chat.attached_files import COMMAND, AttachedFiles, find_pasted
 from functions.cli.chat.line_editor import LineEditor
 from functions.cli.chat.screen import Screen, ScreenListener
 from functions.cli.chat.session_lock import SessionLock
@@ -76,21 +77,24 @@ class Style:
         return not (self.quiet or self.json)
 
 
-def run_chat(text: str, session: str, style: Style) -> int:
-    """Answer one question, or hold a conversation until Ctrl-D; return the exit code."""
+def run_chat(text: str, session: str, style: Style, files: Sequence[str] = ()) -> int:
+    """Answer one question, or hold a conversation until Ctrl-D; return the exit code. The `files`
+    go with the first message.
+    """
     if not _NAME.fullmatch(session):
         raise UsageError(
             "ESESSION",
             f"{one_line(session, 40)!r} cannot be the name of a conversation",
             suggestion="use letters, digits, dot, hyphen and underscore",
         )
+    attached = AttachedFiles(files)
     settings = Settings.read()
     screen = Screen()
     if style.shows_steps:
         for unknown in find_unknown_variables(settings):
             screen.progress(f"warning: no setting: {unknown}")
     runtime = open_runtime(settings, screen.progress if style.shows_steps else ignore_progress)
-    chat = _Conversation(runtime, f"terminal:{session}", style, screen)
+    chat = _Conversation(runtime, f"terminal:{session}", style, screen, attached)
     try:
         return chat.answer_once(text) if text else chat.converse()
     finally:
@@ -100,7 +104,14 @@ def run_chat(text: str, session: str, style: Style) -> int:
 class _Conversation:
     """One conversation in this terminal."""
 
-    def __init__(self, runtime: AgentRuntime, session: str, style: Style, screen: Screen) -> None:
+    def __init__(
+        self,
+        runtime: AgentRuntime,
+        session: str,
+        style: Style,
+        screen: Screen,
+        attached: AttachedFiles,
+    ) -> None:
         app = runtime.app
         self._runtime = runtime
         self._app = app
@@ -108,6 +119,7 @@ class _Conversation:
         self._key = keys.session_of(app.name, session)
         self._style = style
         self._screen = screen
+        self._attached = attached
         self._kv = runtime.stores.kv
         self._has_failed = False
         self._is_told = False
@@ -144,9 +156,11 @@ class _Conversation:
         if sys.stdin.isatty():
             self._finish_rest()
             folder = data_folder(self._runtime.settings)
-            self._screen.edit_lines(LineEditor(folder, tuple(table.COMMANDS), self._is_secret))
+            commands = (*table.COMMANDS, COMMAND)
+            self._screen.edit_lines(LineEditor(folder, commands, self._is_secret))
         if self._style.shows_steps:
             self._watch.show_all()
+            self._hint(self._attached.describe())
         try:
             return self._converse()
         finally:
@@ -173,10 +187,28 @@ class _Conversation:
                 return 0
             if text.strip():
                 try:
-                    code = self.answer(text)
+                    if not self._takes_file(text):
+                        code = self.answer(text)
                 except SigilError as problem:
                     self._screen.show_error(problem)
                     code = 1
+
+    def _takes_file(self, text: str) -> bool:
+        """Attach the files that a line names, and return whether it is no message."""
+        told = self._attached.take_line(text)
+        if told:
+            self._hint(told)
+            return True
+        path = find_pasted(text) if self._screen.is_interactive else None
+        if path is None or not self._screen.confirm(f"attach {path.name}?"):
+            return False
+        self._attached.add([str(path)])
+        self._hint(self._attached.describe())
+        return True
+
+    def _hint(self, text: str) -> None:
+        if text:
+            self._screen.hint(text)
 
     def _is_secret(self, line: str) -> bool:
         """Return whether a typed line has a code of pairing, or what the settings or the policy
@@ -221,6 +253,7 @@ class _Conversation:
         if event.is_control:
             return self._obey_control(event)
         self._has_failed = False
+        event = self._attached.attach_to(event, self._find_agent(event))
         turn = self._worker.open_turn(event, self._say_waiting)
         if self._style.shows_steps:
             self._screen.begin_turn(self._choose_texts(event))

@@ -1,5 +1,5 @@
 """The line editor of `uncaged chat`: what was typed before comes back with the arrow keys, also
-after a restart, and Tab completes the commands.
+after a restart, and Tab completes the commands, and the paths of an `/attach`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from functions.cli.chat.attached_files import COMMAND, complete_path
 from sigil.errors import UsageError
 from sigil.storage.files import OURS, write_whole
 
@@ -80,10 +81,18 @@ class LineEditor:
         return lines
 
     def _complete(self, text: str, state: int) -> str | None:
-        """Return the command of this number that begins like the first word of a line."""
-        if self._readline is None or self._readline.get_begidx() or not text.startswith("/"):
+        """Return the command of this number that begins like the first word of a line, or the path
+        that begins like another word of an `/attach`.
+        """
+        if self._readline is None:
             return None
-        found = [command for command in self._commands if command.startswith(text.lower())]
+        if self._readline.get_begidx():
+            is_path = self._readline.get_line_buffer().lstrip().startswith(f"/{COMMAND} ")
+            found = complete_path(text) if is_path else []
+        elif text.startswith("/"):
+            found = [command for command in self._commands if command.startswith(text.lower())]
+        else:
+            found = []
         return found[state] if state < len(found) else None
 
 

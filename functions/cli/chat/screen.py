@@ -102,6 +102,13 @@ class Screen:
             self._editor.keep(line)
         return line
 
+    def confirm(self, question: str) -> bool:
+        """Ask a person, and return whether they agree, as they do by Enter alone."""
+        try:
+            return input(f"{question} [Y/n] ").strip().lower() in ("", "y", "yes")
+        except EOFError:
+            return False
+
     @contextmanager
     def above_prompt(self) -> Iterator[None]:
         """Print what the block prints above the line that is being typed, if one is.
