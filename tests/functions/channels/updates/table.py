@@ -145,7 +145,10 @@ these:
 Who is answered reads what the agent says, which is *an answer* here. A row with `ignored` leaves a line in the log,
 `{{"step": "ignored", "channel": …, "kind": …}}`, with the name of the kind that stands here; a kind that came into being
 after this version leaves one as well. Each kind is logged once a minute at most. Kinds that nobody expects an answer to
-leave none, and the last column says why."""
+leave none, and the last column says why.
+
+The files of the samples are not there to be fetched. Those that are
+[are opened, and voice messages heard](../files.md#what-people-send)."""
 
 
 if __name__ == "__main__":
