@@ -84,6 +84,7 @@ def test_the_settings_of_an_agent_can_be_chosen() -> None:
         "UNCAGED_TOKEN",
     }
     wanted |= {f"UNCAGED_LLM_FALLBACK_{part}" for part in ("URL", "KEY", "MODEL", "WINDOW")}
+    wanted |= {f"UNCAGED_STT_{part}" for part in ("URL", "KEY", "MODEL", "PRICE")}
     wanted |= {
         "UNCAGED_OWNERS",
         "UNCAGED_ACCESS",
@@ -137,7 +138,8 @@ def test_a_plain_secret_is_refused() -> None:
         if name in SECRETS
     }
 
-    assert given == {"TelegramToken", "TelegramSecret", "LlmKey", "LlmFallbackKey", "AdminToken"}
+    keys = {"LlmKey", "LlmFallbackKey", "SttKey"}
+    assert given == {"TelegramToken", "TelegramSecret", "AdminToken", *keys}
     for parameter in given:
         assert not [value for value in PLAIN if accepts(parameter, value)]
         assert [value for value in NAMED if accepts(parameter, value)] == list(NAMED)
