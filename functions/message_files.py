@@ -66,6 +66,9 @@ def keep_files(event: Event, app: App, fetch: Fetch) -> Event:
     listener = Listener(app.helpers.transcriber, opened.document.language)
     reader = app.helpers.reader
     kept = keep_received(event, files, fetch, reader, listener=listener, holder=holder)
+    for file in (*kept.attachments, *kept.quoted_files):
+        if file.get("problem"):
+            log.step("unopened", event, reason=str(file["problem"]))
     if listener.cost:
         _count_cost(opened, app, listener.cost)
     return _tell_closed_once(take_transcripts(kept), opened.document.messages)
@@ -145,4 +148,3 @@ def _count_cost(opened: SessionHandle, app: App, cost: float) -> None:
     app.sessions.save(opened, evolve(document, usage=document.usage + usage))
     for budget in breakers.budgets:
         budget.add_to_total(breakers.current_period(), 0, cost, None)
-    log.note("speech was heard", cost=round(cost, 6))

@@ -8,6 +8,7 @@ import shlex
 import stat
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -42,7 +43,9 @@ class AttachedFiles:
         found = [_find_path(each) for each in paths]
         sizes = [(path.name, _require_file(path)) for path in found]
         require_bounded([*((each.name, len(each.body)) for each in self._files), *sizes])
-        read = [UploadedFile(path.name, _read(path)) for path in found]
+        read = [
+            UploadedFile(path.name, _read(path), guess_type(path.name)[0] or "") for path in found
+        ]
         every = [*self._files, *read]
         require_bounded([(each.name, len(each.body)) for each in every])
         self._files = every

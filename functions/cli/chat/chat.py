@@ -253,7 +253,11 @@ class _Conversation:
         if event.is_control:
             return self._obey_control(event)
         self._has_failed = False
-        event = self._attached.attach_to(event, self._find_agent(event))
+        try:
+            event = self._attached.attach_to(event, self._find_agent(event))
+        except KeyboardInterrupt:  # a recording may take long to be heard
+            self._screen.hint("taken back: nothing was sent")
+            return INTERRUPTED
         turn = self._worker.open_turn(event, self._say_waiting)
         if self._style.shows_steps:
             self._screen.begin_turn(self._choose_texts(event))

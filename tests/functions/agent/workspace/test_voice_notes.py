@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -191,9 +192,11 @@ def test_what_cannot_be_heard_is_answered_with_the_reason(
     chats: Chats,
     speech: SpeechEndpoint,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     answer: Answer,
     reason: str,
 ) -> None:
+    caplog.set_level(logging.INFO, "uncaged")
     monkeypatch.setattr("functions.media.speech.SECONDS", 0.3 if answer.hang else 5.0)
     monkeypatch.setattr("functions.media.speech.PAUSE_SECONDS", 0.0)
     speech.next = [answer, answer]
@@ -202,6 +205,9 @@ def test_what_cannot_be_heard_is_answered_with_the_reason(
 
     assert chats.list_texts()[-1] == explain(reason)
     assert len(chats.bot.messages) == number
+    (logged,) = [each for each in caplog.records if each.getMessage() == "unopened"]
+    assert vars(logged)["facts"]["reason"] == reason
+    caplog.clear()
 
 
 def explain(reason: str, command: str = "") -> str:

@@ -7,9 +7,11 @@ from pathlib import Path
 from functions.agent.conversation.unopened import NOTE
 from functions.cli.chat.attached_files import complete_path, find_pasted
 from tests.fakes.model import ScriptedModel, say
+from tests.fakes.speech import KEY, SpeechEndpoint
 from tests.functions.agent.workspace.test_pictures import pictures_in
 from tests.functions.cli.programs import terminal, uncaged
 from tests.functions.media.files import make_picture
+from tests.functions.media.sounds import make_m4a
 from tests.tables import each_row
 
 TAB = "\t"
@@ -18,19 +20,23 @@ TAB = "\t"
 def test_the_files_of_the_command_go_with_its_message(
     environment: dict[str, str], model: ScriptedModel, tmp_path: Path
 ) -> None:
-    picture, notes = tmp_path / "a square.png", tmp_path / "notes.md"
+    picture, notes, memo = (tmp_path / name for name in ("a square.png", "notes.md", "memo.m4a"))
     picture.write_bytes(make_picture("PNG"))
     notes.write_text("# Notes")
+    memo.write_bytes(make_m4a(5, b"mp42"))
     model.then(say("A square."))
-    settings = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none"}
-    files = ("--file", str(picture), "--file", str(notes))
-    done = uncaged(environment, "chat", "-q", *files, "what is it?", **settings)
+    settings = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none", "UNCAGED_STT_KEY": KEY}
+    files = [part for path in (picture, notes, memo) for part in ("--file", str(path))]
+    with SpeechEndpoint() as speech:
+        settings["UNCAGED_STT_URL"] = speech.address
+        done = uncaged(environment, "chat", "-q", *files, "what is it?", **settings)
 
     assert (done.returncode, done.stdout) == (0, "A square.\n"), done.stderr
     assert len(pictures_in(model.bodies[0])) == 1
     said = model.bodies[0]["messages"][-1]["content"][0]["text"]
     assert "kept as received/a square.jpg: read-file shows it again with look]" in said
     assert "kept as received/notes.md: read-file reads it]" in said
+    assert "what is it?\n[voice, 5 s, transcribed] hello from the tests\n" in said
 
 
 def test_files_that_cannot_be_attached_are_told_before_anything_is_asked(
