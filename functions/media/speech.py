@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import httpx
@@ -22,6 +23,7 @@ from functions.media.file_types import (
     FileType,
     find_type,
 )
+from functions.media.results import Reason
 from functions.media.sound_length import measure_seconds
 from sigil.errors import ToolError, UsageError
 
@@ -42,6 +44,19 @@ UNKNOWN_BYTES: Final = 4_000
 ABSENT_SECONDS: Final = 3_600.0
 """An endpoint that turns no speech into text is not asked again for so long."""
 _MOVED: Final = 300
+
+
+class Unheard(StrEnum):
+    """Why a sound is not heard, beside what holds for all files (`Reason`). The set is closed:
+    there is a sentence for each of them.
+    """
+
+    NO_SPEECH = "no_speech"
+    AWAY = "speech_away"
+    KEY = "speech_key"
+    NO_WORDS = "no_words"
+    TOO_LONG = "too_long"
+    TYPE = "sound_type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +125,18 @@ class SpeechClient:
         """
         type = find_type(data)
         if type is None or type in CLOSED_SOUNDS:
-            raise _make_problem("sound_type", type.value.upper() if type else "")
+            raise _make_problem(Unheard.TYPE, type.value.upper() if type else "")
         if len(data) > MAX_BYTES:
-            raise _make_problem("too_large")
+            raise _make_problem(Reason.TOO_LARGE)
         seconds = measure_seconds(data, type)
         if seconds > MAX_SECONDS:
-            raise _make_problem("too_long")
+            raise _make_problem(Unheard.TOO_LONG)
         if self._connections is None or not self.is_open:
-            raise _make_problem("no_speech")
+            raise _make_problem(Unheard.NO_SPEECH)
         answer = self._ask(self._connections, data, type, language)
         text = _read_text(answer)
         if not text.strip():
-            raise _make_problem("no_words")
+            raise _make_problem(Unheard.NO_WORDS)
         billed = seconds or len(data) / UNKNOWN_BYTES
         return Transcript(text, seconds, billed * self._price / 60)
 
@@ -152,7 +167,7 @@ class SpeechClient:
                 answer = connections.post(body, headers, ANSWER_BYTES, deadline, lambda: False)
             except TROUBLES:
                 if is_last or time.monotonic() + PAUSE_SECONDS >= deadline:
-                    raise _make_problem("speech_away") from None
+                    raise _make_problem(Unheard.AWAY) from None
             else:
                 if is_last or not (answer.status == 429 or answer.status >= 500):
                     self._require_heard(answer)
@@ -164,19 +179,19 @@ class SpeechClient:
         """Raise `ToolError` for an answer that says that nothing was heard."""
         if answer.status in (404, 405, 501):
             self._absent_until = time.monotonic() + ABSENT_SECONDS
-            raise _make_problem("no_speech")
+            raise _make_problem(Unheard.NO_SPEECH)
         reason = _REASONS.get(answer.status)
         if reason or answer.status >= _MOVED:
-            raise _make_problem(reason or "speech_away")
+            raise _make_problem(reason or Unheard.AWAY)
 
 
-_REASONS: Final[Mapping[int, str]] = {
-    400: "broken",
-    401: "speech_key",
-    403: "speech_key",
-    413: "too_large",
-    415: "broken",
-    422: "broken",
+_REASONS: Final[Mapping[int, Reason | Unheard]] = {
+    400: Reason.BROKEN,
+    401: Unheard.KEY,
+    403: Unheard.KEY,
+    413: Reason.TOO_LARGE,
+    415: Reason.BROKEN,
+    422: Reason.BROKEN,
 }
 
 
@@ -188,10 +203,10 @@ def _read_text(answer: HttpAnswer) -> str:
         found = None
     text = found.get("text") if isinstance(found, dict) else None
     if not isinstance(text, str) or len(text) > TEXT_CHARACTERS:
-        raise _make_problem("speech_away")
+        raise _make_problem(Unheard.AWAY)
     return text
 
 
-def _make_problem(reason: str, type: str = "") -> ToolError:
+def _make_problem(reason: Reason | Unheard, type: str = "") -> ToolError:
     """Return the error with this reason; `type` names the type that no endpoint takes."""
-    return ToolError("EFILE", "the sound is not heard", suggestion=type, reason=reason)
+    return ToolError("EFILE", "the sound is not heard", suggestion=type, reason=reason.value)

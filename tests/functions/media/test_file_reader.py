@@ -17,6 +17,7 @@ from functions.media.child import scaling
 from functions.media.file_reader import FileReader
 from functions.media.protocol import Unreadable
 from functions.media.results import INSTALL, Heading, Page, Picture, Reason, UnreadableFile
+from functions.media.speech import Unheard
 from functions.texts.languages import list_codes, load_texts
 from tests.functions.media.files import (
     PICTURE,
@@ -172,7 +173,7 @@ def test_without_the_package_the_reason_says_what_installs_it(
 def test_there_is_a_sentence_for_every_reason_in_every_language() -> None:
     for code in list_codes():
         sentences = load_texts(code).file_problems
-        assert sentences.keys() == {*Reason, NO_READER, NOT_FETCHED, TOO_MANY}
+        assert sentences.keys() == {*Reason, *Unheard, NO_READER, NOT_FETCHED, TOO_MANY}
         assert all(
             "a.pdf" in sentence.format(name="a.pdf", command=INSTALL)
             for sentence in sentences.values()
