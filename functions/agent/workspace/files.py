@@ -54,7 +54,9 @@ REMOVED_SECONDS: Final = 30 * 86_400.0
 """A removed file can be brought back for so long."""
 RECEIVED_SECONDS: Final = 30 * 86_400.0
 """Pictures and documents that people sent are kept for so long."""
-SENT_ENDINGS: Final = frozenset("jpg pdf docx pptx xlsx xls ods transcript".split())
+TRANSCRIPT: Final = "transcript"
+"""The ending of what was said in a voice message, which no file that comes in has."""
+SENT_ENDINGS: Final = frozenset((*"jpg pdf docx pptx xlsx xls ods".split(), TRANSCRIPT))
 TRIES: Final = 16
 SKIPPED_MOST: Final = 64
 PAGE: Final = 50

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.sanitize import clean_text
-from functions.agent.workspace.files import FILE_BYTES, Workspace, Writer
+from functions.agent.workspace.files import FILE_BYTES, TRANSCRIPT, Workspace, Writer
 from functions.agent.workspace.path import RECEIVED, parse_path
 from functions.events import Event
 from sigil.errors import Refused, SigilError, ToolError, UsageError
@@ -219,6 +219,8 @@ def make_name(name: str, body: bytes) -> str:
     plain = _UNSAFE.sub("_", plain).strip(" .-_")
     stem, dot, ending = plain.rpartition(".")
     stem = (stem if dot else plain)[:NAME_CHARACTERS].rstrip()
+    if ending.lower() == TRANSCRIPT:  # nobody writes what somebody else has said
+        ending = "txt"
     plain = f"{stem}.{ending[:10]}" if dot else stem
     try:
         return parse_path(f"{RECEIVED}/{plain}").removeprefix(f"{RECEIVED}/")

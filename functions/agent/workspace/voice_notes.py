@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.sanitize import clean_text
-from functions.agent.workspace.files import Workspace, Writer
+from functions.agent.workspace.files import TRANSCRIPT, Workspace, Writer
 from functions.agent.workspace.path import RECEIVED
 from functions.events import QUOTE_LIMIT, TEXT_LIMIT, Event, Quote
 from sigil.errors import SigilError, ToolError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CLOSED: Final = "no_speech"
 """The reason of a voice message that is not heard as nothing here hears."""
-TRANSCRIPT: Final = "transcript"
+_SAID: Final = "transcript"
 """The field of an attachment with what was said in it."""
 _SECONDS: Final = "seconds"
 _HASH_CHARACTERS: Final = 16
@@ -56,7 +56,7 @@ class Listener:
         path = f"{RECEIVED}/voice-{artifact_name(body)[:_HASH_CHARACTERS]}.{TRANSCRIPT}"
         with suppress(SigilError):
             text = files.read(path).body.decode(errors="replace")
-            return {TRANSCRIPT: text, _SECONDS: self.transcriber.measure(body)}
+            return {_SAID: text, _SECONDS: self.transcriber.measure(body)}
         self.require_open()
         heard = self.transcriber.transcribe(body, self.language)
         self.cost += heard.cost
@@ -65,7 +65,7 @@ class Listener:
             raise ToolError("EFILE", "nothing was said", reason="no_words")
         with suppress(SigilError):  # it is no file that the chat needs
             files.write(path, text.encode(), writer)
-        return {TRANSCRIPT: text, _SECONDS: heard.seconds}
+        return {_SAID: text, _SECONDS: heard.seconds}
 
 
 def take_transcripts(event: Event) -> Event:
@@ -94,10 +94,10 @@ def _part(
     words = []
     files = []
     for file in attachments:
-        if TRANSCRIPT in file:
+        if _SAID in file:
             seconds = round(as_number(file.get(_SECONDS)))
             length = f", {seconds} s" if seconds else ""
-            words.append(f"[voice{length}, transcribed] {file[TRANSCRIPT]}")
+            words.append(f"[voice{length}, transcribed] {file[_SAID]}")
         else:
             files.append(file)
     return words, tuple(files)
