@@ -177,6 +177,8 @@ def test_code_that_came_along_with_a_folder_is_not_run(tmp_path: Path) -> None:
         ("UNCAGED_CATCH_UP_HOURS", "0"),
         ("UNCAGED_WORK_QUEUE", "sqs://https://sqs.eu-central-1.amazonaws.com/1/work.fifo"),
         ("UNCAGED_LLM_URL", "nonsense"),
+        ("UNCAGED_STT_URL", "nonsense"),
+        ("UNCAGED_STT_PRICE", "-1"),
         ("UNCAGED_TURN_SECONDS", "0"),
     ],
 )
