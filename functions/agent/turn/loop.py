@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.agents.record import TaskLimits
@@ -86,6 +87,7 @@ ROUND_SECONDS = 20.0
 """A round takes at least so long: a worker with less time left begins none."""
 MAIL_SHARE = 0.5
 """The part of the window's room that the mails of one message may take."""
+_LIST_FILES: Final = attrgetter("files")
 LOOK: Final = '"look"'
 """Stands in the result of a call that asks to see a picture."""
 PICTURES: Final = "pictures"
@@ -643,7 +645,9 @@ def _load_pictures(opened: SessionHandle, context: RoundContext, start: int) -> 
     turn's messages begin at the place `start`.
     """
     messages = opened.document.messages
-    if not any(each.files or LOOK in each.content for each in messages[start:]):
+    turn = messages[start:]
+    has_looks = len(turn) > 1 and any(LOOK in each.content for each in turn)
+    if not (has_looks or any(map(_LIST_FILES, turn))):
         return None
     from functions.agent.conversation import pictures
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from functions.agent.conversation.unopened import NOTE
@@ -34,7 +35,9 @@ def test_the_files_of_the_command_go_with_its_message(
     assert (done.returncode, done.stdout) == (0, "A square.\n"), done.stderr
     assert len(pictures_in(model.bodies[0])) == 1
     said = model.bodies[0]["messages"][-1]["content"][0]["text"]
-    assert "kept as received/a square.jpg: read-file shows it again with look]" in said
+    assert re.search(
+        r"kept as received/a square-\w{8}\.jpg: read-file shows it again with look\]", said
+    )
     assert "kept as received/notes.md: read-file reads it]" in said
     assert "what is it?\n[voice, 5 s, transcribed] hello from the tests\n" in said
 
@@ -47,9 +50,9 @@ def test_files_that_cannot_be_attached_are_told_before_anything_is_asked(
         file.truncate(20_000_001)
     settings = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none"}
     for path, words in (
-        (tmp_path / "none.pdf", "none.pdf cannot be attached: No such file or directory"),
-        (tmp_path, f"{tmp_path.name} is no file"),
-        (large, "large.bin has more than 20 MB"),
+        (tmp_path / "none.pdf", "cannot be attached: No such file or directory"),
+        (tmp_path, " is no file"),
+        (large, " has more than 20 MB"),
     ):
         done = uncaged(environment, "chat", "--file", str(path), "hi", **settings)
         assert done.returncode > 1
