@@ -333,7 +333,7 @@ def list_routes(home: AgentRuntime) -> Iterator[tuple[str, str]]:
     each token in tests/sigil/http/test_authorization.py.
     """
     unused: Any = None
-    for route in (*admin.build_routes(unused), *local.chat_routes(home, unused).routes):
+    for route in (*admin.build_routes(unused), *local.chat_routes(home, unused, unused).routes):
         assert isinstance(route, Route)
         for method in sorted(route.methods or ()):
             if method != "HEAD":
