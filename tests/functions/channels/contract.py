@@ -5,7 +5,6 @@ A platform's own test file subclasses `ChannelContract` and says how the platfor
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -27,6 +26,7 @@ from sigil.errors import BackendError, Refused, UsageError
 from sigil.storage.kv import Expect, Key
 from sigil.storage.kv.memory import MemoryKV
 from tests import selection
+from tests.coroutines import run_apart
 from tests.functions.channels.odd_fields import list_odd_bodies
 
 
@@ -66,7 +66,7 @@ class Door:
 
     def send(self, request: PlatformRequest) -> PlatformAnswer:
         """Send a request over HTTP, and return what the platform reads."""
-        answer = asyncio.run(self._send(request))
+        answer = run_apart(self._send(request))
         media = answer.headers.get("content-type", "").partition(";")[0]
         return PlatformAnswer(answer.status_code, answer.content, media)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Callable
@@ -31,6 +30,7 @@ from functions.wiring import AgentRuntime
 from sigil.errors import SigilError, UsageError
 from sigil.storage import aws
 from sigil.storage.kv.memory import MemoryKV
+from tests.coroutines import run_apart
 from tests.fakes.clock import Clock
 from tests.functions.channels.test_platforms import VALUES
 from tests.functions.channels.toy import Toy, make_body, make_message, sign
@@ -99,7 +99,7 @@ def post(channels: IsolatedChannels, name: str) -> httpx.Response:
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
             return await client.post(f"/webhook/{name}", content=b"{}")
 
-    return asyncio.run(send())
+    return run_apart(send())
 
 
 def read_log(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:
