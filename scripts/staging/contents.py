@@ -43,7 +43,12 @@ without it.
 _NEVER = (
     "functions/backup",
     "functions/cli",
-    "functions/media",
+    "functions/media/child",
+    "functions/media/shipped_fonts",
+    *(
+        f"functions/media/{name}.py"
+        for name in ("child_process", "file_reader", "fonts", "protocol")
+    ),
     "functions/local.py",
     "sigil/cli",
     *(f"sigil/http/{name}.py" for name in ("client_limits", "access_log", "server")),

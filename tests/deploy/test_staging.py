@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from scripts.staging import interpreter
 from scripts.staging.contents import STAGES, StagingError
+from tests.deploy.linked import link_package
 from tests.servers.lambda_runtime import ROOT
 
 
@@ -37,3 +39,22 @@ def test_another_python_cannot_compile_for_the_runtime(
         f"the functions run on Python 3.99, and .venv has {ours}: its byte code does not fit",
         "install python3.99; on a Debian, root needs nothing",
     )
+
+
+def test_the_worker_hears_recordings_and_opens_texts_alone(tmp_path: Path) -> None:
+    link_package("worker", tmp_path / "worker")
+    program = (
+        "from functions.media.speech import SpeechClient\n"
+        "from functions.wiring import LazyFileReader\n"
+        "print(SpeechClient.__name__, type(LazyFileReader()._reader).__name__)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        env={"PYTHONPATH": str(tmp_path / "worker")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.stdout, ran.stderr) == ("SpeechClient NoReader\n", "")
