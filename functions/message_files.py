@@ -23,7 +23,7 @@ from functions.agent.workspace.received import (
     Fetch,
     keep_received,
 )
-from functions.agent.workspace.voice_notes import CLOSED, Listener, take_transcripts
+from functions.agent.workspace.voice_notes import CLOSED, VoiceNotes, take_transcripts
 from functions.events import Event
 from sigil.errors import UsageError, one_line
 from sigil.storage.evolve import evolve
@@ -63,14 +63,14 @@ def keep_files(event: Event, app: App, fetch: Fetch) -> Event:
         return event  # nothing of it may come again
     files = app.open_workspace(session)
     holder = None if event.private else find_holder(event, role, app.people)
-    listener = Listener(app.helpers.transcriber, opened.document.language)
+    voice_notes = VoiceNotes(app.helpers.transcriber, opened.document.language)
     reader = app.helpers.reader
-    kept = keep_received(event, files, fetch, reader, listener=listener, holder=holder)
+    kept = keep_received(event, files, fetch, reader, voice_notes=voice_notes, holder=holder)
     for file in (*kept.attachments, *kept.quoted_files):
         if file.get("problem"):
             log.step("unopened", event, reason=str(file["problem"]))
-    if listener.cost:
-        _count_cost(opened, app, listener.cost)
+    if voice_notes.cost:
+        _count_cost(opened, app, voice_notes.cost)
     return _tell_closed_once(take_transcripts(kept), opened.document.messages)
 
 

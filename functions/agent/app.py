@@ -113,7 +113,7 @@ class TurnStep:
 Watch = Callable[[TurnStep], None]
 
 
-class Listener(Protocol):
+class WordsWatch(Protocol):
     """A watch that wants the words of an answer while they come, as long as `hears_words` is true;
     any other watch wants none.
     """
@@ -125,7 +125,7 @@ class Listener(Protocol):
 
 
 def hears_words(watch: Watch) -> bool:
-    """Return whether a watch is a `Listener` that wants words now."""
+    """Return whether a watch is a `WordsWatch` that wants words now."""
     return getattr(watch, "hears_words", False)
 
 

@@ -27,7 +27,7 @@ from sigil.storage.artifacts import artifact_name
 if TYPE_CHECKING:
     from functions.agent.memory.helpers import FileReader
     from functions.agent.shares import Holder
-    from functions.agent.workspace.voice_notes import Listener
+    from functions.agent.workspace.voice_notes import VoiceNotes
 
 Fetch = Callable[[Mapping[str, object], int], bytes]
 """Returns the bytes of an attachment, at most so many; `SigilError` when it cannot."""
@@ -85,11 +85,11 @@ def keep_received(
     fetch: Fetch,
     reader: FileReader,
     *,
-    listener: Listener,
+    voice_notes: VoiceNotes,
     holder: Holder | None = None,
 ) -> Event:
     """Return a message's event with the paths of the files that it brings or answers and that can
-    be opened, what the `listener` knows of its sounds, and the `problem` of those that cannot.
+    be opened, what the `voice_notes` know of its sounds, and the `problem` of those that cannot.
 
     A sound beside a command stays closed. The `holder` takes room that others use as
     well. Doing it again writes nothing anew.
@@ -115,11 +115,11 @@ def keep_received(
         writer = Writer(event.sender.id, event.id, f"{event.id}:{number}", holder)
         try:
             if spoken:
-                listener.require_open()
+                voice_notes.require_open()
             body = fetch(attachment, most)
             room -= len(body)
-            if listener.hears(body, spoken=spoken) and not event.looks_like_command:
-                kept = listener.hear(body, files, writer)
+            if voice_notes.hears(body, spoken=spoken) and not event.looks_like_command:
+                kept = voice_notes.hear(body, files, writer)
             else:
                 opened = _open(attachment, body, reader)
                 kept = _keep(opened, files, writer, quoted=number >= own)

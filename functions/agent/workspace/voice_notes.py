@@ -31,7 +31,7 @@ _HASH_CHARACTERS: Final = 16
 
 
 @dataclass(slots=True)
-class Listener:
+class VoiceNotes:
     """Hears the voice messages of one chat's event. `cost` is what it has paid for so far, in the
     currency of the prices.
     """

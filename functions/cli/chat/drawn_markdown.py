@@ -39,7 +39,7 @@ class _Item(ListItem):
         return super().render_number(console, options, self._number, widest)
 
 
-class _Answer(Markdown):
+class _DrawnMarkdown(Markdown):
     elements = {**Markdown.elements, "list_item_open": _Item}  # noqa: RUF012 - as Rich has it
 
 
@@ -59,7 +59,7 @@ def draw_markdown(text: str, definitions: MutableMapping[str, object] | None = N
     known to it.
     """
     text = clean_text(text)
-    markdown = _Answer("")
+    markdown = _DrawnMarkdown("")
     markdown.parsed = _PARSER.parse(text, {} if definitions is None else definitions)
     for token in markdown.parsed:
         for part in token.children or ():
