@@ -64,6 +64,11 @@ def check_compose(docker: Docker, folder: Path) -> str:
     def compose(*words: str) -> str:
         return docker.run("compose", f"--project-directory={project}", *words).strip()
 
+    polls = project / ".env"
+    polls.write_text("POLL=1\n")
+    if "--poll" not in compose("config"):
+        sys.exit("error: with POLL=1 in .env, docker-compose.yml does not poll")
+    polls.unlink()
     compose("up", "--detach", "--no-build", "--wait", "--wait-timeout=180")
     host, _, port = compose("port", "uncaged", "8000").partition(":")
     connection = HTTPConnection(host, int(port), timeout=10)
