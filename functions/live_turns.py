@@ -159,6 +159,11 @@ class LiveTurns:
             chat.watchers.remove(watcher)
             chat.left = time.monotonic()
 
+    def count_watchers(self) -> int:
+        """Return how many clients look on."""
+        with self._lock:
+            return sum(len(chat.watchers) for chat in self._chats.values())
+
     def note_reply(self, event: str) -> None:
         """Wake the clients that wait for the answer to an event: it is there."""
         with self._lock:

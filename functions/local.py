@@ -209,6 +209,11 @@ def build_app(
     live = LiveTurns()
     runtime.replies.tell = live.note_reply
     runtime = replace(runtime, live=live)
+    if runtime.settings.is_measured:
+        # nothing of it is there where nobody wants it
+        from functions.metrics.endpoint import watch_words
+
+        runtime = replace(runtime, live=watch_words(live, runtime.stores.kv))
     workers = QueueWorkers(runtime)
     receivers: list[Poller | SocketListener] = [
         *(Poller(bot, runtime) for bot in polled),
@@ -239,6 +244,12 @@ def build_app(
     if local_registry:
         server.include_router(sigil_http.build_router(lambda: local_registry, gate))
     server.include_router(chat_routes(runtime, gate, live))
+    if runtime.settings.is_measured:
+        from functions.metrics import endpoint
+
+        server.router.routes.extend(
+            endpoint.build_routes(runtime.settings, runtime.app, runtime.queue, live, gate)
+        )
     turns = open_turns(runtime.app.sessions, runtime.settings, runtime.stores.kv)
     control = admin.AdminDeps(
         runtime.app, runtime.notifier, gate, runtime.agents, runtime.queue, turns

@@ -365,6 +365,40 @@ class Settings(SigilSettings):
         "for how many days it is kept what each turn did (`uncaged trace`), without its texts",
         least=3,  # a day is summed up by the next day's task, from runs that must still be there
     )
+    metrics: str = setting(
+        "UNCAGED_METRICS",
+        "no",
+        "whether numbers are kept of turns, queue, store and sandbox: yes, for `/metrics` of"
+        " `uncaged serve`; emf, also in the log's lines, from which CloudWatch makes metrics; no",
+        choices=("no", "yes", "emf"),
+    )
+    metrics_token: str = setting(
+        "UNCAGED_METRICS_TOKEN",
+        "",
+        "a token of 20 characters or more that reads `/metrics` and nothing else (default: only the"
+        " admin token does)",
+        secret=True,
+    )
+    otel_url: str = setting(
+        "UNCAGED_OTEL_URL",
+        "",
+        "where traces of turns are sent by OTLP over HTTP, such as http://localhost:4318; it needs"
+        " the extra `uncaged[otel]` (default: nowhere)",
+        keeps="UNCAGED_OTEL_HEADERS",
+        rules=True,
+    )
+    otel_headers: str = setting(
+        "UNCAGED_OTEL_HEADERS",
+        "",
+        "the headers that are sent there, such as authorization=Bearer KEY,x-team=a",
+        secret=True,
+    )
+    otel_texts: bool = setting(
+        "UNCAGED_OTEL_TEXTS",
+        False,
+        "also send there what calls of tools were given and answered, in everybody's chats",
+        rules=True,
+    )
     lease: float = setting(
         "UNCAGED_LEASE",
         30.0,
@@ -457,6 +491,7 @@ class Settings(SigilSettings):
             ("UNCAGED_LLM_URL", self.llm_url),
             ("UNCAGED_LLM_FALLBACK_URL", self.llm_fallback_url),
             ("UNCAGED_STT_URL", self.speech_endpoint),
+            ("UNCAGED_OTEL_URL", self.otel_url),
         ):
             if address and not _is_web_address(address):
                 raise UsageError(
@@ -562,6 +597,11 @@ class Settings(SigilSettings):
     def speech_key(self) -> str:
         """Return the key for it: the model's goes to the model's own endpoint alone."""
         return self.stt_key or (self.llm_key if self.speech_endpoint == self.endpoint else "")
+
+    @property
+    def is_measured(self) -> bool:
+        """Return whether anything is made of what turns did, beyond their rows."""
+        return self.metrics != "no" or bool(self.otel_url)
 
     @property
     def catch_up_seconds(self) -> float:

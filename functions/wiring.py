@@ -652,6 +652,11 @@ def open_runtime(
     reload = partial(settings.reload_channel, by_worker=True)
     settings = settings.load_separate_channels(by_worker=True)
     stores = open_stores(settings)
+    if settings.is_measured:
+        # nothing of it is there where nobody wants it
+        from functions.metrics.measured_store import measure_stores
+
+        stores = measure_stores(settings, stores, _make_redactor(settings))
     channels = IsolatedChannels(
         settings.channels,
         reload,

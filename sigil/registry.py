@@ -313,6 +313,10 @@ class LocalRegistry:
             "items": items,
         }
 
+    def count_runners(self) -> Mapping[str, int]:
+        """Return the counts of the sandbox's children, as `Sandbox.stats` has them."""
+        return self._sandbox.stats()
+
     def remove(self, name: str, caller: Caller) -> None:
         """Remove a capability of the caller's own namespace, resident or not.
 

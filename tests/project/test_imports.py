@@ -77,6 +77,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "agent_data",
             "turns_in_progress",
             "live_turns",
+            "metrics",
             "backup",
             "base_path",
             *PACKAGES,
@@ -88,10 +89,12 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "agent_data": ("agent", *COMMON),
     "turns_in_progress": ("agent", "queues", *COMMON),
     "live_turns": ("agent", *COMMON),
+    "metrics": ("agent", "queues", *COMMON),
     "ingress": ("wiring", *PACKAGES, *COMMON),
     "wiring": (
         "alerts",
         "media",
+        "metrics",
         "sent_parts",
         "skill_ranking",
         "turns_in_progress",
@@ -141,7 +144,7 @@ SEEN_BY_AGENT = ("functions.queues.dead_letters", "functions.channels.platforms"
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(
-        (*ENTRY_POINTS, "ingress", "wiring", "personal_data", "backup", "skill_ranking")
+        (*ENTRY_POINTS, "ingress", "wiring", "metrics", "personal_data", "backup", "skill_ranking")
     ),
     "agent_data": ("storage", "errors"),
     **dict.fromkeys(

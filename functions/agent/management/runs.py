@@ -81,11 +81,11 @@ def show_run(
     if run is None:
         raise UsageError("ENOENT", "there is no such run", source=one_line(name, 80))
     if with_texts:
-        run = replace(run, steps=_add_texts(app.sessions, run))
+        run = replace(run, steps=add_texts(app.sessions, run))
     return describe_tree(build_tree(app.kv, agents, run))
 
 
-def _add_texts(sessions: Sessions, run: Run) -> tuple[Step, ...]:
+def add_texts(sessions: Sessions, run: Run) -> tuple[Step, ...]:
     """Return the steps of a run, each call with its `arguments` and its `result`."""
     numbers = [as_integer(step.get("seq"), 1) or 0 for step in run.steps]
     messages = _load_messages(sessions, keys.session_of(run.agent, run.session), numbers)
