@@ -53,7 +53,7 @@ class TraceExporter:
     """Takes runs from any thread, and sends their spans.
 
     `prepare` makes the spans of a run. `meter` counts the runs that were dropped, because too many
-    waited (`full`) or the receiver did not take them (`refused`).
+    waited (`full`, more than `waiting_most`) or the receiver did not take them (`refused`).
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class TraceExporter:
         resource: Resource,
         prepare: Prepare,
         meter: Meter,
-        waiting_most: int = WAITING_MOST,
+        waiting_most: int,
     ) -> None:
         self._sender = sender
         self._resource = resource
@@ -157,7 +157,7 @@ def open_exporter(
     )
     resource = Resource({names.SERVICE_NAME: "uncaged", names.SERVICE_VERSION: installed_version()})
     if not settings.otel_texts:
-        return TraceExporter(sender, resource, make_spans, meter)
+        return TraceExporter(sender, resource, make_spans, meter, WAITING_MOST)
     sessions = Sessions(stores.kv, stores.artifacts)
 
     def redact_step(step: Step) -> Step:
@@ -170,4 +170,4 @@ def open_exporter(
         run = replace(run, steps=tuple(map(redact_step, run.steps)))
         return make_spans(run, with_texts=True)
 
-    return TraceExporter(sender, resource, make_spans_with_texts, meter)
+    return TraceExporter(sender, resource, make_spans_with_texts, meter, WAITING_MOST)

@@ -114,8 +114,8 @@ def _make_root(run: Run, trace: int, id: int, *, with_texts: bool) -> SpanRow:
         trace,
         id,
         0,
-        round(run.began * 1e9),
-        round((run.began + run.seconds) * 1e9),
+        _find_begin(run),
+        _find_begin(run) + round(run.seconds * 1e9),
         attributes,
         error=(run.why or run.outcome) if is_bad else "",
         linked=name_span(run.cause, ROOT) if run.cause else 0,
@@ -187,8 +187,13 @@ def name_provider(model: str) -> str:
 
 def _find_times(run: Run, step: Step) -> tuple[int, int]:
     """Return when a step began and ended, in nanoseconds since 1970."""
-    begin = run.began + as_number(step.get("at")) / 1000
-    return round(begin * 1e9), round((begin + as_number(step.get("ms")) / 1000) * 1e9)
+    begin = _find_begin(run) + round(as_number(step.get("at")) * 1e6)
+    return begin, begin + round(as_number(step.get("ms")) * 1e6)
+
+
+def _find_begin(run: Run) -> int:
+    """Return when a run began, in nanoseconds since 1970; a float has no more than microseconds."""
+    return round(run.began * 1e6) * 1_000
 
 
 def _as_count(value: Json) -> int:

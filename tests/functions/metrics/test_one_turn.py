@@ -4,53 +4,23 @@ for CloudWatch, and in its trace.
 
 from __future__ import annotations
 
-import io
 import json
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from functions import log
-from functions.wiring import AgentRuntime
+from functions.wiring import AgentRuntime, Unseen
+from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.otlp import TraceReceiver, read_attributes
-from tests.functions.serving import Served, serving
+from tests.fakes.server import Answer
+from tests.functions.metrics.conftest import read_metrics
+from tests.functions.serving import serving
 from tests.machine import until
 
 READER = "reader-token-of-the-tests"
-
-
-@pytest.fixture
-def lines() -> Iterator[Callable[[], list[dict[str, Any]]]]:
-    """What was logged so far."""
-    stream = io.StringIO()
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    log.start(stream)
-    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
-@pytest.fixture
-def receiver() -> Iterator[TraceReceiver]:
-    with TraceReceiver() as server:
-        yield server
-
-
-def read_metrics(server: Served, token: str = READER) -> dict[tuple[str, ...], float]:
-    """The samples at /metrics, each by its name and the values of its labels."""
-    answer = httpx.get(f"{server.url}/metrics", headers={"authorization": f"Bearer {token}"})
-    assert answer.status_code == 200, answer.text
-    return {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(answer.text)
-        for sample in family.samples
-    }
 
 
 def test_a_turn_has_one_number_in_json_in_metrics_in_the_log_and_in_its_trace(
@@ -77,7 +47,7 @@ def test_a_turn_has_one_number_in_json_in_metrics_in_the_log_and_in_its_trace(
         assert answer["reply"] == "a secret answer"
         until(lambda: [line for line in lines() if line["step"] == "done"])
         run = server.client.get("/runs").json()["items"][0]
-        metrics = read_metrics(server)
+        metrics = read_metrics(server, READER)
         spans = receiver.wait_for_spans(6)
 
     usage = run["usage"]
@@ -147,10 +117,34 @@ def test_the_numbers_are_only_for_who_has_a_token_and_there_only_when_they_are_w
         reader = {"authorization": f"Bearer {READER}"}
         assert httpx.get(f"{server.url}/runs", headers=reader).status_code == 401
         assert server.client.get("/metrics").status_code == 200
-        metrics = read_metrics(server)
+        metrics = read_metrics(server, READER)
         assert metrics["uncaged_dead_letters",] == 0
         assert metrics["uncaged_queue_sessions", "chats"] == 0
         assert metrics["uncaged_budget_limit_tokens",] == 1_500_000
         assert metrics["uncaged_store_seconds_count", "get"] > 0
     with serving(runtime(llm_url=model.url)) as server:
         assert server.client.get("/metrics").status_code == 404
+
+
+def test_the_first_word_is_timed_where_words_are_shown_as_they_come(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    said = [{"choices": [{"delta": {"content": word}}]} for word in ("Hello", ", Ada.")]
+    body = b"".join(b"data: %s\n\n" % json.dumps(each).encode() for each in said)
+    model.then(Answer(200, [body, b"data: [DONE]\n\n"], {"content-type": "text/event-stream"}))
+    with serving(runtime(llm_url=model.url, metrics="yes")) as server:
+        stream = {"accept": "text/event-stream"}
+        with server.client.stream("POST", "/chat", json={"text": "hi"}, headers=stream) as shown:
+            while_shown = read_metrics(server)["uncaged_watchers",]
+            assert "Hello, Ada." in shown.read().decode()
+        assert while_shown == 1
+        server.post("/chat", json={"session": "other", "text": "hi"})  # nobody looks on
+        metrics = read_metrics(server)
+    assert metrics["uncaged_first_word_seconds_count", "main", "http"] == 1
+    assert 0 < metrics["uncaged_first_word_seconds_sum", "main", "http"] < 60
+    assert metrics["uncaged_turns_total", "main", "http", "said"] == 2
+
+
+def test_what_is_not_wanted_is_not_there(home: AgentRuntime) -> None:
+    assert type(home.stores.kv) is SqliteKV
+    assert type(home.live) is Unseen
