@@ -172,7 +172,8 @@ def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
     /status?session= or ?agent=, those of schedules under /wakeups, of documents under /kb, of
     skills under /skills, of files under /files/{agent} and of tasks under /board/{name}, GET /runs
-    and /runs/{id}, POST /runs/{id}/stop, and GET /sessions, /ledger and /team.
+    and /runs/{id}, POST /runs/{id}/stop, and GET /sessions, /usage,
+    /ledger and /team.
 
     `open_deps` is called by each request.
     """
@@ -332,6 +333,7 @@ def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
     add_reading_route("/runs", _list_runs)
     add_reading_route("/runs/{id:path}", _show_run)
     add_reading_route("/sessions", _list_sessions)
+    add_reading_route("/usage", _list_usage)
     add_reading_route("/ledger", _list_entries)
     add_reading_route("/team", _show_team)
     add_reading_route("/policy/{agent}", _show_policy)
@@ -612,6 +614,14 @@ def _list_runs(deps: AdminDeps, request: Request) -> object:
 def _list_sessions(deps: AdminDeps, request: Request) -> object:
     agent, query = _read_agent(deps, request)
     return sessions.list_sessions(deps.app, agent if "agent" in request.query_params else "", query)
+
+
+def _list_usage(deps: AdminDeps, request: Request) -> object:
+    # few ask for it
+    from functions.agent.management.usage import list_usage
+
+    agent, query = _read_agent(deps, request)
+    return list_usage(deps.app, agent if "agent" in request.query_params else "", query)
 
 
 def _show_run(deps: AdminDeps, request: Request) -> object:

@@ -55,6 +55,18 @@ class LedgerAction(StrEnum):
     EXPORT = "export"
 
 
+class UsageGroup(StrEnum):
+    """By what `uncaged usage` sums up."""
+
+    DAY = "day"
+    AGENT = "agent"
+    PERSON = "person"
+    MODEL = "model"
+    WORK = "work"
+    SESSION = "session"
+    TOOL = "tool"
+
+
 TALK = "Talk and serve"
 CARE = "Manage the agent"
 REST = "More"
@@ -505,6 +517,22 @@ def sessions(
     from functions.cli.commands.sessions import show_sessions
 
     show_sessions(agent, days=days, json=json)
+
+
+@cli.command(rich_help_panel=CARE)
+def usage(
+    agent: Whose = None,
+    days: Annotated[int, typer.Option(help="Those of so many days, today included.")] = 7,
+    by: Annotated[UsageGroup, typer.Option(help="By what it is summed up.")] = UsageGroup.DAY,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Show what the last days cost, of all agents or of one.
+
+    Example: uncaged usage --by person --days 30
+    """
+    from functions.cli.commands.usage import show_usage
+
+    show_usage(agent, days=days, by=by.value, json=json)
 
 
 @cli.command(rich_help_panel=CARE)

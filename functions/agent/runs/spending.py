@@ -1,4 +1,5 @@
-"""Spending is what runs cost, summed up by day: by chat, person, model and kind of work.
+"""Spending is what runs cost, summed up by day: by chat, person, model and kind of work, with the
+tools that were called.
 
 A day that is over is summed up once, and kept longer than its runs. The sums of other days are made
 from the runs themselves. Nothing is written in a turn.
@@ -18,13 +19,16 @@ from functions.agent.session.document import name_run
 from functions.time.time_zone import find_midnight, to_local
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import scan_all
-from sigil.storage.stored import Shape, Stored, dumps
+from sigil.storage.stored import Shape, Stored, dumps, later
 
 KEPT_SECONDS: Final = 400 * 86_400.0
 LATE_SECONDS: Final = 7_200.0
 """A day is summed up when it has been over for so long: the runs of its last turns are there."""
 FOLDED_MOST: Final = 7
 """So many days back the daily task looks for one that was not summed up."""
+TOOLS_MOST: Final = 50
+"""So many tools are named in a sum; calls of others are under `OTHERS`."""
+OTHERS: Final = ""
 WORK: Final = ("chat", "command", "memory", "wakeup", "mail", "task")
 """The kinds of work, in the order in which people read them."""
 _CHAT: Final = frozenset(("message", "say"))
@@ -35,7 +39,10 @@ _COMMAND: Final = frozenset(("command", "control", "joined", "refused"))
 class Spent(Stored):
     """What one kind of work in one chat cost in a day, for one person and with one model.
 
-    `turns` counts the runs, `at` is when the last of them began (seconds since 1970).
+    `turns` counts the runs, `at` is when the last of them began (seconds since 1970). `tools` has
+    how often each tool was called and how often that failed; `OTHERS` are calls that a long run's
+    row leaves out, and those beyond `TOOLS_MOST`. What was summed up before there were `tools` has
+    none.
     """
 
     session: str
@@ -48,6 +55,7 @@ class Spent(Stored):
     calls: Count = 0
     failed: Count = 0
     at: Number = 0.0
+    tools: Mapping[str, tuple[Count, Count]] = later(default_factory=dict)
 
     def add(self, run: Run) -> Spent:
         """Return the sum with one more run."""
@@ -59,7 +67,29 @@ class Spent(Stored):
             calls=self.calls + run.calls,
             failed=self.failed + run.failed,
             at=max(self.at, run.began),
+            tools=_add_tools(self.tools, run),
         )
+
+
+def _add_tools(
+    tools: Mapping[str, tuple[Count, Count]], run: Run
+) -> dict[str, tuple[Count, Count]]:
+    """Return the sums of tools with the calls of one more run."""
+    sums = dict(tools)
+
+    def add(name: str, calls: int, failed: int) -> None:
+        place = name if name in sums or len(sums) < TOOLS_MOST else OTHERS
+        before = sums.get(place, (0, 0))
+        sums[place] = (before[0] + calls, before[1] + failed)
+
+    steps = [step for step in run.steps if step["kind"] == "call"]
+    for step in steps:
+        add(str(step["name"]), 1, bool(step.get("error")))
+    missing = run.calls - len(steps)
+    if missing > 0:
+        known = sum(bool(step.get("error")) for step in steps)
+        add(OTHERS, missing, max(run.failed - known, 0))
+    return sums
 
 
 _SPENT: Final = Shape[Spent](Spent)

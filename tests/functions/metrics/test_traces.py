@@ -119,7 +119,7 @@ def test_a_receiver_that_is_away_holds_nobody_up_and_what_is_lost_is_counted(
 
     def answer_late() -> Iterator[bytes]:
         is_read.wait(within(20))
-        yield b""
+        yield b"{}"
 
     receiver.next = [Answer(400), Answer(200, answer_late())]
     home = runtime(llm_url=model.url, otel_url=receiver.url, metrics="yes")

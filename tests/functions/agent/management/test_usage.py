@@ -1,0 +1,97 @@
+"""What the last days cost is the same over HTTP, in the terminal, and once a day is summed up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from functions.agent.conversation.messages import Usage
+from functions.agent.runs.run import LEFT_OUT, Run, save_run
+from functions.agent.runs.spending import TOOLS_MOST, Spending, sum_runs
+from functions.cli.app import cli
+from functions.wiring import AgentRuntime
+from sigil.storage.kv import Key, keys
+from sigil.storage.kv.memory import MemoryKV
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import tell
+from tests.functions.serving import serving
+
+RUN = Run(
+    "e1", "telegram:7", "main", "message", "message", "said", 1_800_000_000.0, by="telegram:1"
+)
+
+
+def make_call(name: str, error: str = "") -> dict[str, object]:
+    return {"kind": "call", "name": name, "error": error}
+
+
+def test_use_is_told_over_http_and_in_the_terminal_by_whatever_is_asked(
+    runtime: Callable[..., AgentRuntime],
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+    home = runtime(llm_url=model.url, llm_prices="1,0.5,2", access="open")
+    model.then(call(("sigil_query", {"query": "x"})), say("found"), say("hello"))
+    tell(home, "look for x", session="telegram:7", sender="telegram:7")
+    tell(home, "hello", session="telegram:8", sender="telegram:8")
+    with serving(home) as server:
+
+        def get(by: str, **more: str) -> dict[str, dict[str, object]]:
+            answer = server.client.get("/usage", params={"by": by, **more})
+            assert answer.status_code == 200, answer.text
+            return {row["name"]: row for row in answer.json()["items"]}
+
+        people = get("person")
+        assert [row["requests"] for row in people.values()] == [2, 1]
+        assert list(people) == ["telegram:7", "telegram:8"]
+        [day] = get("day").values()
+        [used] = get("model", days="1").values()
+        tokens = sum(body["usage"]["prompt"] for body in people.values())  # type: ignore[index]
+        assert day["usage"]["prompt"] == used["usage"]["prompt"] == tokens > 0  # type: ignore[index]
+        assert (day["turns"], day["calls"], day["failed"]) == (2, 1, 0)
+        assert get("tool")["sigil_query"]["calls"] == 1
+        assert list(get("session")) == ["telegram:7", "telegram:8"]
+        assert list(get("agent", agent="main")) == ["main"]
+        assert list(get("work")) == ["chat"]
+        for wrong in ({"by": "name"}, {"days": "401"}, {"sort": "x"}, {"agent": "NO"}):
+            assert server.client.get("/usage", params=wrong).status_code == 400
+        bad = {"authorization": "Bearer x"}
+        assert server.client.get("/usage", headers=bad).status_code == 401
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(cli, ["usage", *words])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    shown = json.loads(run("--by", "person", "--json"))
+    assert {row["name"]: row for row in shown["items"]} == people
+    assert [line.split()[:3] for line in run("--by", "tool").splitlines()[-1:]] == [
+        ["sigil_query", "1", "0"]
+    ]
+    assert "telegram:8" in run("--by", "person")
+
+
+def test_the_calls_of_tools_are_in_the_sum_of_a_day_also_those_that_rows_leave_out() -> None:
+    kv = MemoryKV()
+    steps = (make_call("cap_a"), {"kind": LEFT_OUT, "count": 3}, make_call("cap_b", "ETIMEDOUT"))
+    save_run(kv, replace(RUN, calls=5, failed=2, steps=steps, usage=Usage(9, 1)), 90)
+    many = tuple(make_call(f"cap_{number}") for number in range(TOOLS_MOST + 7))
+    [spent] = sum_runs([replace(RUN, calls=len(many), steps=many)])
+    assert len(spent.tools) == TOOLS_MOST + 1
+    assert spent.tools[""] == (7, 0)
+    spending = Spending(kv, "main", "UTC")
+    spending.fold(RUN.began + 2 * 86_400)
+    partition = keys.run("main", "", "").partition
+    for sort, _ in kv.scan(partition):
+        kv.delete(Key(partition, sort))
+    day = date(2027, 1, 15)
+    [kept] = spending.read(day, day)[day]
+    assert kept.tools == {"cap_a": (1, 0), "cap_b": (1, 1), "": (3, 1)}
