@@ -11,14 +11,14 @@ RUN python -m venv /opt/uv && /opt/uv/bin/pip install --quiet --only-binary=:all
 WORKDIR /src
 # the packages are a layer of their own: a changed line of code downloads nothing
 COPY pyproject.toml uv.lock ./
-RUN /opt/uv/bin/uv sync --frozen --quiet --no-build --no-default-groups --extra media --no-install-project --compile-bytecode
+RUN /opt/uv/bin/uv sync --frozen --quiet --no-build --no-default-groups --extra media --extra otel --no-install-project --compile-bytecode
 COPY . .
 RUN if ls dist/*.whl >/dev/null 2>&1; \
     then /opt/uv/bin/uv pip install --quiet --python /opt/uncaged --only-binary :all: --no-deps --compile-bytecode dist/*.whl; \
     else /opt/uv/bin/uv export --frozen --quiet --no-default-groups --group dev --no-emit-project --no-hashes --output-file /tmp/tools.txt; \
          python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' > /tmp/tools.in; \
          /opt/uv/bin/uv pip install --quiet --python /opt/uncaged --only-binary :all: --constraint /tmp/tools.txt --target /tmp/tools --requirement /tmp/tools.in; \
-         PYTHONPATH=/tmp/tools /opt/uv/bin/uv sync --frozen --quiet --no-default-groups --extra media --no-editable --no-build-isolation-package uncaged --compile-bytecode; fi
+         PYTHONPATH=/tmp/tools /opt/uv/bin/uv sync --frozen --quiet --no-default-groups --extra media --extra otel --no-editable --no-build-isolation-package uncaged --compile-bytecode; fi
 # native code of the engine, so that no container compiles it when it starts; -P: of what was installed, not of /src
 RUN /opt/uncaged/bin/python -P -m sigil.compile.toolchain.native_code
 

@@ -165,7 +165,7 @@ def measure_stores(settings: Settings, stores: Stores, redact: Callable[[str], s
             raise UsageError(
                 "ESETTING",
                 "UNCAGED_OTEL_URL is set, and the packages that send traces are not there",
-                suggestion="install them: pip install 'uncaged[otel]'",
+                suggestion="install the extra uncaged[otel]; docs/observe.md shows how",
             ) from None
         exporter = open_exporter(settings, stores, redact, meter)
         export = exporter.put
