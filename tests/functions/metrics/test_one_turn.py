@@ -11,13 +11,15 @@ from typing import Any
 import httpx
 import pytest
 
+from functions import local
 from functions.wiring import AgentRuntime, Unseen
+from sigil.errors import UsageError
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.otlp import TraceReceiver, read_attributes
 from tests.fakes.server import Answer
 from tests.functions.metrics.conftest import read_metrics
-from tests.functions.serving import serving
+from tests.functions.serving import TOKEN, serving
 from tests.machine import until
 
 READER = "reader-token-of-the-tests"
@@ -124,6 +126,9 @@ def test_the_numbers_are_only_for_who_has_a_token_and_there_only_when_they_are_w
         assert metrics["uncaged_store_seconds_count", "get"] > 0
     with serving(runtime(llm_url=model.url)) as server:
         assert server.client.get("/metrics").status_code == 404
+    guessable = runtime(llm_url=model.url, metrics="yes", metrics_token="short")
+    with pytest.raises(UsageError, match="could be guessed"):
+        local.build_app(guessable, TOKEN)
 
 
 def test_the_first_word_is_timed_where_words_are_shown_as_they_come(
