@@ -178,7 +178,8 @@ class DraftedTurn:
             written = "".join(self._words)
             due = max(self._next, self._began + FIRST_SECONDS)
             self._is_idle = True
-        text = cut_draft(written[:READ_CHARACTERS], form.characters)
+        written = written[:READ_CHARACTERS]
+        text = cut_draft(written, form.characters, only_grows=form.only_grows)
         if len(text) < FIRST_CHARACTERS:
             return IDLE_SECONDS
         if text != self._shown:

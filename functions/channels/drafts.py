@@ -33,7 +33,8 @@ class DraftForm:
     `pace` is the seconds between two changes of one, `characters` how much markdown it shows.
     Where it goes away by itself, it is shown anew after `renewal` seconds (0: never). At most
     `shows_most` changes are made for one answer. `is_replaced`: the answer takes its place, so that
-    it is taken away only where none comes.
+    it is taken away only where none comes. `only_grows`: more is added to what is shown, so an open
+    code block stays open.
     """
 
     pace: float
@@ -41,6 +42,7 @@ class DraftForm:
     renewal: float = 0.0
     shows_most: int = 1_000
     is_replaced: bool = False
+    only_grows: bool = False
 
 
 class DraftHealth:
@@ -73,10 +75,10 @@ class DraftHealth:
             return True
 
 
-def cut_draft(markdown: str, characters: int) -> str:
+def cut_draft(markdown: str, characters: int, *, only_grows: bool = False) -> str:
     """Return what a draft shows of an answer that is not finished: at most so many characters, up
-    to the end of a word, with an open code block closed. Pictures that are drawn in it are left
-    out, and what comes behind one that is not finished.
+    to the end of a word, with an open code block closed unless it `only_grows`. Pictures that are
+    drawn in it are left out, and what comes behind one that is not finished.
     """
     text, _ = take_pictures(markdown)
     picture = _PICTURE.search(text)
@@ -90,7 +92,7 @@ def cut_draft(markdown: str, characters: int) -> str:
         cut = text[:room]
         words = re.search(r"\A.*\s", cut, re.DOTALL)
         text = (words[0] if words and len(words[0]) > room // 2 else cut).rstrip()
-    return _close_fence(text)
+    return text if only_grows else _close_fence(text)
 
 
 def _close_fence(text: str) -> str:

@@ -1452,6 +1452,7 @@ class Texts:
         "(The answer goes on for {rest:,} more characters, and this chat takes no files from me."
         " Ask me for the rest of it, in parts.)"
     )
+    draft_withdrawn = "(I withdrew what stood here while I was writing. It is no answer.)"
     no_picture = (
         "(A picture belongs here, and this chat takes no files from me. Ask me for it in a private"
         " chat.)"

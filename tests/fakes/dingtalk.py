@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CBC
 from functions.channels.base import PlatformRequest
 from functions.channels.dingtalk.channel import DingTalk
 from tests.fakes.forms import read_form
+from tests.fakes.pace import Pace
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 
 APP = "dinga1b2c3d4e5f6"
@@ -36,6 +37,7 @@ GROUP = "cid5DEAySu/Fk+mtMwii4NLYQ=="
 CHAT = "cidh6ezDLHQau9V23Es/xSLNoiDDmPuN354KylQ2BaIhuM="
 SESSION = "3dc9981636af125faaf72220d6242ff7"
 NOW = 1_770_000_000
+TEMPLATE = "382e4302-551d-4880-bf29-a30acfab2e71.schema"
 PARAM_BYTES = 15_000
 WEBHOOK_BYTES = 20_000
 
@@ -109,7 +111,8 @@ class DingTalkServer(RecordingServer):
     or `session …`), its `kind` and its `content`.
 
     `sessions` are the ones that take answers, `staff` the people of the organization, `sent_files`
-    what people sent, by its code; `signs` has what stands below messages.
+    what people sent, by its code; `cards` are the ones that were sent, by their ids, and stand among
+    the messages as well; `signs` has what stands below messages.
     """
 
     def __init__(self) -> None:
@@ -121,6 +124,9 @@ class DingTalkServer(RecordingServer):
         self.groups = {GROUP}
         self.sent_files: dict[str, bytes] = {}
         self.signs: set[str] = set()
+        self.cards: dict[str, dict[str, Any]] = {}
+        self.may_use_cards = True
+        self.pace = Pace(20, 1.0)
         self.file_address = ""
         self.open_stream: Callable[[Mapping[str, Any]], Answer] = lambda body: Answer(404)
         self.token = 0
@@ -170,6 +176,8 @@ class DingTalkServer(RecordingServer):
             return self._take_file(query, request)
         if request.headers.get("x-acs-dingtalk-access-token") != f"t-{self.token}":
             return _refusal("InvalidAuthentication", 401)
+        if path.startswith("/v1.0/card/"):
+            return self._change_card(request.method, path, request.json())
         if request.json().get("robotCode") != APP:
             return _refusal("resource.not.found", 404)
         routes = {
@@ -235,6 +243,63 @@ class DingTalkServer(RecordingServer):
         with self.changed:
             self.messages.append({"to": to, "kind": kind, "content": dict(content)})
             self.changed.notify_all()
+
+    def _change_card(self, method: str, path: str, body: Mapping[str, Any]) -> Answer:
+        """https://open.dingtalk.com/document/orgapp/api-streamingupdate"""
+        if not self.may_use_cards:
+            return _refusal("Forbidden.AccessDenied.AccessTokenPermissionDenied", 403)
+        if not self.pace.takes("cards"):
+            return _refusal("Forbidden.AccessDenied.QpsLimitForApi", 403)
+        if (method, path) == ("POST", "/v1.0/card/instances/createAndDeliver"):
+            return self._send_card(body)
+        card = self.cards.get(body.get("outTrackId", ""))
+        if card is None:
+            return _refusal("param.outTrackId.notExist", 400)
+        if (method, path) == ("PUT", "/v1.0/card/instances"):
+            content = body["cardData"]["cardParamMap"].get("content")
+            card["is_last"] = True
+        elif (method, path) == ("PUT", "/v1.0/card/streaming"):
+            if card["is_last"]:
+                return _refusal("card.streaming.finished", 400)
+            content = body.get("content")
+            if body.get("key") != "content" or not body.get("guid") or not body.get("isFull"):
+                return _refusal("param.invalid", 400)
+            if body["guid"] in card["guids"]:
+                return _refusal("param.guid.repeated", 400)
+            card["guids"].append(body["guid"])
+        else:
+            return _refusal("InvalidAction.NotFound", 404)
+        if not content or len(content.encode()) > PARAM_BYTES:
+            return _refusal("param.content.overLength", 400)
+        with self.changed:
+            card["is_last"] = card["is_last"] or body.get("isFinalize", False)
+            card["content"]["text"] = content
+            self.changed.notify_all()
+        return json_answer({"success": True, "result": True})
+
+    def _send_card(self, body: Mapping[str, Any]) -> Answer:
+        kind, _, to = str(body.get("openSpaceId")).removeprefix("dtv1.card//").partition(".")
+        models = {"IM_ROBOT": "imRobotOpenDeliverModel", "IM_GROUP": "imGroupOpenDeliverModel"}
+        known = {"IM_ROBOT": self.staff, "IM_GROUP": self.groups}
+        if to not in known.get(kind, ()):
+            return _refusal("param.openSpaceId.invalid", 400)
+        if body.get(models[kind], {}).get("robotCode") != APP:
+            return _refusal("param.robotCode.invalid", 400)
+        if body.get("cardTemplateId") != TEMPLATE:
+            return _refusal("param.cardTemplate.notExist", 400)
+        id = body.get("outTrackId", "")
+        if not id or id in self.cards:
+            return _refusal("param.outTrackId.repeated", 400)
+        with self.changed:
+            content = {"title": "", "text": body["cardData"]["cardParamMap"].get("content", "")}
+            card = {"to": to, "kind": "card", "content": content, "is_last": False, "guids": []}
+            self.cards[id] = card
+            self.messages.append(card)
+            self.changed.notify_all()
+        sent = {"spaceType": kind, "spaceId": to, "success": True, "errorMsg": ""}
+        return json_answer(
+            {"success": True, "result": {"outTrackId": id, "deliverResults": [sent]}}
+        )
 
     def _take_file(self, query: Mapping[str, str], request: Recorded) -> Answer:
         if query.get("access_token") != f"t-{self.token}":

@@ -24,6 +24,7 @@ from functions.channels.base import PlatformRequest
 from functions.channels.feishu.channel import SCOPES
 from functions.channels.feishu.signature import WebhookSecrets
 from tests.fakes.forms import read_form
+from tests.fakes.pace import Pace
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 
 APP = "cli_a1b2c3d4e5f6"
@@ -156,6 +157,9 @@ class FeishuServer(RecordingServer):
         self.gone: set[str] = set()
         self.scopes: list[str] = list(SCOPES)
         self.token = 0
+        self.cards: dict[str, dict[str, Any]] = {}
+        """The cards that were made: what they show, whether they stream, the last number."""
+        self.pace = Pace(10, 1.0)
         self._uuids: dict[str, dict[str, Any]] = {}
         self._failures: list[Failure] = []
 
@@ -177,7 +181,7 @@ class FeishuServer(RecordingServer):
 
     def texts(self) -> list[str]:
         """What was written, message by message."""
-        return [_text_of(message) for message in self.messages]
+        return [read_text(each) for each in self.messages if not each.get("recalled")]
 
     # ---- the server
 
@@ -208,6 +212,10 @@ class FeishuServer(RecordingServer):
             ("POST", "/im/v1/messages/([^/]+)/reply", self._send),
             ("GET", "/im/v1/messages/([^/]+)", self._tell_message),
             ("PATCH", "/im/v1/messages/([^/]+)", self._change_card),
+            ("DELETE", "/im/v1/messages/([^/]+)", self._recall),
+            ("POST", "/cardkit/v1/cards", self._make_card),
+            ("PUT", "/cardkit/v1/cards/([^/]+)", self._replace_card),
+            ("PUT", "/cardkit/v1/cards/([^/]+)/elements/([^/]+)/content", self._write_card),
             ("POST", "/im/v1/messages/([^/]+)/reactions", self._react),
             ("DELETE", "/im/v1/messages/([^/]+)/reactions/([^/]+)", self._unreact),
             ("GET", "/im/v1/messages/([^/]+)/resources/([^/]+)", self._give_file),
@@ -239,6 +247,7 @@ class FeishuServer(RecordingServer):
         if answered in self.gone:
             return _refusal(230011, "The message was recalled.")
         problem = message_problem(params)
+        card = self._find_sent_card(params)
         query = parse_qs(urlsplit(request.path).query)
         kind = (query.get("receive_id_type") or [""])[0]
         to = answered or params.get("receive_id", "")
@@ -249,11 +258,18 @@ class FeishuServer(RecordingServer):
                 230001, f"Your request contains an invalid request parameter: {problem}"
             )
         uuid = params.get("uuid")
+        if "card_id" in params["content"] and card is None:
+            return _refusal(230099, "ErrCode: 200740; ErrMsg: card entity does not exist")
         with self.changed:
             if uuid and uuid in self._uuids:
                 return _ok(self._uuids[uuid])
+            if card and card["message"]:
+                return _refusal(230099, "ErrCode: 11246; ErrMsg: card id is already sent")
             message = {**params, "to": to, "content": json.loads(params["content"])}
             self.messages.append(message)
+            if card:
+                card["message"] = message
+                message["content"] = card["shows"]
             answer = {"message_id": f"om_sent{len(self.messages)}"}
             if uuid:
                 self._uuids[uuid] = answer
@@ -273,6 +289,99 @@ class FeishuServer(RecordingServer):
             if problem:
                 return _refusal(230001, problem)
             message["content"] = json.loads(request.json()["content"])
+            self.changed.notify_all()
+        return _ok({})
+
+    def _find_sent_card(self, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The card that a message shows by its id."""
+        if params.get("msg_type") != "interactive":
+            return None
+        content = json.loads(params["content"])
+        return self.cards.get(str(content.get("data", {}).get("card_id")))
+
+    def _recall(self, request: Recorded, id: str) -> Answer:
+        number = int(id.removeprefix("om_sent") or 0) if id.startswith("om_sent") else 0
+        with self.changed:
+            if not 0 < number <= len(self.messages):
+                return _refusal(230001, "invalid message_id")
+            if self.messages[number - 1].get("recalled"):
+                return _refusal(230011, "The message was recalled.")
+            self.messages[number - 1]["recalled"] = True
+            self.changed.notify_all()
+        return _ok({})
+
+    def _make_card(self, request: Recorded) -> Answer:
+        """https://open.feishu.cn/document/cardkit-v1/card/create"""
+        shown, refusal = self._read_card(request.json())
+        if refusal:
+            return refusal
+        with self.changed:
+            id = f"7355{len(self.cards):08d}"
+            self.cards[id] = {"shows": shown, "number": 0, "message": None}
+        return _ok({"card_id": id})
+
+    def _read_card(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], Answer | None]:
+        """What a card shows, or why Feishu does not take it."""
+        if "cardkit:card:write" not in self.scopes:
+            return {}, _refusal(99991672, "Access denied. One of the following scopes is required")
+        if given.get("type") != "card_json" or not isinstance(given.get("data"), str):
+            return {}, _refusal(10002, "invalid request parameter")
+        if len(given["data"].encode()) > CONTENT_BYTES["interactive"]:
+            return {}, _refusal(200860, "Card content exceeds limit.")
+        shown = json.loads(given["data"])
+        problem = _card_problem(shown)
+        return shown, _refusal(200220, problem) if problem else None
+
+    def _find_change(self, id: str, number: object) -> Answer | None:
+        """Why Feishu does not change a card with an id, None when it does."""
+        if "cardkit:card:write" not in self.scopes:
+            return _refusal(99991672, "Access denied. One of the following scopes is required")
+        if id not in self.cards:
+            return _refusal(200740, "The card entity does not exist")
+        if not self.pace.takes(id):
+            return _refusal(99991400, "request trigger frequency limit", 429)
+        if not isinstance(number, int) or not self.cards[id]["number"] < number < 2**31:
+            return _refusal(300317, "The sequence number did not increment consecutively")
+        return None
+
+    def _replace_card(self, request: Recorded, id: str) -> Answer:
+        given = request.json()
+        with self.changed:
+            refusal = self._find_change(id, given.get("sequence"))
+            if refusal:
+                return refusal
+            shown, refusal = self._read_card(given["card"])
+            if refusal:
+                return refusal
+            self.cards[id] |= {"shows": shown, "number": given["sequence"]}
+            if self.cards[id]["message"]:
+                self.cards[id]["message"]["content"] = shown
+            self.changed.notify_all()
+        return _ok({})
+
+    def _write_card(self, request: Recorded, id: str, element: str) -> Answer:
+        """https://open.feishu.cn/document/cardkit-v1/card-element/content"""
+        given = request.json()
+        with self.changed:
+            refusal = self._find_change(id, given.get("sequence"))
+            if refusal:
+                return refusal
+            card = self.cards[id]
+            if not card["shows"]["config"].get("streaming_mode"):
+                return _refusal(300309, "Card streaming closed")
+            parts = [
+                each
+                for each in card["shows"]["body"]["elements"]
+                if each.get("element_id") == element
+            ]
+            if not parts:
+                return _refusal(300313, "Failed to update element properties")
+            if not given.get("content"):
+                return _refusal(10002, "invalid request parameter")
+            if len(given["content"].encode()) > CONTENT_BYTES["interactive"]:
+                return _refusal(200860, "Card content exceeds limit.")
+            parts[0]["content"] = given["content"]
+            card["number"] = given["sequence"]
             self.changed.notify_all()
         return _ok({})
 
@@ -350,6 +459,8 @@ def message_problem(params: Mapping[str, Any]) -> str:
         return "" if str(fields.get("text", "")).strip() else "text is empty"
     if kind in ("image", "file"):
         return "" if fields.get(f"{kind}_key") else f"{kind}_key is empty"
+    if kind == "interactive" and fields.get("type") == "card":
+        return "" if fields.get("data", {}).get("card_id") else "card_id is empty"
     return _card_problem(fields) if kind == "interactive" else "msg_type is invalid"
 
 
@@ -367,7 +478,8 @@ def _card_problem(card: Mapping[str, Any]) -> str:
     return "" if written.strip() else "the card is empty"
 
 
-def _text_of(message: Mapping[str, Any]) -> str:
+def read_text(message: Mapping[str, Any]) -> str:
+    """What people read of a message."""
     content = message["content"]
     if message["msg_type"] == "interactive":
         return "\n".join(each.get("content", "") for each in content["body"]["elements"]).strip()

@@ -15,8 +15,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlencode
 
+from tests.fakes.pace import Pace
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
-from tests.fakes.slack_rules import CHANNEL, list_pings, message_problem, read_blocks
+from tests.fakes.slack_rules import (
+    CHANNEL,
+    list_pings,
+    message_problem,
+    read_blocks,
+    stream_problem,
+)
 
 TOKEN = "xoxb-42-4242-TESTtokenOfABot"
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
@@ -26,6 +33,8 @@ SCOPES = (
     "app_mentions:read,channels:history,channels:read,chat:write,commands,files:read,files:write,"
     "groups:history,groups:read,im:history,im:write,mpim:history,reactions:write,users:read"
 )
+OPEN = "in_progress"
+"""The state of a stream that is not at its end."""
 
 
 @dataclass(slots=True)
@@ -136,7 +145,7 @@ class OpensConnections(Protocol):
 
 class SlackWorkspace(RecordingServer):
     """`messages` holds what was posted and accepted, in order, each with the `seen` text of its
-    blocks; `files` what was uploaded and shared, `responses` what came to the address of a command,
+    blocks; a stream is one of them with its `state`, and a deleted one has nothing left. `files` what was uploaded and shared, `responses` what came to the address of a command,
     `statuses` and `reactions` what people see while they wait.
 
     `people` are the profiles by id, `sent_files` what people sent, by the file's id, and
@@ -164,6 +173,8 @@ class SlackWorkspace(RecordingServer):
         self.file_fields: dict[str, dict[str, Any]] = {}
         self.pings: list[str] = []
         self.socket: OpensConnections | None = None
+        self.pace = Pace(100, 60.0)
+        """How often a stream may be added to."""
         self._uploads: dict[str, dict[str, Any]] = {}
         self._failures: list[Failure] = []
 
@@ -231,6 +242,10 @@ class SlackWorkspace(RecordingServer):
             "auth.test": self._auth_test,
             "chat.postMessage": self._post_message,
             "chat.update": self._update_message,
+            "chat.startStream": self._start_stream,
+            "chat.appendStream": self._append_stream,
+            "chat.stopStream": self._stop_stream,
+            "chat.delete": self._delete_message,
             "users.info": self._users_info,
             "conversations.info": self._conversations_info,
             "conversations.open": self._open_conversation,
@@ -266,14 +281,84 @@ class SlackWorkspace(RecordingServer):
         problem = message_problem(params.get("text"), params.get("blocks"))
         if problem:
             return _refuse(problem)
-        number = int(params.get("ts", "0.0").partition(".")[2])
         with self.changed:
-            if not 0 < number <= len(self.messages):
+            message = self._find_message(params)
+            if not message:
                 return _refuse("message_not_found")
+            if message.get("state") == OPEN:
+                return _refuse("streaming_state_conflict")
             blocks = params.get("blocks", [])
             self.pings += list_pings(params["text"], blocks)
             seen = read_blocks(blocks) or _unescape(params["text"])
-            self.messages[number - 1] |= {**params, "seen": seen}
+            message |= {**params, "seen": seen}
+            self.changed.notify_all()
+        return _ok(channel=params["channel"], ts=params["ts"])
+
+    def _find_message(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The message that a request names; empty when there is none."""
+        number = int(params.get("ts", "0.0").partition(".")[2] or 0)
+        if not 0 < number <= len(self.messages):
+            return {}
+        message = self.messages[number - 1]
+        return message if message.get("channel") == params.get("channel") else {}
+
+    def _start_stream(self, params: dict[str, Any]) -> Answer:
+        """https://docs.slack.dev/reference/methods/chat.startStream"""
+        channel = params.get("channel", "")
+        if channel not in self.members:
+            return _refuse("channel_not_found")
+        if not params.get("thread_ts"):
+            return _refuse("invalid_thread_ts")
+        for field in ("recipient_user_id", "recipient_team_id"):
+            if channel.startswith("C") and not params.get(field):
+                return _refuse(f"missing_{field}")
+        if channel.startswith("C") and params["recipient_user_id"] not in self.people:
+            return _refuse("user_not_found")
+        text = params.get("markdown_text", "")
+        if problem := stream_problem(text):
+            return _refuse(problem)
+        with self.changed:
+            self.pings += list_pings(text, [])
+            self.messages.append({**params, "seen": text, "state": OPEN})
+            self.changed.notify_all()
+            return _ok(channel=channel, ts=f"1790000000.{len(self.messages):06d}")
+
+    def _append_stream(self, params: dict[str, Any]) -> Answer:
+        text = params.get("markdown_text", "")
+        if not self.pace.takes(params.get("channel", "")):
+            body = json.dumps({"ok": False, "error": "ratelimited"}).encode()
+            return Answer(429, body, {"content-type": "application/json", "retry-after": "2"})
+        if problem := stream_problem(text):
+            return _refuse(problem)
+        return self._add_to_stream(params, text, OPEN)
+
+    def _stop_stream(self, params: dict[str, Any]) -> Answer:
+        text = params.get("markdown_text", "")
+        if text and (problem := stream_problem(text)):
+            return _refuse(problem)
+        return self._add_to_stream(params, text, "completed")
+
+    def _add_to_stream(self, params: dict[str, Any], text: str, state: str) -> Answer:
+        with self.changed:
+            message = self._find_message(params)
+            if not message:
+                return _refuse("message_not_found")
+            if message.get("state") != OPEN:
+                return _refuse("message_not_in_streaming_state")
+            self.pings += list_pings(text, [])
+            message |= {"seen": message["seen"] + text, "state": state}
+            self.changed.notify_all()
+        return _ok(channel=params["channel"], ts=params["ts"])
+
+    def _delete_message(self, params: dict[str, Any]) -> Answer:
+        with self.changed:
+            message = self._find_message(params)
+            if not message:
+                return _refuse("message_not_found")
+            if message.get("state") == OPEN:
+                return _refuse("cant_delete_message")
+            message.clear()
+            message["seen"] = ""
             self.changed.notify_all()
         return _ok(channel=params["channel"], ts=params["ts"])
 
@@ -316,6 +401,12 @@ class SlackWorkspace(RecordingServer):
         if params.get("channel") not in self.members:
             return _refuse("channel_not_found")
         found = [each for each in self.first_messages if each["ts"] == params.get("ts")]
+        for number, message in enumerate(self.messages, 1):
+            here = (message.get("channel"), message.get("thread_ts"))
+            ts = f"1790000000.{number:06d}"
+            if here == (params["channel"], params.get("ts")) and ts > params.get("oldest", ""):
+                streamed = {"streaming_state": message["state"]} if "state" in message else {}
+                found.append({"type": "message", "user": BOT, "ts": ts, **streamed})
         return _ok(messages=found, has_more=True) if found else _refuse("thread_not_found")
 
     def _files_info(self, params: dict[str, Any]) -> Answer:

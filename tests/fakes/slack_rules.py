@@ -11,6 +11,7 @@ from typing import Any
 
 TEXT_LIMIT = 40_000
 BLOCKS_LIMIT = 13_200
+STREAM_LIMIT = 12_000
 AREAS = {"rich_text_section", "rich_text_preformatted", "rich_text_quote"}
 LIST_FIELDS = {"type", "elements", "style", "indent", "offset"}
 STYLES = {"bold", "italic", "strike", "code"}
@@ -30,6 +31,13 @@ def message_problem(text: object, blocks: object) -> str:
     if len(json.dumps(blocks, ensure_ascii=False)) > BLOCKS_LIMIT:
         return "msg_blocks_too_long"
     return "" if all(map(_is_block, blocks)) else "invalid_blocks"
+
+
+def stream_problem(text: str) -> str:
+    """Slack's word for why it refuses text for a stream, empty when it takes it."""
+    if not text:
+        return "no_text"
+    return "msg_too_long" if len(text) > STREAM_LIMIT else ""
 
 
 def list_pings(text: str, blocks: list[dict[str, Any]]) -> list[str]:

@@ -1,6 +1,6 @@
 """Whatever becomes of the drafts of an answer, the answer comes once, whole and in time.
 
-The platforms are the fakes of three, in this process. Time is the test's own. What a request about
+The platforms are the fakes of six, in this process. Time is the test's own. What a request about
 a draft meets is drawn by lot: it is slow, refused, put off, lost on its way there or back, or comes
 when the answer is there already; and processes are killed between a draft and its answer.
 """
@@ -9,34 +9,47 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Any
 
 import httpx
 
 from functions import worker
 from functions.agent.model.base import ModelReply, ModelRequest
 from functions.channels.base import Channel
+from functions.channels.dingtalk.channel import DingTalk
 from functions.channels.discord.channel import Discord
 from functions.channels.discord.reply_address import InteractionAddress
+from functions.channels.feishu.channel import Feishu
 from functions.channels.matrix.channel import Matrix
+from functions.channels.slack.channel import Slack
 from functions.channels.telegram.channel import Telegram
 from functions.events import Event, Sender
 from functions.sent_parts import SentParts
+from functions.texts.languages import find_texts
 from functions.wiring import AgentRuntime
 from sigil.errors import BackendError
+from tests.fakes import dingtalk as dingtalk_fake
+from tests.fakes import feishu as feishu_fake
+from tests.fakes import slack as slack_fake
 from tests.fakes.bot_api import BotApi
+from tests.fakes.dingtalk import DingTalkServer
 from tests.fakes.discord import DiscordServer
+from tests.fakes.feishu import FeishuServer
 from tests.fakes.matrix import BOT, SECRET, SERVER, TOKEN, FakeRoom, Homeserver, make_event, text
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
+from tests.fakes.slack import OPEN, SlackWorkspace
 from tests.fakes.speaking_model import SpeakingModel, Speech, Word, speak
 from tests.fakes.virtual_time import VirtualTime
 from tests.selection import sample
 
 ANSWERS = 1_000
-PLATFORMS = ("telegram", "discord", "matrix")
+PLATFORMS = ("telegram", "discord", "matrix", "slack", "feishu", "dingtalk")
+GROWING = ("slack", "feishu", "dingtalk")
+"""Where the answer completes its draft."""
 FATES = {
     "taken": 60,
     "slow": 8,
@@ -49,7 +62,16 @@ FATES = {
     "late": 4,
 }
 """What becomes of requests about drafts, and how often."""
-KILLS = ("", "", "", "", "", "", "while it is written", "before it leaves", "before it is noted")
+KILLS = (
+    *("",) * 7,
+    "while it is written",
+    "in a draft",
+    "before it leaves",
+    "before it is noted",
+    "before it is noted",
+)
+UNRECOGNISED = ("/sendMessage", "/chat.postMessage", "/batchSend", "/groupMessages/send")
+"""Messages that are sent again after a crash come twice there: no platform knows them again."""
 DELAY_MOST = 0.5
 PROCESS_ANSWERS = 5
 """A process that had three failures in a row shows no more drafts: another one takes its place."""
@@ -64,17 +86,29 @@ class World:
     """The time, the chance and the network between an agent and its platforms.
 
     `written_at` is when the model was ready, `answered_at` when the first request of the answer
-    left, `late` what is still on its way, and `drafts` counts the requests about drafts.
+    left, `late` what is still on its way, and `drafts` counts the requests about drafts. `kill` says
+    when the process ends, at the request whose number `kill_at` counts down to; then it `is_dead`.
     """
 
     time: VirtualTime
     chance: Random = field(default_factory=Random)
     kill: str = ""
+    kill_at: int = 1
+    is_dead: bool = False
+    fates: dict[str, int] = field(default_factory=lambda: FATES)
     busy: bool = False
     written_at: float | None = None
     answered_at: float | None = None
     late: list[tuple[RecordingServer, Recorded]] = field(default_factory=list)
     drafts: Counter[str] = field(default_factory=Counter)
+
+    def comes_to(self, kill: str) -> bool:
+        """Return whether the process ends here."""
+        if self.kill != kill:
+            return False
+        self.kill_at -= 1
+        self.is_dead = self.kill_at <= 0
+        return self.is_dead
 
     def deliver_late(self) -> None:
         """Let arrive what is still on its way."""
@@ -101,9 +135,12 @@ class Network(httpx.BaseTransport):
         headers = {name.lower(): value for name, value in request.headers.items()}
         path = request.url.raw_path.decode()
         recorded = Recorded(request.method, path, headers, request.read())
-        if not self.is_alive:
-            raise httpx.ConnectError("the process was killed")
-        match threading.current_thread().name:
+        name = threading.current_thread().name
+        if not self.is_alive or self._world.is_dead:
+            if name in ("draft", "waiting"):
+                raise httpx.ConnectError("the process was killed")
+            raise Killed
+        match name:
             case "draft":
                 return self._send_draft(recorded)
             case "waiting":
@@ -117,20 +154,26 @@ class Network(httpx.BaseTransport):
         if world.answered_at is None:
             world.answered_at = world.time.now
         is_sending = request.method != "GET"
-        if is_sending and world.kill == "before it leaves":
+        if is_sending and world.comes_to("before it leaves"):
             raise Killed
         if is_sending and world.busy:
             world.busy = False
             return read(self._put_off(1.0))
         answer = read(self._server.answer(request))
-        if is_sending and world.kill == "before it is noted":
+        if request.path.partition("?")[0].endswith(UNRECOGNISED):
+            world.kill = ""
+        if is_sending and world.comes_to("before it is noted"):
             raise Killed
         return answer
 
     def _send_draft(self, request: Recorded) -> httpx.Response:
         world = self._world
-        fate = world.chance.choices(list(FATES), list(FATES.values()))[0]
+        fate = world.chance.choices(list(world.fates), list(world.fates.values()))[0]
         world.drafts[fate] += 1
+        if world.comes_to("in a draft"):
+            if fate != "lost":
+                self._server.answer(request)
+            raise httpx.ReadError("the process was killed")
         world.time.pause(world.chance.uniform(0.02, 0.3))
         match fate:
             case "slow":
@@ -174,13 +217,17 @@ class Author(SpeakingModel):
 
 @dataclass
 class Places:
-    """The three platforms as people see them."""
+    """The platforms as people see them."""
 
     world: World
     telegram: BotApi
     discord: DiscordServer
     matrix: Homeserver
+    slack: SlackWorkspace
+    feishu: FeishuServer
+    dingtalk: DingTalkServer
     networks: list[Network] = field(default_factory=list)
+    withdrawn: int = 0
 
     def open_channels(self, runtime: AgentRuntime) -> dict[str, Channel]:
         """What a process speaks to them with."""
@@ -188,13 +235,40 @@ class Places:
             Network(self.world, self.telegram, put_off_telegram),
             Network(self.world, self.discord, put_off_discord),
             Network(self.world, self.matrix, put_off_matrix),
+            Network(self.world, self.slack, put_off_slack),
+            Network(self.world, self.feishu, put_off_feishu),
+            Network(self.world, self.dingtalk, put_off_dingtalk),
         ]
-        telegram, discord, matrix = self.networks
+        telegram, discord, matrix, slack, feishu, dingtalk = self.networks
         url = "http://127.0.0.1:9"
         account = Matrix(url, BOT, TOKEN, SECRET, drafts="on", transport=lambda: matrix)
         account.use_store(runtime.stores.kv)
         server = self.discord
+        clock = self.world.time.clock
+        workspace = Slack(self.slack.token, "secret", url, transport=lambda: slack, now=clock.now)
+        app = Feishu(
+            feishu_fake.APP,
+            feishu_fake.APP_SECRET,
+            feishu_fake.SECRETS,
+            url,
+            transport=lambda: feishu,
+            now=clock.now,
+        )
+        robot = DingTalk(
+            dingtalk_fake.APP,
+            dingtalk_fake.SECRET,
+            card_template=dingtalk_fake.TEMPLATE,
+            api=url,
+            old_api=url,
+            transport=lambda: dingtalk,
+            now=clock.now,
+        )
+        for channel in (workspace, app, robot):
+            channel.use_store(runtime.stores.kv)
         return {
+            "slack": workspace,
+            "feishu": app,
+            "dingtalk": robot,
             "telegram": Telegram(self.telegram.token, "secret", url, transport=lambda: telegram),
             "discord": Discord(
                 server.token,
@@ -207,8 +281,10 @@ class Places:
             "matrix": account,
         }
 
-    def ask(self, platform: str, number: int) -> Event:
-        """A person's question, in a chat of its own."""
+    def ask(self, platform: str, number: int, again: int = 0) -> Event:
+        """A person's question with a number, mostly in a chat of its own; and questions `again`
+        there.
+        """
         sender, session, reply_to = f"{platform}:{number}", f"{platform}:{number}", str(number)
         if platform == "discord":
             sent = self.discord.command("ask", "hi", channel=number)
@@ -221,8 +297,22 @@ class Places:
             self.matrix.rooms[room] = FakeRoom({BOT: "sigil", person: "Ada"})
             said = self.matrix.say(make_event(text("hi"), person, room))
             sender, session, reply_to = f"matrix:{person}", f"matrix:{room}", said["event_id"]
+        elif platform == "slack":
+            thread = f"17800{number:05d}.000100"
+            channel = slack_fake.DIRECT if number % 2 else slack_fake.CHAT
+            sender = f"slack:{slack_fake.TEAM}.{slack_fake.ADA}"
+            session = f"{sender if number % 2 else f'slack:{channel}'}:{thread}"
+            reply_to = f"{channel}/17800{number:05d}.{again:06d}"
+        elif platform == "feishu":
+            sender, reply_to = f"feishu:{feishu_fake.ALICE}", f"om_{number}_{again}"
+            session = f"feishu:oc_{number}" if number % 2 else f"feishu:ou_{number}"
+        elif platform == "dingtalk":
+            self.dingtalk.staff.add(f"u{number}")
+            sender, reply_to = f"dingtalk:u{number}", f"msg{number}{again}== {dingtalk_fake.GROUP}"
+            group = dingtalk_fake.GROUP.rstrip("=").replace("/", "_").replace("+", "-")
+            session = f"dingtalk:group:{group}" if number % 4 > 1 else sender
         return Event(
-            f"{platform}:e{number}",
+            f"{platform}:e{number}.{again}",
             "message",
             "main",
             session,
@@ -235,13 +325,20 @@ class Places:
         )
 
     def take_texts(self) -> list[str]:
-        """Everything that people see; they look away then."""
+        """Everything that people see but the drafts that are left; they look away then."""
         texts = [message["text"] for message in self.telegram.messages]
         texts += [message["content"]["body"] for message in self.matrix.messages]
         for asked in self.discord.interactions.values():
             shown = [asked.original] if asked.original else []
             texts += [each["content"] for each in (*shown, *asked.followups)]
         texts += [message["content"] for message in self.discord.posted]
+        texts += [each["seen"] for each in self.slack.messages if each.get("state") != OPEN]
+        texts += [text_of(each) for each in self.feishu.messages if not is_left(each)]
+        withdrawn = find_texts("").draft_withdrawn
+        cards = [each for each in self.dingtalk.messages if each.get("is_last", True)]
+        texts += [each["content"]["text"] for each in cards]
+        self.withdrawn += texts.count(withdrawn)
+        texts = [text for text in texts if text != withdrawn]
         for seen in (
             self.telegram.messages,
             self.matrix.messages,
@@ -249,7 +346,18 @@ class Places:
         ):
             seen.clear()
         self.discord.interactions.clear()
+        if not self.count_stubs():
+            self.slack.messages.clear()
+            self.feishu.messages.clear()
+            self.dingtalk.messages.clear()
         return texts
+
+    def count_stubs(self) -> int:
+        """Drafts that nobody completed or removed."""
+        stubs = [each for each in self.slack.messages if each.get("state") == OPEN]
+        stubs += [each for each in self.feishu.messages if is_left(each)]
+        stubs += [each for each in self.dingtalk.messages if not each.get("is_last", True)]
+        return len(stubs)
 
 
 def put_off_telegram(seconds: float) -> Answer:
@@ -266,6 +374,35 @@ def put_off_matrix(seconds: float) -> Answer:
     return json_answer(body, 429)
 
 
+def put_off_slack(seconds: float) -> Answer:
+    answer = json_answer({"ok": False, "error": "ratelimited"}, 429)
+    return replace(answer, headers={**answer.headers, "retry-after": str(max(round(seconds), 1))})
+
+
+def put_off_feishu(seconds: float) -> Answer:
+    answer = json_answer({"code": 99991400, "msg": "request trigger frequency limit"}, 429)
+    reset = {"x-ogw-ratelimit-reset": str(max(round(seconds), 1))}
+    return replace(answer, headers={**answer.headers, **reset})
+
+
+def put_off_dingtalk(seconds: float) -> Answer:
+    return json_answer({"code": "Forbidden.AccessDenied.QpsLimitForApi", "message": "no"}, 403)
+
+
+def is_left(message: Mapping[str, Any]) -> bool:
+    """Return whether a message of Feishu is a card that still says that it is being written."""
+    return bool(
+        not message.get("recalled")
+        and message["msg_type"] == "interactive"
+        and message["content"]["config"].get("streaming_mode")
+    )
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Return what people see of a message of Feishu."""
+    return "" if message.get("recalled") else feishu_fake.read_text(message)
+
+
 @dataclass
 class Agent:
     """An agent in one process after another, whose events are handed out until they are done."""
@@ -279,6 +416,7 @@ class Agent:
         """Another process takes the place of this one, which does nothing any more."""
         for network in self.places.networks:
             network.is_alive = False
+        self.world.is_dead = False
         self.runtime = replace(
             self.runtime,
             channels=self.places.open_channels(self.runtime),
@@ -294,7 +432,9 @@ class Agent:
             is_done = False
             try:
                 worker.handle_event(event, self.runtime)
-                is_done = True
+                is_done = not self.world.is_dead
+                if not is_done:
+                    raise Killed
             except Killed:
                 self.restart()
                 self.world.kill = ""
@@ -310,6 +450,14 @@ class Agent:
                 return delays
         raise AssertionError(f"{event.id} was never answered")
 
+    def answer_calmly(self, event: Event) -> None:
+        """Answer a question while nothing goes wrong."""
+        self.model.answers = {event.text.split()[-1]: speak("well " * 200, 5.0)}
+        self.world.kill, self.world.busy, self.world.fates = "", False, {"taken": 1}
+        self.restart()
+        self.answer(event)
+        self.world.fates = FATES
+
 
 @contextmanager
 def open_agent(runtime: AgentRuntime) -> Iterator[Agent]:
@@ -318,12 +466,17 @@ def open_agent(runtime: AgentRuntime) -> Iterator[Agent]:
     model = Author(time.clock)
     model.world, model.answers = world, {}
     with ExitStack() as stack:
-        servers = [stack.enter_context(each()) for each in (BotApi, DiscordServer, Homeserver)]
-        telegram, discord, matrix = servers
-        assert isinstance(telegram, BotApi)
-        assert isinstance(discord, DiscordServer)
-        assert isinstance(matrix, Homeserver)
-        places = Places(world, telegram, discord, matrix)
+        places = Places(
+            world,
+            stack.enter_context(BotApi()),
+            stack.enter_context(DiscordServer()),
+            stack.enter_context(Homeserver()),
+            stack.enter_context(SlackWorkspace()),
+            stack.enter_context(FeishuServer()),
+            stack.enter_context(DingTalkServer()),
+        )
+        for server in (places.slack, places.feishu, places.dingtalk):
+            server.pace.now = time.clock.monotonic
         app = replace(runtime.app, clock=time.clock, model=model)
         agent = Agent(world, places, model, replace(runtime, app=app))
         agent.restart()
@@ -340,7 +493,8 @@ def make_speech(world: World, words: list[str]) -> Speech:
             yield from speak("This is what the first try had said before it broke off", 2.0).words
             yield 0.1, None
         for number, word in enumerate(spoken.words):
-            if world.kill == "while it is written" and number == len(words) * 3 // 4:
+            is_far = number == len(words) * 3 // 4
+            if world.is_dead or (is_far and world.comes_to("while it is written")):
                 raise Killed
             yield word
 
@@ -362,16 +516,17 @@ def test_no_answer_is_lost_doubled_or_late_by_its_drafts(
 ) -> None:
     opened = runtime(access="open", guest_turns=0, guest_tokens=0, llm_url="http://127.0.0.1:9")
     wrong: list[str] = []
+    left = 0
     with open_agent(opened) as agent:
         world, places = agent.world, agent.places
         for count, number in enumerate(sample(range(1, ANSWERS + 1), 60)):
             if count % PROCESS_ANSWERS == 0:
                 agent.restart()
-            platform = PLATFORMS[number % 3]
+            platform = PLATFORMS[number % len(PLATFORMS)]
             world.chance.seed(number)
             world.kill = world.chance.choice(KILLS)
-            if platform == "telegram" and world.kill == "before it is noted":
-                world.kill = ""  # Telegram recognises no message that comes again
+            is_any = world.kill == "in a draft" or platform in GROWING
+            world.kill_at = world.chance.choice([1, 2, 3]) if is_any else 1
             world.busy = world.chance.random() < 0.1
             size = world.chance.choice([5, 80, 200, 200, 500, 900])
             words = [f"n{number}w{place}" for place in range(size)]
@@ -379,11 +534,17 @@ def test_no_answer_is_lost_doubled_or_late_by_its_drafts(
             delays = agent.answer(places.ask(platform, number))
             world.time.pause(30.0)
             world.deliver_late()
+            left += places.count_stubs()
             seen = " ".join(places.take_texts()).split()
             if seen != words:
                 wrong.append(f"{number} {platform} {world.kill}: {seen[:3]} … {len(seen)}/{size}")
             if not delays or max(delays) > DELAY_MOST + 1e-6:
                 wrong.append(f"{number} {platform} {world.kill}: {delays}")
+            if places.count_stubs():
+                agent.answer_calmly(places.ask(platform, number, again=1))
+                assert not places.count_stubs(), f"{number} {platform}"
+                places.take_texts()
+    print(f"{count + 1} answers, {left} left for the next, {places.withdrawn} withdrawn")
     assert not wrong, "\n".join(wrong)
     assert set(world.drafts) == set(FATES)
     assert world.drafts.total() > 3 * (count + 1)

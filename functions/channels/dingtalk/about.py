@@ -29,6 +29,12 @@ ABOUT: Final = About(
             used_by="webhook",
         ),
         ChannelSetting("robot_code", "the robot's code, where it is not the app's client id"),
+        ChannelSetting(
+            "card_template",
+            "the id of an AI card's template, ….schema: with it people read along while an answer"
+            " is written",
+            used_by="worker",
+        ),
         ChannelSetting("api", "the API's address", API, keeps=("app_secret",)),
         ChannelSetting(
             "old_api",

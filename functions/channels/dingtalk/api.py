@@ -33,6 +33,7 @@ from sigil.protocol import Json
 
 BUSY_SECONDS: Final = 60.0
 """A robot may send 20 messages a minute, and waits for a minute when there were more."""
+CARD_BUSY_SECONDS: Final = 2.0
 _SOURCE: Final = "dingtalk"
 _HINT: Final = "check DINGTALK_APP_KEY and DINGTALK_APP_SECRET"
 _JSON: Final = {"content-type": "application/json; charset=utf-8"}
@@ -88,12 +89,28 @@ class DingTalkApi:
         `BackendError` (EUNAVAILABLE): no answer, or none that helps; `Busy`: too many requests;
         `DingTalkRejected`: never.
         """
-        content = orjson.dumps({"robotCode": self._robot_code, **body})
+        return self._request("POST", path, {"robotCode": self._robot_code, **body}, timeout)
+
+    def change_card(
+        self, method: str, path: str, body: Mapping[str, object], *, timeout: float = TIMEOUT
+    ) -> Mapping[str, Json]:
+        """Make, send or change a card, and return the answer; errors as `call`. Those limits are
+        counted by the second.
+        """
+        try:
+            return self._request(method, path, body, timeout)
+        except Busy as problem:
+            raise Busy(problem.message, source=_SOURCE, retry_after=CARD_BUSY_SECONDS) from None
+
+    def _request(
+        self, method: str, path: str, body: Mapping[str, object], timeout: float
+    ) -> Mapping[str, Json]:
+        content = orjson.dumps(body)
 
         def send(token: str) -> Mapping[str, Json]:
             headers = {**_JSON, "x-acs-dingtalk-access-token": token}
             answer = self._http.request(
-                "POST", path, headers=headers, content=content, timeout=timeout
+                method, path, headers=headers, content=content, timeout=timeout
             )
             return _read_answer(answer)
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.base import AttachedFile, Draft, PlatformRequest, Received, Reply
 from functions.channels.dingtalk.about import API, OLD_API
 from functions.channels.dingtalk.messages import FILE_CODE, Robot, read_message
 from functions.channels.dingtalk.reply_address import DingTalkReplyAddress
@@ -23,16 +23,20 @@ from sigil.json_fields import as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
+    from functions.channels.dingtalk.answer_cards import DingTalkCard
     from functions.channels.dingtalk.api import DingTalkApi
+    from functions.channels.growing_messages import GrowingMessage, GrowingMessages
     from functions.channels.listening.sockets import Listener
     from functions.channels.platform_api.http_client import Transport
     from functions.channels.waiting_signs import WaitingSigns
+    from sigil.storage.kv import KV
 
 BODY_MOST: Final = 1 << 20
 SIGN: Final = "🤔"
 """What stands below a message that waits for an answer."""
 SIGN_TIMEOUT: Final = 5.0
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_TEMPLATE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
 _EMOTION: Final = {
     "emotionType": 2,
     "emotionName": SIGN,
@@ -50,7 +54,8 @@ class DingTalk:
 
     `app_key` and `app_secret` are the app's; the secret also proves when we are sent something, and
     `aes_key`, when it is not empty, decrypts it and proves what it says. `robot_code`: the robot's,
-    empty when it is the app's key. `agent`: whose sessions its chats are. `name`: the channel's,
+    empty when it is the app's key. `card_template` is that of the cards into which answers are
+    written, empty for none. `agent`: whose sessions its chats are. `name`: the channel's,
     with which its sessions and people begin. `transport` makes the HTTP transport (None: httpx's
     own). `UsageError` when one of them cannot be right.
     """
@@ -62,6 +67,7 @@ class DingTalk:
         aes_key: str = "",
         robot_code: str = "",
         *,
+        card_template: str = "",
         api: str = API,
         old_api: str = OLD_API,
         agent: str = "main",
@@ -75,6 +81,11 @@ class DingTalk:
                 raise UsageError(
                     "EINVAL", f"DINGTALK_{name_of_key} is of no such form", source="dingtalk"
                 )
+        if card_template and not _TEMPLATE.fullmatch(card_template):
+            raise UsageError(
+                "EINVAL", "DINGTALK_CARD_TEMPLATE is not of the form ….schema", source="dingtalk"
+            )
+        self._card_template = card_template
         self._aes_key = b""
         if aes_key:
             # before a request waits for it
@@ -89,6 +100,8 @@ class DingTalk:
         self._now = now
         self._api = FirstUse(self._open_api)
         self._signs = FirstUse(self._make_signs)
+        self._kv: KV | None = None
+        self._cards = FirstUse(self._make_cards)
 
     @property
     def body_most(self) -> int:
@@ -111,6 +124,16 @@ class DingTalk:
             robot_code=self._robot_code,
             transport=self._transport,
         )
+
+    def use_store(self, kv: KV) -> None:
+        """Keep there which cards are written."""
+        self._kv = kv
+
+    def _make_cards(self) -> GrowingMessages:
+        from functions.channels.growing_messages import GrowingMessages
+
+        assert self._kv
+        return GrowingMessages(self._robot.agent, self._kv, self._now)
 
     @property
     def signs(self) -> WaitingSigns:
@@ -159,19 +182,55 @@ class DingTalk:
 
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send one message a part, and then a picture or a file each."""
+        from functions.channels.dingtalk.answer_cards import complete_card
         from functions.channels.dingtalk.sending import DingTalkSender, make_attachment, make_parts
         from functions.channels.replies.reply_parts import list_unsent
 
         session = DingTalkReplyAddress.parse(reply.to).find_session(self._now())
         sender = DingTalkSender.open(self.api, reply.session, session)
         parts = make_parts(reply)
-        for _, part in list_unsent(parts, reply.start, sent):
+        growing = self._take_card(reply)
+        if growing and not parts:
+            growing.give_up()
+        for number, part in list_unsent(parts, reply.start, sent):
+            if number == 0 and complete_card(reply, part, growing):
+                continue
             if isinstance(part, AttachedFile):
                 sender.send(make_attachment(part, reply.text))
             else:
                 sender.send(part)
         if reply.to:
             self.signs.take_away(reply.to)
+
+    def open_draft(self, event: Event) -> Draft | None:
+        """Return the card of the answer to an event, where an owner has set a template."""
+        place = self._find_card(event.session, event.reply_to, event.text)
+        if place is None:
+            return None
+        from functions.channels.dingtalk.answer_cards import FORM
+
+        return self._cards.get().open(event.session, event.reply_to, place, FORM)
+
+    def _find_card(self, session: str, reply_to: str, like: str) -> DingTalkCard | None:
+        """Return where the answer to a message is written, None where it cannot be. `like`: a text
+        in the language of the chat.
+        """
+        if self._kv is None or not self._card_template or not reply_to:
+            return None
+        from functions.channels.dingtalk.answer_cards import DingTalkCard
+
+        return DingTalkCard.find(
+            session, self._api.get, self._card_template, self._robot_code, like
+        )
+
+    def _take_card(self, reply: Reply) -> GrowingMessage | None:
+        """Return the card that a reply completes, None where there is none."""
+        place = self._find_card(reply.session, reply.to, reply.text)
+        if place is None:
+            return None
+        from functions.channels.dingtalk.answer_cards import FORM
+
+        return self._cards.get().take(reply, place, FORM)
 
     def fetch(self, attachment: Mapping[str, object], most: int) -> bytes:
         """Return a file that somebody sent."""
@@ -187,9 +246,11 @@ class DingTalk:
         return 0.0
 
     def end_waiting(self, event: Event) -> None:
-        """Take the sign away."""
+        """Take the sign away, and what a crash has left of an answer."""
         if event.reply_to:
             self.signs.take_away(event.reply_to)
+        if place := self._find_card(event.session, event.reply_to, event.text):
+            self._cards.get().end(event.session, event.reply_to, place)
 
     def acknowledge(self, event: Event) -> None:
         """Do nothing: a button is a link that sends a message, and waits for nothing."""
@@ -222,6 +283,7 @@ def open_channel(settings: ChannelSettings) -> DingTalk:
         settings.reveal("app_secret"),
         settings.reveal("aes_key"),
         settings["robot_code"],
+        card_template=settings["card_template"],
         api=settings["api"],
         old_api=settings["old_api"],
         agent=settings.agent,

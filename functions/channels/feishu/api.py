@@ -33,6 +33,7 @@ _NOT_LISTENING: Final = (403, 514, 1000040344)
 _TOKEN_ENDED: Final = frozenset((99991661, 99991663, 99991664, 99991668, 99991671, 99991677))
 _BUSY: Final = frozenset((99991400, 11232, 11247, 230020, 230049))
 """Too many requests; 230049: the same message is on its way from a request before."""
+_GONE: Final = (230011, 230110)
 _GATEWAY: Final = range(99991000, 99992000)
 """The codes that are about the app and its rights, never about a message."""
 _NO_SCOPE: Final = (99991672, 99991679)
@@ -46,6 +47,11 @@ class FeishuRejected(Rejected):
         super().__init__("Feishu", description, code, source=_SOURCE)
         self.number = code
         self.description = description
+
+    @property
+    def is_about_gone(self) -> bool:
+        """Return whether the message is not there any more."""
+        return self.number in _GONE
 
 
 class FeishuApi:

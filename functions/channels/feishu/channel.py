@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from functions.channels.base import AttachedFile, PlatformRequest, Received, Reply
+from functions.channels.base import AttachedFile, Draft, PlatformRequest, Received, Reply
 from functions.channels.feishu.about import API
 from functions.channels.feishu.events import ANSWERS, CHAT, SESSION, FeishuApp, read_payload
 from functions.channels.feishu.signature import WebhookSecrets, open_body
@@ -24,8 +24,10 @@ from sigil.json_fields import as_mapping, as_sequence, as_string
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
+    from functions.channels.feishu.answer_cards import FeishuCard
     from functions.channels.feishu.api import FeishuApi
     from functions.channels.feishu.directory import FeishuDirectory
+    from functions.channels.growing_messages import GrowingMessage, GrowingMessages
     from functions.channels.listening.sockets import Listener
     from functions.channels.platform_api.http_client import Transport
     from functions.channels.waiting_signs import WaitingSigns
@@ -40,8 +42,11 @@ SCOPES = (
     "im:resource",
     "contact:user.base:readonly",
     "im:chat.members:read",
+    "cardkit:card:write",
 )
-"""What the app may do: write and answer, read what is said to it, files, and names of people."""
+"""What the app may do: write and answer, read what is said to it, files, names of people, and show
+an answer in a card while it is written.
+"""
 EMOJI = "Typing"
 """The reaction below a message that waits for an answer."""
 REMEMBERED_MOST = 1_000
@@ -91,6 +96,8 @@ class Feishu:
         self._chats: dict[str, str] = {}
         self._directory = FirstUse(self._make_directory)
         self._signs = FirstUse(self._make_signs)
+        self._kv: KV | None = None
+        self._cards = FirstUse(self._make_cards)
 
     @property
     def body_most(self) -> int:
@@ -108,8 +115,15 @@ class Feishu:
         return FeishuApi(self._base, self._app.id, self._app_secret, self._transport)
 
     def use_store(self, kv: KV) -> None:
-        """Keep there what Feishu tells of people."""
+        """Keep there what Feishu tells of people, and which cards are written."""
         self._people.use_store(kv)
+        self._kv = kv
+
+    def _make_cards(self) -> GrowingMessages:
+        from functions.channels.growing_messages import GrowingMessages
+
+        assert self._kv
+        return GrowingMessages(self._app.agent, self._kv, self._now)
 
     @property
     def directory(self) -> FeishuDirectory:
@@ -252,6 +266,7 @@ class Feishu:
         """Send one message a part, and then a picture or a file each. `reply.to` is a message's id;
         only a group's first part points at it.
         """
+        from functions.channels.feishu.answer_cards import complete_card
         from functions.channels.feishu.sending import (
             FeishuChat,
             FeishuSender,
@@ -263,7 +278,12 @@ class Feishu:
         chat = FeishuChat.parse(reply.session)
         sender = FeishuSender(self.api, chat, reply.key)
         parts = make_parts(reply)
+        growing = self._take_card(reply)
+        if growing and not parts:
+            growing.give_up()
         for number, part in list_unsent(parts, reply.start, sent):
+            if number == 0 and complete_card(reply, part, growing):
+                continue
             answered = reply.to if number == 0 and chat.is_group else ""
             if isinstance(part, AttachedFile):
                 sender.send(make_attachment(part, reply.text), number, answered)
@@ -271,6 +291,34 @@ class Feishu:
                 sender.send(part, number, answered)
         if reply.to:
             self.signs.take_away(reply.to)
+
+    def open_draft(self, event: Event) -> Draft | None:
+        """Return the card of the answer to an event."""
+        place = self._find_card(event.session, event.reply_to, event.text)
+        if place is None:
+            return None
+        from functions.channels.feishu.answer_cards import FORM
+
+        return self._cards.get().open(event.session, event.reply_to, place, FORM)
+
+    def _find_card(self, session: str, reply_to: str, like: str) -> FeishuCard | None:
+        """Return where the answer to a message is written, None where it cannot be. `like`: a text
+        in the language of the chat.
+        """
+        if self._kv is None or not reply_to:
+            return None
+        from functions.channels.feishu.answer_cards import FeishuCard
+
+        return FeishuCard.find(session, reply_to, self._api.get, self._now, like)
+
+    def _take_card(self, reply: Reply) -> GrowingMessage | None:
+        """Return the card that a reply completes, None where there is none."""
+        place = self._find_card(reply.session, reply.to, reply.text)
+        if place is None:
+            return None
+        from functions.channels.feishu.answer_cards import FORM
+
+        return self._cards.get().take(reply, place, FORM)
 
     def send_editable(self, session: str, text: str, key: str) -> str:
         """Send a card: a text could be changed twenty times only."""
@@ -301,9 +349,11 @@ class Feishu:
         return 0.0
 
     def end_waiting(self, event: Event) -> None:
-        """Take the reaction away."""
+        """Take the reaction away, and what a crash has left of an answer."""
         if event.reply_to and PRESS not in event.data:
             self.signs.take_away(event.reply_to)
+        if place := self._find_card(event.session, event.reply_to, event.text):
+            self._cards.get().end(event.session, event.reply_to, place)
 
     def acknowledge(self, event: Event) -> None:
         """Do nothing: the answer to its webhook has ended the button's wait."""

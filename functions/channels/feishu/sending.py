@@ -15,7 +15,7 @@ from functions.channels.base import AttachedFile, Reply
 from functions.channels.feishu.api import FeishuRejected
 from functions.channels.feishu.contents import ID
 from functions.channels.feishu.events import SESSION
-from functions.channels.platform_api.http_client import FormFile
+from functions.channels.platform_api.http_client import TIMEOUT, FormFile
 from functions.channels.render.feishu import is_plain, make_plain, render_parts
 from functions.channels.replies.reply_parts import divide_reply, write_buttons
 from functions.events import Button
@@ -171,12 +171,13 @@ def make_attachment(attached: AttachedFile, text: str) -> FeishuFile | FeishuTex
 @dataclass(frozen=True, slots=True)
 class FeishuSender:
     """Sends the messages of one reply to `chat`. `key` is the reply's, for Feishu to drop what it
-    has had within the last hour.
+    has had within the last hour. A request takes at most `timeout` seconds.
     """
 
     api: FeishuApi
     chat: FeishuChat
     key: str
+    timeout: float = TIMEOUT
 
     def send(self, part: FeishuText | FeishuFile, number: int, answered: str) -> None:
         """Send the part with a number; `answered` is the message that it shows it answers."""
@@ -210,6 +211,10 @@ class FeishuSender:
         """Send a card that can be changed later, and return its id."""
         return self._post("interactive", make_card(text), 0, "")
 
+    def send_entity(self, card: str, answered: str) -> str:
+        """Send the card with an id, once, and return the message's id."""
+        return self._post("interactive", {"type": "card", "data": {"card_id": card}}, 0, answered)
+
     def _upload(self, part: FeishuFile) -> tuple[str, dict[str, object]]:
         if part.is_photo:
             found = self.api.upload("/im/v1/images", {"image_type": "message"}, "image", part.file)
@@ -231,14 +236,16 @@ class FeishuSender:
             in_thread = {"reply_in_thread": True} if self.chat.root else {}
             try:
                 path = f"/im/v1/messages/{target}/reply"
-                return _read_id(self.api.call("POST", path, body | in_thread))
+                answer = self.api.call("POST", path, body | in_thread, timeout=self.timeout)
+                return _read_id(answer)
             except FeishuRejected as problem:
                 if problem.number not in _ABOUT_ANSWERED:
                     raise
         kind_of_id = "chat_id" if self.chat.is_group else "open_id"
         query = {"receive_id_type": kind_of_id}
         body["receive_id"] = self.chat.id
-        return _read_id(self.api.call("POST", "/im/v1/messages", body, query))
+        path = "/im/v1/messages"
+        return _read_id(self.api.call("POST", path, body, query, timeout=self.timeout))
 
 
 def _read_id(answer: Mapping[str, Json]) -> str:

@@ -16,6 +16,7 @@ from itertools import groupby, islice, pairwise
 import orjson
 
 from functions.channels.render.markdown import parse_markdown
+from functions.channels.render.marks import BREAK
 from functions.channels.render.rich_text import RichText, TextSpan
 from functions.channels.render.split import split_rich_text
 
@@ -32,6 +33,8 @@ _BEHIND_LIST = re.compile(r"\n+(?=[^ \n])")
 _BLANK: Element = {"type": "text", "text": " "}
 _INDENT_MOST = 8
 """So deep may Slack's lists be."""
+_LIVE = re.compile(r"<(?=[@!#/A-Za-z])|@(?=[A-Za-z])|:(?=/)|(?<=[A-Za-z0-9])\.(?=[A-Za-z])")
+"""Where mentions, commands and addresses have their second character."""
 _STYLES = ("bold", "italic", "strike", "code")
 
 
@@ -61,6 +64,15 @@ def render_parts(markdown: str, most: int | None = None) -> list[SlackPart]:
 def escape_text(text: str) -> str:
     """Return a text of which Slack reads nothing as a mention, a link or a command."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def write_stream(markdown: str) -> str:
+    """Return the beginning of an answer as Slack's own markdown, for a message that is streamed.
+
+    Nobody is named by it, and no address in it is one that Slack would look at. More of the answer
+    gives more of the same text.
+    """
+    return _LIVE.sub(rf"\g<0>{BREAK}", markdown)
 
 
 def make_notice(text: str) -> str:

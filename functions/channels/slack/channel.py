@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from functions.channels.about import name_variable
-from functions.channels.base import PlatformAnswer, PlatformRequest, Received, Reply
+from functions.channels.base import Draft, PlatformAnswer, PlatformRequest, Received, Reply
 from functions.channels.first_use import FirstUse
 from functions.channels.known_people import KnownPeople, Profile
 from functions.channels.platform_api.address import read_address
@@ -45,8 +45,10 @@ from sigil.protocol import Json
 
 if TYPE_CHECKING:
     from functions.channels.about import ChannelSettings
+    from functions.channels.growing_messages import GrowingMessage, GrowingMessages
     from functions.channels.listening.sockets import Listener
     from functions.channels.platform_api.http_client import Transport
+    from functions.channels.slack.answer_streams import SlackStream
     from functions.channels.slack.api import SlackApi
     from sigil.storage.kv import KV
 
@@ -126,6 +128,8 @@ class Slack:
         self._channels = ChannelNames()
         self._answered: set[tuple[str, str]] = set()
         self._threads: dict[tuple[str, str], str] = {}
+        self._kv: KV | None = None
+        self._streams = FirstUse(self._make_streams)
 
     @property
     def body_most(self) -> int:
@@ -150,8 +154,15 @@ class Slack:
         return SlackApi(self._base, self._token, self._transport)
 
     def use_store(self, kv: KV) -> None:
-        """Keep there what Slack tells of people."""
+        """Keep there what Slack tells of people, and which answers are streamed."""
         self._people.use_store(kv)
+        self._kv = kv
+
+    def _make_streams(self) -> GrowingMessages:
+        from functions.channels.growing_messages import GrowingMessages
+
+        assert self._kv
+        return GrowingMessages(self._bot.agent, self._kv, self._now)
 
     def close(self) -> None:
         """Close what is open; a later request opens it again."""
@@ -322,14 +333,48 @@ class Slack:
         """
         from functions.channels.replies.reply_parts import list_unsent
         from functions.channels.slack import sending
+        from functions.channels.slack.answer_streams import complete_stream
 
         to = SlackReplyAddress.decode(reply.to)
         chat = sending.SlackChat.parse(reply.session)
         parts = sending.make_parts(reply)
         sender = sending.SlackSender(self.api, chat, to, self._now)
+        streamed = self._take_stream(reply)
         for number, part in list_unsent(parts, reply.start, sent):
-            sender.send(part, reply.text, number)
-        self._clear_signs(to, chat.thread, replied=True)
+            if number > 0 or not complete_stream(reply, part, streamed):
+                sender.send(part, reply.text, number)
+        if streamed and not parts:
+            streamed.give_up()
+        # a stream that began before the status was shown again does not end it
+        self._clear_signs(to, chat.thread, replied=streamed is None)
+
+    def open_draft(self, event: Event) -> Draft | None:
+        """Return the stream of the answer to an event in a thread."""
+        place = self._find_stream(event.session, event.reply_to, event.sender.id)
+        if place is None:
+            return None
+        from functions.channels.slack.answer_streams import FORM
+
+        return self._streams.get().open(event.session, event.reply_to, place, FORM)
+
+    def _find_stream(self, session: str, reply_to: str, sender: str = "") -> SlackStream | None:
+        """Return where the answer to a message is streamed, None where it cannot be."""
+        if self._kv is None or not find_thread(session):
+            return None
+        from functions.channels.slack.answer_streams import SlackStream
+
+        return SlackStream.find(
+            session, reply_to, lambda: self.api, lambda: self._fetch_own()[0], sender
+        )
+
+    def _take_stream(self, reply: Reply) -> GrowingMessage | None:
+        """Return the stream that a reply ends, None where there is none."""
+        place = self._find_stream(reply.session, reply.to)
+        if place is None:
+            return None
+        from functions.channels.slack.answer_streams import FORM
+
+        return self._streams.get().take(reply, place, FORM)
 
     def send_editable(self, session: str, text: str, key: str) -> str:
         """Call `chat.postMessage`; a message has its name within a channel."""
@@ -377,8 +422,10 @@ class Slack:
         return STATUS_SECONDS if thread else 0.0
 
     def end_waiting(self, event: Event) -> None:
-        """Take the status or the reaction away."""
+        """Take the status or the reaction away, and what a crash has left of an answer."""
         self._clear_signs(SlackReplyAddress.decode(event.reply_to), find_thread(event.session))
+        if event.reply_to and (place := self._find_stream(event.session, event.reply_to)):
+            self._streams.get().end(event.session, event.reply_to, place)
 
     def acknowledge(self, event: Event) -> None:
         """Do nothing: the answer to Slack's request has ended the button's wait."""
