@@ -1651,9 +1651,7 @@ class German(Texts):
         "(Die Antwort geht noch {rest} Zeichen weiter, und dieser Chat nimmt keine Dateien von mir."
         " Bitte mich um den Rest, in Teilen.)"
     )
-    draft_withdrawn = (
-        "(Was beim Schreiben hier stand, ist zurückgezogen. Es ist keine Antwort.)"
-    )
+    draft_withdrawn = "(Was beim Schreiben hier stand, ist zurückgezogen. Es ist keine Antwort.)"
     no_picture = (
         "(Hierher gehört ein Bild, und dieser Chat nimmt keine Dateien von mir. Bitte mich in einem"
         " privaten Chat darum.)"
