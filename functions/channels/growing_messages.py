@@ -99,8 +99,9 @@ class GrowingMessages:
         return opened
 
     def take(self, reply: Reply, place: GrowingPlace, form: DraftForm) -> GrowingMessage | None:
-        """Return the message that a reply can complete; None where there is none. What a crash has
-        left of it is removed, where it cannot be completed.
+        """Return the message that a reply may complete, None where there is none; whoever sends the
+        reply settles it afterwards. What a crash has left of it is removed, where it cannot be
+        completed.
         """
         if reply.start or not reply.to:
             return None
@@ -111,14 +112,11 @@ class GrowingMessages:
         if here and here.message != reply.to and here.is_there:
             return None  # a notice, while an answer is written
         if here and here.message == reply.to and here.close():
-            if here.can_complete:
-                return here
-            here.give_up()
-            return None
+            return here
         note = self.read(reply.session)
         if note is None or note.message != reply.to or note.reply not in ("", reply.key):
             return None
-        if place.takes_over and note.name:
+        if place.takes_over or not note.name:
             return GrowingMessage(self, reply.session, reply.to, place, form, note)
         with suppress(SigilError):  # it is tried again with the next one there
             self.remove(reply.session, note, place)
@@ -199,6 +197,7 @@ class GrowingMessage:
     _is_sure: bool = field(default=False, init=False)
     _is_closed: bool = field(default=False, init=False)
     _is_taken: bool = field(default=False, init=False)
+    _is_completed: bool = field(default=False, init=False)
 
     @property
     def health(self) -> DraftHealth:
@@ -209,11 +208,6 @@ class GrowingMessage:
     def is_there(self) -> bool:
         """Return whether it stands in the chat, or may."""
         return self._note is not None
-
-    @property
-    def can_complete(self) -> bool:
-        """Return whether it has a name by which an answer can complete it."""
-        return bool(self._note and self._note.name)
 
     def show(self, text: str) -> None:
         """Show a text in it."""
@@ -314,7 +308,7 @@ class GrowingMessage:
         Errors as `Channel.send`; the same reply tries again later.
         """
         with self._lock:
-            if self._note is None:
+            if self._note is None or not self._note.name:
                 return False
             self._is_taken = True
             self._note = note = replace(self._note, reply=key)
@@ -323,17 +317,22 @@ class GrowingMessage:
         try:
             complete(note, shown)
         except (Refused, NotAllowed):
-            self.give_up()
+            self._give_up()
             return False
+        self._is_completed = True
         return True
 
-    def give_up(self) -> None:
-        """Remove it, since its answer goes another way; best effort."""
+    def settle(self) -> None:
+        """Remove it unless the reply has completed it: it has left another way. Best effort."""
+        if not self._is_completed:
+            self._give_up()
+
+    def _give_up(self) -> None:
         with self._lock:
             self._is_closed = True
             self._is_taken = False
             is_beginning = self._is_beginning
-        if not is_beginning:
+        if not is_beginning:  # else the other thread removes it
             with suppress(SigilError):
                 self._withdraw()
 

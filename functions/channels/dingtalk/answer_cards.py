@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from functions.channels.base import Reply
+from functions.channels.base import NotAllowed, Reply
 from functions.channels.dingtalk.api import DingTalkRejected
 from functions.channels.dingtalk.messages import STAFF, find_conversation
 from functions.channels.dingtalk.sending import DingTalkText, Part
@@ -31,6 +31,7 @@ FORM: Final = DraftForm(pace=0.8, characters=8_000, is_replaced=True)
 TIMEOUT: Final = 5.0
 VARIABLE: Final = "content"
 """The variable of the template in which the answer stands."""
+_STREAMING: Final = "/v1.0/card/streaming"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +102,8 @@ class DingTalkCard:
 
     def grow(self, name: str, shown: str, text: str) -> None:
         """Give the card the whole text."""
-        self._stream(name, next(iter(render_parts(text, 1)), "…"), TIMEOUT)
-
-    def _stream(self, name: str, content: str, timeout: float, *, is_last: bool = False) -> None:
-        body = {
-            "outTrackId": name,
-            "guid": uuid.uuid4().hex,
-            "key": VARIABLE,
-            "content": content,
-            "isFull": True,
-            "isFinalize": is_last,
-            "isError": False,
-        }
-        self.open_api().change_card("PUT", "/v1.0/card/streaming", body, timeout=timeout)
+        body = _make_change(name, next(iter(render_parts(text, 1)), "…"), is_last=False)
+        self.open_api().change_card("PUT", _STREAMING, body, timeout=TIMEOUT)
 
     def look_for(self, note: GrowingNote) -> str:
         """Return nothing: every card has a name before it appears."""
@@ -133,23 +123,45 @@ class DingTalkCard:
 
     def _finish(self, name: str, content: str) -> None:
         """Write the last text into a card, also where another process has just done so."""
+        body = _make_change(name, content, is_last=True)
         try:
-            self._stream(name, content, TIMEOUT, is_last=True)
+            self.open_api().change_card("PUT", _STREAMING, body)
         except DingTalkRejected:
             body = {
                 "outTrackId": name,
                 "cardData": {"cardParamMap": {VARIABLE: content}},
                 "cardUpdateOptions": {"updateCardDataByKey": True},
             }
-            self.open_api().change_card("PUT", "/v1.0/card/instances", body, timeout=TIMEOUT)
+            self.open_api().change_card("PUT", "/v1.0/card/instances", body)
+
+
+def _make_change(name: str, content: str, *, is_last: bool) -> dict[str, object]:
+    return {
+        "outTrackId": name,
+        "guid": uuid.uuid4().hex,
+        "key": VARIABLE,
+        "content": content,
+        "isFull": True,
+        "isFinalize": is_last,
+        "isError": False,
+    }
+
+
+def may_write_cards(api: DingTalkApi) -> bool:
+    """Return whether the app may write into cards, by asking for one that is not there."""
+    body = _make_change(uuid.uuid4().hex, "…", is_last=True)
+    try:
+        api.change_card("PUT", _STREAMING, body)
+    except NotAllowed:
+        return False
+    except DingTalkRejected:
+        pass
+    return True
 
 
 def complete_card(reply: Reply, part: Part, growing: GrowingMessage | None) -> bool:
     """Let the first part of a reply complete the card, and return whether it has left by that."""
-    if growing is None:
-        return False
-    place = growing.place
-    if not isinstance(part, DingTalkText) or not isinstance(place, DingTalkCard):
-        growing.give_up()
+    place = growing.place if growing else None
+    if not growing or not isinstance(part, DingTalkText) or not isinstance(place, DingTalkCard):
         return False
     return growing.complete(reply.key, lambda note, _: place.complete(note, part))

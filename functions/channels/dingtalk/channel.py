@@ -190,8 +190,6 @@ class DingTalk:
         sender = DingTalkSender.open(self.api, reply.session, session)
         parts = make_parts(reply)
         growing = self._take_card(reply)
-        if growing and not parts:
-            growing.give_up()
         for number, part in list_unsent(parts, reply.start, sent):
             if number == 0 and complete_card(reply, part, growing):
                 continue
@@ -199,6 +197,8 @@ class DingTalk:
                 sender.send(make_attachment(part, reply.text))
             else:
                 sender.send(part)
+        if growing:
+            growing.settle()
         if reply.to:
             self.signs.take_away(reply.to)
 
@@ -261,6 +261,17 @@ class DingTalk:
         """
         self.api.check_app()
         return self._robot_code
+
+    def list_missing_scopes(self) -> tuple[str, ...]:
+        """Return the permissions that the app lacks to write answers into cards, none where no
+        template is set; `BackendError` without an answer.
+        """
+        if not self._card_template:
+            return ()
+        from functions.channels.dingtalk.answer_cards import may_write_cards
+        from functions.channels.dingtalk.recipe import CARD_PERMISSIONS
+
+        return () if may_write_cards(self.api) else CARD_PERMISSIONS
 
     def _put_sign(self, address: str) -> str:
         self.api.call("/v1.0/robot/emotion/reply", _point_at(address), timeout=SIGN_TIMEOUT)

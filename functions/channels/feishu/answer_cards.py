@@ -74,12 +74,12 @@ class FeishuCard:
 
     def prepare(self, text: str) -> str:
         """Make the card, and return its id."""
-        element = {"tag": "markdown", "content": _render(text), "element_id": ELEMENT}
-        card: dict[str, object] = {
-            "schema": "2.0",
-            "config": {"streaming_mode": True, "summary": {"content": "…"}},
-            "body": {"elements": [element]},
-        }
+        content = _render(text)
+        card = FeishuText(content).make_card()
+        # its summary is what a notification says, for which Feishu has no words of the answer
+        card["config"] = {**as_mapping(card["config"]), "streaming_mode": True}
+        element = {"tag": "markdown", "content": content, "element_id": ELEMENT}
+        card["body"] = {"elements": [element]}
         answer = self.open_api().call("POST", _CARDS, _write_card(card), timeout=TIMEOUT)
         return as_string(as_mapping(answer.get("data")).get("card_id"))
 
@@ -162,10 +162,7 @@ def _read_card(name: str) -> str:
 
 def complete_card(reply: Reply, part: Part, growing: GrowingMessage | None) -> bool:
     """Let the first part of a reply complete the card, and return whether it has left by that."""
-    if growing is None:
-        return False
-    place = growing.place
-    if not isinstance(part, FeishuText) or not isinstance(place, FeishuCard):
-        growing.give_up()
+    place = growing.place if growing else None
+    if not growing or not isinstance(part, FeishuText) or not isinstance(place, FeishuCard):
         return False
     return growing.complete(reply.key, lambda note, _: place.complete(note, part))

@@ -279,8 +279,6 @@ class Feishu:
         sender = FeishuSender(self.api, chat, reply.key)
         parts = make_parts(reply)
         growing = self._take_card(reply)
-        if growing and not parts:
-            growing.give_up()
         for number, part in list_unsent(parts, reply.start, sent):
             if number == 0 and complete_card(reply, part, growing):
                 continue
@@ -289,6 +287,8 @@ class Feishu:
                 sender.send(make_attachment(part, reply.text), number, answered)
             else:
                 sender.send(part, number, answered)
+        if growing:
+            growing.settle()
         if reply.to:
             self.signs.take_away(reply.to)
 

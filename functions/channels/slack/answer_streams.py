@@ -171,11 +171,8 @@ class SlackStream:
 
 def complete_stream(reply: Reply, part: SlackOutgoing, growing: GrowingMessage | None) -> bool:
     """Let the first part of a reply end the stream, and return whether it has left by that."""
-    if growing is None:
-        return False
-    place = growing.place
-    if not isinstance(part, SlackMessage) or not isinstance(place, SlackStream):
-        growing.give_up()
+    place = growing.place if growing else None
+    if not growing or not isinstance(part, SlackMessage) or not isinstance(place, SlackStream):
         return False
     visible = take_pictures(reply.text)[0].strip()
     # what follows in other messages is none of this one

@@ -343,8 +343,8 @@ class Slack:
         for number, part in list_unsent(parts, reply.start, sent):
             if number > 0 or not complete_stream(reply, part, streamed):
                 sender.send(part, reply.text, number)
-        if streamed and not parts:
-            streamed.give_up()
+        if streamed:
+            streamed.settle()
         # a stream that began before the status was shown again does not end it
         self._clear_signs(to, chat.thread, replied=streamed is None)
 

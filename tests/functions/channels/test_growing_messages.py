@@ -381,6 +381,35 @@ def test_an_answer_that_cannot_complete_it_is_sent_whole(place: Place) -> None:
             assert seen == [f"{STORY}."], (attempt, number)
 
 
+def test_one_that_its_platform_has_ended_stands_still_until_the_answer_completes_it(
+    place: Place,
+) -> None:
+    channel = place.open()
+    draft = open_draft(channel, place.ask())
+    draft.show(STORY)
+    if isinstance(place.server, SlackWorkspace):
+        place.server.messages[0]["state"] = "errored"
+    elif isinstance(place.server, FeishuServer):
+        place.server.messages[0]["content"]["config"]["streaming_mode"] = False
+    else:
+        return  # DingTalk ends none
+    with pytest.raises(Busy) as raised:
+        draft.show(f"{STORY} and fell")
+    assert raised.value.retry_after == 0.0
+    send(channel, place.reply(f"{STORY} for years."))
+    assert place.texts() == [f"{STORY} for years."]
+
+
+def test_a_robot_says_which_permissions_it_lacks_for_cards() -> None:
+    with DingTalkServer() as server:
+        place = Place("dingtalk", server)
+        assert place.open().list_missing_scopes() == ()
+        server.may_use_cards = False
+        assert "Card.Streaming.Write" in place.open().list_missing_scopes()
+        assert place.open(card_template="").list_missing_scopes() == ()
+        assert len(place.asked) == 4  # two tokens, two questions
+
+
 def test_where_nothing_can_grow_there_is_no_draft() -> None:
     event = ask("slack")
     bot = Slack(slack.TOKEN, "secret")
