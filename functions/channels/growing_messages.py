@@ -211,14 +211,29 @@ class GrowingMessage:
 
     def show(self, text: str) -> None:
         """Show a text in it."""
-        if self._note and not self.place.continues(self._shown, text):
-            self._withdraw()
+        with self._lock:
+            self._require_open()
+            is_other = self._note is not None and not self.place.continues(self._shown, text)
+            # an answer that comes now must not find what is being removed
+            note = self._leave() if is_other else None
+        if note:
+            self.messages.remove(self.session, note, self.place)
         if self._note is None:
             self._begin(text)
         elif self._is_beginning_lost():
             raise _stop_growing("its beginning is unknown")
         else:
             self._grow(text)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise _stop_growing("the answer is there")
+
+    def _leave(self) -> GrowingNote | None:
+        """Know of no message any more, and return the note of the one that there was."""
+        note, self._note = self._note, None
+        self._shown = ""
+        return note
 
     def _is_beginning_lost(self) -> bool:
         """Return whether nobody knows what stands there, or whether anything does."""
@@ -230,10 +245,9 @@ class GrowingMessage:
         self.messages.sweep(self.session, self.place)
         prepared = self.place.prepare(text)
         note = GrowingNote(self.message, self.messages.now(), prepared)
-        self.messages.note(self.session, note)
         with self._lock:
-            if self._is_closed:
-                raise _stop_growing("the answer is there")
+            self._require_open()
+            self.messages.note(self.session, note)
             self._note = note
             self._is_beginning = True
         try:
@@ -241,8 +255,9 @@ class GrowingMessage:
         except (Busy, Refused, NotAllowed):
             with self._lock:
                 self._is_beginning = False
-                self._note = None
-            self.messages.forget(self.session)
+                if not self._is_taken:
+                    self._leave()
+                    self.messages.forget(self.session)
             raise
         except SigilError:
             self._end_beginning()
@@ -275,8 +290,8 @@ class GrowingMessage:
 
     def _grow(self, text: str) -> None:
         with self._lock:
-            if self._is_closed or self._note is None:
-                raise _stop_growing("the answer is there")
+            self._require_open()
+            assert self._note, "only an answer takes it, and closes it"
             name, shown = self._note.name, self._shown
             self._is_sure = False
         try:
@@ -338,8 +353,7 @@ class GrowingMessage:
 
     def _withdraw(self) -> None:
         with self._lock:
-            note, self._note = self._note, None
-            self._shown = ""
+            note = self._leave()
         if note is None:
             return
         open_note = replace(note, reply="")

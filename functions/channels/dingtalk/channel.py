@@ -132,7 +132,7 @@ class DingTalk:
     def _make_cards(self) -> GrowingMessages:
         from functions.channels.growing_messages import GrowingMessages
 
-        assert self._kv
+        assert self._kv, "nothing grows without a store"
         return GrowingMessages(self._robot.agent, self._kv, self._now)
 
     @property

@@ -122,7 +122,7 @@ class Feishu:
     def _make_cards(self) -> GrowingMessages:
         from functions.channels.growing_messages import GrowingMessages
 
-        assert self._kv
+        assert self._kv, "nothing grows without a store"
         return GrowingMessages(self._app.agent, self._kv, self._now)
 
     @property

@@ -161,7 +161,7 @@ class Slack:
     def _make_streams(self) -> GrowingMessages:
         from functions.channels.growing_messages import GrowingMessages
 
-        assert self._kv
+        assert self._kv, "nothing grows without a store"
         return GrowingMessages(self._bot.agent, self._kv, self._now)
 
     def close(self) -> None:

@@ -259,8 +259,9 @@ def test_the_answer_completes_what_grew_once_and_nothing_else_is_left(
         assert seen.pop(0) == WITHDRAWN
     assert seen == wanted
     assert not place.is_writing()
-    with pytest.raises(Busy):
-        draft.show(f"{STORY} and fell")
+    for late in (f"{STORY} and fell", "Other words, which come too late"):
+        with pytest.raises(Busy):
+            draft.show(late)
     for number, again in ((3, channel), (4, place.open())):  # it touches nothing of the first
         send(again, place.reply("Later.", number))
     seen = [text for text in place.texts() if text != WITHDRAWN]
