@@ -109,8 +109,6 @@ class GrowingMessages:
             here = self._here.get(reply.session)
             if here and here.message == reply.to:
                 del self._here[reply.session]
-        if here and here.message != reply.to and here.is_there:
-            return None  # a notice, while an answer is written
         if here and here.message == reply.to and here.close():
             return here
         note = self.read(reply.session)
@@ -203,11 +201,6 @@ class GrowingMessage:
     def health(self) -> DraftHealth:
         """Return what is known of the bot's messages that grow."""
         return self.messages.health
-
-    @property
-    def is_there(self) -> bool:
-        """Return whether it stands in the chat, or may."""
-        return self._note is not None
 
     def show(self, text: str) -> None:
         """Show a text in it."""

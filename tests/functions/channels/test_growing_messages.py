@@ -36,6 +36,8 @@ PLATFORMS = ("slack", "feishu", "dingtalk")
 STORY = "It was a dark night, and the rain fell"
 WITHDRAWN = find_texts("").draft_withdrawn
 CUT = Answer(cut=True)
+LOST = Answer(cut=True, hang=True)
+"""A request that never comes, and one whose answer never does."""
 HARD = """\
 # Report for <!here> @channel
 
@@ -62,7 +64,8 @@ www.example.com, a.b@example.com: the end."""
 @dataclass
 class Place(httpx.BaseTransport):
     """A platform in this process, and one agent there after another. `answers` are those to the
-    next requests in place of the platform's own, None for its own.
+    next requests in place of the platform's own, None for its own. `meanwhile` happens while the
+    next request is under way.
     """
 
     platform: str
@@ -70,6 +73,7 @@ class Place(httpx.BaseTransport):
     kv: MemoryKV = field(default_factory=MemoryKV)
     answers: list[Answer | None] = field(default_factory=list)
     asked: list[Recorded] = field(default_factory=list)
+    meanwhile: list[Callable[[], object]] = field(default_factory=list)
     now: float = 1_800_000_000.0
     rounds: int = 0
 
@@ -90,9 +94,14 @@ class Place(httpx.BaseTransport):
         recorded = Recorded(request.method, path, headers, request.read())
         self.asked.append(recorded)
         own = self.answers.pop(0) if self.answers else None
-        if own and own.cut:
+        if own is CUT:
             raise httpx.ReadError("no answer")
-        answer = own or self.server.answer(recorded)
+        answer = self.server.answer(recorded) if own in (None, LOST) else own
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+        if own is LOST:
+            raise httpx.ReadError("no answer")
+        assert answer
         assert isinstance(answer.body, bytes)
         stream = httpx.ByteStream(answer.body)
         return httpx.Response(answer.status, headers=dict(answer.headers), stream=stream)
@@ -227,6 +236,8 @@ def test_an_answer_that_grew_reads_as_one_that_was_sent_at_once(place: Place) ->
         assert place.read() == wanted
     if isinstance(place.server, SlackWorkspace):
         assert place.server.pings == []
+        starts = [each for each in place.asked if each.path.endswith("/chat.startStream")]
+        assert len(starts) == 3  # one for each text
         sent = [each.body.decode() for each in place.asked if b"Stream" in each.path.encode()]
         assert not [body for body in sent if "https%3A%2F%2Fexample" in body]
 
@@ -305,7 +316,88 @@ def test_an_answer_that_was_marked_is_not_touched_by_what_comes_later(place: Pla
     open_draft(other, place.ask(2)).show("Another story begins")
     send(other, place.reply("And the second.", 2))
     channel.send(place.reply("It is over.\n\nReally.", start=1), lambda _: None)
-    assert place.texts() == ["It is over.", "And the second."]
+    also = replace(place.reply("One more thing."), key="f" * 32)
+    send(place.open(), also)
+    assert place.texts() == ["It is over.", "And the second.", "One more thing."]
+
+
+BEGINNINGS = {"slack": 0, "feishu": 1, "dingtalk": 0}
+"""The request by which a message appears."""
+
+
+@each_row("fate, by", [(CUT, "same"), (LOST, "same"), (CUT, "other"), (LOST, "other")])
+def test_of_a_beginning_that_nobody_heard_of_nothing_is_left(
+    place: Place, fate: Answer, by: str
+) -> None:
+    place.clear()
+    channel = place.open()
+    send(channel, place.reply("Hello.", 9))
+    open_draft(channel, place.ask(2)).show(STORY)
+    send(channel, place.reply("It was another night.", 2))
+    draft = open_draft(channel, place.ask())
+    place.answers = [*[None] * BEGINNINGS[place.platform], fate]
+    with pytest.raises(BackendError):
+        draft.show(STORY)
+    place.now += 60.0
+    if by == "other":
+        channel = place.open()
+        place.answers = [*[None] * 5, CUT]  # one that ends in the middle of it
+        with suppress(BackendError):
+            channel.end_waiting(place.ask())
+        place.answers = []
+        place.now += 60.0
+        channel = place.open()
+    send(channel, place.reply("It is over."))
+    seen = [text for text in place.texts() if text != WITHDRAWN]
+    assert seen == ["Hello.", "It was another night.", "It is over."]
+    assert not place.is_writing()
+
+
+def test_a_stream_that_was_found_is_known_until_it_is_deleted() -> None:
+    with SlackWorkspace() as server:
+        place = Place("slack", server)
+        place.answers = [LOST]
+        with pytest.raises(BackendError):
+            open_draft(place.open(), place.ask()).show(STORY)
+        # the sign of waiting, the thread, who we are, the end of the stream
+        place.answers = [None, None, None, None, CUT]
+        place.open().end_waiting(place.ask())
+        assert place.texts() == [STORY]
+        assert place.asked[-1].path.endswith("/chat.delete")
+        send(place.open(), place.reply("It is over."))
+        assert place.texts() == ["It is over."]
+
+
+def test_an_answer_that_comes_while_a_draft_is_on_its_way_comes_once(place: Place) -> None:
+    for request in range(4):
+        place.clear()
+        channel = place.open()
+        send(channel, place.reply("Hello.", 9))
+        draft = open_draft(channel, place.ask())
+        answer = place.reply(f"{STORY} for years.")
+        place.meanwhile = [*[lambda: None] * request, lambda: send(channel, answer)]  # noqa: B023
+        with suppress(Busy):
+            for times in range(4):
+                draft.show(STORY + " and fell" * times)
+        assert not place.meanwhile
+        seen = [text for text in place.texts() if text != WITHDRAWN]
+        assert seen == ["Hello.", f"{STORY} for years."], request
+        assert not place.is_writing()
+
+
+def test_a_stream_of_which_words_may_be_lost_ends_without_the_rest() -> None:
+    with SlackWorkspace() as server:
+        place = Place("slack", server)
+        channel = place.open()
+        draft = open_draft(channel, place.ask())
+        draft.show(STORY)
+        place.answers = [LOST]
+        with pytest.raises(BackendError):
+            draft.show(f"{STORY} and fell")
+        send(channel, place.reply(f"{STORY} and fell for years."))
+        (end,) = [each for each in place.asked if each.path.endswith("/chat.stopStream")]
+        assert b"markdown_text" not in end.body
+        assert place.texts() == [f"{STORY} and fell for years."]
 
 
 def test_words_that_were_taken_back_are_replaced(place: Place) -> None:
