@@ -316,9 +316,25 @@ def test_an_answer_that_was_marked_is_not_touched_by_what_comes_later(place: Pla
     open_draft(other, place.ask(2)).show("Another story begins")
     send(other, place.reply("And the second.", 2))
     channel.send(place.reply("It is over.\n\nReally.", start=1), lambda _: None)
-    also = replace(place.reply("One more thing."), key="f" * 32)
+    assert place.texts() == ["It is over.", "And the second."]
+    also = replace(place.reply("One more thing.", 2), key="f" * 32)
     send(place.open(), also)
     assert place.texts() == ["It is over.", "And the second.", "One more thing."]
+
+
+def test_an_answer_that_completes_a_card_which_was_refused_is_known_to_the_next_process() -> None:
+    with FeishuServer() as server:
+        place = Place("feishu", server)
+        channel = place.open()
+        send(channel, place.reply("Hello.", 9))
+        draft = open_draft(channel, place.ask())
+        place.answers = [None, put_off(place)]
+        place.meanwhile = [lambda: None, lambda: send(channel, place.reply("It is over."))]
+        with pytest.raises(Busy):
+            draft.show(STORY)
+        place.now += 60.0
+        send(place.open(), place.reply("It is over."))  # the first was not marked
+        assert place.texts() == ["Hello.", "It is over."]
 
 
 BEGINNINGS = {"slack": 0, "feishu": 1, "dingtalk": 0}
