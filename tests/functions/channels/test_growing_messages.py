@@ -224,7 +224,7 @@ def test_an_answer_that_grew_reads_as_one_that_was_sent_at_once(place: Place) ->
         place.clear()
         grown = place.open()
         draft = open_draft(grown, place.ask())
-        grow(place, draft, text, 40)
+        grow(place, draft, text, 90)
         assert place.is_writing()
         assert len(place.texts()) == 1
         assert send(grown, place.reply(text)) == 0
@@ -247,7 +247,7 @@ ENDS: list[tuple[str, dict[str, Any], int]] = [
     (f"{STORY}.", {}, 0),
     (f"{STORY}.", {"files": (FILE,)}, 1),
     (f"{STORY}.", {"buttons": (Button("Yes", "/yes"),)}, 0),
-    (f"{STORY} for a day.\n\n" + "It went on and on.\n\n" * 1_300, {}, 1),
+    (f"{STORY} for a day.\n\n" + ("It went on and on. " * 60 + "\n\n") * 22, {}, 1),
     ("Something else is true.", {}, 0),
     (STORY, {"file_name": "story.md"}, 0),
 ]
