@@ -114,10 +114,14 @@ class GrowingMessages:
         note = self.read(reply.session)
         if note is None or note.message != reply.to or note.reply not in ("", reply.key):
             return None
+        left = GrowingMessage(self, reply.session, reply.to, place, form, note)
         if place.takes_over or not note.name:
-            return GrowingMessage(self, reply.session, reply.to, place, form, note)
-        with suppress(SigilError):  # it is tried again with the next one there
+            return left
+        left.is_incomplete = True
+        try:
             self.remove(reply.session, note, place)
+        except SigilError:
+            return left  # it is tried again behind the reply
         return None
 
     def end(self, session: str, message: str, place: GrowingPlace) -> None:
@@ -188,6 +192,8 @@ class GrowingMessage:
     place: GrowingPlace
     form: DraftForm
     _note: GrowingNote | None = None
+    is_incomplete: bool = field(default=False, init=False)
+    """Whether no reply can complete it."""
     _shown: str = field(default="", init=False)
     _begun: int = field(default=0, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -316,7 +322,7 @@ class GrowingMessage:
         Errors as `Channel.send`; the same reply tries again later.
         """
         with self._lock:
-            if self._note is None or not self._note.name:
+            if self._note is None or not self._note.name or self.is_incomplete:
                 return False
             self._is_taken = True
             self._note = note = replace(self._note, reply=key)

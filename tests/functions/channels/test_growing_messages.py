@@ -380,6 +380,7 @@ def test_a_stream_that_was_found_is_known_until_it_is_deleted() -> None:
         place.open().end_waiting(place.ask())
         assert place.texts() == [STORY]
         assert place.asked[-1].path.endswith("/chat.delete")
+        place.answers = [put_off(place)]
         send(place.open(), place.reply("It is over."))
         assert place.texts() == ["It is over."]
 
