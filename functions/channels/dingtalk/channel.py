@@ -83,7 +83,7 @@ class DingTalk:
                 )
         if card_template and not _TEMPLATE.fullmatch(card_template):
             raise UsageError(
-                "EINVAL", "DINGTALK_CARD_TEMPLATE is not of the form ….schema", source="dingtalk"
+                "EINVAL", "DINGTALK_CARD_TEMPLATE is no template's id, ….schema", source="dingtalk"
             )
         self._card_template = card_template
         self._aes_key = b""
