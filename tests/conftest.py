@@ -50,6 +50,7 @@ pytest_plugins = [
     "tests.proofs",
     "tests.selection",
     "tests.spreading",
+    "tests.temporary_folder",
     "tests.workers",
 ]
 share_costly_values()
