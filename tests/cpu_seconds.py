@@ -48,6 +48,7 @@ class _Costs:
         self._config = config
         self._records = bool(config.getoption("--record-cpu"))
         self._by_file: Counter[str] = Counter()
+        self._before: float | None = None
         self._sharing = False
         self._shared = 0.0
         self._total = 0.0
@@ -59,9 +60,14 @@ class _Costs:
     ) -> Generator[None, object, object]:
         if not self._records:
             return (yield)
-        before = spent_seconds() - self._shared
+        if self._before is None:
+            self._before = spent_seconds() - self._shared
         result = yield
-        self._by_file[item.nodeid.partition("::")[0]] += spent_seconds() - self._shared - before
+        # to look at all processes takes longer than many a test, so it is done once a row of tests
+        if nextitem is None or nextitem.path != item.path:
+            after = spent_seconds() - self._shared
+            self._by_file[item.nodeid.partition("::")[0]] += after - self._before
+            self._before = None
         return result
 
     @pytest.hookimpl(wrapper=True)
