@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 from functions.settings import Settings
 from functions.wiring import AgentRuntime, open_runtime
@@ -31,7 +30,6 @@ from tests.channel_settings import make_settings
 from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import Clock
 from tests.fakes.model import ScriptedModel
-from tests.machine import times
 from tests.servers.ministack import aws_here, ministack
 from tests.servers.programs import ProgramForker
 from tests.sharing import share_characters, share_costly_values
@@ -40,10 +38,7 @@ if TYPE_CHECKING:
     from tests.functions.chats import Chats
     from tests.functions.people import Live
 
-settings.register_profile(
-    "patient", settings.default, deadline=None, max_examples=times(50)
-)  # how long an example takes depends on what else this machine does
-settings.load_profile("patient")
+
 __all__ = ["aws_here", "ministack"]
 pytest_plugins = [
     "tests.cpu_seconds",

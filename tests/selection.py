@@ -2,7 +2,8 @@
 
 What is dear and seldom proves anything new stands behind one of these, so that the suite keeps to
 six minutes: a test, a file or a row with `@pytest.mark.thorough` runs in scripts/check-all alone,
-and a test that walks many points, kills or inputs walks a `sample` of them in the suite.
+and a test that walks many points, kills or inputs walks a `sample` of them in the suite. Of random
+inputs, the suite tries half of the `examples`, other ones in each run.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import TypeVar
 
 import pytest
 from _pytest.mark import ParameterSet
+from hypothesis import settings
+
+from tests.machine import times
 
 T = TypeVar("T")
 
@@ -31,6 +35,13 @@ def sample(rows: Sequence[T], count: int) -> list[T]:
     return [rows[number * (len(rows) - 1) // max(count - 1, 1)] for number in range(count)]
 
 
+def examples(count: int) -> int:
+    """Return how many random inputs a test tries: `count` when everything runs, else half of them;
+    `THOROUGH` in the environment multiplies both.
+    """
+    return times(count if in_full() else (count + 1) // 2)
+
+
 def thorough(*values: object) -> list[ParameterSet]:
     """Return the values as rows of a table that scripts/check-all alone runs:
     `parametrize("store", ["sqlite", *thorough("redis", "dynamodb")])`.
@@ -40,6 +51,9 @@ def thorough(*values: object) -> list[ParameterSet]:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "thorough: scripts/check-all alone runs it")
+    # how long an example takes depends on what else this machine does
+    settings.register_profile("patient", settings.default, deadline=None, max_examples=examples(50))
+    settings.load_profile("patient")
 
 
 @pytest.hookimpl(tryfirst=True)

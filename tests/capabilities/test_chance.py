@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 
-few = settings(max_examples=times(20), deadline=None)
+few = settings(max_examples=examples(20), deadline=None)
 
 
 def test_uuids_are_of_version_4_and_all_different(library: Library) -> None:

@@ -17,10 +17,10 @@ from jsonschema import Draft202012Validator
 from sigil.errors import SigilError
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
-quick = settings(max_examples=times(30), deadline=None)
+quick = settings(max_examples=examples(30), deadline=None)
 leaves = (
     st.none()
     | st.booleans()
@@ -155,7 +155,7 @@ schemas: st.SearchStrategy[Json] = st.recursive(
 )
 
 
-@settings(max_examples=times(50), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(value=values, schema=schemas)
 def test_a_document_is_valid_where_the_python_validator_says_so(
     library: Library, value: Json, schema: Json

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 
-quick = settings(max_examples=times(20), deadline=None)
+quick = settings(max_examples=examples(20), deadline=None)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 words = st.text("abÉé中👍 ", max_size=14)
 

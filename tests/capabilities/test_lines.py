@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
-from tests.machine import times
-from tests.selection import in_full, sample, thorough
+from tests.selection import examples, in_full, sample, thorough
 
-quick = settings(max_examples=times(20), deadline=None)
+quick = settings(max_examples=examples(20), deadline=None)
 words = st.lists(st.from_regex(r"[a-z]{1,6}[0-9]{0,2}", fullmatch=True), min_size=1, max_size=12)
 lines = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "dd\n"]), max_size=14)
 fields = st.text('ab,;|\t"\r\n é中', max_size=6)
@@ -173,7 +172,7 @@ def common(old: list[str], new: list[str]) -> int:
     return row[-1]
 
 
-@settings(max_examples=times(60), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(old=lines, new=lines, context=st.integers(0, 3), cut=st.booleans())
 def test_a_diff_makes_the_new_text_of_the_old_with_the_fewest_changes(
     library: Library, old: list[str], new: list[str], context: int, cut: bool

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
-quick = settings(max_examples=times(30), deadline=None)
+quick = settings(max_examples=examples(30), deadline=None)
 words = st.text("abAB12 é中", max_size=6)
 
 # ---- sort-list

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 
-quick = settings(max_examples=times(20), deadline=None)
-few = settings(max_examples=times(15), deadline=None)
+quick = settings(max_examples=examples(20), deadline=None)
+few = settings(max_examples=examples(15), deadline=None)
 
 # ---- geo-distance, shape-area
 

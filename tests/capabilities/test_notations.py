@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
-quick = settings(max_examples=times(20), deadline=None)
+quick = settings(max_examples=examples(20), deadline=None)
 whole = st.integers(-(10**40), 10**40)
 
 # ---- number-base, roman-numerals, number-words, number-format
@@ -283,7 +283,7 @@ def as_field(values: set[int], every: bool) -> str:
     return "*" if every else ",".join(map(str, sorted(values)))
 
 
-@settings(max_examples=times(30), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     start=st.datetimes(datetime(1999, 1, 1), datetime(2040, 1, 1)),
     fields=st.tuples(

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from sigil.errors import SigilError
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
-quick = settings(max_examples=times(30), deadline=None)
+quick = settings(max_examples=examples(30), deadline=None)
 dates = st.dates(date(1, 1, 1), date(9999, 12, 31))
 
 
@@ -59,7 +59,7 @@ def _as_answered(value: Fraction) -> Json:
     return float(value)
 
 
-@settings(max_examples=times(75), deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(expression=expressions)
 def test_arithmetic_is_exact(library: Library, expression: Counted) -> None:
     text, value = expression

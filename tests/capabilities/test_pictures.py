@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from sigil.protocol import Json
 from tests.capabilities import qr
 from tests.capabilities.conftest import Library
-from tests.machine import times
-from tests.selection import in_full
+from tests.selection import examples, in_full
 
 SVG = "{http://www.w3.org/2000/svg}"
 # of the standard's tables 7 and 9, and annex E: data codewords, blocks and error correction
@@ -84,7 +83,7 @@ def test_a_code_of_each_kind_says_its_text(library: Library, version: int, level
         assert (told["version"], read(told)) == (version, text)
 
 
-@settings(max_examples=times(30), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     text=st.text("0123456789", min_size=1, max_size=41)
     | st.text(qr.ALPHANUMERIC, min_size=1, max_size=25)
@@ -146,7 +145,7 @@ def test_large_codes_tell_their_version_twice(
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     kind=st.sampled_from(["bar", "line", "pie"]),
     title=names,
@@ -210,7 +209,7 @@ def _width(text: str) -> float:
     return sum(12 if ord(one) > 0x2E80 else 7 for one in text)
 
 
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     kind=st.sampled_from(["bar", "line", "pie"]),
     count=st.sampled_from([1, 2, 5, 12, 40, 100]),

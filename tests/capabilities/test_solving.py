@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 
-quick = settings(max_examples=times(20), deadline=None)
+quick = settings(max_examples=examples(20), deadline=None)
 
 # ---- statistics
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 
-quick = settings(max_examples=times(30), deadline=None)
+quick = settings(max_examples=examples(30), deadline=None)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 PATTERNS = [r"\d+", "[a-b]+", "(a)(b)?", ".", "a*", "(?P<x>a|1)", "é|中", r"\S+"]

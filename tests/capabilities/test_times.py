@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import Library
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
-quick = settings(max_examples=times(40), deadline=None)
+quick = settings(max_examples=examples(40), deadline=None)
 # Rules of every kind, long settled: both hemispheres, half and three quarter hours, changes by 30
 # minutes, at midnight, and none.
 ZONES = (

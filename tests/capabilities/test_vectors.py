@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from sigil.protocol import Json
 from tests.capabilities.conftest import FOLDER, Library
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
-quick = settings(max_examples=times(30), deadline=None)
+quick = settings(max_examples=examples(30), deadline=None)
 
 # Examples of the IBAN registry (SWIFT), one of each length and more.
 IBANS = (

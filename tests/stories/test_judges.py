@@ -22,7 +22,7 @@ from scripts.bootstrapping.judges import (
 )
 from scripts.bootstrapping.requests import REQUESTS
 from tests.fakes.skills import skill_for
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
 ASKS = [(request.name, ask) for request in REQUESTS for ask in (request.first, request.again)]
@@ -131,7 +131,7 @@ def test_both_questions_of_a_request_are_about_the_same_thing_and_differ_in_thei
     assert request_.first.answer != request_.again.answer
 
 
-@settings(max_examples=times(30))
+@settings(max_examples=examples(30))
 @given(
     st.text() | st.text("0123456789.,-/ []{}\"'`*_"),
     st.recursive(st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(), st.lists),

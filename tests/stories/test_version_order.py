@@ -17,7 +17,7 @@ from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.registries import PERSON, spec, text
 
 WORDS = ("a", "b", "c")
@@ -79,7 +79,7 @@ def holds(registry: LocalRegistry, expected: Expected) -> None:
     assert registry.status(PERSON)["bytes"] == sum(row["bytes"] for row in rows)
 
 
-@settings(max_examples=times(25), deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(acts=st.lists(ACTS, min_size=3, max_size=14))
 def test_whatever_owners_do_the_rules_hold(
     sandbox: Sandbox, acts: list[tuple[str, object]]

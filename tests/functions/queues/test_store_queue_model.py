@@ -15,7 +15,7 @@ from functions.queues.base import Delivery
 from functions.queues.store_queue import StoreQueue
 from sigil.storage.kv.memory import MemoryKV
 from tests.functions.queues.workers import LEASE, event, timed
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.storage.kv.model import Clock
 
 STEPS = st.one_of(
@@ -135,7 +135,7 @@ class Workers:
         assert self.inboxes[1].take(0) is None
 
 
-@settings(max_examples=times(75), deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(steps=st.lists(STEPS, min_size=5, max_size=60))
 def test_workers_that_crash_and_come_late_change_neither_order_nor_number(
     steps: list[tuple[Any, ...]],

@@ -23,7 +23,7 @@ from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.registries import PERSON, spec, text
 
 ELSEWHERE = Caller("other", owner=True)
@@ -280,7 +280,7 @@ def test_files_that_lie_in_each_other_are_refused_before_they_are_read(body: byt
 
 
 @settings(
-    max_examples=times(75),
+    max_examples=examples(75),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

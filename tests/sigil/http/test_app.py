@@ -20,11 +20,12 @@ from sigil.registry import LocalRegistry
 from sigil.sandbox.pool import Sandbox
 from sigil.storage.artifacts import MemoryArtifacts
 from sigil.storage.kv.memory import MemoryKV
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.serving import served
 from tests.tables import each_row
 
 TOKEN = "a-token-for-tests"
+
 ENGINE = Path(sigil.__file__).parent / "sandbox" / "engine" / "engine.wasm"
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
 ADD = {
@@ -394,7 +395,7 @@ def test_what_is_no_json_object_is_refused(sigil_api: httpx.Client, body: bytes)
         assert error(sigil_api.post("/run/give", content=body)) == "400 EJSON"
 
 
-@settings(max_examples=times(30), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.binary(max_size=200)
     | st.dictionaries(
@@ -409,7 +410,7 @@ def test_no_body_ends_in_a_mistake_of_ours(sigil_api: httpx.Client, body: bytes)
         assert sigil_api.post(path, content=body).status_code < 500
 
 
-@settings(max_examples=times(30), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.sampled_from(
         [

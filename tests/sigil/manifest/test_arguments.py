@@ -23,7 +23,7 @@ from sigil.manifest.advice import is_filler
 from sigil.manifest.arguments import accept, fill
 from sigil.manifest.package import parse_toml
 from sigil.protocol import Json
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.manifest.near_misses import NEAR_MISSES, NearMiss
 from tests.tables import each_row
 
@@ -340,7 +340,7 @@ def list_words(value: Json) -> set[str]:
     return {BOOLEANS.get(word, word.removesuffix(".0")) for word in words} - {"and"}
 
 
-@settings(max_examples=times(30), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     some.dictionaries(some.sampled_from(NAMES), some.sampled_from(PARTS), min_size=1, max_size=4),
     some.sets(some.sampled_from(NAMES)),

@@ -14,7 +14,7 @@ from sigil.sandbox.compile_job import CompileJobs
 from sigil.sandbox.module_scan import UnfitModule
 from sigil.sandbox.pool import Sandbox
 from sigil.sandbox.program import SandboxLimits
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.sandbox.conftest import ENGINE
 from tests.sigil.sandbox.modules import guest, program
 
@@ -110,7 +110,7 @@ def test_bad_text_is_refused_with_its_place(text: bytes, reason: str, checker: S
 
 
 @settings(
-    max_examples=times(30),
+    max_examples=examples(30),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -12,13 +12,13 @@ from wasmtime import Engine, Module
 from sigil.errors import UsageError
 from sigil.sandbox.engine import wasm
 from sigil.sandbox.javascript_module import SOURCE_LIMIT, make_module, read_source
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.sandbox.engine.driver import Call, run
 from tests.tables import each_row
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-@settings(max_examples=times(30), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_source_comes_back_as_it_was(source: str) -> None:
     assert read_source(make_module(source)) == source
 

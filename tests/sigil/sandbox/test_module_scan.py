@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sigil.errors import one_line
 from sigil.sandbox.module_scan import LOCALS, MODULE_BYTES, UnfitModule, measure, scan
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.sandbox.modules import CALL, MEMORY, TAKE, guest, wasm
 from tests.tables import each_row
 
@@ -115,7 +115,7 @@ def test_data_and_custom_sections_are_no_work_for_a_compiler() -> None:
     assert measure(small).bulk == measure(large).bulk < 300
 
 
-@settings(max_examples=times(150), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, len(ECHO) - 1), st.integers(0, 255)), min_size=1, max_size=4)
 )
@@ -131,7 +131,7 @@ def test_a_changed_module_passes_or_is_refused_in_one_line(changes: list[tuple[i
     assert reason == one_line(reason)
 
 
-@settings(max_examples=times(50), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_refused_in_one_line(body: bytes) -> None:
     found = refusal(b"\0asm\x01\0\0\0" + body)

@@ -28,7 +28,7 @@ from sigil.sandbox.protocol import (
     unpack_ask,
     unpack_run,
 )
-from tests.machine import times
+from tests.selection import examples
 
 SIZES = st.integers(0, 2**32 - 1)
 RUNS = st.builds(
@@ -87,7 +87,7 @@ def test_any_bytes_are_an_answer_or_a_breach(payload: bytes) -> None:
     assert len(output) + sum(len(line) for line in logs) <= len(payload)
 
 
-@settings(max_examples=times(50), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.binary(min_size=1, max_size=60))
 def test_any_bytes_on_the_wire_are_a_frame_or_a_breach(data: bytes) -> None:
     ours, theirs = socket.socketpair()

@@ -17,7 +17,7 @@ from sigil.search import Index, IndexDocument, IndexHit, diversify
 from sigil.search.postings import Posting, Postings
 from sigil.search.ranking import WeightedTerm, rank, score_of
 from tests.machine import times
-from tests.selection import in_full
+from tests.selection import examples, in_full
 from tests.sigil.asked import ANSWERED, UNANSWERED
 from tests.tables import each_row
 
@@ -680,7 +680,7 @@ strengths = st.lists(
 )
 
 
-@settings(max_examples=times(75), deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(
     strengths,
     st.lists(st.floats(0.1, 9), min_size=6, max_size=6),

@@ -27,7 +27,7 @@ from sigil.storage.kv import Item, Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.clock import Clock
 from tests.machine import times, within
-from tests.selection import in_full, sample
+from tests.selection import examples, in_full, sample
 from tests.sigil.searching import CROPS, MAIN, Counting, Garden, found, names
 from tests.sigil.stores import SHARED, Place, place, pytest_generate_tests
 
@@ -248,7 +248,7 @@ class Dying(Counting):
         return super().put(key, *given, **named)  # type: ignore[arg-type]
 
 
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(st.integers(0, 30), max_size=150), st.integers(0, 150))
 def test_whoever_follows_the_log_learns_of_every_change_after_his(
     numbers: list[int], known: int

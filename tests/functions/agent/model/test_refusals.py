@@ -21,9 +21,10 @@ from tests.fakes.endpoint_steps import call, say
 from tests.fakes.server import Answer, Recorded
 from tests.functions.agent.model.endpoints import settings_of
 from tests.functions.agent.talk import tell
-from tests.machine import times
+from tests.selection import examples
 
 Open = Callable[..., AgentRuntime]
+
 PASSING = (408, 409, 425, 429)
 """These are no refusals: the same request is asked again, with pauses."""
 LASTING = sorted(set(range(400, 500)) - set(PASSING))
@@ -74,7 +75,7 @@ BODIES = st.one_of(
 )
 
 
-@settings(max_examples=times(14), suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(14), suppress_health_check=list(HealthCheck))
 @given(status=st.sampled_from(LASTING), body=BODIES, place=st.integers(0, 2))
 def test_a_chat_goes_on_after_any_refusal(
     runtime: Open, tmp_path: Path, status: int, body: object, place: int

@@ -12,7 +12,7 @@ from functions.agent.conversation.messages import ToolCall
 from functions.agent.safety.call_facts import Fact, make_fact
 from functions.agent.safety.ladder import Counters, Step
 from sigil.storage.stored import Shape, dumps
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
 
@@ -172,7 +172,7 @@ def test_damaged_counters_are_told_and_not_guessed(damage: dict[str, object]) ->
         Shape[Counters](Counters).convert({"consecutive": 0, "window": [], "failures": []} | damage)
 
 
-@settings(max_examples=times(150), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     some.lists(
         some.tuples(

@@ -20,7 +20,8 @@ from tests.functions.agent.schedules import (
     start_phrases,
     unseen_phrases,
 )
-from tests.machine import times, within
+from tests.machine import within
+from tests.selection import examples
 from tests.tables import each_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -247,7 +248,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=14), st.floats(0, 4e9), st.sampled_from(["", " "]))
-@settings(max_examples=times(150), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_is_written_is_a_time_to_come_or_a_question(words, now, joint):
     text = joint.join(words)
     try:

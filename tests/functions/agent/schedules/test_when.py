@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.agent.schedules.when import When, expand_cron, find_next, list_next
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC")
@@ -111,7 +111,7 @@ FIELDS = st.tuples(
 
 
 @given(FIELDS, st.sampled_from(ZONES), st.floats(1.7e9, 2.2e9), st.sampled_from([0, 2, 3, 14]))
-@settings(max_examples=times(60), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_time_is_skipped_and_none_comes_twice_wherever_the_search_begins(
     fields, zone, after, cycle
 ):
@@ -129,7 +129,7 @@ def test_no_time_is_skipped_and_none_comes_twice_wherever_the_search_begins(
 
 
 @given(st.integers(60, 10**7), st.floats(0, 1e10), st.floats(0, 1e10))
-@settings(max_examples=times(60), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_equal_steps_stay_on_their_grid(every, began, after):
     when = When(kind="every", every=float(every), zone="UTC")
     found = find_next(when, after, began=began)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from functions.agent.services.search_terms import SearchTerms
 from sigil.search.words import Tokenizer, normalize_phrase
-from tests.machine import times
+from tests.selection import examples
 
 PARTS = [
     *"café cafés Straße naïve “the hotel” hotels’ don’t dying die skies sky happy happier 🎂 👍🏽".split(),
@@ -24,7 +24,7 @@ def terms(text: str) -> frozenset[str]:
     return WORDS.content_terms(normalize_phrase(text))
 
 
-@settings(max_examples=times(300), deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(st.sampled_from(PARTS), min_size=1, max_size=4).map(" ".join),
     st.sampled_from(["", " ", "，"]),

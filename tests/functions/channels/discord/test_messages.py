@@ -13,10 +13,11 @@ from functions.channels.discord.incoming_text import Kind
 from functions.channels.discord.messages import Reader, read_message
 from functions.events import Event, Quote
 from tests.fakes.discord import APPLICATION
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
 OWN, ADA, BOB, ROLE = 9, 42, 43, 77
+
 READER = Reader("discord", "main", APPLICATION, OWN)
 ID = 1_100_000_000_000_000_000
 
@@ -193,7 +194,7 @@ ODD = st.recursive(
 )
 
 
-@settings(max_examples=times(60), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(in_server(type=19, flags=0))), ODD))
 def test_odd_fields_count_as_absent(odd: dict[str, Any]) -> None:
     received = read(in_server() | odd)

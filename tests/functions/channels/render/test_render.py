@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from functions.channels.render.telegram import MessageEntity, MessagePart, count_units, render_parts
 from tests.fakes.bot_api_rules import message_problem
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
 
@@ -292,20 +292,20 @@ WORDS = st.integers(0, 10**6).map(lambda n: f"w{n}w")
 MARKDOWN = st.lists(st.one_of(PIECES, PIECES, WORDS), max_size=60).map("".join)
 
 
-@settings(deadline=None, max_examples=times(60))
+@settings(deadline=None, max_examples=examples(60))
 @given(MARKDOWN, st.integers(1, 30))
 def test_any_markdown_gives_valid_parts(markdown: str, times: int) -> None:
     check(render_parts(markdown))
     check(render_parts((markdown + "\n\n") * times))
 
 
-@settings(deadline=None, max_examples=times(50))
+@settings(deadline=None, max_examples=examples(50))
 @given(st.text(max_size=300))
 def test_any_text_gives_valid_parts(text: str) -> None:
     check(render_parts(text))
 
 
-@settings(deadline=None, max_examples=times(60))
+@settings(deadline=None, max_examples=examples(60))
 @given(MARKDOWN.filter(lambda text: "](" not in text), st.integers(1, 30))
 def test_no_word_is_lost(markdown: str, times: int) -> None:
     text = (markdown + "\n\nleaf ") * times
@@ -319,7 +319,7 @@ def test_no_word_is_lost(markdown: str, times: int) -> None:
     assert not missing
 
 
-@settings(deadline=None, max_examples=times(25))
+@settings(deadline=None, max_examples=examples(25))
 @given(st.lists(st.tuples(FORMS, WORDS), min_size=1))
 def test_words_keep_their_order(blocks: list[tuple[str, str]]) -> None:
     found = render_parts("\n\n".join(form.format(word) for form, word in blocks))

@@ -19,7 +19,7 @@ from functions.channels.telegram.channel import Telegram
 from functions.events import Event, Sender, decode, encode
 from sigil.errors import Refused, UsageError
 from tests.fakes.bot_api import TOKEN
-from tests.machine import times
+from tests.selection import examples
 from tests.tables import each_row
 
 SAMPLES = Path(__file__).parents[3] / "events" / "telegram"
@@ -363,7 +363,7 @@ TREES = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=times(40))
+@settings(deadline=None, max_examples=examples(40))
 @given(st.dictionaries(FIELDS, TREES, max_size=5), st.booleans())
 def test_any_update_is_read_or_ignored(update: dict[str, Any], private: bool) -> None:
     if private and isinstance(update.get("message"), dict):
@@ -372,14 +372,14 @@ def test_any_update_is_read_or_ignored(update: dict[str, Any], private: bool) ->
         assert decode(encode(found)) == found
 
 
-@settings(deadline=None, max_examples=times(50))
+@settings(deadline=None, max_examples=examples(50))
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     with suppress(UsageError):
         assert BOT.read_update(body).events == ()
 
 
-@settings(deadline=None, max_examples=times(25))
+@settings(deadline=None, max_examples=examples(25))
 @given(st.sampled_from(sorted(SAMPLES.glob("*.json"))), st.data())
 def test_a_damaged_sample_is_read_or_ignored(path: Path, data: st.DataObject) -> None:
     update = json.loads(path.read_bytes())

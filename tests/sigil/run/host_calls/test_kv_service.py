@@ -15,7 +15,7 @@ from sigil.run.host_calls import kv_service
 from sigil.run.host_calls.kv_service import KvService
 from sigil.storage.kv import keys
 from sigil.storage.kv.memory import MemoryKV
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.run.host_calls.test_kv_quota import read_usage
 from tests.tables import each_row
 
@@ -195,4 +195,6 @@ class AsADictionary(RuleBasedStateMachine):
 
 
 TestAsADictionary = AsADictionary.TestCase
-TestAsADictionary.settings = settings(max_examples=times(30), stateful_step_count=20, deadline=None)
+TestAsADictionary.settings = settings(
+    max_examples=examples(30), stateful_step_count=20, deadline=None
+)

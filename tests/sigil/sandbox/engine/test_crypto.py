@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.sandbox.engine.driver import failure, run
 
 DIGESTS = {
@@ -21,6 +21,7 @@ DIGESTS = {
     "SHA-384": "sha384",
     "SHA-512": "sha512",
 }
+
 DIGEST = (
     "return new Uint8Array(await crypto.subtle.digest(input.name,"
     " Uint8Array.fromHex(input.data))).toHex()"
@@ -45,7 +46,7 @@ def random(arg: dict[str, int]) -> str:
 
 @pytest.mark.parametrize("name", DIGESTS)
 @given(data=DATA)
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_digest_is_what_python_computes(name: str, data: bytes) -> None:
     assert (
         run(DIGEST, {"name": name, "data": data.hex()})
@@ -55,7 +56,7 @@ def test_a_digest_is_what_python_computes(name: str, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", [name for name in DIGESTS if name != "MD5"])
 @given(key=DATA.filter(bool), data=DATA)
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_an_hmac_is_what_python_computes_and_verifies(name: str, key: bytes, data: bytes) -> None:
     expected = hmac.new(key, data, DIGESTS[name]).hexdigest()
     assert run(SIGN, {"name": name, "key": key.hex(), "data": data.hex()}) == [expected, True]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.sandbox.engine.driver import Failed, evaluate, failure, run
 from tests.tables import each_row
 
@@ -21,7 +21,7 @@ def surrogates_replaced(text: str) -> bytes:
 
 
 @given(st.lists(ANY_TEXT, max_size=20))
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_text_is_encoded_as_utf_8_and_lone_surrogates_are_replaced(texts: list[str]) -> None:
     encoded = run("return input.map(text => new TextEncoder().encode(text).toHex())", texts)
     assert [bytes.fromhex(each) for each in encoded] == [
@@ -30,7 +30,7 @@ def test_text_is_encoded_as_utf_8_and_lone_surrogates_are_replaced(texts: list[s
 
 
 @given(st.lists(st.binary(max_size=30), max_size=20))
-@settings(max_examples=times(30), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_bytes_are_decoded_with_one_replacement_a_wrong_part(chunks: list[bytes]) -> None:
     source = (
         "return input.map(hex => new TextDecoder('utf-8', { ignoreBOM: true"
@@ -50,7 +50,7 @@ def test_a_fatal_decoder_refuses_what_is_not_utf_8(wrong: str) -> None:
 
 
 @given(st.binary(max_size=12), st.data())
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_streaming_decoder_gives_the_same_text_however_the_bytes_are_cut(
     whole: bytes, data: st.DataObject
 ) -> None:
@@ -88,7 +88,7 @@ def test_the_small_print_of_the_web_is_kept(expression: str, expected: Any) -> N
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_base64_goes_both_ways(data: bytes) -> None:
     text = base64.b64encode(data).decode()
     source = (

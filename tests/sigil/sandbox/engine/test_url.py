@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.machine import times
+from tests.selection import examples
 from tests.sigil.sandbox.engine.driver import evaluate, failure, run
 from tests.tables import each_row
 
@@ -158,7 +158,7 @@ def test_the_parts_of_a_url_are_told() -> None:
 
 
 @given(st.text(st.characters(min_codepoint=1, exclude_categories=["Cs"]), max_size=20))
-@settings(max_examples=times(30), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_no_text_breaks_the_parser(text: str) -> None:
     source = """
         const stable = text => { const { href } = new URL(text, "http://h/a/b"); return new URL(href).href === href };
@@ -182,7 +182,7 @@ def test_no_text_breaks_the_parser(text: str) -> None:
         max_size=5,
     )
 )
-@settings(max_examples=times(20), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_parameters_are_encoded_as_forms_are(pairs: list[tuple[str, str]]) -> None:
     text, read = run(
         "const text = new URLSearchParams(input).toString(); return [text, [...new"
