@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 import pytest
@@ -319,7 +319,6 @@ DAY_ONE = (
     "/mem remember: closed on Mondays",
     "please remember that my cat is called Tom",
 )
-ENDED = "-- this command has ended"
 LATER = (
     "encode hello world in base64",
     "please remember that my dog is called Rex",
@@ -346,37 +345,67 @@ def first_version(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-IN_TURN = f"""
+IN_TURN = """
 import importlib
 import json
 import os
 import sys
 
 importlib.import_module("functions.local")
-for name, *arguments in json.loads(sys.argv[1]):
-    program = importlib.import_module(f"{{name}}.cli")
-    process = os.fork()
-    if not process:
-        sys.argv = ["uncaged", *arguments]
-        program.main()
-        sys.exit()
-    if os.waitpid(process, 0)[1]:
-        sys.exit(f"{{name}} {{arguments}} has failed")
-    print("{ENDED}", flush=True)
+for order in sys.stdin:
+    commands, lines = json.loads(order)
+    with open("said", "wb") as said:
+        said.write("".join(f"{line}\\n" for line in lines).encode())
+    printed = []
+    for name, *arguments in commands:
+        program = importlib.import_module(f"{name}.cli")
+        process = os.fork()
+        if not process:
+            os.dup2(os.open("said", os.O_RDONLY), 0)
+            os.dup2(os.open("printed", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
+            sys.stdin = open(0, closefd=False)
+            sys.argv = ["uncaged", *arguments]
+            program.main()
+            sys.exit()
+        if os.waitpid(process, 0)[1]:
+            sys.exit(f"{name} {arguments} has failed")
+        with open("printed", encoding="utf-8") as file:
+            printed.append(file.read())
+    print(json.dumps(printed), flush=True)
 """
 """A program that runs commands one after the other, each in a process of its own, and imports a
-version once for all of them.
+version once for all of them. It reads a line of JSON, `[[[module, argument …] …], [line …]]`, and
+prints one of what each command has printed; every command reads the lines.
 """
 
 
-def run_all(
-    root: Path, data: Path, *commands: tuple[str, ...], lines: Sequence[str] = ()
-) -> list[str]:
-    """What each of the commands of the version at `root` prints; the first one reads the lines."""
-    words = [sys.executable, "-P", "-c", IN_TURN, json.dumps(commands)]
-    printed = run_words(words, root, data, lines, {}).split(f"{ENDED}\n")
-    assert len(printed) == len(commands) + 1
-    return printed[:-1]
+class FirstVersion:
+    """Runs commands of the version at `root` over the data. A context manager."""
+
+    def __init__(self, root: Path, data: Path) -> None:
+        self._program = subprocess.Popen(
+            [sys.executable, "-P", "-c", IN_TURN],
+            env=make_environment(root, data),
+            cwd=root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *commands: tuple[str, ...], lines: Sequence[str] = ()) -> list[str]:
+        """Return what each of the commands prints; each reads the lines."""
+        assert self._program.stdin is not None
+        assert self._program.stdout is not None
+        self._program.stdin.write(json.dumps([commands, lines]) + "\n")
+        self._program.stdin.flush()
+        printed: list[str] = json.loads(self._program.stdout.readline())
+        return printed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._program.communicate(timeout=within(120))
 
 
 def run_forked(
@@ -397,20 +426,10 @@ def run_words(
     words: Sequence[str], root: Path, data: Path, lines: Sequence[str], forked: Mapping[str, str]
 ) -> str:
     """What a program prints that runs over the data with the code at `root`."""
-    environment = {
-        **{
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("UNCAGED_", "SIGIL_"))
-        },
-        "PYTHONPATH": str(root),
-        "UNCAGED_DATA": str(data),
-        "UNCAGED_LIBRARY": str(root / "capabilities"),
-    }
     done = subprocess.run(
         words,
         input="\n".join(lines) + "\n",
-        env={**environment, **forked},
+        env={**make_environment(root, data), **forked},
         cwd=root,
         capture_output=True,
         text=True,
@@ -421,12 +440,22 @@ def run_words(
     return done.stdout
 
 
+def make_environment(root: Path, data: Path) -> dict[str, str]:
+    """Return the environment of a program that runs over the data with the code at `root`."""
+    ours = ("UNCAGED_", "SIGIL_")
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith(ours)},
+        "PYTHONPATH": str(root),
+        "UNCAGED_DATA": str(data),
+        "UNCAGED_LIBRARY": str(root / "capabilities"),
+    }
+
+
 def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(
     first_version: Path, tmp_path: Path, forked: ProgramForker
 ) -> None:
     here = Path(__file__).parents[2]
     run_here = partial(run_forked, here, tmp_path, forked.environment)
-    run_there = partial(run_all, first_version, tmp_path)
     looks = (
         ("functions", "agent", "status", "--json"),
         ("functions", "inbox", "dead", "--json"),
@@ -434,26 +463,27 @@ def test_a_store_of_version_0_1_0_opens_here_and_opens_there_again(
     )
     deploy = ("deploy", "--name", "louder", "--execute", "return input.text.toUpperCase()")
 
-    first, _ = run_there(("functions", "chat"), ("sigil", *deploy), lines=DAY_ONE)
-    # a backup of it is restored in its place, by the version that has backups
-    file = tmp_path / "backup.zip"
-    run_here("functions", "backup", str(file))
-    run_here("functions", "restore", str(file), "--replace")
-    second = run_here("functions", "chat", lines=[*LATER, "/recall cat"])
-    run_here(
-        "sigil",
-        "deploy",
-        "--name",
-        "louder",
-        "--execute",
-        "return input.text.toUpperCase() + '!'",
-    )
-    third, louder, *seen_there = run_there(
-        ("functions", "chat"),
-        ("sigil", "run", "louder", '{"text": "hi"}'),
-        *looks,
-        lines=[*DAY_ONE, "/recall dog"],
-    )
+    with FirstVersion(first_version, tmp_path) as there:
+        first, _ = there.run(("functions", "chat"), ("sigil", *deploy), lines=DAY_ONE)
+        # a backup of it is restored in its place, by the version that has backups
+        file = tmp_path / "backup.zip"
+        run_here("functions", "backup", str(file))
+        run_here("functions", "restore", str(file), "--replace")
+        second = run_here("functions", "chat", lines=[*LATER, "/recall cat"])
+        run_here(
+            "sigil",
+            "deploy",
+            "--name",
+            "louder",
+            "--execute",
+            "return input.text.toUpperCase() + '!'",
+        )
+        third, louder, *seen_there = there.run(
+            ("functions", "chat"),
+            ("sigil", "run", "louder", '{"text": "hi"}'),
+            *looks,
+            lines=[*DAY_ONE, "/recall dog"],
+        )
 
     for said, also in ((first, "Tom"), (second, "Tom"), (third, "Rex")):
         assert "aGVsbG8gd29ybGQ=" in said

@@ -135,7 +135,8 @@ def test_a_wrong_setting_is_a_sentence_that_says_what_to_do(
 
 
 def test_a_platform_that_is_badly_set_keeps_nobody_from_a_chat(environment: dict[str, str]) -> None:
-    done = uncaged(environment, "chat", "hi", TELEGRAM_TOKEN="nonsense")
+    more = {"TELEGRAM_TOKEN": "nonsense", "UNCAGED_LIBRARY": "none"}
+    done = uncaged(environment, "chat", "hi", **more)
 
     assert (done.returncode, done.stdout.count("\n")) == (0, 1)
     assert "warning: telegram is not served: TELEGRAM_TOKEN is not of the form" in done.stderr

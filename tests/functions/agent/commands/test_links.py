@@ -508,7 +508,7 @@ def count_writes(
         return None, done
 
 
-STEPS = {"offer": 1, "link": 7, "unlink": 1} if in_full() else {"offer": 3, "link": 23, "unlink": 3}
+STEPS = {"offer": 1, "link": 7, "unlink": 1} if in_full() else {"offer": 6, "link": 41, "unlink": 6}
 """How many writes further on each crash is."""
 
 

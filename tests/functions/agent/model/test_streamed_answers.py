@@ -367,7 +367,7 @@ def test_a_long_word_is_read_in_time_and_told_at_its_end() -> None:
 
 @each_row(
     "first, rest, count",
-    [("", "word ", 30_000), ("", "x", 3_000), ("```", "x", 3_000), ("<think>", "hm ", 40_000)],
+    [("", "word ", 21_000), ("", "x", 3_000), ("```", "x", 3_000), ("<think>", "hm ", 34_000)],
 )
 def test_what_would_cost_more_with_each_word_is_told_at_the_end(
     first: str, rest: str, count: int
