@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_s
 from functions.agent.turn import closing, turn
 from functions.texts.en import TEXTS as ENGLISH
 from tests.machine import times
-from tests.selection import examples, in_full
+from tests.selection import in_full
 from tests.simulation.simulation import Simulation
 
 SESSIONS = ("telegram:1", "telegram:2", "telegram:3")
@@ -296,7 +296,7 @@ def play_examples(number: int) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=examples(EXAMPLES),
+            max_examples=times(EXAMPLES),
             stateful_step_count=100,
             deadline=None,
             print_blob=True,

@@ -31,7 +31,7 @@ from tests.functions.agent.safety.rules import fingerprint as ruled
 from tests.functions.agent.safety.workers import Twist, deliver, look, outside
 from tests.functions.agent.safety.world import DAY, Plan, World
 from tests.machine import times
-from tests.selection import examples, in_full
+from tests.selection import in_full
 from tests.tables import each_row
 
 CHATS = some.sampled_from(["telegram:7", "telegram:8"])
@@ -298,7 +298,7 @@ def play_sequences(number: int) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=examples(SEQUENCES),
+            max_examples=times(SEQUENCES),
             stateful_step_count=16,
             deadline=None,
             print_blob=True,
@@ -384,7 +384,7 @@ NESTED = some.recursive(
 )
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=times(30))
 @given(some.dictionaries(some.text(max_size=5), NESTED, max_size=4))
 def test_a_fingerprint_is_blind_to_order_spaces_and_escapes(arguments: dict[str, Any]) -> None:
     ways = [
