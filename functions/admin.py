@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mangum import Mangum
 from starlette.applications import Starlette
@@ -74,6 +74,9 @@ from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
 from sigil.storage.stored import row
 from sigil.wiring import admin_token, open_stores
+
+if TYPE_CHECKING:
+    from functions.file_links import FileLinks
 
 BY = "http:admin"
 BODY_BYTES = 1 << 20
@@ -233,6 +236,23 @@ def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
                 return failure_response(problem)
 
         routes.append(Route(path, endpoint, methods=[method]))
+
+    shared: list[FileLinks] = []  # it reads its key once
+
+    async def share_file(request: Request) -> Response:
+        # whoever has the address may read the file: nobody signs in
+        from functions.file_links import FileLinks, respond
+
+        try:
+            app = (await run_in_threadpool(open_deps)).app
+            if not shared:
+                shared.append(FileLinks(app.kv, app.artifacts, app.clock.now))
+            token, name = request.path_params["token"], request.path_params["name"]
+            return respond(await run_in_threadpool(shared[0].read, token, name))
+        except SigilError as problem:
+            return failure_response(problem)
+
+    routes.append(Route("/shared-files/{token}/{name}", share_file, methods=["GET"]))
 
     def add_file_route(method: str, answer: AnswerFile) -> None:
         async def endpoint(request: Request) -> Response:

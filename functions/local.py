@@ -31,6 +31,7 @@ from functions.ingress.poller import PolledBot, Poller
 from functions.ingress.socket_listener import ListenedBot, SocketListener
 from functions.queues.base import Queue
 from functions.queues.turn_lock import TurnLock
+from functions.reply_sender import read_kept_file
 from functions.settings import Settings
 from functions.status_alerts import alert_chat_closed
 from functions.turns_in_progress import open_turns
@@ -401,11 +402,11 @@ def _read_file(runtime: AgentRuntime, session: str, id: str) -> bytes:
     """
     found = runtime.agents.find_current(session, runtime.app).app
     try:
-        return found.registry.read_file(id, found.make_caller(session))
+        return read_kept_file(id, found.make_caller(session), found)
     except UsageError:
         if found.is_root:
             raise
-        return found.registry.read_file(id, runtime.app.make_caller(session))
+        return read_kept_file(id, runtime.app.make_caller(session), found)
 
 
 def _mark_read(runtime: AgentRuntime, session: str, event: str) -> None:

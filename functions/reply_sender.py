@@ -9,10 +9,14 @@ next one is sent. The process remembers what left while the store does not take 
 crash between the two, or a worker that stalls there, can repeat a part. To make that rare, the mark
 is encoded before the part leaves, which for a long history takes longer than to write it, and
 nothing else is done between the two.
+
+An answer that names files leaves in pieces, each with the files that stand below it. A platform
+that takes files by their addresses alone gets it whole, with these in their places.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -25,8 +29,10 @@ from functions.agent.session.document import Outgoing
 from functions.agent.session.store import SessionHandle
 from functions.channels.base import (
     AttachedFile,
+    Channel,
     ChatClosed,
     ChatEncrypted,
+    LinksFiles,
     MessagesUsedUp,
     Reply,
 )
@@ -41,13 +47,17 @@ from functions.status_alerts import (
     alert_session_status,
 )
 from functions.wiring import AgentRuntime
-from sigil.errors import BackendError, Conflict, Refused, SigilError
-from sigil.protocol import file_row
+from sigil.errors import BackendError, Conflict, Refused, SigilError, UsageError
+from sigil.protocol import Caller, file_row
 from sigil.storage.kv import keys
 from sigil.storage.stored import Shape, Stored, dumps
 
 LONG_CHARACTERS: Final = 600
 """A longer reply may have several parts: on WeCom one has 2,048 bytes."""
+PIECE_PARTS: Final = 1_000
+"""The parts of each piece of an answer are counted from so many times its number on."""
+PLACED_CHARACTERS: Final = 12_000
+"""The files of a longer answer stand below it: in pieces, it could be very many messages."""
 UNSENT_SECONDS = 3600.0
 UNSENT_TRIES = 6
 """For so many seconds, and for so many tries, a reply that the platform does not take is tried
@@ -109,22 +119,31 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> tuple[Ses
         opened = sessions.mark_sent(opened, parts, marks.pop(parts, None))
         marks[parts + 1] = sessions.encode_mark(opened, parts + 1)
 
+    pieces = _divide(reply, channel, runtime)
+    first, done = divmod(start, PIECE_PARTS) if len(pieces) > 1 else (0, start)
+    last_words = max(number for number, piece in enumerate(pieces) if piece.text or not number)
     try:
-        channel.send(
-            Reply(
-                reply.session,
-                reply.text,
-                reply.reply_to,
-                tuple(attach_files(reply, runtime.app)),
-                reply.buttons,
-                key=_make_key(reply.event, reply.session, reply.text),
-                start=start,
-                is_repeated=reply.tries > 0,
-                draw=partial(_draw, runtime.app),
-                file_name=reply.file_name,
-            ),
-            mark_sent,
-        )
+        for number, piece in enumerate(pieces[first:], first):
+            base = number * PIECE_PARTS
+            if number > first:
+                mark_sent(base)
+            name = f"{reply.text}\0{number}" if number else reply.text
+            channel.send(
+                Reply(
+                    reply.session,
+                    piece.text,
+                    reply.reply_to,
+                    piece.files,
+                    reply.buttons if number == last_words else (),
+                    key=_make_key(reply.event, reply.session, name),
+                    start=done if number == first else 0,
+                    is_repeated=reply.tries > 0,
+                    draw=partial(_draw, runtime.app),
+                    file_name=reply.file_name,
+                    goes_on=number > 0,
+                ),
+                partial(_mark_part, mark_sent, base),
+            )
     except Refused as problem:
         log.note("unanswerable", event=reply.event, session=reply.session, code=problem.code)
         _alert_refusal(problem, reply.session, runtime)
@@ -141,6 +160,75 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> tuple[Ses
         runtime.sent_parts.note(opened.key, noted, WHOLE)
         return opened, True
     return opened, False
+
+
+def _mark_part(mark_sent: Callable[[int], None], base: int, parts: int) -> None:
+    """Note that parts of a piece have left, whose own count begins at `base`."""
+    mark_sent(base + parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of an answer's text, and the files below it."""
+
+    text: str
+    files: tuple[AttachedFile, ...] = ()
+
+
+def _divide(reply: Outgoing, channel: Channel, runtime: AgentRuntime) -> list[_Piece]:
+    """Return a reply in the pieces in which it leaves, the same ones each time: mostly one."""
+    if not reply.files:
+        return [_Piece(reply.text)]
+    from functions.agent.conversation import named_files
+
+    if isinstance(channel, LinksFiles):
+        return [_link_files(reply, channel.picture_types, runtime)]
+    attached = dict(zip(reply.files, attach_files(reply, runtime.app), strict=True))
+    if reply.file_name or len(reply.text) > PLACED_CHARACTERS:
+        text = named_files.write_words_of(reply.text, reply.files)
+        return [_Piece(text, tuple(attached.values()))]
+    return [
+        _Piece(text, tuple(attached[file] for file in files))
+        for text, files in named_files.divide_at_files(reply.text, reply.files)
+    ]
+
+
+def _link_files(reply: Outgoing, shown: Collection[str], runtime: AgentRuntime) -> _Piece:
+    """Return a reply whose text has the public addresses of its files, where there are any, those
+    that it does not name below it; and all its files.
+    """
+    from functions.agent.conversation import named_files
+
+    app = runtime.app
+    links: dict[str, str] = {}
+    public = runtime.settings.public_url
+    if public:
+        from functions.file_links import FileLinks
+
+        maker = FileLinks(app.kv, app.artifacts, app.clock.now)
+        caller = app.make_caller(reply.session)
+        links = {file.id: maker.make(public, file.id, caller) for file in reply.files}
+    types = {file.id: file.type for file in reply.files}
+    named = named_files.list_targets(reply.text)
+
+    def write(mark: named_files.Mark) -> str | None:
+        if mark.target not in types:
+            return None
+        sign = "!" if mark.is_picture and types[mark.target] in shown else ""
+        link = links.get(mark.target)
+        return f"{sign}[{mark.words}]({link})" if link else mark.words
+
+    lines = [named_files.rewrite_marks(reply.text, write)]
+    for file in reply.files:
+        if links.get(file.id) and file.id not in named:
+            sign = "!" if file.type in shown else ""
+            lines.append(f"{sign}[{file.name}]({links[file.id]})")
+    attached = attach_files(reply, app)
+    files = [
+        replace(each, link=links.get(file.id, ""))
+        for file, each in zip(reply.files, attached, strict=True)
+    ]
+    return _Piece("\n\n".join(lines), tuple(files))
 
 
 def _alert_refusal(problem: Refused, session: str, runtime: AgentRuntime) -> None:
@@ -168,9 +256,21 @@ def attach_files(reply: Outgoing, app: App) -> list[AttachedFile]:
     caller = app.make_caller(reply.session)
     attached = []
     for file in reply.files:
-        read = partial(app.registry.read_file, file.id, caller)
-        attached.append(AttachedFile(file.name, file.type, read))
+        read = partial(read_kept_file, file.id, caller, app)
+        attached.append(AttachedFile(file.name, file.type, read, size=file.size))
     return attached
+
+
+def read_kept_file(id: str, caller: Caller, app: App) -> bytes:
+    """Return a file that was kept for a chat: by the registry, or by the agent itself.
+    `UsageError` ENOENT when there is none.
+    """
+    try:
+        return app.registry.read_file(id, caller)
+    except UsageError:
+        from sigil.storage.kept_files import KeptFiles
+
+        return KeptFiles(app.kv, app.artifacts, app.clock.now).read(id, caller).body
 
 
 def _make_reply(event: Event, text: str, start: int = 0) -> Reply:
@@ -309,8 +409,15 @@ def answer_inquiry(event: Event, runtime: AgentRuntime) -> None:
 
 def make_reply_row(reply: Outgoing) -> dict[str, object]:
     """Return a reply as HTTP clients and programs read it."""
+    name = reply.session.rpartition(":")[2]
+    text = reply.text
+    if reply.files:
+        from functions.agent.conversation import named_files
+
+        addresses = {file.id: f"/chat/{name}/files/{file.id}" for file in reply.files}
+        text = named_files.point_at(text, addresses)
     row: dict[str, object] = {
-        "reply": reply.text,
+        "reply": text,
         "rounds": reply.rounds,
         "tools": list(reply.tools),
         "usage": {
@@ -322,10 +429,7 @@ def make_reply_row(reply: Outgoing) -> dict[str, object]:
     if reply.failed:
         row["failed"] = True
     if reply.files:
-        name = reply.session.rpartition(":")[2]
-        row["files"] = [
-            {**file_row(file), "url": f"/chat/{name}/files/{file.id}"} for file in reply.files
-        ]
+        row["files"] = [{**file_row(file), "url": addresses[file.id]} for file in reply.files]
     return row
 
 

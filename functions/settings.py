@@ -25,6 +25,9 @@ _OWNER = re.compile(
     r"telegram(-[a-z0-9-]+)?:[1-9][0-9]{0,18}|(?!telegram[-:])[a-z][a-z0-9-]*:[!-~]{1,255}"
 )
 """A Telegram id is a number: a user name is no id, and would never match anybody."""
+_PUBLIC = re.compile(
+    r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]{0,200})?", re.ASCII
+)
 _PARAMETERS = re.compile(r"(/[A-Za-z0-9_.-]{1,100}){1,10}", re.ASCII)
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
@@ -339,6 +342,20 @@ class Settings(SigilSettings):
         " or sns:ARN (default: only the log)",
         rules=True,
     )
+    public_url: str = setting(
+        "UNCAGED_PUBLIC_URL",
+        "",
+        "the https:// address at which the world reaches this server; LINE and GitHub get the files"
+        " of an answer by links there, which need no sign-in and end after a week (default: words"
+        " stand in their place)",
+        rules=True,
+    )
+    downloads: str = setting(
+        "UNCAGED_DOWNLOADS",
+        "",
+        "the folder into which `uncaged chat` saves the files of answers (default: a new temporary"
+        " folder each time)",
+    )
     turn_seconds: float = setting(
         "UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take", duration=True
     )
@@ -499,6 +516,12 @@ class Settings(SigilSettings):
                     f"{name}={address!r} is not a web address",
                     suggestion="it begins with http:// or https://",
                 )
+        if self.public_url and not _PUBLIC.fullmatch(self.public_url):
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_PUBLIC_URL={self.public_url!r:.100} is no public address",
+                suggestion="it begins with https://, such as https://agent.example.org",
+            )
         if self.has_fallback and not self.endpoint:
             raise UsageError(
                 "ESETTING",

@@ -102,12 +102,15 @@ def make_unreadable(kind: str = "") -> Attachment:
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
     """A file that goes out below a reply. `read` returns its bytes; `UsageError` ENOENT when it is
-    gone, `BackendError` when it cannot be read now.
+    gone, `BackendError` when it cannot be read now. `link` is its public address, for a platform
+    that takes files by these alone; empty where it has none. `size` is in bytes, 0 when unknown.
     """
 
     name: str
     type: str
     read: Callable[[], bytes]
+    link: str = ""
+    size: int = 0
 
 
 def draw_nothing(svg: str) -> bytes | None:
@@ -125,6 +128,7 @@ class Reply:
     can drop what it has had. The parts before `start` have left already: equal texts give equal
     parts. `is_repeated`: somebody has tried to send it before, and may not have lived to note that
     it left. With a `file_name` the text is one file of that name where the platform takes files.
+    `goes_on`: it is the next piece of an answer whose first one is there, and points at nothing.
     `draw` makes a PNG of an SVG document, None where it cannot.
     """
 
@@ -137,6 +141,7 @@ class Reply:
     start: int = 0
     is_repeated: bool = False
     file_name: str = ""
+    goes_on: bool = False
     draw: Callable[[str], bytes | None] = draw_nothing
 
 
@@ -212,6 +217,17 @@ class EditsMessages(Protocol):
         """Change a message that `send_editable` has sent to a chat. Errors as `send`; `Refused`
         also when the message is gone.
         """
+
+
+@runtime_checkable
+class LinksFiles(Protocol):
+    """A platform that takes files by their public addresses alone: these stand in a reply's text
+    where it names them.
+    """
+
+    @property
+    def picture_types(self) -> frozenset[str]:
+        """Return the types of the pictures that it shows."""
 
 
 class Draft(Protocol):

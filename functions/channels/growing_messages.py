@@ -103,7 +103,7 @@ class GrowingMessages:
         reply settles it afterwards. What a crash has left of it is removed, where it cannot be
         completed.
         """
-        if reply.start or not reply.to:
+        if reply.start or reply.goes_on or not reply.to:
             return None
         with self._lock:
             here = self._here.get(reply.session)

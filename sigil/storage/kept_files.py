@@ -35,6 +35,7 @@ FILE_ID: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
 FILE_NAME: Final = re.compile(r"[^\W_][\w.-]{0,79}")
 """A name that stays in the folder that it is put into."""
 _ID_BYTES: Final = 16
+_HEAD: Final = re.compile(rb"sigil file [0-9a-f]{32}\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class FileContent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry(Stored):
+class FileEntry(Stored):
     """The entry of a file. `artifact` is its body, `due` the sort key of its mark."""
 
     name: str
@@ -68,7 +69,7 @@ class _Mark(Stored):
     id: str
 
 
-_ENTRY: Final = Shape[_Entry](_Entry)
+_ENTRY: Final = Shape[FileEntry](FileEntry)
 _MARK: Final = Shape[_Mark](_Mark)
 
 
@@ -110,7 +111,7 @@ class KeptFiles:
         due = self._mark(_Mark(artifact, partition, id), until)
         self._artifacts.put(body)
         size = len(file.body)
-        entry = _Entry(file.name, file.type, size, artifact, due.sort, now, until)
+        entry = FileEntry(file.name, file.type, size, artifact, due.sort, now, until)
         self._kv.put(Key(partition, id), dumps(entry), ttl=KEPT_SECONDS)
         if self._evict(partition, id):
             with suppress(BackendError):  # the next sweep goes on
@@ -119,13 +120,19 @@ class KeptFiles:
 
     def read(self, id: str, caller: Caller) -> FileContent:
         """Return a file of the caller's; `UsageError` ENOENT when it has none of this id."""
+        entry = self.locate(id, caller)
+        return FileContent(entry.name, entry.type, self._read_body(id, entry))
+
+    def locate(self, id: str, caller: Caller) -> FileEntry:
+        """Return the entry of a file of the caller's; `UsageError` ENOENT when it has none of this
+        id.
+        """
         item = None
         if FILE_ID.fullmatch(id):
             item = self._kv.get(Key(partition_of(caller), id))
         if item is None:
             raise UsageError("ENOENT", "there is no such file, or not any more", source="files")
-        entry = _read_entry(item.value)
-        return FileContent(entry.name, entry.type, self._read_body(id, entry))
+        return _read_entry(item.value)
 
     def read_stored(self, id: str, value: bytes) -> FileContent:
         """Return the file of an entry as the store has it."""
@@ -205,13 +212,21 @@ class KeptFiles:
             gone += 1
         return gone
 
-    def _list_entries(self, partition: str) -> Iterator[tuple[str, _Entry]]:
+    def _list_entries(self, partition: str) -> Iterator[tuple[str, FileEntry]]:
         for id, item in scan_all(self._kv, partition):
             with suppress(BackendError):
                 yield id, _read_entry(item.value)
 
-    def _read_body(self, id: str, entry: _Entry) -> bytes:
+    def _read_body(self, id: str, entry: FileEntry) -> bytes:
         return self._artifacts.get(entry.artifact).removeprefix(_head_of(id))
+
+
+def strip_head(body: bytes) -> bytes:
+    """Return a file's own bytes of a stored body; `BackendError` EDAMAGED for any other one."""
+    head = _HEAD.match(body)
+    if head is None:
+        raise BackendError("EDAMAGED", "the body of a file is damaged", source="files")
+    return body[head.end() :]
 
 
 def _head_of(id: str) -> bytes:
@@ -219,7 +234,7 @@ def _head_of(id: str) -> bytes:
     return f"sigil file {id}\n".encode()
 
 
-def _read_entry(value: bytes) -> _Entry:
+def _read_entry(value: bytes) -> FileEntry:
     try:
         return _ENTRY.read(value)
     except ValueError:

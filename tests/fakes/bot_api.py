@@ -14,7 +14,12 @@ from email.message import Message
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from tests.fakes.bot_api_rules import draft_problem, message_problem, webhook_problem
+from tests.fakes.bot_api_rules import (
+    draft_problem,
+    message_problem,
+    photo_problem,
+    webhook_problem,
+)
 from tests.fakes.server import Answer, Recorded, RecordingServer, json_answer
 from tests.machine import within
 
@@ -239,6 +244,8 @@ class BotApi(RecordingServer):
         problem = _chat_problem(params)
         if not isinstance(file, dict) or not file["content"]:
             problem = problem or "there is no photo in the request"
+        else:
+            problem = problem or photo_problem(file["content"])
         if problem:
             return _refusal(400, f"Bad Request: {problem}")
         with self.changed:

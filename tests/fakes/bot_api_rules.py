@@ -145,3 +145,16 @@ def _pair_problem(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
     if outer["type"] in CODE or (kinds & CODE and kinds & (STYLES | {"text_link"})):
         return "entity shares text with code"
     return ""
+
+
+def photo_problem(content: str | bytes) -> str:
+    """Why a file is no photo (https://core.telegram.org/bots/api#sendphoto), empty for one that is."""
+    body = content.encode() if isinstance(content, str) else content
+    if len(body) > 10 * 1024 * 1024:
+        return "file is too big"
+    if body.startswith(b"\x89PNG"):
+        width, height = (int.from_bytes(body[at : at + 4], "big") for at in (16, 20))
+        if width + height > 10_000 or max(width, height) > 20 * min(width, height):
+            return "PHOTO_INVALID_DIMENSIONS"
+        return ""
+    return "" if body.startswith((b"\xff\xd8\xff", b"RIFF")) else "IMAGE_PROCESS_FAILED"

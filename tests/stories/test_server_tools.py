@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -61,6 +62,7 @@ def test_a_picture_of_a_tool_goes_out_with_the_answer_and_is_its_persons(
         assert base64.b64encode(PNG).decode() not in read
         (said,) = [m["content"] for m in model.bodies[-1]["messages"] if "kept as" in str(m)]
         told = json.loads(said)["files"]
+        assert re.fullmatch("f[0-9a-f]{5}", told[0].pop("id"))
         assert told == [{"name": "picture.png", "type": "image/png", "bytes": len(PNG)}]
 
         agent.bot.fail(400, "Bad Request: PHOTO_INVALID_DIMENSIONS", method="sendPhoto")

@@ -56,7 +56,8 @@ LOOK_THROUGH = "if something in also_remembered says it, answer with that; else:
 QUERY_OTHER = "; if one in weak fits better, query its name"
 """Stands behind which tool to call where something that was found is only named."""
 ANSWER_IT = "answer with what is remembered where it says it; otherwise call what fits"
-FILES_NOTE = "the person gets these files below your answer"
+FILES_NOTE = "they stand below your answer, or where you write ![words](file:ID)"
+DRAWING_NOTE = "[words](file:picture.svg) in an answer hands it out as SVG, too"
 MOST = 16
 """So many calls of a round are run."""
 RESULT_CHARACTERS = 16_000
@@ -549,10 +550,16 @@ def _run_call(context: ToolCallContext, call: ToolCall, offers: Sequence[Offer])
         context.gate.ask_for_grant(context.registry, asked_call, acts, context.caller, problem)
         raise
     if not ran.files:
-        return CallResult(call, sanitize_result(f'{{"ok":{ran.output.decode()}}}'))
+        output = ran.output.decode()
+        note = f',"note":"{DRAWING_NOTE}"' if "</svg>" in output else ""
+        return CallResult(call, sanitize_result(f'{{"ok":{output}{note}}}'))
+    # hardly any call returns files
+    from functions.agent.conversation.named_files import name_file
+
     files = []
     for file in ran.files:
-        files.append({"name": file.name, "type": file.type, "bytes": file.size})
+        row = {"id": name_file(file.id), "name": file.name, "type": file.type}
+        files.append({**row, "bytes": file.size})
     note = dumps({"files": files, "note": FILES_NOTE}).decode().removeprefix("{")
     content = sanitize_result(f'{{"ok":{ran.output.decode()},{note}')
     return CallResult(call, content, files=ran.files)

@@ -36,6 +36,8 @@ from sigil.storage.kv import keys
 
 WRITE, READ, EDIT = "write-file", "read-file", "edit-file"
 LIST, DIFF = "list-files", "diff-file"
+KEEP: Final = "keep-file"
+"""Keeps what an answer names. No capability is called that: the runtime alone calls it."""
 PART_CHARACTERS: Final = 8_000
 """The model reads so many characters of a file at once."""
 LISTED_MOST: Final = 200
@@ -122,6 +124,20 @@ def read_file(context: CallContext, arguments: Arguments) -> Json:
             return opened_files.look_at(context, content, arguments, files)
         return opened_files.read_page(context, content, arguments)
     return _describe_part(content, context.zone, arguments)
+
+
+def keep_file(context: CallContext, arguments: Arguments) -> Json:
+    """Keep what an answer names for its chat, as it is now, and return its row: a file by its
+    `path`, where it may be read without asking anybody, or a `drawing`.
+    """
+    from functions.agent.services import opened_files
+
+    drawing = read_text(arguments, "drawing")
+    if drawing:
+        return opened_files.keep_drawing(context, drawing)
+    path = _read_path(arguments)
+    context.gate.require("read", path)
+    return opened_files.keep_for_answer(context, path, _open(context, path).read(path).body)
 
 
 def is_document(context: CallContext, content: FileContent) -> bool:

@@ -1,7 +1,11 @@
-"""`read-file` on what is no text: pages of a document, and pictures that the model looks at."""
+"""`read-file` on what is no text: pages of a document, and pictures that the model looks at; and
+what an answer hands out.
+"""
 
 from __future__ import annotations
 
+import re
+from mimetypes import guess_type
 from typing import Final
 
 from functions.agent.conversation.pictures import LOOK
@@ -11,7 +15,9 @@ from functions.agent.workspace.files import Workspace, Writer
 from functions.agent.workspace.path import RECEIVED
 from functions.agent.workspace.received import OPENED_BYTES
 from sigil.errors import UsageError
-from sigil.protocol import Json
+from sigil.protocol import Json, file_row
+from sigil.storage.kept_files import FileContent as KeptContent
+from sigil.storage.kept_files import KeptFiles
 
 KEPT_TYPE: Final = "jpeg"
 """Pictures that people send are kept as a model takes them, and as this type."""
@@ -20,6 +26,17 @@ OUTLINE_MOST: Final = 40
 SCAN: Final = "this page is a picture: call again with look"
 CUT: Final = "this page has more text than is shown"
 PAGE_NUMBER_MOST: Final = 10**6
+DRAWING_NAME: Final = "picture.svg"
+DRAWING_TYPE: Final = "image/svg+xml"
+UNKNOWN_TYPE: Final = "application/octet-stream"
+_SIGNATURES: Final = (
+    ("image/png", re.compile(rb"\x89PNG\r\n\x1a\n")),
+    ("image/jpeg", re.compile(rb"\xff\xd8\xff")),
+    ("image/gif", re.compile(rb"GIF8[79]a")),
+    ("image/webp", re.compile(rb"RIFF.{4}WEBP", re.DOTALL)),
+)
+"""The pictures are told by their first bytes, whatever their names say."""
+_NOT_OF_A_NAME: Final = re.compile(r"[^\w.-]+")
 
 
 def read_page(context: CallContext, content: FileContent, arguments: Arguments) -> Json:
@@ -70,3 +87,31 @@ def look_at(
         writer = Writer(context.by, context.task, context.call, context.find_holder_here())
         files.write(path, picture.data, writer, most=OPENED_BYTES)
     return {LOOK: path, "note": "the picture stands behind this result, once"}
+
+
+def keep_for_answer(context: CallContext, path: str, body: bytes) -> Json:
+    """Keep a file of the workspace among those that were returned in the chat, for a week, and
+    return its row. `Refused` ERATE when too much was kept today.
+    """
+    type = next((type for type, begin in _SIGNATURES if begin.match(body)), "")
+    if not type:
+        type = guess_type(path)[0] or UNKNOWN_TYPE
+        if type.startswith("image/") and type != DRAWING_TYPE:
+            type = UNKNOWN_TYPE
+    stem = _NOT_OF_A_NAME.sub("-", path.rpartition("/")[2]).lstrip("-._")[-80:]
+    return _keep(context, KeptContent(stem.lstrip("-._") or "file", type, body))
+
+
+def keep_drawing(context: CallContext, drawing: str) -> Json:
+    """Keep a drawing as the document that it is, and return its row; `ToolError` for one that does
+    more than draw.
+    """
+    context.app.helpers.reader.draw(drawing)
+    return _keep(context, KeptContent(DRAWING_NAME, DRAWING_TYPE, drawing.encode()))
+
+
+def _keep(context: CallContext, file: KeptContent) -> Json:
+    app = context.app
+    files = KeptFiles(app.kv, app.artifacts, app.clock.now)
+    row = file_row(files.keep(file, app.make_caller(context.home)))
+    return {**row}

@@ -57,6 +57,7 @@ SERVICES: Final[Mapping[str, Service]] = {
     files.EDIT: files.edit_file,
     files.LIST: files.list_files,
     files.DIFF: files.diff_file,
+    files.KEEP: files.keep_file,
     SEARCH: knowledge.search,
     INGEST: knowledge.ingest,
     UPDATE: knowledge.update,

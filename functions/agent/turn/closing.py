@@ -96,13 +96,15 @@ def close_turn(
     chain: ChainBudget | None = None,
     account: HpAccount | None = None,
     file_name: str = "",
+    serve: pictures.Serve | None = None,
 ) -> SessionHandle:
     """Close a turn that ends with this text: history, handled ids and outbox in one write.
 
     `in_history` makes the text a message of the history. The `note` is sent below it and is no
     part of the history; `buttons` stand below it. With a `file_name` the text is a file. `role` is
     that of the person on whose behalf it was, where it is known, `chain` the budget of its chain of
-    events, and `account` the HP that bound it, where they were read.
+    events, and `account` the HP that bound it, where they were read. `serve` keeps the files of the
+    workspace that the text names.
     """
     event = turn.event
     now = app.clock.now()
@@ -131,6 +133,11 @@ def close_turn(
         own = document.messages[document.find_turn_start() :]
         text = app.redact(pictures.add_picture(text, own))
         files = pictures.collect_files(own)
+        if "file:" in text and pictures.names_file(text):
+            if event.is_own_work or serve is None:
+                text = pictures.write_words(text)
+            else:
+                text, files = pictures.name_files(text, document.messages, files, serve)
     text = missed_messages.mention_missed(turn.trace, text, texts)
     text = bindings.mention_absence(turn.trace, text, texts)
     text = approvals.mention_approval(turn.trace, text, texts)

@@ -49,7 +49,7 @@ from functions.agent.eviction import evict_before_turn, may_write_calls, note_na
 from functions.agent.ledger.entry import Entry
 from functions.agent.mailbox import Mailbox, format_mails
 from functions.agent.model import outage
-from functions.agent.model.base import REDUCED_MOST, ModelReply, ModelRequest, Tell
+from functions.agent.model.base import REDUCED_MOST, ModelReply, ModelRequest
 from functions.agent.posts import CHAIN, REFUSED, PostAllowance, name_receiver, stamp_posts
 from functions.agent.runs.event_chain import SETTING, ChainBudget
 from functions.agent.safety import hp
@@ -80,6 +80,7 @@ from sigil.storage.evolve import evolve
 
 if TYPE_CHECKING:
     from functions.agent.conversation.pictures import Shown
+    from functions.agent.turn.told_words import WordTeller
 
 ROUNDS = 6
 NEXT_TOOL: Final = tool_of(NEXT_BEHAVIOR)
@@ -602,6 +603,7 @@ def _ask_model(
     tries = max(outage.TRIES_MOST - outage.count_failed_tries(turn.trace), 1)
     if outage.count_waits(turn.trace):
         tries = 1
+    teller = _open_teller(context) if hears_words(context.watch) else None
     request = ModelRequest(
         messages,
         tools=define_tools(offers, deploys=not context.calls.never_deploys),
@@ -614,11 +616,13 @@ def _ask_model(
         model=document.chosen_model,
         reduced=max(REDUCED_MOST - outage.count_reductions(turn.trace), 0),
         chat=opened.key,
-        tell=_open_tell(context) if hears_words(context.watch) else None,
+        tell=teller,
     )
     began = app.clock.now()
     started = app.clock.monotonic()
     reply = app.model.chat(request)
+    if teller:
+        teller.end()
     ms = round((app.clock.monotonic() - started) * 1000, 1)
     facts: dict[str, Json] = {
         "n": number,
@@ -656,10 +660,10 @@ def _load_pictures(opened: SessionHandle, context: RoundContext, start: int) -> 
     return shown if shown.beside or shown.behind else None
 
 
-def _open_tell(context: RoundContext) -> Tell:
-    from functions.agent.turn.told_words import open_tell
+def _open_teller(context: RoundContext) -> WordTeller:
+    from functions.agent.turn.told_words import WordTeller
 
-    return open_tell(context.watch, context.app.redact)
+    return WordTeller(context.watch, context.app.redact)
 
 
 def _find_late(request: ModelRequest, context: RoundContext) -> str:

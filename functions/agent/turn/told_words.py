@@ -9,19 +9,35 @@ from collections.abc import Callable
 from typing import Final
 
 from functions.agent.app import TurnStep, Watch
-from functions.agent.model.base import Tell
+from functions.agent.conversation.named_files import WordFilter
 
 ANEW: Final = TurnStep("words", facts={"anew": True})
 """Takes back the words of an answer."""
 
 
-def open_tell(watch: Watch, redact: Callable[[str], str]) -> Tell:
-    """Return what tells the words of the next answer to who watches, without the secrets that
-    `redact` takes out of a text.
+class WordTeller:
+    """Tells the words of the next answer to who watches, without the secrets that `redact` takes
+    out of a text; of a file that the answer names, the words for it.
     """
-    watch(TurnStep("ask"))
 
-    def tell(words: str | None) -> None:
-        watch(ANEW if words is None else TurnStep("words", text=redact(words)))
+    def __init__(self, watch: Watch, redact: Callable[[str], str]) -> None:
+        self._watch = watch
+        self._redact = redact
+        self._filter = WordFilter()
+        watch(TurnStep("ask"))
 
-    return tell
+    def __call__(self, words: str | None) -> None:
+        """Tell the next words; None takes back those before."""
+        if words is None:
+            self._filter = WordFilter()
+            self._watch(ANEW)
+        else:
+            self._show(self._filter.add(self._redact(words)))
+
+    def end(self) -> None:
+        """Tell what was held back: the answer is over."""
+        self._show(self._filter.end())
+
+    def _show(self, words: str) -> None:
+        if words:
+            self._watch(TurnStep("words", text=words))

@@ -824,6 +824,7 @@ def _run_and_close(
             role=context.role,
             chain=context.chain,
             account=context.hp,
+            serve=rounds.calls.serve,
         )
     used = turn.used + app.clock.monotonic() - began
     is_patient = waits_long(turn, app)

@@ -179,10 +179,11 @@ class Discord:
         conversation = sending.Conversation.open(self.api, reply.session, reply.to, drafts)
         parts = sending.make_messages(reply)
         for number, part in list_unsent(parts, reply.start, sent):
+            place = number + reply.goes_on
             if isinstance(part, AttachedFile):
-                conversation.send(sending.make_attachment(part, reply.text), number, reply.key)
+                conversation.send(sending.make_attachment(part, reply.text), place, reply.key)
             else:
-                conversation.send(part, number, reply.key)
+                conversation.send(part, place, reply.key)
 
     def send_editable(self, session: str, text: str, key: str) -> str:
         """Post a message as the bot; one with the same key is the one that is there."""

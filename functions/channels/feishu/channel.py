@@ -280,9 +280,10 @@ class Feishu:
         parts = make_parts(reply)
         growing = self._take_card(reply)
         for number, part in list_unsent(parts, reply.start, sent):
-            if number == 0 and complete_card(reply, part, growing):
+            points = number == 0 and not reply.goes_on
+            if points and complete_card(reply, part, growing):
                 continue
-            answered = reply.to if number == 0 and chat.is_group else ""
+            answered = reply.to if points and chat.is_group else ""
             if isinstance(part, AttachedFile):
                 sender.send(make_attachment(part, reply.text), number, answered)
             else:

@@ -137,6 +137,11 @@ class GitHub:
             event = replace(event, text=strip_mention(event.text, login), addressed=())
         return event
 
+    @property
+    def picture_types(self) -> frozenset[str]:
+        """Return the types that a comment shows."""
+        return frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send a comment a part."""
         from functions.channels.github.sending import CommentSender

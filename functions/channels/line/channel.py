@@ -174,6 +174,15 @@ class Line:
         name, language = self.directory.find_person(self.api, person, chat)
         return replace(event, sender=Sender(event.sender.id, name), language=language)
 
+    @property
+    def picture_types(self) -> frozenset[str]:
+        """Return the types that LINE shows
+        (https://developers.line.biz/en/reference/messaging-api/#image-message).
+        """
+        from functions.channels.line.sending import PICTURE_TYPES
+
+        return PICTURE_TYPES
+
     def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
         """Send all messages of a reply in one request."""
         self.sender.send(reply)

@@ -8,6 +8,7 @@ one that it refuses before its time, when an answer was tried before, shows that
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import uuid
@@ -39,7 +40,11 @@ LABEL_CHARACTERS: Final = 20
 BUTTONS_MOST: Final = 10
 ALTERNATIVE_CHARACTERS: Final = 400
 """Characters of what a list of chats shows in place of buttons."""
+PICTURE_TYPES: Final = frozenset(("image/png", "image/jpeg"))
+PREVIEW_BYTES: Final = 1_000_000
+"""A picture that is its own preview has so many bytes at most."""
 REMEMBERED_MOST: Final = 1_000
+_PICTURE_LINE: Final = re.compile(r" {0,3}!\[[^\[\]\n]*\]\((https://[^()\s]+)\)\s*")
 _RETRY_KEYS: Final = uuid.UUID("5f1d7c0a-5f0e-4a52-9d0c-0a6f6a3f0b1e")
 
 Fields = dict[str, object]
@@ -48,18 +53,53 @@ Fields = dict[str, object]
 def make_messages(reply: Reply) -> list[Fields]:
     """Return the messages of a reply: its text, a note for what cannot be sent, and its buttons.
 
-    LINE takes files by their public address alone, which ours have not.
+    LINE takes files by their public addresses alone. A picture that has one is a message of its
+    own where the text shows it on a line; of all others the address stands in the text.
     """
     room = MESSAGES_MOST - bool(reply.buttons)
     text, buttons = take_buttons(reply, BUTTONS_MOST)
-    divided = divide_reply(text, room, _render, len, noted=reply.files)
-    messages = [_make_text(text) for text in divided.messages]
-    notes = write_file_notes(divided, reply)
+    messages = _show_pictures(text, reply, room)
+    notes: list[str] = []
+    if not messages:
+        noted = [file for file in reply.files if not file.link]
+        divided = divide_reply(text, room, _render, len, noted=noted)
+        messages = [_make_text(text) for text in divided.messages]
+        notes = write_file_notes(divided, reply)
     if notes:
         messages.append(_make_text(_cut("\n".join(notes))))
     if buttons and messages:
         messages.append(_make_buttons(buttons))
     return messages
+
+
+def _show_pictures(text: str, reply: Reply, room: int) -> list[Fields]:
+    """Return the messages of a reply that shows pictures; none where it shows none, has more than
+    text and pictures, or more messages than there is room for.
+    """
+    shown = {
+        file.link
+        for file in reply.files
+        if file.link and file.type in PICTURE_TYPES and 0 < file.size <= PREVIEW_BYTES
+    }
+    if not shown or not all(file.link for file in reply.files):
+        return []
+    messages: list[Fields] = []
+    lines: list[str] = []
+    has_pictures = False
+    for line in [*text.split("\n"), None]:
+        picture = _PICTURE_LINE.fullmatch(line) if line is not None else None
+        if line is not None and not (picture and picture[1] in shown):
+            lines.append(line)
+            continue
+        divided = divide_reply("\n".join(lines), room, _render, len)
+        if divided.files:
+            return []
+        messages += [_make_text(text) for text in divided.messages]
+        lines = []
+        if picture:
+            has_pictures = True
+            messages.append(_make_image(picture[1]))
+    return messages if has_pictures and len(messages) <= room else []
 
 
 def _render(markdown: str, most: int) -> list[str]:
@@ -78,6 +118,10 @@ def _cut(text: str) -> str:
 def _make_text(text: str) -> Fields:
     # a text of this type mentions nobody, whatever it says
     return {"type": "text", "text": text}
+
+
+def _make_image(link: str) -> Fields:
+    return {"type": "image", "originalContentUrl": link, "previewImageUrl": link}
 
 
 def _make_buttons(buttons: Sequence[Button]) -> Fields:

@@ -529,7 +529,8 @@ class Matrix:
 
         chat = self._find_chat(reply.session)
         is_notice = reply.to == _NOTICE
-        answers = reply.to if not is_notice and self._is_group(chat.room) else ""
+        points = not is_notice and not reply.goes_on and self._is_group(chat.room)
+        answers = reply.to if points else ""
         # a room is told once, whatever could not be read there
         sender = RoomSender(self.api, self.bot, chat, _NOTICE if is_notice else reply.key, answers)
         parts = make_parts(reply)

@@ -119,10 +119,13 @@ def list_unsent(
 
 
 def write_file_notes(parts: ReplyParts[Message], reply: Reply) -> list[str]:
-    """Return what a chat reads in place of a reply's files, where a platform takes none from us."""
+    """Return what a chat reads in place of a reply's files, where a platform takes none from us.
+    The text has those with a public address.
+    """
     texts = find_texts(reply.text)
     notes = []
     for made in parts.files:
         is_picture = made.type.startswith("image/")
         notes.append(texts.no_file_here.format(name=made.name) if is_picture else made.instead)
-    return notes + [texts.no_file_here.format(name=file.name) for file in reply.files]
+    closed = [file for file in reply.files if not file.link]
+    return notes + [texts.no_file_here.format(name=file.name) for file in closed]

@@ -150,7 +150,7 @@ class Telegram:
                 ready = sending.make_attachment(chat, part, reply.text)
             else:
                 ready = part
-            answered = reply.to if number == 0 else ""
+            answered = "" if number or reply.goes_on else reply.to
             here = replace(ready, chat=chat, reply_to=answered)
             chat = sending.send_part(self.api, here)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from functions.channels.base import AttachedFile, Reply
 from functions.channels.platform_api.http_client import FormFile
+from functions.channels.render.picture_size import read_picture_size
 from functions.channels.render.telegram import MessagePart, render_parts
 from functions.channels.replies.reply_parts import divide_reply, take_buttons
 from functions.channels.telegram.api import TelegramRejected
@@ -35,8 +36,12 @@ MESSAGES_MOST = 10
 """Messages of one reply; the last of them is a file when there would be more."""
 EDIT_TIMEOUT = 5.0
 """Seconds that a message which can be changed may take: it is not worth a wait."""
-_PHOTOS = ("image/png", "image/jpeg")
-"""The types that Telegram shows as photos."""
+_PHOTO_BYTES = 10 * 1000 * 1000
+_PHOTO_SIDES = 10_000
+_PHOTO_RATIO = 20
+"""A photo has at most so many bytes, pixels of width and height together, and one side is at most
+so many times the other (https://core.telegram.org/bots/api#sendphoto).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +159,21 @@ def make_parts(chat: TelegramChat, reply: Reply) -> list[TelegramPart]:
         parts.append(TelegramMessage(chat, message, buttons=below))
     for made in divided.files:
         file = FormFile(made.name, made.type, made.content)
-        is_photo = made.type in _PHOTOS
+        is_photo = _is_photo(made.content)
         parts.append(TelegramFile(chat, file, made.caption, made.instead, is_photo=is_photo))
     parts.extend(reply.files)
     return parts
+
+
+def _is_photo(body: bytes) -> bool:
+    """Return whether Telegram shows a file as a photo: PNG, JPEG or WebP, by its first bytes."""
+    if len(body) > _PHOTO_BYTES:
+        return False
+    size = read_picture_size(body)
+    if size is None or not (size.width and size.height):
+        return False
+    sides = sorted((size.width, size.height))
+    return sum(sides) <= _PHOTO_SIDES and sides[1] <= _PHOTO_RATIO * sides[0]
 
 
 def make_attachment(
@@ -174,7 +190,7 @@ def make_attachment(
         return TelegramMessage(chat, MessagePart(gone))
     name = attached.name if attached.name.isascii() else f"file{PurePath(attached.name).suffix}"
     file = FormFile(name, attached.type, body)
-    is_photo = attached.type in _PHOTOS
+    is_photo = _is_photo(body)
     return TelegramFile(chat, file, "", texts.no_picture, is_photo=is_photo)
 
 
@@ -222,7 +238,7 @@ def send_file(api: TelegramApi, file: TelegramFile, *, follow: bool = True) -> T
             api.upload("sendDocument", file.params(), "document", file.file)
     except TelegramRejected as problem:
         if file.is_photo and not problem.moved_to:
-            # Telegram takes no photo of more than 10,000 points, or of an odd shape
+            # it may be damaged, and yet be a file
             return send_file(api, replace(file, is_photo=False), follow=follow)
         if problem.moved_to not in (0, file.chat.id) and follow:
             moved = replace(file, chat=TelegramChat(problem.moved_to), reply_to="")

@@ -777,6 +777,11 @@ def file_mark(due: float, id: str) -> Key:
     return Key("file-due", f"{int(due):012d}#{id}")
 
 
+def file_link_key() -> Key:
+    """The key by which the addresses of shared files are signed."""
+    return Key("file-link", "key")
+
+
 def grants(namespace: str, home: str, name: str) -> Key:
     """The grants to the capability NAMESPACE/NAME, version by version, by the owners of `home`."""
     return Key(f"grant#{escape(home)}", f"{_owner_part(namespace, home)}#{name}")
@@ -879,7 +884,7 @@ IMPERSONAL = frozenset(
     "lock usage-total first-owner alerted window dialect tries capability version digest deployment"
     " dependent callers-pinned generation changes snapshot audit audit-tip token token-use public"
     " expiry health use stocked room cooldown web-requests daily artifact grant secret"
-    " doctor weather backup restoring token-file file-due file-bytes agent due ledger"
+    " doctor weather backup restoring token-file file-due file-bytes file-link agent due ledger"
     " proposals-open proposal-unsettled board-counter spend hp skills skill-head skill-file"
     " member team-request agent-seats listener invitations".split()
 )
