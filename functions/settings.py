@@ -355,6 +355,7 @@ class Settings(SigilSettings):
         "",
         "the folder into which `uncaged chat` saves the files of answers (default: a new temporary"
         " folder each time)",
+        outside=True,
     )
     turn_seconds: float = setting(
         "UNCAGED_TURN_SECONDS", 120.0, "how long a turn may take", duration=True

@@ -209,6 +209,13 @@ def _find_problem(messages: list[dict[str, Any]]) -> Answer | None:
                 action = row["action"]
                 if not 1 <= len(action["label"]) <= 20 or not 1 <= len(action["data"]) <= 300:
                     return _invalid(f"{place}.contents", "Invalid action")
+        elif message["type"] == "image":
+            for name in ("originalContentUrl", "previewImageUrl"):
+                url = message[name]
+                if not url.startswith("https://") or len(url) > 2_000 or "refused" in url:
+                    return _invalid(f"{place}.{name}", "Invalid URL")
+            if "quoteToken" in message:
+                return _invalid(f"{place}.quoteToken", "May not be used")
         else:
             return _invalid(f"{place}.type", "Unknown type")
     return None

@@ -5,19 +5,31 @@ workspace. Nobody names another chat's.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
+import httpx
+import pytest
+
 from functions.agent.workspace.files import Writer
+from functions.file_links import FileLinks
 from functions.wiring import AgentRuntime
+from sigil.errors import UsageError
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
+from sigil.storage.kept_files import KeptFiles
 from sigil.storage.kv import keys
 from sigil.wiring import LazyRegistry
+from tests.fakes import github as github_fake
+from tests.fakes import line as line_fake
+from tests.fakes.github import GitHubServer
+from tests.fakes.line import LineServer
 from tests.fakes.mcp import FakeMcp
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.people import GUEST
-from tests.functions.serving import serving
+from tests.functions.serving import Served, serving
+from tests.machine import within
 from tests.pictures import as_image, make_png
 from tests.sigil.tool_importer import ToolImporter
 
@@ -148,3 +160,117 @@ def test_files_of_the_workspace_and_the_drawing_itself_go_out(
     assert "```\n![x](file:reports/lie.png)\n```" in answer["reply"]
     assert "hands it out as SVG" in str(model.bodies[-1])
     assert "file:" not in str(model.bodies[0]["messages"])
+
+
+PUBLIC = "https://agent.example.org/bot"
+
+
+def name_all(*ids: str) -> list[Any]:
+    """A model that names a picture, a picture in a line, and not the third."""
+    return drawing(
+        lambda ids: f"One.\n\n![a](file:{ids[0]})\n\nSee [it](file:{ids[1]}) there.", list(ids)
+    )
+
+
+def test_line_and_github_get_links_that_open_one_file_for_a_week(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    bodies = [PNG, b"%PDF-1.7 x", make_png("three")]
+    with FakeMcp() as fake, LineServer() as line, GitHubServer() as github:
+        platforms = {
+            "line_api": line.url,
+            "line_token": line_fake.TOKEN,
+            "line_secret": line_fake.SECRET,
+            "github_api": github.url,
+            "github_token": github_fake.TOKEN,
+            "github_secret": github_fake.SECRET,
+            "github_repositories": github_fake.REPOSITORY,
+        }
+        opened = runtime(
+            llm_url=model.url, loopback=True, access="open", public_url=PUBLIC, **platforms
+        )
+        with serving(opened) as server:
+            import_art(opened, fake, *bodies)
+            model.then(*name_all())
+            post_to_line(server, 1)
+            first, picture, second, other = wait_for(line.changed, lambda: line.messages, 4)
+            assert (first["text"], first["by"]) == ("One.", "reply")
+            assert [picture["type"], other["type"]] == ["image", "image"]
+            said = re.fullmatch(rf"See it \(({PUBLIC}/\S+\.pdf)\) there\.", second["text"])
+            assert said
+            link, document, third = picture["originalContentUrl"], said[1], other["previewImageUrl"]
+            check_links(server, opened, {link: PNG, document: bodies[1], third: bodies[2]})
+
+            model.then(*name_all())
+            request = github_fake.deliver(
+                "issue_comment", github_fake.make_comment(1, f"@{github_fake.BOT} draw")
+            )
+            assert post(server, "/webhook/github", request) == 200
+            [comment] = wait_for(github.changed, github.texts, 1)
+            assert re.fullmatch(
+                rf"One\.\n\n!\[a\]\({PUBLIC}/\S+\.png\)\n\nSee \[it\]\({PUBLIC}/\S+\.pdf\) there\."
+                rf"\n\n!\[picture\S*\.png\]\({PUBLIC}/\S+\.png\)",
+                comment,
+            )
+
+        closed = runtime(llm_url=model.url, loopback=True, access="open", **platforms)
+        with serving(closed) as server:
+            model.then(*name_all())
+            post_to_line(server, 2)
+            *_, text, note = wait_for(line.changed, lambda: line.messages, 6)
+            assert text["text"] == "One.\n\na\n\nSee it there."
+            assert note["text"].count("A file belongs here") == 3
+
+
+def check_links(server: Served, opened: AgentRuntime, links: dict[str, bytes]) -> None:
+    """Read what the links open, without a sign-in, and see that nothing else does."""
+    paths = {link.removeprefix(PUBLIC): body for link, body in links.items()}
+    with httpx.Client(base_url=server.url) as stranger:
+        for path, body in paths.items():
+            answer = stranger.get(path)
+            assert answer.content == body
+            is_picture = body.startswith(b"\x89PNG")
+            type = "image/png" if is_picture else "application/pdf"
+            shown = "inline" if is_picture else "attachment"
+            assert answer.headers["content-type"] == type
+            assert answer.headers["content-disposition"].startswith(shown)
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert "sandbox" in answer.headers["content-security-policy"]
+        first, second, *_ = paths
+        _, _, token, name = first.split("/")
+        other = second.rpartition("/")[2]
+        changed = ("B" if token[60] != "B" else "A").join((token[:60], token[61:]))
+        for path in (
+            f"/shared-files/{token}/{other}",
+            f"/shared-files/{changed}/{name}",
+            f"/shared-files/{token[:-2]}AA/{name}",
+            f"/shared-files/{token}A/{name}",
+            f"/shared-files/{token[:20]}/{name}",
+            f"/shared-files/{token}",
+            "/shared-files/",
+            f"/shared-files/{token}/%2e%2e",
+        ):
+            assert stranger.get(path).status_code == 404, path
+        later = FileLinks(opened.app.kv, opened.app.artifacts, lambda: time.time() + 8 * 86_400)
+        with pytest.raises(UsageError):
+            later.read(token, name)
+        files = KeptFiles(opened.app.kv, opened.app.artifacts)
+        chat = keys.session_of("main", f"line:{line_fake.PERSON}")
+        for key, item in opened.app.kv.scan(keys.chat_file(chat, "").partition):
+            files.remove(keys.chat_file(chat, key), item.value)
+        assert [stranger.get(path).status_code for path in paths] == [404] * 3
+
+
+def post(server: Served, path: str, request: Any) -> int:
+    return server.post(path, content=request.body, headers=dict(request.headers)).status_code
+
+
+def post_to_line(server: Served, number: int) -> None:
+    request = line_fake.sign(line_fake.make_body(line_fake.make_message(number, "draw")))
+    assert post(server, "/webhook/line", request) == 200
+
+
+def wait_for(changed: Any, read: Callable[[], list[Any]], count: int) -> list[Any]:
+    with changed:
+        assert changed.wait_for(lambda: len(read()) >= count, within(20)), read()
+    return [*read()]

@@ -57,7 +57,6 @@ SERVICES: Final[Mapping[str, Service]] = {
     files.EDIT: files.edit_file,
     files.LIST: files.list_files,
     files.DIFF: files.diff_file,
-    files.KEEP: files.keep_file,
     SEARCH: knowledge.search,
     INGEST: knowledge.ingest,
     UPDATE: knowledge.update,
@@ -68,6 +67,8 @@ SERVICES: Final[Mapping[str, Service]] = {
     board.GET: board.get_task,
     board.CLAIM: board.claim_task,
 }
+OF_RUNTIME: Final[Mapping[str, Service]] = {files.KEEP: files.keep_file}
+"""The services that the runtime calls, and no capability."""
 CHECKS: Final[Mapping[str, Callable[[CallContext, Arguments], None]]] = {
     PAYMENT: check_payment,
     PROPOSE: growth.check_change,
@@ -157,7 +158,7 @@ def call_service(
 
     Every failure carries the capability's name as its source.
     """
-    service = SERVICES.get(offer.name)
+    service = SERVICES.get(offer.name) or OF_RUNTIME.get(offer.name)
     try:
         if service is None:
             raise ToolError(

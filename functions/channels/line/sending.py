@@ -177,7 +177,8 @@ class LineSender:
             raise UsageError("EINVAL", "not a session of LINE", source="line")
         messages = make_messages(reply)[reply.start :]
         address = LineReplyAddress.parse(reply.to)
-        if address.quote and not chat.startswith("U") and messages and not reply.start:
+        points = address.quote and not chat.startswith("U") and not reply.start
+        if points and messages and messages[0]["type"] == "text":
             messages[0]["quoteToken"] = address.quote
         while messages:
             try:
@@ -222,7 +223,8 @@ class LineSender:
 
 def _repair(messages: list[Fields], problem: LineRejected, reply: Reply) -> list[Fields] | None:
     """Return the messages to try instead, None when nothing helps: without the message that they
-    answer, then with the buttons in words, and then a note in place of the text.
+    answer, with the addresses of pictures as texts, with the buttons in words, and then a note in
+    place of the text.
     """
     buttons = reply.buttons[:BUTTONS_MOST]
     words = write_buttons("", buttons, is_plain=True)
@@ -234,6 +236,11 @@ def _repair(messages: list[Fields], problem: LineRejected, reply: Reply) -> list
     if "quoteToken" in messages[0]:
         first = {name: value for name, value in messages[0].items() if name != "quoteToken"}
         return [first, *messages[1:]]
+    if any(each["type"] == "image" for each in messages):
+        return [
+            _make_text(str(each["originalContentUrl"])) if each["type"] == "image" else each
+            for each in messages
+        ]
     if len(messages) > 1 and messages[-1]["type"] == "flex":
         return [*messages[:-1], _make_text(words)]
     return None if messages == [note] else [note]

@@ -395,3 +395,10 @@ def test_an_odd_answer_of_line_is_no_crash(channel: Line, line: LineServer) -> N
     line.reply(REPLY, Answer(400, b"\xff<html>"))
     with pytest.raises(Refused):
         say(channel, "hi")
+
+
+def test_a_picture_whose_address_is_refused_is_its_address(channel: Line, line: LineServer) -> None:
+    link = "https://agent.example.org/refused/a.png"
+    picture = AttachedFile("a.png", "image/png", lambda: b"", link, size=10)
+    say(channel, f"One\n![a]({link})\nTwo", files=(picture,))
+    assert line.texts() == ["One", link, "Two"]
