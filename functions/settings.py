@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -32,6 +33,8 @@ _PARAMETERS = re.compile(r"(/[A-Za-z0-9_.-]{1,100}){1,10}", re.ASCII)
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
 HP_COST_MOST = 1_000_000
+TERMINAL = ("TERM", "TERM_PROGRAM", "LC_TERMINAL", "KITTY_WINDOW_ID", "TMUX", "STY")
+"""The variables by which a terminal tells what it is."""
 LEAST_WINDOW = 1_000
 """Tokens of a model's window."""
 
@@ -707,3 +710,8 @@ def _require_stamp(template: str) -> None:
             f"UNCAGED_STAMP cannot be used: {fault}",
             suggestion="write one line with {now}, {zone}, {location}, {platform} or {weather}",
         )
+
+
+def read_terminal() -> dict[str, str]:
+    """Return what the environment tells of the terminal."""
+    return {name: os.environ[name] for name in TERMINAL if name in os.environ}

@@ -496,6 +496,10 @@ class LazyFileReader:
         """See `FileReader.draw`."""
         return self._reader.draw(svg)
 
+    def fit(self, data: bytes, width: int, height: int, *, sixel: bool = False) -> bytes:
+        """See `FileReader.fit`."""
+        return self._reader.fit(data, width, height, sixel=sixel)
+
 
 class LazyTranscriber:
     """The client of the endpoint that turns speech into text, which is loaded with the first voice

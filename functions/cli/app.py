@@ -144,6 +144,17 @@ def chat(
             show_default=False,
         ),
     ] = None,
+    *,
+    files: Annotated[
+        str,
+        typer.Option(
+            "--files",
+            metavar="FOLDER",
+            help="Where the files of answers are saved, instead of UNCAGED_DOWNLOADS or a new"
+            " temporary folder.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> None:
     """Talk to the agent in this terminal.
 
@@ -154,7 +165,7 @@ def chat(
     from functions.cli.chat.chat import Style, run_chat
 
     style = Style(quiet=quiet, json=json)
-    raise typer.Exit(run_chat(" ".join(text or []), session, style, file or []))
+    raise typer.Exit(run_chat(" ".join(text or []), session, style, file or [], files))
 
 
 @cli.command(rich_help_panel=TALK)

@@ -36,6 +36,7 @@ _STARVED: Final = 0.1
 """A child that is late and had less than this share of the time had it too late."""
 _PACKAGES: Final = {
     "scaling": ("PIL",),
+    "terminal_picture": ("PIL",),
     "pdf_text": ("pypdfium2", "pypdfium2_raw"),
     "pdf_look": ("pypdfium2", "pypdfium2_raw", "PIL"),
     "sheet_text": ("python_calamine",),

@@ -4,6 +4,7 @@ draws drawings.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from msgspec import DecodeError, Struct, json
@@ -28,6 +29,8 @@ _READERS: Final = {
 """The module of the child that reads each type."""
 _MADE: Final = {"image/jpeg": FileType.JPEG, "image/png": FileType.PNG}
 """What a child makes pictures as."""
+_SIXELS: Final = re.compile(rb"[!-~]+")
+"""No sign of these ends the picture, or drives a terminal."""
 
 
 class FileReader:
@@ -105,6 +108,19 @@ class FileReader:
         fonts, missing = choose_fonts(document)
         order = {"fonts": list(map(str, fonts)), "missing": missing}
         return _read_picture(*self._children.run("drawing", order, document.encode(), fonts))
+
+    def fit(self, data: bytes, width: int, height: int, *, sixel: bool = False) -> bytes:
+        """Return a picture for a terminal, of at most so many pixels: as PNG, or in sixels without
+        the marks of their beginning and end.
+        """
+        type = _require(data, PICTURES)
+        order = {"type": type.value, "width": width, "height": height, "sixel": sixel}
+        head, made = self._children.run("terminal_picture", order, data)
+        if _decode(head).type == "sixel":
+            if not (sixel and _SIXELS.fullmatch(made)):
+                raise UnreadableFile(Reason.BROKEN)
+            return made
+        return _read_picture(head, made).data
 
 
 class _Answer(Struct):

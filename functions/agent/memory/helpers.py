@@ -140,6 +140,9 @@ class FileReader(Protocol):
     def draw(self, svg: str) -> Picture:
         """Return an SVG document that only draws as a PNG."""
 
+    def fit(self, data: bytes, width: int, height: int, *, sixel: bool = False) -> bytes:
+        """Return a picture for a terminal, of at most so many pixels: a PNG, or sixels."""
+
 
 NO_READER: Final = "no_reader"
 """The reason why `NoReader` opens nothing, a key of the texts' `file_problems`."""
@@ -217,6 +220,9 @@ class NoReader:
         raise _cannot_open()
 
     def draw(self, svg: str) -> Picture:
+        raise _cannot_open()
+
+    def fit(self, data: bytes, width: int, height: int, *, sixel: bool = False) -> bytes:
         raise _cannot_open()
 
 

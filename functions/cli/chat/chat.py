@@ -11,8 +11,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import NoReturn
 
 import orjson
@@ -30,26 +29,27 @@ from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
 from functions.agent.team.work import resume_unlocked
 from functions.channels.replies.unread_replies import MOST
+from functions.cli.chat import answer_files
+from functions.cli.chat.answer_files import SavedFile
 from functions.cli.chat.attached_files import COMMAND, AttachedFiles, find_pasted
 from functions.cli.chat.line_editor import LineEditor
 from functions.cli.chat.screen import Screen, ScreenListener
 from functions.cli.chat.session_lock import SessionLock
+from functions.cli.chat.terminal_pictures import TerminalPictures
 from functions.cli.chat.terminal_turn import TerminalTurn, TerminalWorker
 from functions.cli.chat.unread_watch import Unread, UnreadWatch
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.queues.queued_sessions import list_queued_sessions
-from functions.reply_sender import make_reply_row
+from functions.reply_sender import make_reply_row, read_kept_file
 from functions.settings import Settings
 from functions.texts.en import Texts
 from functions.time.time_zone import format_stamp
 from functions.wiring import AgentRuntime, open_runtime
 from sigil.cli.exit_codes import INTERRUPTED
-from sigil.cli.saved_files import save_files
 from sigil.errors import SigilError, UsageError, one_line
 from sigil.protocol import Json, KeptFile, file_row
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
-from sigil.storage.stored import REST
 from sigil.wiring import data_folder, ignore_progress
 
 OWN = Sender("terminal:local", "you")
@@ -77,9 +77,12 @@ class Style:
         return not (self.quiet or self.json)
 
 
-def run_chat(text: str, session: str, style: Style, files: Sequence[str] = ()) -> int:
+def run_chat(
+    text: str, session: str, style: Style, files: Sequence[str] = (), folder: str = ""
+) -> int:
     """Answer one question, or hold a conversation until Ctrl-D; return the exit code. The `files`
-    go with the first message.
+    go with the first message; those of answers are saved in the `folder`, by default that of the
+    settings.
     """
     if not _NAME.fullmatch(session):
         raise UsageError(
@@ -94,7 +97,8 @@ def run_chat(text: str, session: str, style: Style, files: Sequence[str] = ()) -
         for unknown in find_unknown_variables(settings):
             screen.progress(f"warning: no setting: {unknown}")
     runtime = open_runtime(settings, screen.progress if style.shows_steps else ignore_progress)
-    chat = _Conversation(runtime, f"terminal:{session}", style, screen, attached)
+    folder = folder or settings.downloads
+    chat = _Conversation(runtime, f"terminal:{session}", style, screen, attached, folder=folder)
     try:
         return chat.answer_once(text) if text else chat.converse()
     finally:
@@ -111,6 +115,8 @@ class _Conversation:
         style: Style,
         screen: Screen,
         attached: AttachedFiles,
+        *,
+        folder: str,
     ) -> None:
         app = runtime.app
         self._runtime = runtime
@@ -120,6 +126,8 @@ class _Conversation:
         self._style = style
         self._screen = screen
         self._attached = attached
+        self._folder = folder
+        self._pictures = TerminalPictures(app.helpers.reader)
         self._kv = runtime.stores.kv
         self._has_failed = False
         self._is_told = False
@@ -386,8 +394,10 @@ class _Conversation:
         zone = self._app.find_zone(document)
         lines = []
         for _, each in unread:
-            paths = self._save_files(_read_files(each.reply))
-            text = "\n".join((each.text, *map(str, paths)))
+            files = answer_files.read_files(each.reply)
+            saved = self._save_files(files)
+            text = answer_files.write_words(each.text, files)
+            text = "\n".join((text, *(str(file.path) for file in saved)))
             lines.append((format_stamp(each.at, zone), text))
         with self._screen.above_prompt():
             if away:
@@ -409,36 +419,54 @@ class _Conversation:
         resident = [offer.tool for offer in in_scope(document.messages)]
         text = str(row["reply"])
         rounds = row["rounds"]
-        files = _read_files(row)
-        paths = self._save_files(files)
+        files = answer_files.read_files(row)
+        saved = self._save_files(files)
         if self._style.json:
-            sys.stdout.write(orjson.dumps(_sort_row(row, resident, files, paths)).decode() + "\n")
+            sys.stdout.write(orjson.dumps(_sort_row(row, resident, saved)).decode() + "\n")
             sys.stdout.flush()
         elif self._style.quiet:
-            sys.stdout.write("\n".join((text, *map(str, paths))) + "\n")
+            text = answer_files.point_at_paths(text, saved)
+            sys.stdout.write("\n".join((text, *(str(file.path) for file in saved))) + "\n")
             sys.stdout.flush()
         else:
             preamble = app.build_preamble(opened.memory)
             tokens = compaction.estimate_size(document.messages)
             tokens += context.count_overhead(preamble)
-            self._screen.show_answer(text)
-            for path, file in zip(paths, files, strict=True):
-                self._screen.show_file(path, file)
+            self._show_words(answer_files.write_words(text, files))
+            for each in saved:
+                self._screen.show_file(each.path, each.file)
+                if each.file.type.startswith("image/"):
+                    self._screen.show_picture(self._pictures.make(each.body))
             if app.model.name == OFFLINE and rounds and _is_first_answer(document):
                 self._screen.show_signature(choose_texts_of(document).offline_signature)
             if rounds:
                 self._screen.show_footer(resident, round(tokens * document.ratio), app.model.window)
 
-    def _save_files(self, files: Sequence[KeptFile]) -> list[Path]:
-        """Save the files of the answers in a new folder of their own, and return their paths."""
+    def _show_words(self, text: str) -> None:
+        """Print an answer, and its drawings as pictures where the terminal shows some."""
+        if "<svg" not in text or not self._pictures.form:
+            self._screen.show_answer(text)
+            return
+        from functions.channels.render.pictures import take_pictures
+
+        visible, drawings = take_pictures(text)
+        pictures = [self._pictures.make(each.encode()) for each in drawings]
+        if not all(pictures):
+            visible = text
+        self._screen.show_answer(text, visible)
+        for picture in pictures:
+            self._screen.show_picture(picture)
+
+    def _save_files(self, files: Sequence[KeptFile]) -> list[SavedFile]:
+        """Save the files of an answer, and return them; those that cannot be saved are told of."""
         agent = self._runtime.agents.find_current(self._session, self._app).app
         caller = agent.make_caller(self._session)
         try:
-            read = self._app.registry.read_file
-            return save_files(files, [read(file.id, caller) for file in files])
+            bodies = [read_kept_file(file.id, caller, self._app) for file in files]
+            return answer_files.save(files, bodies, self._folder)
         except SigilError as problem:
             self._screen.hint(f"the files of the answer cannot be saved: {problem.message}")
-            return [Path(file.name) for file in files]
+            return []
 
 
 def _is_first_answer(document: Document) -> bool:
@@ -459,23 +487,12 @@ def _leave() -> NoReturn:
     os._exit(INTERRUPTED)
 
 
-def _read_files(row: Mapping[str, Json]) -> list[KeptFile]:
-    """Return the files of a reply."""
-    files = row.get("files")
-    if not isinstance(files, list):
-        return []
-    names = [each.name for each in fields(KeptFile) if each.init and each.name != REST]
-    return [
-        KeptFile(**{name: file[name] for name in names}) for file in files if isinstance(file, dict)
-    ]
-
-
 def _sort_row(
-    row: Mapping[str, Json], resident: list[str], files: Sequence[KeptFile], paths: Sequence[Path]
+    row: Mapping[str, Json], resident: list[str], saved: Sequence[SavedFile]
 ) -> dict[str, object]:
     """Return what `--json` prints: a reply, what it took, and the tools that stay."""
     sorted_row: dict[str, object] = {
-        "reply": row["reply"],
+        "reply": answer_files.point_at_paths(str(row["reply"]), saved),
         "rounds": row["rounds"],
         "tools": row["tools"],
         "resident": resident,
@@ -483,8 +500,6 @@ def _sort_row(
     if row.get("failed"):
         sorted_row["failed"] = True
     sorted_row["usage"] = row["usage"]
-    if files:
-        sorted_row["files"] = [
-            {**file_row(file), "path": str(path)} for file, path in zip(files, paths, strict=True)
-        ]
+    if saved:
+        sorted_row["files"] = [{**file_row(each.file), "path": str(each.path)} for each in saved]
     return sorted_row

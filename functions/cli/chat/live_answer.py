@@ -63,6 +63,10 @@ class LiveAnswer:
         """Whether words stand there that nothing was made of yet."""
         return bool(self._told.strip())
 
+    def has_told(self, words: str) -> bool:
+        """Return whether these words stand there that nothing was made of yet."""
+        return words in self._told
+
     def begin_turn(self) -> None:
         """Show the words of the next answer."""
         self._is_stopped = False

@@ -186,8 +186,12 @@ class Screen:
                 line.truncate(self._err.width, overflow="ellipsis")
             self._print_line(line)
 
-    def show_answer(self, text: str) -> None:
-        """Print the answer to what was typed, or what its words that stand there lack."""
+    def show_answer(self, text: str, visible: str = "") -> None:
+        """Print the answer to what was typed, or what its words that stand there lack. `visible` is
+        the answer without its drawings, unless these stand there already.
+        """
+        if visible and not self._live.has_told("<svg"):
+            text = visible
         if self._live.has_words:
             if self._live.complete(text):
                 return
@@ -207,6 +211,13 @@ class Screen:
     def show_file(self, path: Path, file: KeptFile) -> None:
         """Print where a file of the answer was saved."""
         self._print_line(Text(f"{path} ({file.type}, {file.size:,} bytes)"))
+
+    def show_picture(self, written: str) -> None:
+        """Print what lets the terminal show a picture."""
+        if written:
+            self._live.settle()
+            self._out.file.write(written)
+            self._out.file.flush()
 
     def show_signature(self, text: str) -> None:
         """Print which model answers, below its first answer."""

@@ -36,26 +36,35 @@ IMPORTED = (
 Image.preinit()
 Image.MAX_IMAGE_PIXELS = None  # the bound below is ours
 _WHITE = (255, 255, 255)
+_TURNED = (5, 6, 7, 8)
+"""Orientations of EXIF in which the width stands for the height."""
 
 
 def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object], bytes]:
     """Return the picture as JPEG. `order`: its `type`, of which it has to be."""
-    type = str(order["type"]).upper()
+    return save(shrink(str(order["type"]), data, (MAX_SIDE, MAX_SIDE)))
+
+
+def shrink(name: str, data: bytes, most: tuple[int, int]) -> Image.Image:
+    """Return the first frame of a picture of this type, upright, on white, of at most so many
+    pixels in width and height.
+    """
+    type = name.upper()
     formats = ("JPEG", "MPO") if type == "JPEG" else (type,)
     try:
         with Image.open(BytesIO(data), formats=formats) as image:
             if image.width * image.height > MAX_PIXELS:
                 raise Unreadable("too_large")
-            return save(_shrink(image))
+            return _shrink(image, most)
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
         raise Unreadable("broken") from None
 
 
-def _shrink(image: Image.Image) -> Image.Image:
-    """Return the first frame, upright, on white, no larger than a picture may be."""
-    ratio = min(1.0, MAX_SIDE / max(image.size))
-    size = (max(1, round(image.width * ratio)), max(1, round(image.height * ratio)))
+def _shrink(image: Image.Image, most: tuple[int, int]) -> Image.Image:
     orientation = image.getexif().get(0x0112, 1)
+    width, height = reversed(most) if orientation in _TURNED else most
+    ratio = min(1.0, width / image.width, height / image.height)
+    size = (max(1, round(image.width * ratio)), max(1, round(image.height * ratio)))
     image.draft("RGB", size)  # a JPEG is decoded at half its size, or less, where that is enough
     has_alpha = "A" in image.getbands() or "transparency" in image.info
     if image.mode in ("P", "1") or (has_alpha and image.mode not in ("RGBA", "LA")):
