@@ -7,26 +7,40 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
 
+from functions.agent.session.document import Outgoing
 from functions.agent.workspace.files import Writer
+from functions.channels.base import Reply
+from functions.channels.slack.channel import Slack
+from functions.channels.telegram.channel import Telegram
+from functions.events import Button
 from functions.file_links import FileLinks
+from functions.reply_sender import send_outbox
+from functions.sent_parts import SentParts
 from functions.wiring import AgentRuntime
 from sigil.errors import UsageError
 from sigil.protocol import Caller
 from sigil.registry import LocalRegistry
-from sigil.storage.kept_files import KeptFiles
+from sigil.storage.evolve import evolve
+from sigil.storage.kept_files import FileContent, KeptFiles
 from sigil.storage.kv import keys
 from sigil.wiring import LazyRegistry
 from tests.fakes import github as github_fake
 from tests.fakes import line as line_fake
+from tests.fakes.bot_api import BotApi
+from tests.fakes.discord import DiscordServer, open_discord
 from tests.fakes.github import GitHubServer
 from tests.fakes.line import LineServer
 from tests.fakes.mcp import FakeMcp
 from tests.fakes.model import ScriptedModel, call, say
+from tests.fakes.slack import SlackWorkspace
 from tests.functions.people import GUEST
 from tests.functions.serving import Served, serving
 from tests.machine import within
@@ -88,7 +102,7 @@ def test_a_picture_stands_where_the_answer_names_it_over_http_and_no_other_chat_
         assert "files" not in other
 
 
-def test_pieces_of_an_answer_leave_in_order_on_telegram_and_once(
+def test_a_picture_that_is_too_wide_for_telegram_is_a_document(
     live: Callable[..., Any], model: ScriptedModel
 ) -> None:
     wide = PNG[:16] + (9_999).to_bytes(4, "big") + (600).to_bytes(4, "big") + PNG[24:]
@@ -99,24 +113,11 @@ def test_pieces_of_an_answer_leave_in_order_on_telegram_and_once(
                 lambda ids: f"One.\n![a](file:{ids[0]})\nTwo [wide](file:{ids[1]}) here.\n\nThree."
             )
         )
-        agent.bot.fail(503, method="sendDocument")
         agent.write("draw", GUEST)
         agent.until(lambda: bool(agent.bot.messages) and agent.bot.messages[-1]["text"] == "Three.")
-        sent = [
-            request.path.rpartition("/")[2]
-            for request in agent.bot.requests
-            if request.path.endswith(("sendMessage", "sendPhoto", "sendDocument"))
-        ]
-        assert sent == [
-            "sendMessage",
-            "sendPhoto",
-            "sendMessage",
-            "sendDocument",
-            "sendDocument",
-            "sendMessage",
-        ]
         texts = [each["text"] for each in agent.bot.messages]
         assert texts == ["One.", "Two wide here.", "Three."]
+        assert [len(agent.bot.photos), len(agent.bot.documents)] == [1, 1], "it is too wide"
 
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path d="M0 0h9v9z"/></svg>'
@@ -274,3 +275,124 @@ def wait_for(changed: Any, read: Callable[[], list[Any]], count: int) -> list[An
     with changed:
         assert changed.wait_for(lambda: len(read()) >= count, within(20)), read()
     return [*read()]
+
+
+class Killed(BaseException):
+    """A process ends here."""
+
+
+class Mortal:
+    """A channel whose process ends once so many parts of answers have left and were noted, or as
+    the next piece begins.
+    """
+
+    def __init__(self, channel: Any, lives: float) -> None:
+        self._channel = channel
+        self._lives = lives
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
+
+    def _live(self) -> None:
+        self._lives -= 1
+        if self._lives < 0:
+            raise Killed
+
+    def send(self, reply: Reply, sent: Callable[[int], None]) -> None:
+        self._live()
+
+        def note(parts: int) -> None:
+            sent(parts)
+            self._live()
+
+        self._channel.send(reply, note)
+
+
+def list_telegram(bot: BotApi) -> list[str]:
+    kinds = {"sendMessage": "text", "sendPhoto": "photo", "sendDocument": "document"}
+    sent = [kinds.get(request.path.rpartition("/")[2], "") for request in bot.requests]
+    pointing = [b"reply_parameters" in request.body for request in bot.requests]
+    assert pointing == [True] + [False] * (len(pointing) - 1)
+    return [kind for kind in sent if kind]
+
+
+def list_slack(workspace: SlackWorkspace) -> list[str]:
+    kinds = {"chat.postMessage": "text", "files.completeUploadExternal": "file"}
+    sent = [kinds.get(request.path.rpartition("/")[2], "") for request in workspace.requests]
+    return [kind for kind in sent if kind]
+
+
+def list_discord(server: DiscordServer) -> list[str]:
+    pointing = [message["reply"] is not None for message in server.posted]
+    assert pointing == [True] + [False] * (len(pointing) - 1)
+    return ["file" if message.get("attachments") else "text" for message in server.posted]
+
+
+ORDER = ["text", "photo", "text", "document", "text"]
+PLATFORMS_OF_PIECES: list[tuple[str, str, str, Any, Any, list[str]]] = [
+    ("telegram", "telegram:-100777", "5", BotApi, list_telegram, ORDER),
+    (
+        "slack",
+        "slack:C0CHAN001",
+        "",
+        SlackWorkspace,
+        list_slack,
+        ["file" if kind in ("photo", "document") else kind for kind in ORDER],
+    ),
+    (
+        "discord",
+        "discord:7",
+        "77",
+        DiscordServer,
+        list_discord,
+        ["file" if kind in ("photo", "document") else kind for kind in ORDER],
+    ),
+]
+
+
+def open_channel(name: str, fake: Any) -> Any:
+    if name == "telegram":
+        return Telegram(fake.token, "secret", api=fake.url)
+    if name == "slack":
+        return Slack(fake.token, "8" * 32, fake.api)
+    return open_discord(fake)
+
+
+@pytest.mark.parametrize(("name", "session", "to", "fake", "read", "expected"), PLATFORMS_OF_PIECES)
+def test_pieces_leave_in_order_and_once_whenever_a_process_ends(
+    runtime: Callable[..., AgentRuntime],
+    name: str,
+    session: str,
+    to: str,
+    fake: Any,
+    read: Callable[[Any], list[str]],
+    expected: list[str],
+) -> None:
+    for lives in range(6):
+        opened = runtime()
+        app = opened.app
+        caller = app.make_caller(session)
+        keeper = KeptFiles(app.kv, app.artifacts)
+        picture = keeper.keep(FileContent("a.png", "image/png", PNG), caller)
+        paper = keeper.keep(FileContent("b.pdf", "application/pdf", b"%PDF-1.7"), caller)
+        text = f"One\n![a](file:{picture.id})\nTwo [b](file:{paper.id}).\n\nThree"
+        buttons = (Button("Yes", "/yes"),)
+        reply = Outgoing(
+            f"{name}:{lives}", session, text, to, files=(picture, paper), buttons=buttons
+        )
+        key = keys.session_of("main", session)
+        document = app.sessions.open(key).document
+        app.sessions.save(app.sessions.open(key), evolve(document, outbox=(reply,)))
+        with fake() as server:
+            channel = open_channel(name, server)
+            for left in (lives, 99):
+                process = replace(
+                    opened, channels={name: Mortal(channel, left)}, sent_parts=SentParts()
+                )
+                with suppress(Killed):
+                    send_outbox(app.sessions.open(key), process)
+            channel.close()
+            assert read(server) == expected, lives
+            bodies = unquote(str([request.body for request in server.requests]))
+            assert bodies.count("/yes") == 1
+        assert not app.sessions.open(key).document.outbox
