@@ -35,6 +35,8 @@ _CELL: Final = (8, 16)
 _HEIGHT_SHARE: Final = 0.6
 """So much of the screen a picture fills at most."""
 _MOST: Final = (1_600, 1_200)
+_MOST_IN_SIXELS: Final = (1_000, 800)
+"""Pixels of a picture in width and height; sixels take more room than PNG."""
 
 
 class TerminalPictures:
@@ -71,7 +73,7 @@ class TerminalPictures:
         try:
             if body.lstrip()[:5].lower() in (b"<svg ", b"<?xml"):
                 body = self._reader.draw(body.decode("utf-8", "replace")).data
-            width, height = _find_room()
+            width, height = _find_room(_MOST_IN_SIXELS if form == "sixel" else _MOST)
             made = self._reader.fit(body, width, height, sixel=form == "sixel")
         except SigilError:
             return ""
@@ -102,8 +104,8 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _find_room() -> tuple[int, int]:
-    """Return how many pixels a picture may have in width and height."""
+def _find_room(most: tuple[int, int]) -> tuple[int, int]:
+    """Return how many pixels a picture may have in width and height, `most` at most."""
     columns, rows, width, height = 80, 24, 0, 0
     with suppress(ImportError, OSError):
         import fcntl
@@ -113,7 +115,7 @@ def _find_room() -> tuple[int, int]:
         rows, columns, width, height = struct.unpack("HHHH", size)
     width = width or (columns or 80) * _CELL[0]
     height = height or (rows or 24) * _CELL[1]
-    return min(width, _MOST[0]), max(min(int(height * _HEIGHT_SHARE), _MOST[1]), 1)
+    return min(width, most[0]), max(min(int(height * _HEIGHT_SHARE), most[1]), 1)
 
 
 def _write(form: Form, made: bytes) -> Iterator[str]:

@@ -7,7 +7,10 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable
+from random import Random
 from typing import NamedTuple
+
+from PIL import Image
 
 from functions.media.file_reader import FileReader
 from functions.media.results import Reason
@@ -38,6 +41,17 @@ class HostileFile(NamedTuple):
 
 def scale(reader: FileReader, data: bytes) -> object:
     return reader.scale(data)
+
+
+def fit(reader: FileReader, data: bytes) -> object:
+    return reader.fit(data, 1_000, 800, sixel=True)
+
+
+def noisy_png() -> bytes:
+    image = Image.frombytes("RGB", (1_000, 800), Random(7).randbytes(2_400_000))
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
 
 
 def read(reader: FileReader, data: bytes) -> object:
@@ -284,6 +298,8 @@ HOSTILE = {
     "a PNG of 50,000 x 50,000": HostileFile(scale, lambda: declare_png(50_000, 50_000), LARGE),
     "a PNG of 40 million pixels in color": HostileFile(scale, lambda: color_png(6_300), LARGE),
     "a PNG of a line": HostileFile(scale, lambda: declare_png(1, 60_000), OPENED),
+    "a PNG of a line, in sixels": HostileFile(fit, lambda: declare_png(1, 60_000), OPENED),
+    "a PNG of noise, in sixels": HostileFile(fit, noisy_png, OPENED),
     "a PNG with 60 MB of text": HostileFile(scale, png_with_much_text, BROKEN),
     "a PNG cut short": HostileFile(scale, lambda: color_png(500)[:-900], BROKEN),
     "a JPEG cut short": HostileFile(

@@ -5,6 +5,7 @@ out.
 from __future__ import annotations
 
 import io
+import re
 import tomllib
 from collections.abc import Callable
 
@@ -64,6 +65,24 @@ def test_a_photo_is_upright_small_and_without_what_the_camera_wrote(reader: File
     assert not image.getexif()
     assert b"secret" not in picture.data
     assert b"Maker" not in picture.data
+
+
+def test_a_picture_fits_a_terminal_as_a_png_and_in_sixels(reader: FileReader) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was turned
+    photo = make_picture("JPEG", (400, 200), exif=exif, comment=b"secret")
+
+    png = reader.fit(photo, 300, 100)
+    sixels = reader.fit(photo, 300, 100, sixel=True)
+
+    image = Image.open(io.BytesIO(png))
+    assert (image.format, image.size) == ("PNG", (50, 100))
+    assert b"secret" not in png
+    assert sixels.startswith(b'"1;1;50;100#')
+    # 17 bands, in each of which red, blue or both are drawn from the left
+    assert sixels.count(b"-") == 17
+    assert re.search(rb"#\d+;2;9\d;\d;\d", sixels)
+    assert reader.fit(make_picture("PNG", (30, 20)), 300, 100) != b""
 
 
 @each_row(
