@@ -241,16 +241,18 @@ def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
 
     async def share_file(request: Request) -> Response:
         # whoever has the address may read the file: nobody signs in
-        from functions.file_links import FileLinks, respond
+        from functions.file_links import FileLinks
 
         try:
             app = (await run_in_threadpool(open_deps)).app
             if not shared:
                 shared.append(FileLinks(app.kv, app.artifacts, app.clock.now))
             token, name = request.path_params["token"], request.path_params["name"]
-            return respond(await run_in_threadpool(shared[0].read, token, name))
+            file = await run_in_threadpool(shared[0].read, token, name)
         except SigilError as problem:
             return failure_response(problem)
+        headers = {**SEALED, "Content-Disposition": file.disposition}
+        return Response(file.body, media_type=file.type, headers=headers)
 
     routes.append(Route("/shared-files/{token}/{name}", share_file, methods=["GET"]))
 

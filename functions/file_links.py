@@ -21,10 +21,7 @@ from threading import Lock
 from typing import Final
 from urllib.parse import quote
 
-from starlette.responses import Response
-
 from sigil.errors import BackendError, Conflict, UsageError
-from sigil.http.response import SEALED
 from sigil.protocol import Caller
 from sigil.run.mcp_client.media import recognize
 from sigil.storage.artifacts import Artifacts
@@ -50,6 +47,12 @@ class SharedFile:
     name: str
     type: str
     body: bytes
+
+    @property
+    def disposition(self) -> str:
+        """Return the header by which a browser shows pictures, and saves all else."""
+        kind = "inline" if self.type in SHOWN else "attachment"
+        return f"{kind}; filename*=UTF-8''{quote(self.name)}"
 
 
 class FileLinks:
@@ -114,11 +117,3 @@ class FileLinks:
             if item:
                 self._key = item.value
             return self._key
-
-
-def respond(file: SharedFile) -> Response:
-    """Return the answer that has a shared file: a browser shows pictures, and saves all else."""
-    is_shown = file.type in SHOWN
-    kind = "inline" if is_shown else "attachment"
-    headers = {**SEALED, "Content-Disposition": f"{kind}; filename*=UTF-8''{quote(file.name)}"}
-    return Response(file.body, media_type=file.type, headers=headers)

@@ -180,7 +180,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
     "progress_message": ("storage", "errors"),
     "drafts": ("errors",),
     "message_files": ("storage", "errors"),
-    "file_links": ("errors", "http", "protocol", "run", "storage"),
+    "file_links": ("errors", "protocol", "run", "storage"),
     "chat_form": ("errors", "http"),
     "message_changes": ("storage", "errors", "json_fields"),
     "status_alerts": ("storage", "errors"),

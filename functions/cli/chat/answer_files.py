@@ -5,7 +5,7 @@ or below.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -67,17 +67,22 @@ def save(files: Sequence[KeptFile], bodies: Sequence[bytes], folder: str) -> lis
 def point_at_paths(text: str, saved: Sequence[SavedFile]) -> str:
     """Return an answer in which the files that it names have the paths of this machine."""
     addresses = {each.file.id: _write_path(each.path) for each in saved}
-    return named_files.point_at(_restore_marks(text), addresses)
+    return named_files.point_at(_restore_marks(text, addresses), addresses)
 
 
 def write_words(text: str, files: Sequence[KeptFile]) -> str:
     """Return an answer with the words for the files that it names: they follow below it."""
-    return named_files.write_words_of(_restore_marks(text), files)
+    ids = {file.id for file in files}
+    return named_files.write_words_of(_restore_marks(text, ids), files)
 
 
-def _restore_marks(text: str) -> str:
-    """Return a reply's text as it was before it got addresses for clients over HTTP."""
-    return _ADDRESS.sub(rf"]({named_files.SIGN}\1)", text)
+def _restore_marks(text: str, ids: Collection[str]) -> str:
+    """Return a reply's text as it was before its files got addresses for clients over HTTP."""
+
+    def write(address: re.Match[str]) -> str:
+        return f"]({named_files.SIGN}{address[1]})" if address[1] in ids else address[0]
+
+    return _ADDRESS.sub(write, text)
 
 
 def _write_path(path: Path) -> str:
