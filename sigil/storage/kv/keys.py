@@ -918,7 +918,8 @@ AGENT_CONTENT = frozenset("agent binding dead hook member proposal proposal-unse
 NOT_OF_AGENTS = PERSON_PARTITIONS | frozenset(
     "usage chain ledger spend audit audit-tip trace first-owner window dialect tries token"
     " token-use stocked web-requests daily artifact doctor weather backup restoring token-file"
-    " file-due board board-done board-counter team-request agent-seats listener invitations".split()
+    " file-due file-link board board-done board-counter team-request agent-seats listener"
+    " invitations".split()
 )
 """All others: they stay when an agent is purged. Those that name it are the books of the root: its
 ledger, what its work counted for the budget, payments and deploys.
