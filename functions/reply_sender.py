@@ -141,6 +141,7 @@ def _send_first_reply(opened: SessionHandle, runtime: AgentRuntime) -> tuple[Ses
                     draw=partial(_draw, runtime.app),
                     file_name=reply.file_name,
                     goes_on=number > 0,
+                    answer=reply.text if len(pieces) > 1 else "",
                 ),
                 partial(_mark_part, mark_sent, base),
             )

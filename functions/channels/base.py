@@ -128,7 +128,7 @@ class Reply:
     can drop what it has had. The parts before `start` have left already: equal texts give equal
     parts. `is_repeated`: somebody has tried to send it before, and may not have lived to note that
     it left. With a `file_name` the text is one file of that name where the platform takes files.
-    `goes_on`: it is the next piece of an answer whose first one is there, and points at nothing.
+    `goes_on`: it is the next piece of an `answer` whose first one is there, and points at nothing.
     `draw` makes a PNG of an SVG document, None where it cannot.
     """
 
@@ -142,7 +142,13 @@ class Reply:
     is_repeated: bool = False
     file_name: str = ""
     goes_on: bool = False
+    answer: str = ""
     draw: Callable[[str], bytes | None] = draw_nothing
+
+    @property
+    def words(self) -> str:
+        """Return the whole answer: its language is that of the notes that stand in for files."""
+        return self.answer or self.text
 
 
 class Busy(BackendError):

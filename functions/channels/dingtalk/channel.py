@@ -194,7 +194,7 @@ class DingTalk:
             if number == 0 and complete_card(reply, part, growing):
                 continue
             if isinstance(part, AttachedFile):
-                sender.send(make_attachment(part, reply.text))
+                sender.send(make_attachment(part, reply.words))
             else:
                 sender.send(part)
         if growing:

@@ -181,7 +181,7 @@ class Discord:
         for number, part in list_unsent(parts, reply.start, sent):
             place = number + reply.goes_on
             if isinstance(part, AttachedFile):
-                conversation.send(sending.make_attachment(part, reply.text), place, reply.key)
+                conversation.send(sending.make_attachment(part, reply.words), place, reply.key)
             else:
                 conversation.send(part, place, reply.key)
 

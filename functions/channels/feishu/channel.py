@@ -285,7 +285,7 @@ class Feishu:
                 continue
             answered = reply.to if points and chat.is_group else ""
             if isinstance(part, AttachedFile):
-                sender.send(make_attachment(part, reply.text), number, answered)
+                sender.send(make_attachment(part, reply.words), number, answered)
             else:
                 sender.send(part, number, answered)
         if growing:

@@ -540,7 +540,7 @@ class Matrix:
                 self._require_clear(chat.room, reply.text)
             self._runs.note_answer(chat.room, self._now(), "" if is_notice else reply.to)
             if isinstance(part, AttachedFile):
-                sender.send(make_attachment(part, reply.text), number)
+                sender.send(make_attachment(part, reply.words), number)
             else:
                 sender.send(part, number)
         if is_notice:

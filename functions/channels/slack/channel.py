@@ -342,7 +342,7 @@ class Slack:
         streamed = self._take_stream(reply)
         for number, part in list_unsent(parts, reply.start, sent):
             if number > 0 or not complete_stream(reply, part, streamed):
-                sender.send(part, reply.text, number)
+                sender.send(part, reply.words, number)
         if streamed:
             streamed.settle()
         # a stream that began before the status was shown again does not end it

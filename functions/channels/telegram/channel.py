@@ -147,7 +147,7 @@ class Telegram:
         parts = sending.make_parts(chat, reply)
         for number, part in list_unsent(parts, reply.start, sent):
             if isinstance(part, AttachedFile):
-                ready = sending.make_attachment(chat, part, reply.text)
+                ready = sending.make_attachment(chat, part, reply.words)
             else:
                 ready = part
             answered = "" if number or reply.goes_on else reply.to

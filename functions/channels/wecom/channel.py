@@ -136,7 +136,7 @@ class WeCom:
         parts = make_parts(reply)
         for number, part in list_unsent(parts, reply.start, sent):
             if isinstance(part, AttachedFile):
-                sender.send(make_attachment(part, reply.text), number)
+                sender.send(make_attachment(part, reply.words), number)
             else:
                 sender.send(part, number)
 

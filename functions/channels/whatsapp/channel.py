@@ -132,7 +132,7 @@ class WhatsApp:
         parts = make_parts(reply)
         for _, part in list_unsent(parts, reply.start, sent):
             if isinstance(part, AttachedFile):
-                sender.send(make_attachment(part, reply.text))
+                sender.send(make_attachment(part, reply.words))
             else:
                 sender.send(part)
 

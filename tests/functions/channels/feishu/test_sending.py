@@ -73,6 +73,13 @@ def test_markdown_is_a_card(feishu: Feishu, server: FeishuServer) -> None:
     assert "| 1 | 2 |" in server.texts()[0]
 
 
+def test_the_next_piece_of_an_answer_points_at_nothing(
+    feishu: Feishu, server: FeishuServer
+) -> None:
+    send(feishu, TO_GROUP, "more", to="om_1", goes_on=True)
+    assert server.messages[0]["to"] == TO_GROUP.partition(":")[2]
+
+
 def test_a_thread_is_answered_in_the_thread(feishu: Feishu, server: FeishuServer) -> None:
     send(feishu, THREAD, "yes", to="om_2")
     (message,) = server.messages

@@ -142,6 +142,8 @@ def test_only_in_a_group_the_first_part_points_at_what_it_answers(
     send(matrix, said, f"matrix:{GROUP}", to=asked["event_id"])
     relations = [content.get("m.relates_to") for content in read_contents(server)]
     assert relations == [{"m.in_reply_to": {"event_id": asked["event_id"]}}, None, None]
+    send(matrix, "more", f"matrix:{GROUP}", to=asked["event_id"], key="k2", goes_on=True)
+    assert "m.relates_to" not in read_contents(server)[-1]
     send(matrix, "hi", to="$x", key="k2")
     assert "m.relates_to" not in read_contents(server)[-1]
 

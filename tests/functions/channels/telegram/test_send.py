@@ -11,6 +11,7 @@ from functions.channels.base import AttachedFile, Busy, Reply
 from functions.channels.telegram.channel import Telegram
 from functions.channels.webhooks import CommandMenu
 from functions.events import Event, Sender
+from functions.texts.de import TEXTS as GERMAN
 from functions.texts.en import TEXTS as ENGLISH
 from sigil.errors import BackendError, Refused, UsageError
 from tests.fakes.bot_api import TOKEN, BotApi
@@ -463,3 +464,15 @@ def test_a_message_is_changed_where_it_stands(telegram: Telegram, bot_api: BotAp
         with pytest.raises(Refused):
             telegram.edit(session, "99", "gone")
     assert len(bot_api.messages) == 2
+
+
+def test_a_note_speaks_the_language_of_the_whole_answer(
+    telegram: Telegram, bot_api: BotApi
+) -> None:
+    def fail() -> bytes:
+        raise UsageError("ENOENT", "there is no such file")
+
+    answer = "Hier ist das Bild, das du haben wolltest, und ich hoffe, dass es dir gefällt."
+    file = AttachedFile("a.png", "image/png", fail)
+    telegram.send(Reply("telegram:5", "", files=(file,), answer=answer), lambda _: None)
+    assert bot_api.messages[-1]["text"] == GERMAN.file_is_gone.format(name="a.png")
