@@ -29,6 +29,7 @@ _OWNER = re.compile(
 _PUBLIC = re.compile(
     r"https://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]{0,200})?", re.ASCII
 )
+_FUNCTION = re.compile(r"lambda:[A-Za-z0-9_-]{1,64}", re.ASCII)
 _PARAMETERS = re.compile(r"(/[A-Za-z0-9_.-]{1,100}){1,10}", re.ASCII)
 ACCESS = ("open", "members", "owners")
 DEPLOY = ("members", "owners", "none")
@@ -148,6 +149,13 @@ class Settings(SigilSettings):
         0.0,
         "what a minute of speech costs there, such as 0.006, in the currency of UNCAGED_LLM_PRICES;"
         " it is counted by the second",
+        rules=True,
+    )
+    media: str = setting(
+        "UNCAGED_MEDIA",
+        "",
+        "what opens pictures, PDF and office files that people send: lambda:FUNCTION on AWS"
+        " (default: processes of this machine)",
         rules=True,
     )
     llm_prices: str = setting(
@@ -493,6 +501,12 @@ class Settings(SigilSettings):
                 "UNCAGED_WORK_QUEUE names a second queue, but no first one is set",
                 suggestion="set UNCAGED_QUEUE, or leave both empty: events wait in the store",
             )
+        if self.media and not _FUNCTION.fullmatch(self.media):
+            raise UsageError(
+                "ESETTING",
+                f"UNCAGED_MEDIA={self.media!r:.100} is no function of AWS Lambda",
+                suggestion="write lambda: and its name, or leave it empty",
+            )
         if self.channel_secrets and not _PARAMETERS.fullmatch(self.channel_secrets):
             raise UsageError(
                 "ESETTING",
@@ -629,6 +643,11 @@ class Settings(SigilSettings):
     def is_measured(self) -> bool:
         """Return whether anything is made of what turns did, beyond their rows."""
         return self.metrics != "no" or bool(self.otel_url)
+
+    @property
+    def media_function(self) -> str:
+        """Return the function of AWS Lambda that opens files; empty for none."""
+        return self.media.removeprefix("lambda:")
 
     @property
     def catch_up_seconds(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from threading import Event, Lock, Semaphore
@@ -92,6 +93,14 @@ class Warmable(Protocol):
 
     def warm(self, progress: Callable[[str], None]) -> None:
         """Compile the engine now, unless that is done; `progress` gets lines about it."""
+
+
+@runtime_checkable
+class Lender(Protocol):
+    """A store of artifacts from which others can fetch a body for a while."""
+
+    def lend(self, body: bytes) -> AbstractContextManager[str]:
+        """Lend a body within the block: its value is the address."""
 
 
 class Live(Protocol):
@@ -355,7 +364,11 @@ def open_app(
         team_idle=settings.team_idle,
         stamp=settings.stamp,
         currency=parse_prices(settings.llm_prices).currency,
-        helpers=replace(make_helpers(), transcriber=LazyTranscriber(settings)),
+        helpers=replace(
+            make_helpers(),
+            reader=LazyFileReader(settings.media_function, stores.artifacts),
+            transcriber=LazyTranscriber(settings),
+        ),
         skill_search=SkillSearch(_open_skill_ranking),
         redact=_make_redactor(settings),
         may_listen=settings.may_listen,
@@ -462,12 +475,23 @@ class LazyRanker:
 
 
 class LazyFileReader:
-    """The reader of files, which is loaded with the first file: most turns have none. The worker on
-    AWS comes without one.
+    """The reader of files, which is loaded with the first file: most turns have none.
+
+    `function`: the function of AWS Lambda that opens them, because the worker there comes without
+    what does; `artifacts` may lend it large ones.
     """
+
+    def __init__(self, function: str = "", artifacts: object = None) -> None:
+        self._function = function
+        self._artifacts = artifacts
 
     @cached_property
     def _reader(self) -> FileReader:
+        if self._function:
+            from functions.media.lambda_reader import LambdaFileReader
+
+            lender = self._artifacts if isinstance(self._artifacts, Lender) else None
+            return LambdaFileReader(self._function, lender.lend if lender else None)
         try:
             from functions.media.file_reader import FileReader
         except ModuleNotFoundError:

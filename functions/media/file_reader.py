@@ -12,10 +12,24 @@ from msgspec import DecodeError, Struct, json
 from functions.channels.render.pictures import make_document
 from functions.channels.visible_text import clean_text
 from functions.media.child_process import USUAL_LIMITS, ChildLimits, FileChildren
-from functions.media.file_types import DOCUMENTS, PICTURES, WORKBOOKS, FileType, find_type
+from functions.media.file_types import (
+    DOCUMENTS,
+    MADE_PICTURES,
+    PICTURES,
+    WORKBOOKS,
+    FileType,
+    find_type,
+)
 from functions.media.fonts import choose_fonts
-from functions.media.limits import MAX_FILE_BYTES
-from functions.media.results import Document, Heading, Page, Picture, Reason, UnreadableFile
+from functions.media.results import (
+    Document,
+    Heading,
+    Page,
+    Picture,
+    Reason,
+    UnreadableFile,
+    require_type,
+)
 from sigil.errors import one_line
 
 _READERS: Final = {
@@ -27,8 +41,6 @@ _READERS: Final = {
     **dict.fromkeys(WORKBOOKS, "sheet_text"),
 }
 """The module of the child that reads each type."""
-_MADE: Final = {"image/jpeg": FileType.JPEG, "image/png": FileType.PNG}
-"""What a child makes pictures as."""
 _SIXELS: Final = re.compile(rb"[!-~]+")
 """No sign of these ends the picture, or drives a terminal."""
 
@@ -53,7 +65,7 @@ class FileReader:
         """Return a JPEG, PNG, WebP or the first frame of a GIF as a JPEG whose longest side has at
         most 1,568 pixels: upright, on white, without metadata.
         """
-        type = _require(data, PICTURES)
+        type = require_type(data, PICTURES)
         return _read_picture(*self._children.run("scaling", {"type": type.value}, data))
 
     def read(self, data: bytes, first: int = 1, count: int = 1) -> Document:
@@ -63,7 +75,7 @@ class FileReader:
         PDF has pages of its own; the text of docx, pptx, xlsx, xls, ods, HTML and plain text is cut
         into pages of at most 8,000 characters.
         """
-        type = _require(data, DOCUMENTS)
+        type = require_type(data, DOCUMENTS)
         if first < 1 or count < 1:
             raise UnreadableFile(Reason.NO_SUCH_PAGE)
         order = {"type": type.value, "first": first, "count": count}
@@ -87,7 +99,7 @@ class FileReader:
         """Return a page of a PDF as a JPEG whose longest side has 1,568 pixels. A picture has one
         page, and is scaled.
         """
-        type = _require(data, PICTURES | {FileType.PDF})
+        type = require_type(data, PICTURES | {FileType.PDF})
         if page < 1 or (page > 1 and type in PICTURES):
             raise UnreadableFile(Reason.NO_SUCH_PAGE)
         if type in PICTURES:
@@ -138,22 +150,6 @@ class _Answer(Struct):
     undrawn: str = ""
 
 
-def _require(data: bytes, types: frozenset[FileType]) -> FileType:
-    """Return the type of a file, which has to be one of these; `UnreadableFile` says what else it
-    is.
-    """
-    if not data:
-        raise UnreadableFile(Reason.EMPTY)
-    if len(data) > MAX_FILE_BYTES:
-        raise UnreadableFile(Reason.TOO_LARGE)
-    type = find_type(data)
-    if type is FileType.ENCRYPTED_OFFICE:
-        raise UnreadableFile(Reason.ENCRYPTED)
-    if type not in types:
-        raise UnreadableFile(Reason.NOT_SUPPORTED)
-    return type
-
-
 def _decode(head: bytes) -> _Answer:
     """Return what a child says; `UnreadableFile` for what it cannot do, and for what is no
     answer.
@@ -169,6 +165,6 @@ def _decode(head: bytes) -> _Answer:
 
 def _read_picture(head: bytes, data: bytes) -> Picture:
     answer = _decode(head)
-    if answer.type not in _MADE or find_type(data) is not _MADE[answer.type]:
+    if answer.type not in MADE_PICTURES or find_type(data) is not MADE_PICTURES[answer.type]:
         raise UnreadableFile(Reason.BROKEN)
     return Picture(data, answer.type, answer.width, answer.height, answer.undrawn)

@@ -37,6 +37,8 @@ class FileType(StrEnum):
 
 PICTURES: Final = frozenset((FileType.JPEG, FileType.PNG, FileType.GIF, FileType.WEBP))
 """Types that `FileReader.scale` takes."""
+MADE_PICTURES: Final = {"image/jpeg": FileType.JPEG, "image/png": FileType.PNG}
+"""What pictures are made as, by the name of the type."""
 WORKBOOKS: Final = frozenset((FileType.SHEET, FileType.OPEN_SHEET, FileType.OLD_SHEET))
 TEXTS: Final = frozenset((FileType.HTML, FileType.TEXT))
 DOCUMENTS: Final = frozenset((FileType.PDF, FileType.WORD, FileType.SLIDES)) | WORKBOOKS | TEXTS

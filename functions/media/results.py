@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from functions.media.file_types import FileType, find_type
+from functions.media.limits import MAX_FILE_BYTES
 from sigil.errors import ToolError
 
 INSTALL: Final = (
@@ -114,3 +116,19 @@ class Document:
     outline: tuple[Heading, ...]
     pages: tuple[Page, ...]
     notes: tuple[str, ...] = ()
+
+
+def require_type(data: bytes, types: frozenset[FileType]) -> FileType:
+    """Return the type of a file, which has to be one of these; `UnreadableFile` says what else it
+    is.
+    """
+    if not data:
+        raise UnreadableFile(Reason.EMPTY)
+    if len(data) > MAX_FILE_BYTES:
+        raise UnreadableFile(Reason.TOO_LARGE)
+    type = find_type(data)
+    if type is FileType.ENCRYPTED_OFFICE:
+        raise UnreadableFile(Reason.ENCRYPTED)
+    if type not in types:
+        raise UnreadableFile(Reason.NOT_SUPPORTED)
+    return type

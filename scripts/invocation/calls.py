@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from functions.media.invocation import decode_answer
+
 EVENTS = Path(__file__).parents[2] / "tests" / "events" / "lambda"
 REPLY = "aGVsbG8gd29ybGQ="
 """The text that the worker's event asks for."""
@@ -17,7 +19,7 @@ REPLY = "aGVsbG8gd29ybGQ="
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call of `function`, by its name in the template, with the event file `event`. `expected`:
-    the HTTP status of the answer, or the answer as a whole.
+    the HTTP status of the answer, or the answer as a whole, or what an opened file has in it.
     """
 
     function: str
@@ -31,6 +33,8 @@ class Call:
 
     def accepts(self, answer: Any) -> bool:
         """Return whether the answer is as expected."""
+        if isinstance(answer, dict) and "answer" in answer:
+            return str(self.expected).encode() in decode_answer(answer)[0]
         status = answer.get("statusCode") if isinstance(answer, dict) else None
         return bool((status or answer) == self.expected)
 
@@ -49,6 +53,7 @@ CALLS = (
     Call("Webhook", "webhook_mapped", 200),
     Call("Webhook", "webhook_rest", 200),
     Call("Worker", "worker", {"batchItemFailures": []}),
+    Call("Media", "media", "The total is 42 EUR."),
     Call("Scheduler", "scheduler", {"swept": 0, "queued": 1}),
     Call("Admin", "admin_status", 200),
     Call("Admin", "admin_halt", 200),

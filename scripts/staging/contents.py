@@ -11,10 +11,11 @@ PYTHON = (3, 13)
 PLATFORM = "x86_64-manylinux_2_28"
 TASK_ROOT = "/var/task"
 """The folder of a function's package where it runs, and so the paths in its tracebacks."""
-SERVICES = ("dynamodb", "s3", "secretsmanager", "sns", "sqs", "ssm", "sts")
+SERVICES = ("dynamodb", "lambda", "s3", "secretsmanager", "sns", "sqs", "ssm", "sts")
 """The services whose descriptions botocore keeps."""
 
 USED = {
+    "lambda": frozenset({"Invoke"}),
     "s3": frozenset(
         {"GetObject", "PutObject", "HeadObject", "HeadBucket", "CreateBucket", "CreateSession"}
     ),
@@ -33,6 +34,7 @@ docs/decisions/0005-boto3-but-for-the-webhook.md.
 """
 _RECEIVE = ("starlette", "mangum")
 _HTTP = ("fastapi", "mangum")
+_OPEN_FILES = ("msgspec", "pillow", "pypdfium2", "python-calamine", "resvg-py")
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "pystemmer", "regex", "wasmtime")
 _TIMES = ("cronsim", "tzdata")
 """Schedules, and the time zones, which the machines of Lambda need not have."""
@@ -43,12 +45,6 @@ without it.
 _NEVER = (
     "functions/backup",
     "functions/cli",
-    "functions/media/child",
-    "functions/media/shipped_fonts",
-    *(
-        f"functions/media/{name}.py"
-        for name in ("child_process", "file_reader", "fonts", "protocol")
-    ),
     "functions/local.py",
     "sigil/cli",
     *(f"sigil/http/{name}.py" for name in ("client_limits", "access_log", "server")),
@@ -62,6 +58,26 @@ _NEVER = (
     "sigil/sandbox/engine/prelude",
     "sigil/compile/toolchain/library_build.py",
 )
+_OPENS_NOTHING = (
+    "functions/media/child",
+    "functions/media/shipped_fonts",
+    "functions/media_function.py",
+    *(f"functions/media/{name}.py" for name in ("child_process", "file_reader", "fonts")),
+)
+_OPENING = (
+    *(f"{package}/__init__.py" for package in ("functions", "functions/channels", "sigil")),
+    "functions/channels/render/__init__.py",
+    "functions/channels/render/pictures.py",
+    "functions/channels/visible_text.py",
+    "functions/media",
+    "functions/media_function.py",
+    "sigil/errors.py",
+    "sigil/sandbox/__init__.py",
+    "sigil/sandbox/child/__init__.py",
+    *(f"sigil/sandbox/child/{name}.py" for name in ("landlock", "lockdown", "seccomp")),
+    *(f"sigil/sandbox/{name}.py" for name in ("child_modules", "sealed_memory", "spawn")),
+)
+"""What opens files, and what shuts it in: no store, no queue and no channel."""
 _RUNS_NOTHING = ("sigil/compile", "sigil/sandbox")
 _SEARCHES_NOTHING = ("sigil/search",)
 
@@ -102,7 +118,8 @@ class StagingError(Exception):
 class Stage:
     """A function's package. `distributions` come with their dependencies, without those of `spare`;
     `without`: packages of ours that it never imports; `runs`: it runs capabilities, so it needs the
-    engine and the library; `searches`: it searches, without running any.
+    engine and the library; `searches`: it searches, without running any; `only`: all that it has of
+    our own files and folders, where that is little.
     """
 
     name: str
@@ -111,15 +128,28 @@ class Stage:
     spare: tuple[str, ...] = ()
     runs: bool = False
     searches: bool = False
+    only: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """Return the files and folders of ours that are not staged."""
-        left_out = (*_NEVER, *self.without)
+        if self.only:
+            return self.without
+        left_out = (*_NEVER, *_OPENS_NOTHING, *self.without)
         if self.runs:
             return left_out
         left_out = (*left_out, *_RUNS_NOTHING)
         return left_out if self.searches else (*left_out, *_SEARCHES_NOTHING)
+
+    def takes(self, name: str) -> bool:
+        """Return whether a file of ours is staged, by its path in the checkout."""
+        if any(_is_within(name, out) for out in self.left_out):
+            return False
+        return not self.only or any(_is_within(name, part) for part in self.only)
+
+
+def _is_within(name: str, place: str) -> bool:
+    return name == place or name.startswith(f"{place}/")
 
 
 STAGES = (
@@ -134,5 +164,13 @@ STAGES = (
         (*_EVERY, *_AWS, *_HTTP, *_SANDBOX),
         without=("functions/agent", "functions/channels", "functions/queues"),
         runs=True,
+    ),
+    Stage(
+        "media",
+        _OPEN_FILES,
+        without=tuple(
+            f"functions/media/{name}.py" for name in ("lambda_reader", "sound_length", "speech")
+        ),
+        only=_OPENING,
     ),
 )

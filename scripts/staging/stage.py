@@ -19,7 +19,9 @@ from scripts.staging.interpreter import find_interpreter
 from scripts.staging.packages import Packages
 
 _PACKAGES = ("functions", "sigil")
-_SUFFIXES = (".py", ".wasm", ".json", ".js", ".css", ".index", ".schemas")
+_SUFFIXES = (".py", ".wasm", ".json", ".js", ".css", ".index", ".schemas", ".ttf")
+_FONTS = "shipped_fonts"
+"""The folder of which everything is staged: what its fonts have, and their licence."""
 _COMPILE_NATIVE = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -108,10 +110,12 @@ def list_inputs(root: Path) -> Iterator[Path]:
         *sorted((root / "scripts" / "staging").glob("*.py")),
     )
     for package in _PACKAGES:
-        yield from (
-            path for path in sorted((root / package).rglob("*")) if path.suffix in _SUFFIXES
-        )
+        yield from filter(_is_code, sorted((root / package).rglob("*")))
     yield from (path for path in sorted((root / "capabilities").rglob("*")) if path.is_file())
+
+
+def _is_code(path: Path) -> bool:
+    return path.suffix in _SUFFIXES or (path.parent.name == _FONTS and path.is_file())
 
 
 def _copy_ours(stage: Stage, root: Path, folder: Path) -> None:
@@ -119,8 +123,7 @@ def _copy_ours(stage: Stage, root: Path, folder: Path) -> None:
     for package in _PACKAGES:
         for path in sorted((root / package).rglob("*")):
             name = path.relative_to(root).as_posix()
-            is_left_out = any(name == out or name.startswith(f"{out}/") for out in stage.left_out)
-            if path.suffix in _SUFFIXES and not is_left_out:
+            if _is_code(path) and stage.takes(name):
                 _copy(path, folder / name)
     if stage.runs:
         for path in (root / "capabilities").rglob("*"):

@@ -105,16 +105,20 @@ _MISSING = {
 _MISSING_HELP = "check its name, the account and the region, or create it"
 
 
-def client(service: str, *, endpoint: str = "", read_seconds: float = 0.0) -> Any:
+def client(
+    service: str, *, endpoint: str = "", read_seconds: float = 0.0, signature: str = ""
+) -> Any:
     """Return the process's client of a service (`dynamodb`, `sqs`, …), which is safe for threads.
 
     `endpoint` replaces AWS's own (default: the environment's AWS_ENDPOINT_URL, or AWS).
     `read_seconds` bounds the wait for an answer (default: `READ_SECONDS`): a long poll needs more.
+    `signature` is a version that the service would not take by itself, such as `s3v4`.
     `BackendError` when region or credentials are missing; the search for credentials ends after 2
     s.
     """
     with _LOCK, explain_errors(service):
-        return _make_client(service, endpoint, read_seconds or READ_SECONDS, os.getpid())
+        seconds = read_seconds or READ_SECONDS
+        return _make_client(service, endpoint, seconds, signature, os.getpid())
 
 
 @contextmanager
@@ -213,7 +217,9 @@ def _open_session(process: int) -> _Session:
 
 
 @cache
-def _make_client(service: str, endpoint: str, read_seconds: float, process: int) -> Any:
+def _make_client(
+    service: str, endpoint: str, read_seconds: float, signature: str, process: int
+) -> Any:
     from botocore.config import Config  # type: ignore[import-untyped]
     from botocore.exceptions import NoCredentialsError, NoRegionError
 
@@ -228,6 +234,7 @@ def _make_client(service: str, endpoint: str, read_seconds: float, process: int)
         retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
         max_pool_connections=CONNECTIONS,
         tcp_keepalive=True,
+        signature_version=signature or None,
     )
     try:
         new_client = session.make(service, endpoint_url=endpoint or None, config=config)

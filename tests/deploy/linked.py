@@ -32,22 +32,22 @@ def link_package(name: str, folder: Path) -> None:
         f"Metadata-Version: 2.4\nName: uncaged\nVersion: {about.version}\n", encoding="utf-8"
     )
     for package in ("functions", "sigil"):
-        _link_ours(ROOT / package, folder / package, stage.left_out)
+        _link_ours(ROOT / package, folder / package, stage)
     if stage.runs:
         _link(folder / "sigil" / "capabilities", ROOT / "capabilities")
 
 
-def _link_ours(source: Path, target: Path, left_out: tuple[str, ...]) -> None:
-    """Link a folder of ours, or what of it is not left out."""
+def _link_ours(source: Path, target: Path, stage: Stage) -> None:
+    """Link a file or a folder of ours, or what of it is staged."""
     name = source.relative_to(ROOT).as_posix()
-    if name in left_out:
-        return
-    if not any(out.startswith(f"{name}/") for out in left_out):
-        _link(target, source)
+    inner = [part for part in (*stage.left_out, *stage.only) if part.startswith(f"{name}/")]
+    if not inner:
+        if stage.takes(name):
+            _link(target, source)
         return
     target.mkdir()
     for path in source.iterdir():
-        _link_ours(path, target / path.name, left_out)
+        _link_ours(path, target / path.name, stage)
 
 
 def _link(target: Path, source: Path) -> None:

@@ -48,6 +48,7 @@ class Stack:
             "Work": f"arn:aws:sqs:{path}:{{}}",
             "Store": f"arn:aws:dynamodb:{path}:table/{{}}",
             "Artifacts": "arn:aws:s3:::{}/artifacts/x",
+            "Media": f"arn:aws:lambda:{path}:function:{{}}",
         }
         target = known[name].format(resource(self.name, name).rpartition("/")[2])
         role = resource(self.name, f"{function}Role")

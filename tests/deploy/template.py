@@ -59,7 +59,7 @@ def functions() -> dict[str, dict[str, Any]]:
 
 
 def environment(function: str) -> dict[str, Any]:
-    return functions()[function]["Environment"]["Variables"]
+    return functions()[function].get("Environment", {}).get("Variables", {})
 
 
 def allowed(function: str) -> Iterator[tuple[str, Any]]:
@@ -92,7 +92,7 @@ def handler_of(name: str) -> str:
 
 def routes(function: str) -> set[tuple[str, str]]:
     """(method, path) that the API sends to the function."""
-    events = functions()[function]["Events"].values()
+    events = functions()[function].get("Events", {}).values()
     return {
         (event["Properties"]["Method"], event["Properties"]["Path"])
         for event in events

@@ -44,14 +44,16 @@ ALLOWED = (
     ("sqs:ReceiveMessage", "Work"),
     ("dynamodb:PutItem", "Store"),
     ("s3:PutObject", "Artifacts"),
+    ("lambda:InvokeFunction", "Media"),
 )
 """What not everybody may do, and to what."""
 RIGHTS = {
-    "Webhook": "y-y---",
-    "Worker": "yyyyyy",
-    "Scheduler": "y-y-y-",
-    "Admin": "y-y-yy",
-    "Registry": "----yy",
+    "Webhook": "y-y----",
+    "Worker": "yyyyyyy",
+    "Media": "-------",
+    "Scheduler": "y-y-y--",
+    "Admin": "y-y-yy-",
+    "Registry": "----yy-",
 }
 """Who may do which of these."""
 PLACE = "/uncaged/channels-of-a-test"

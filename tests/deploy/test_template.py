@@ -68,7 +68,7 @@ def test_the_runtime_is_the_one_that_stages_are_compiled_for() -> None:
     assert common["Architectures"] == ["x86_64"]
 
 
-@pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Admin", "Registry"])
+@pytest.mark.parametrize("function", [*functions()])
 def test_every_variable_is_a_setting(function: str) -> None:
     assert set(environment(function)) <= {facts.name for facts in Settings.list_facts({})}
 
@@ -228,7 +228,11 @@ def test_the_webhook_can_send_and_read_its_secret_and_hooks_and_nothing_else() -
     ("function", "services"),
     [
         ("Webhook", {"logs", "sqs", "dynamodb", "ssm", "secretsmanager", "kms"}),
-        ("Worker", {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns"}),
+        (
+            "Worker",
+            {"logs", "sqs", "dynamodb", "s3", "ssm", "secretsmanager", "kms", "sns", "lambda"},
+        ),
+        ("Media", {"logs"}),
         ("Scheduler", {"logs", "dynamodb", "s3", "sns", "sqs"}),
         ("Admin", {"logs", "dynamodb", "s3", "sqs", "ssm", "secretsmanager", "kms", "sns"}),
         ("Registry", {"logs", "dynamodb", "s3", "ssm", "secretsmanager", "kms"}),
@@ -252,7 +256,7 @@ def test_a_function_may_do_named_things_to_named_things(function: str, services:
     ]
 
 
-RIGHTS = {
+RIGHTS: dict[str, set[str]] = {
     "Webhook": {"sqs:SendMessage Events", "sqs:SendMessage Work"},
     "Worker": {
         "sqs:SendMessage Events",
@@ -261,7 +265,9 @@ RIGHTS = {
         "sqs:ReceiveMessage Work",
         "dynamodb:PutItem Store",
         "s3:PutObject Artifacts",
+        "lambda:InvokeFunction Media",
     },
+    "Media": set(),
     "Scheduler": {"sqs:SendMessage Events", "sqs:SendMessage Work", "dynamodb:PutItem Store"},
     "Admin": {
         "sqs:SendMessage Events",
@@ -277,7 +283,8 @@ RIGHTS = {
 @pytest.mark.parametrize("function", RIGHTS)
 def test_a_function_puts_and_takes_where_its_work_is(function: str) -> None:
     told = {action: action for right in RIGHTS["Worker"] for action in [right.split()[0]]}
-    places = {str({"Fn::GetAtt": [name, "Arn"]}): name for name in ("Events", "Work", "Store")} | {
+    whole = ("Events", "Work", "Store", "Media")
+    places = {str({"Fn::GetAtt": [name, "Arn"]}): name for name in whole} | {
         str({"Fn::Sub": "${Artifacts.Arn}/artifacts/*"}): "Artifacts"
     }
 
@@ -286,7 +293,7 @@ def test_a_function_puts_and_takes_where_its_work_is(function: str) -> None:
     } == RIGHTS[function]
 
 
-@pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Admin", "Registry"])
+@pytest.mark.parametrize("function", [*functions()])
 def test_a_function_reads_the_secrets_that_it_is_told_of(function: str) -> None:
     told = {value["Ref"] for name, value in environment(function).items() if name in SECRETS}
     read = [
@@ -409,6 +416,18 @@ def test_the_table_is_the_one_that_the_store_makes() -> None:
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
 
+def test_what_opens_files_has_a_child_with_half_its_memory_and_time_to_spare() -> None:
+    from functions.media.lambda_reader import INVOKE_SECONDS
+    from functions.media.limits import CHILD_BYTES, CHILD_SECONDS
+
+    media = functions()["Media"]
+    assert environment("Worker")["UNCAGED_MEDIA"] == {"Fn::Sub": "lambda:${Media}"}
+    assert media["MemorySize"] * 1_000_000 >= 2 * CHILD_BYTES
+    assert 2 * CHILD_SECONDS < media["Timeout"] < INVOKE_SECONDS
+    rules = resources("AWS::S3::Bucket")["Artifacts"]["LifecycleConfiguration"]["Rules"]
+    assert [rule["ExpirationInDays"] for rule in rules if rule.get("Prefix") == "artifacts/lent/"]
+
+
 def test_what_people_said_survives_the_stack() -> None:
     for name in ("Store", "Artifacts"):
         assert (
@@ -418,7 +437,7 @@ def test_what_people_said_survives_the_stack() -> None:
         )
 
 
-@pytest.mark.parametrize("function", ["Webhook", "Worker", "Scheduler", "Admin", "Registry"])
+@pytest.mark.parametrize("function", [*functions()])
 def test_every_function_has_a_log_that_ends(function: str) -> None:
     name = functions()[function]["LoggingConfig"]["LogGroup"]["Ref"]
 

@@ -123,6 +123,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "model_list": ("http_connection", "settings"),
     "known_models": ("prices",),
     "media": ("channels", "http_connection"),
+    "media_function": ("media",),
     "channels": COMMON,
     "queues": COMMON,
     "agent": (*COMMON, "queues", "channels"),
@@ -172,8 +173,9 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
         "network",
         "running_call",
     ),
-    # it starts its child as runners are started
-    "media": ("errors", "sandbox"),
+    # it starts its child as runners are started, and invokes the function that does so on AWS
+    "media": ("errors", "sandbox", "storage"),
+    "media_function": ("errors",),
     "plugins": ("errors",),
     "time": ("errors", "storage"),
     "reply_sender": ("protocol", "storage", "errors"),

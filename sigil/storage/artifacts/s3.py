@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
+from uuid import uuid4
 
+from sigil.errors import BackendError
 from sigil.storage import aws
 from sigil.storage.artifacts.base import artifact_name, require_name, verify_body
 
 _EXISTS = ("PreconditionFailed", "412")
 _UNDECIDED = ("ConditionalRequestConflict", "409")
 _MISSING = ("NoSuchKey", "404")
+LENT = "lent"
+"""The folder of bodies that are lent; artifacts have folders of two digits."""
+LENT_SECONDS = 60
 
 
 class S3Artifacts:
@@ -56,6 +63,30 @@ class S3Artifacts:
     def delete(self, name: str) -> None:
         """Remove the body, which needs the right s3:DeleteObject."""
         self._call("delete_object", Key=self._key(require_name(name)))
+
+    @contextmanager
+    def lend(self, body: bytes) -> Iterator[str]:
+        """Lend the body within the block: whoever has the address that it yields may fetch it, for
+        at most `LENT_SECONDS` and with no right of their own.
+
+        It is no artifact: it has an object of its own below `LENT`, which goes with the block, or,
+        after a crash, by the rule of the bucket.
+        """
+        key = "/".join(filter(None, (self._prefix, LENT, uuid4().hex)))
+        self._call("put_object", Key=key, Body=body)
+        try:
+            # buckets since 2020 take no older signature
+            client = aws.client("s3", endpoint=self._endpoint, signature="s3v4")
+            with aws.explain_errors(f"bucket {self._bucket}"):
+                address = client.generate_presigned_url(
+                    "get_object",
+                    Params={"Bucket": self._bucket, "Key": key},
+                    ExpiresIn=LENT_SECONDS,
+                )
+            yield address
+        finally:
+            with suppress(BackendError):
+                self._call("delete_object", Key=key)
 
     def _key(self, name: str) -> str:
         return "/".join(filter(None, (self._prefix, name[:2], name)))
