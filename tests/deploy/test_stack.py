@@ -30,6 +30,7 @@ from tests.fakes import slack as fake
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, offered, say
 from tests.fakes.slack import SlackWorkspace
+from tests.functions.media.files import make_picture
 from tests.machine import until, within
 from tests.servers.lambda_runtime import ROOT, packages
 from tests.servers.ministack import Ministack
@@ -148,10 +149,27 @@ def test_a_capability_that_the_cli_deployed_answers_a_message_to_the_deployed_st
     for function, rights in RIGHTS.items():
         may = "".join("y" if stack.may(function, *what) else "-" for what in ALLOWED)
         assert (function, may) == (function, rights)
+    send_photo(stack, platform, model)
     write_in_slack(stack, workspace)
     do_background_work(stack)
     switch(stack)
     assert alert_of(stack, model) == ("EMERGENCY_HALT", OWNER, "cascade")
+
+
+def send_photo(stack: Stack, platform: BotApi, model: ScriptedModel) -> None:
+    """An owner sends a photo, which the worker lets the function `Media` open."""
+    platform.sent_files["photo"] = make_picture("PNG")
+    happened = update(8, "")
+    photo = {"file_id": "photo", "file_unique_id": "photo", "width": 60, "height": 40}
+    happened["message"] |= {"photo": [photo], "caption": "what is this?"}
+    model.then(say("a red picture"))
+    assert post_update(stack, happened) == 200
+    until(stack.idle, "the queue is empty")
+    assert platform.messages[-1]["text"] == "a red picture"
+    (picture,) = [
+        part for part in model.chats[-1]["messages"][-1]["content"] if "image_url" in part
+    ]
+    assert picture["image_url"]["url"].startswith("data:image/jpeg;base64,/9j/")
 
 
 def write_in_slack(stack: Stack, workspace: SlackWorkspace) -> None:
