@@ -14,6 +14,7 @@ from functions.agent.conversation import unopened
 from functions.agent.conversation.messages import Message, Usage
 from functions.agent.session.store import SessionHandle
 from functions.agent.shares import find_holder
+from functions.agent.workspace.daily_bytes import DailyBytes
 from functions.agent.workspace.path import RECEIVED
 from functions.agent.workspace.received import (
     BYTES_MOST,
@@ -65,7 +66,12 @@ def keep_files(event: Event, app: App, fetch: Fetch) -> Event:
     holder = None if event.private else find_holder(event, role, app.people)
     voice_notes = VoiceNotes(app.helpers.transcriber, opened.document.language)
     reader = app.helpers.reader
-    kept = keep_received(event, files, fetch, reader, voice_notes=voice_notes, holder=holder)
+    daily = None
+    if role == "member":
+        daily = DailyBytes(app.kv, session, app.find_zone(opened.document), app.clock.now)
+    kept = keep_received(
+        event, files, fetch, reader, voice_notes=voice_notes, holder=holder, daily=daily
+    )
     for file in (*kept.attachments, *kept.quoted_files):
         if file.get("problem"):
             log.step("unopened", event, reason=str(file["problem"]))

@@ -109,6 +109,7 @@ KINDS: Final[Mapping[str, str]] = {
     "waiting": "access",
     "first-owner-tries": "access",
     "allowance": "usage",
+    "received": "usage",
     "usage": "usage",
     "spent": "usage",
     "dead": "dead letters",

@@ -620,6 +620,10 @@ class German(Texts):
         ),
         "no_reader": "Hier öffne ich nur einfachen Text, darum habe ich {name} nicht gelesen.",
         "too_many": "Ich öffne 6 Dateien einer Nachricht. Schick {name} bitte in einer anderen.",
+        "used_up": (
+            "Die 100 MB an Dateien, die an einem Tag in diesen Chat kommen dürfen, sind verbraucht:"
+            " {name} habe ich nicht geöffnet. Schick die Datei bitte morgen."
+        ),
         "not_fetched": "Ich konnte {name} nicht holen. Schick die Datei bitte noch einmal.",
         "no_such_page": "Diese Seite gibt es in {name} nicht.",
         "package_missing": (

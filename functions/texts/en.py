@@ -526,6 +526,10 @@ class Texts:
         ),
         "no_reader": "Here I open plain text alone, so I have not read {name}.",
         "too_many": "I open 6 files of a message. Please send {name} in another one.",
+        "used_up": (
+            "The 100 MB of files that may come into this chat in a day are used up, so I have not"
+            " opened {name}. Please send it tomorrow."
+        ),
         "not_fetched": "I could not fetch {name}. Please send it once more.",
         "no_such_page": "{name} has no such page.",
         "package_missing": (

@@ -484,6 +484,9 @@ class Chinese(Texts):
         ),
         "no_reader": "我在这里只能打开纯文本，所以没有读{name}。",
         "too_many": "一条消息我最多打开 6 个文件，请把{name}放在另一条消息里发。",
+        "used_up": (
+            "这个聊天每天最多接收 100 MB 文件，今天的已经用完，所以我没有打开 {name}。请明天再发。"
+        ),
         "not_fetched": "我没能取到{name}，请再发一次。",
         "no_such_page": "{name} 没有这一页。",
         "package_missing": "我打不开 {name}：缺少所需的软件包。请我的主人用这条命令安装：{command}",

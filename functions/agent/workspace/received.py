@@ -27,6 +27,7 @@ from sigil.storage.artifacts import artifact_name
 if TYPE_CHECKING:
     from functions.agent.memory.helpers import FileReader
     from functions.agent.shares import Holder
+    from functions.agent.workspace.daily_bytes import DailyBytes
     from functions.agent.workspace.voice_notes import VoiceNotes
 
 Fetch = Callable[[Mapping[str, object], int], bytes]
@@ -44,6 +45,7 @@ PICTURE: Final = "image/jpeg"
 """The type of the pictures that are kept."""
 TOO_LARGE: Final = "too_large"
 TOO_MANY: Final = "too_many"
+USED_UP: Final = "used_up"
 NOT_FETCHED: Final = "not_fetched"
 NOT_SUPPORTED: Final = "not_supported"
 _TEXTS: Final = frozenset(("text", "html", ""))
@@ -87,17 +89,19 @@ def keep_received(
     *,
     voice_notes: VoiceNotes,
     holder: Holder | None = None,
+    daily: DailyBytes | None = None,
 ) -> Event:
     """Return a message's event with the paths of the files that it brings or answers and that can
     be opened, what the `voice_notes` know of its sounds, and the `problem` of those that cannot.
 
     A sound beside a command stays closed. The `holder` takes room that others use as
-    well. Doing it again writes nothing anew.
+    well. `daily` counts the bytes that come, None where they have no limit. Doing it again writes
+    nothing anew.
     """
     own = len(event.attachments)
     every: list[Mapping[str, object]] = [*event.attachments, *event.quoted_files]
     fetched = 0
-    room = BYTES_MOST
+    intake = _Intake(fetch, daily)
     for number, attachment in enumerate(every):
         if not may_open(attachment):
             continue
@@ -108,16 +112,12 @@ def keep_received(
         if fetched > FILES_MOST:
             every[number] = {**attachment, "problem": TOO_MANY}
             continue
-        most = min(SOUND_BYTES if spoken else OPENED_BYTES, room)
-        if (as_integer(attachment.get("size"), 0) or 0) > most:
-            every[number] = {**attachment, "problem": TOO_LARGE}
-            continue
         writer = Writer(event.sender.id, event.id, f"{event.id}:{number}", holder)
         try:
+            intake.require_room(attachment)
             if spoken:
                 voice_notes.require_open()
-            body = fetch(attachment, most)
-            room -= len(body)
+            body = intake.fetch(attachment, writer.call)
             if voice_notes.hears(body, spoken=spoken) and not event.looks_like_command:
                 kept = voice_notes.hear(body, files, writer)
             else:
@@ -125,8 +125,8 @@ def keep_received(
                 kept = _keep(opened, files, writer, quoted=number >= own)
         except ToolError as problem:
             kept = {"problem": problem.reason, "help": problem.suggestion}
-        except SigilError as problem:  # the message is worth more than its file
-            kept = {"problem": TOO_LARGE if problem.code == "ETOOBIG" else NOT_FETCHED}
+        except SigilError:  # the message is worth more than its file
+            kept = {"problem": NOT_FETCHED}
         every[number] = {**attachment, **kept}
     left = iter(every)
     attachments = tuple(islice(left, own))
@@ -135,6 +135,59 @@ def keep_received(
         for quote in event.quotes
     ]
     return replace(event, attachments=attachments, quotes=tuple(quotes))
+
+
+class _Intake:
+    """Fetches the files of one message, as many bytes as may come with it and on this day.
+
+    `ToolError` says why one is not fetched.
+    """
+
+    def __init__(self, fetch: Fetch, daily: DailyBytes | None) -> None:
+        self._fetch = fetch
+        self._daily = daily
+        self._room = BYTES_MOST
+        self._left: int | None = None
+
+    def require_room(self, attachment: Mapping[str, object]) -> None:
+        """Raise `ToolError` for a file that says that it is larger than may come."""
+        stated = as_integer(attachment.get("size"), 0) or 0
+        if stated > self._bound(attachment):
+            raise _make_problem(TOO_LARGE)
+        if max(stated, 1) > self._read_left():
+            raise _make_problem(USED_UP)
+
+    def fetch(self, attachment: Mapping[str, object], call: str) -> bytes:
+        """Return a file, and count it; `call` tells it from all others of its chat."""
+        bound = self._bound(attachment)
+        most = min(bound, self._read_left())
+        try:
+            body = self._fetch(attachment, most)
+        except SigilError as problem:
+            if problem.code != "ETOOBIG":
+                raise _make_problem(NOT_FETCHED) from None
+            self._count(call, most)  # it is cut off, and came until then
+            raise _make_problem(TOO_LARGE if most == bound else USED_UP) from None
+        self._count(call, len(body))
+        self._room -= len(body)
+        return body
+
+    def _bound(self, attachment: Mapping[str, object]) -> int:
+        return min(SOUND_BYTES if is_spoken(attachment) else OPENED_BYTES, self._room)
+
+    def _read_left(self) -> int:
+        if self._left is None:
+            self._left = self._daily.read_left() if self._daily else BYTES_MOST
+        return self._left
+
+    def _count(self, call: str, size: int) -> None:
+        if self._daily:
+            self._left = max(self._read_left() - size, 0)
+            self._daily.count(call, size)
+
+
+def _make_problem(reason: str) -> ToolError:
+    return ToolError("EFILE", "the file is not fetched", reason=reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,6 +220,11 @@ def daily_allowance(agent: str, day: str, who: str) -> Key:
     return Key(f"allowance#{escape(agent)}", f"{day}#{escape(who)}")
 
 
+def received_bytes(session: str, day: str) -> Key:
+    """The bytes of files that members sent into a session (S) on a day."""
+    return Key(f"received#{session}", day)
+
+
 def document(scope: str, name: str) -> Key:
     """The current text of a document, of an agent (an `escape`d name) or of a session (S)."""
     return Key(f"doc#{scope}", name)
@@ -839,6 +844,7 @@ SESSION_PARTITIONS = frozenset(
         "overheard",
         "sent",
         "file",
+        "received",
         "workspace",
         "workspace-version",
     )

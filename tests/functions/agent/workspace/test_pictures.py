@@ -297,7 +297,7 @@ def test_where_nothing_opens_files_texts_are_read_and_pictures_are_answered(
     monkeypatch.setitem(sys.modules, "functions.media.file_reader", None)
     chats = open_chats()
     loaded = vars(chats.runtime.app.helpers.reader)
-    loaded.clear()
+    loaded.pop("_reader", None)
     chats.bot.sent_files["f1"] = b"milk, 2\n"
     file = {"file_id": "f1", "file_name": "list.csv", "file_size": 8, "mime_type": "text/csv"}
     model.then(say("milk"))
@@ -308,4 +308,4 @@ def test_where_nothing_opens_files_texts_are_read_and_pictures_are_answered(
     assert "kept as received/list.csv" in str(model.bodies[0])
     told = ENGLISH.file_problems["no_reader"].format(name=ENGLISH.file_unnamed)
     assert chats.list_texts() == ["milk", told]
-    loaded.clear()
+    loaded.pop("_reader", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
+from functions.agent.workspace import daily_bytes
 from functions.agent.workspace.path import RECEIVED, parse_path
 from functions.agent.workspace.received import make_name, may_open
 from functions.personal_data import PersonalData
@@ -26,6 +28,7 @@ from tests.library import copy_capabilities
 from tests.tables import each_row
 
 GUEST = 66
+MEMBER = 55
 US = int(TOKEN.partition(":")[0])
 
 
@@ -180,6 +183,42 @@ def test_what_guests_send_is_not_fetched(chats: Chats, bot: BotApi) -> None:
     chats.work_off()
     assert bot.calls("getFile") == []
     assert list_received(chats, GUEST) == []
+
+
+def test_a_member_may_send_so_many_bytes_a_day_and_an_owner_any(
+    chats: Chats,
+    bot: BotApi,
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(daily_bytes, "DAILY_BYTES", 1_000)
+    app = chats.runtime.app
+    app.people.let_in(f"telegram:{MEMBER}", "member", "Eve", f"telegram:{OWNER}")
+    store = chats.runtime.stores.kv
+    row = keys.received_bytes(keys.session_of("main", f"telegram:{MEMBER}"), "").partition
+    numbers = itertools.count(1)
+
+    def send(body: bytes, stated: int, sender: int = MEMBER) -> str:
+        number = next(numbers)
+        bot.sent_files[f"f{number}"] = body
+        model.then(say("thank you"))
+        file = document(f"f{number}", f"{number}.txt", stated)
+        chats.write(number, "", sender, document=file, date=1_700_000_000 + 60 * number)
+        chats.work_off()
+        return chats.list_texts()[-1]
+
+    used_up = "The 100 MB of files that may come into this chat in a day are used up"
+    assert send(b"x" * 600, 600) == "thank you"
+    assert used_up in send(b"x" * 600, 600), "as it says how large it is"
+    assert len(bot.calls("getFile")) == 1
+    assert used_up in send(b"x" * 600, 0), "as it is cut off"
+    assert used_up in send(b"x", 0), "what was cut off came"
+    assert send(b"x" * 2_000, 0, OWNER) == "thank you"
+    ((_, item),) = store.scan(row)
+    assert orjson.loads(item.value)["total"] == 1_000
+    personal = PersonalData(app, chats.runtime.stores.artifacts)
+    personal.erase(personal.find(f"telegram:{MEMBER}"))
+    assert not list(store.scan(row))
 
 
 def test_a_message_that_was_handled_or_erased_brings_no_file_again(
