@@ -141,10 +141,11 @@ class AgentData:
             return []
         if kind == "workspace-version":
             try:
-                artifact = read_version(item.value).artifact
+                version = read_version(item.value)
+                artifacts = (version.artifact, version.pages)
             except BackendError:  # a damaged record names none
-                artifact = ""
-            if artifact:
+                artifacts = ("", "")
+            for artifact in filter(None, artifacts):
                 self.artifacts.delete(artifact)
         self.kv.delete(key)
         return find_bodies(item.value) if kind in ("session", "aside") else []

@@ -73,7 +73,8 @@ class FileReader:
         and the number of its pages.
 
         PDF has pages of its own; the text of docx, pptx, xlsx, xls, ods, HTML and plain text is cut
-        into pages of at most 8,000 characters.
+        into pages of at most 8,000 characters. Fewer pages come where they have more than 2,000,000
+        characters together or take more than 4 s, but one at least.
         """
         type = require_type(data, DOCUMENTS)
         if first < 1 or count < 1:

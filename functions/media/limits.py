@@ -12,6 +12,11 @@ MAX_PIXELS: Final = 40_000_000
 JPEG_QUALITY: Final = 85
 
 MAX_PAGE_CHARACTERS: Final = 8_000
+MAX_PAGE_TEXT: Final = 200_000
+"""Characters of a page of a PDF, which may be a drawing with small letters or a whole book."""
+MAX_READ_CHARACTERS: Final = 2_000_000
+READ_SECONDS: Final = 4.0
+"""Of several pages, those are read that have no more characters together and take no longer."""
 MAX_PAGES: Final = 500
 """Pages of a document that can be read; it may have more."""
 MAX_OUTLINE: Final = 200

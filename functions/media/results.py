@@ -89,10 +89,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The text of a page, from 1 on, of at most 8,000 characters.
+    """The text of a page, from 1 on, of at most 8,000 characters, and 200,000 where it is of a PDF.
 
-    `is_scan`: it has a picture and next to no text, so it has to be looked at; `is_cut`: it is of a
-    PDF, and has more text than is shown.
+    `is_scan`: it has a picture and next to no text, so it has to be looked at; `is_cut`: it has
+    more text than that, or cannot be read.
     """
 
     number: int

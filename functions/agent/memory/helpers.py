@@ -81,7 +81,9 @@ class Heading(Protocol):
 
 
 class Page(Protocol):
-    """The text of a page. A scan has a picture and next to no text."""
+    """The text of a page. A scan has a picture and next to no text; what is cut has more text than
+    can be read.
+    """
 
     @property
     def number(self) -> int: ...
@@ -132,7 +134,9 @@ class FileReader(Protocol):
         """Return a picture as it may go to a model."""
 
     def read(self, data: bytes, first: int = 1, count: int = 1) -> OpenedDocument:
-        """Return `count` pages of a document from the page `first` on."""
+        """Return `count` pages of a document from the page `first` on; fewer where they have a lot
+        of text or take long, but one at least.
+        """
 
     def look(self, data: bytes, page: int = 1) -> Picture:
         """Return a page of a document as a picture."""

@@ -116,13 +116,19 @@ def read_file(context: CallContext, arguments: Arguments) -> Json:
     version = 0
     if arguments.get("version") is not None:
         version = read_number(arguments, "version", 1, NUMBER_MOST)
-    content = files.read(path, version)
-    if arguments.get("look") or is_document(context, content):
+    found = files.load_version(path, version)
+    looks = bool(arguments.get("look"))
+    if found.pages and not looks:
         from functions.agent.services import opened_files
 
-        if arguments.get("look"):
+        return opened_files.read_page(context, found, arguments, files)
+    content = FileContent(found, files.read_body(found))
+    if looks or is_document(context, content):
+        from functions.agent.services import opened_files
+
+        if looks:
             return opened_files.look_at(context, content, arguments, files)
-        return opened_files.read_page(context, content, arguments)
+        return opened_files.read_page(context, found, arguments, files)
     return _describe_part(content, context.zone, arguments)
 
 

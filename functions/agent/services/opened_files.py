@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import re
 from mimetypes import guess_type
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from functions.agent.conversation.pictures import LOOK
 from functions.agent.services.call_context import Arguments, CallContext, read_number
-from functions.agent.workspace.file import FileContent
+from functions.agent.workspace.document_text import unpack_text
+from functions.agent.workspace.file import FileContent, FileVersion
 from functions.agent.workspace.files import Workspace, Writer
 from functions.agent.workspace.path import RECEIVED
 from functions.agent.workspace.received import OPENED_BYTES
@@ -19,12 +20,17 @@ from sigil.protocol import Json, file_row
 from sigil.storage.kept_files import FileContent as KeptContent
 from sigil.storage.kept_files import KeptFiles
 
+if TYPE_CHECKING:
+    from functions.agent.memory.helpers import OpenedDocument
+
 KEPT_TYPE: Final = "jpeg"
 """Pictures that people send are kept as a model takes them, and as this type."""
+PART_CHARACTERS: Final = 8_000
+"""A longer page is read in parts."""
 OUTLINE_MOST: Final = 40
 """Lines of a document's outline that the model reads."""
 SCAN: Final = "this page is a picture: call again with look"
-CUT: Final = "this page has more text than is shown"
+CUT: Final = "this page has more text than can be read"
 PAGE_NUMBER_MOST: Final = 10**6
 DRAWING_NAME: Final = "picture.svg"
 DRAWING_TYPE: Final = "image/svg+xml"
@@ -39,29 +45,56 @@ _SIGNATURES: Final = (
 _NOT_OF_A_NAME: Final = re.compile(r"[^\w.-]+")
 
 
-def read_page(context: CallContext, content: FileContent, arguments: Arguments) -> Json:
-    """Return a page of a document, and with the first one what is known of all of it.
+def read_page(
+    context: CallContext, version: FileVersion, arguments: Arguments, files: Workspace
+) -> Json:
+    """Return a page of a document, or a part of a long one, and with the first one what is known of
+    all of it.
 
     `ToolError` says why it is not opened.
     """
     page = read_number(arguments, "page", 1, PAGE_NUMBER_MOST)
-    document = context.app.helpers.reader.read(content.body, page)
-    row: dict[str, Json] = {"path": content.version.path, "type": document.type}
-    if page == 1:
+    part = read_number(arguments, "part", 1, PAGE_NUMBER_MOST)
+    document = _open_page(context, version, page, files)
+    row: dict[str, Json] = {"path": version.path, "type": document.type}
+    if page == 1 and part == 1:
         if document.title:
             row["title"] = document.title
         if document.outline:
             outline = document.outline[:OUTLINE_MOST]
             row["outline"] = [f"{each.title} · {each.page}" for each in outline]
     notes = [*document.notes]
-    for each in document.pages:
-        row |= {"page": each.number, "text": each.text}
-        notes += [SCAN] if each.is_scan else []
-        notes += [CUT] if each.is_cut else []
+    (found,) = (each for each in document.pages if each.number == page)
+    parts = max(-(-len(found.text) // PART_CHARACTERS), 1)
+    if part > parts:
+        raise UsageError(
+            "EINVAL",
+            f"page {page} of {version.path} has {parts} parts",
+            suggestion=f"part is 1 to {parts}",
+        )
+    begin = (part - 1) * PART_CHARACTERS
+    row |= {"page": page, "text": found.text[begin : begin + PART_CHARACTERS]}
+    if parts > 1:
+        row |= {"part": part, "parts": parts}
+    notes += [SCAN] if found.is_scan else []
+    notes += [CUT] if found.is_cut else []
     row["pages"] = document.page_count
     if notes:
         row["notes"] = [*notes]
     return context.redact(row)
+
+
+def _open_page(
+    context: CallContext, version: FileVersion, page: int, files: Workspace
+) -> OpenedDocument:
+    """Return a document with one of its pages: from the text that was made when it came, or opened
+    anew.
+    """
+    kept = files.read_pages(version)
+    document = unpack_text(kept) if kept else None
+    if document and any(each.number == page for each in document.pages):
+        return document
+    return context.app.helpers.reader.read(files.read_body(version), page)
 
 
 def look_at(

@@ -42,8 +42,9 @@ class FileVersion(Stored):
 
     `before` is the number of the version that it replaced, 0 for none: a number in between belongs
     to a write that came to nothing. The content is `text`, or the artifact `artifact` without the
-    head that makes it one of this version alone. `diff` is what changed of a text, `added` and
-    `gone` count its lines.
+    head that makes it one of this version alone. `pages` is the artifact with the text of a
+    document, empty where it was not made. `diff` is what changed of a text, `added` and `gone`
+    count its lines.
     """
 
     path: str
@@ -62,6 +63,7 @@ class FileVersion(Stored):
     added: Number = 0
     gone: Number = 0
     removed: bool = False
+    pages: str = ""
 
     def make_head(self) -> FileHead:
         """Return the head of the file whose newest version this is."""

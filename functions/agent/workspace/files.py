@@ -124,6 +124,13 @@ class Workspace:
 
     def read(self, path: str, version: int = 0) -> FileContent:
         """Return a file, or an earlier version of it; `UsageError` ENOENT where there is none."""
+        found = self.load_version(path, version)
+        return FileContent(found, self.read_body(found))
+
+    def load_version(self, path: str, version: int = 0) -> FileVersion:
+        """Return the record of a file, or of an earlier version of it, without a body that is an
+        artifact; `UsageError` ENOENT where there is none.
+        """
         if not version:
             head = self.require(path)
             stored = self._read_version(path, head.version)
@@ -133,9 +140,8 @@ class Workspace:
                     f"version {head.version} of {path} is missing",
                     suggestion="bring back an earlier version, or write it again",
                 )
-            return FileContent(stored, self.read_body(stored))
-        found = self._find_version(path, version)
-        return FileContent(found, self.read_body(found))
+            return stored
+        return self._find_version(path, version)
 
     def scan(self, prefix: str = "") -> Iterator[FileHead]:
         """Yield the files whose path begins with a prefix, in the order of their names."""
@@ -179,12 +185,13 @@ class Workspace:
         base: int | None = None,
         why: str = "",
         most: int = FILE_BYTES,
+        pages: bytes = b"",
     ) -> FileVersion:
         """Write the next version of a file and return it; the same content again writes nothing.
 
         `base` is the version that it was made from, 0 for a file that is not there. `FileConflict`
         when it is at another one, `UsageError` ETOOBIG for more than `most` bytes, `Refused` EQUOTA
-        when the workspace is full.
+        when the workspace is full. `pages` is the text of a document, which is kept beside it.
         """
         if len(body) > most:
             raise UsageError(
@@ -192,7 +199,7 @@ class Workspace:
                 f"{path} would have {len(body):,} bytes",
                 suggestion=f"at most {most:,}; divide it into several files",
             )
-        return self._commit(path, body, writer, base=base, why=why)
+        return self._commit(path, body, writer, base=base, why=why, pages=pages)
 
     def remove(self, path: str, writer: Writer, *, base: int | None = None) -> FileVersion:
         """Remove a file and return the version that says so; its versions stay for a while."""
@@ -261,6 +268,7 @@ class Workspace:
         *,
         base: int | None,
         why: str,
+        pages: bytes = b"",
     ) -> FileVersion:
         """Store the next version of a file, and make it the newest; `body` is None to remove it."""
         for lost in range(TRIES):
@@ -278,7 +286,7 @@ class Workspace:
             if body is not None and (known is None or len(body) > known.size):
                 self._require_room(path, len(body), known, writer.holder)
             made = self._make_version(path, body, head, writer=writer, why=why)
-            stored = self._reserve(made, body)
+            stored = self._reserve(made, body, pages)
             key = keys.workspace_file(self.scope, fold_path(path))
             try:
                 self._kv.put(key, dumps(stored.make_head()), expect=token or ABSENT)
@@ -331,7 +339,7 @@ class Workspace:
         changed = compare_texts(old, new, f"version {before}", f"version {before + 1}")
         return replace(version, diff=changed.text, added=changed.added, gone=changed.removed)
 
-    def _reserve(self, made: FileVersion, body: bytes | None) -> FileVersion:
+    def _reserve(self, made: FileVersion, body: bytes | None, pages: bytes) -> FileVersion:
         """Store a version under the first number from its own on that is free, and return it.
 
         What stands under a number that no head has may be a writer's at work, so it is left alone.
@@ -339,6 +347,9 @@ class Workspace:
         for number in range(made.version, made.version + SKIPPED_MOST):
             version = replace(made, version=number)
             stored = self._place_body(version, body)
+            if pages:
+                kept = self._mark_pages(stored) + pages
+                stored = replace(stored, pages=artifact_name(kept))
             key = keys.workspace_version(self.scope, fold_path(made.path), number)
             try:
                 self._kv.put(key, dumps(stored), expect=ABSENT)
@@ -351,6 +362,8 @@ class Workspace:
                 stored = other
             if stored.artifact and body is not None:
                 self._artifacts.put(self._mark_body(stored) + body)
+            if stored.pages:
+                self._artifacts.put(self._mark_pages(stored) + pages)
             return stored
         raise Conflict(f"{made.path} cannot be written: too many writes of it came to nothing")
 
@@ -452,6 +465,20 @@ class Workspace:
             return b""
         return self._artifacts.get(version.artifact).removeprefix(self._mark_body(version))
 
+    def read_pages(self, version: FileVersion) -> bytes:
+        """Return the text of a document that was kept with a version; empty where there is none:
+        not all have it, and a backup leaves it out.
+        """
+        if not version.pages:
+            return b""
+        try:
+            kept = self._artifacts.get(version.pages)
+        except BackendError as problem:
+            if problem.code != "EDAMAGED":
+                raise
+            return b""
+        return kept.removeprefix(self._mark_pages(version))
+
     def _place_body(self, version: FileVersion, body: bytes | None) -> FileVersion:
         """Return a version with its content, or with the name of the artifact that will have it."""
         if body is None:
@@ -464,6 +491,10 @@ class Workspace:
     def _mark_body(self, version: FileVersion) -> bytes:
         """Return how the artifact of a version begins, so that no two versions share one."""
         return f"workspace {self.scope} {version.path} {version.version} {version.at}\n".encode()
+
+    def _mark_pages(self, version: FileVersion) -> bytes:
+        """Return how the artifact with the text of a version's document begins."""
+        return b"pages of " + self._mark_body(version)
 
     def _trim(self, versions: list[FileVersion], head: FileHead | None) -> int:
         """Remove versions of a file that lead nowhere, or that enough later ones follow."""
@@ -482,8 +513,8 @@ class Workspace:
 
     def drop_version(self, version: FileVersion) -> None:
         """Remove what is stored of one version, and nothing else."""
-        if version.artifact:
-            self._artifacts.delete(version.artifact)
+        for name in filter(None, (version.artifact, version.pages)):
+            self._artifacts.delete(name)
         self._kv.delete(
             keys.workspace_version(self.scope, fold_path(version.path), version.version)
         )

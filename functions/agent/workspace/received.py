@@ -25,7 +25,7 @@ from sigil.json_fields import as_integer, as_string
 from sigil.storage.artifacts import artifact_name
 
 if TYPE_CHECKING:
-    from functions.agent.memory.helpers import FileReader
+    from functions.agent.memory.helpers import FileReader, OpenedDocument
     from functions.agent.shares import Holder
     from functions.agent.workspace.daily_bytes import DailyBytes
     from functions.agent.workspace.voice_notes import VoiceNotes
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 Fetch = Callable[[Mapping[str, object], int], bytes]
 """Returns the bytes of an attachment, at most so many; `SigilError` when it cannot."""
 FILES_MOST: Final = 6
+PAGES_MOST: Final = 500
+"""Pages of a document that are asked for at once; where they are long or slow, fewer come."""
 BYTES_MOST: Final = 40_000_000
 """So many files of one message, with so many bytes together, are fetched."""
 OPENED_BYTES: Final = 20_000_000
@@ -48,6 +50,8 @@ TOO_MANY: Final = "too_many"
 USED_UP: Final = "used_up"
 NOT_FETCHED: Final = "not_fetched"
 NOT_SUPPORTED: Final = "not_supported"
+_ONE_PAGE: Final = frozenset(("too_slow", TOO_LARGE, "broken"))
+"""Why all pages may not be read where the first one can be: one of them is to blame."""
 _TEXTS: Final = frozenset(("text", "html", ""))
 """The types of files that may be texts; a reader that opens nothing knows none."""
 NAME_CHARACTERS: Final = 80
@@ -192,11 +196,14 @@ def _make_problem(reason: str) -> ToolError:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What is kept of a file: its name and bytes, and `about`, what is known of it."""
+    """What is kept of a file: its name and bytes, `about`, what is known of it, and the text of the
+    `pages` of a document.
+    """
 
     name: str
     body: bytes
     about: Mapping[str, object] = field(default_factory=dict)
+    pages: bytes = b""
 
 
 def _open(attachment: Mapping[str, object], body: bytes, reader: FileReader) -> _Opened:
@@ -215,12 +222,24 @@ def _open(attachment: Mapping[str, object], body: bytes, reader: FileReader) -> 
         stem = f"{stem}-{artifact_name(body)[:8]}"
         about = {"type": picture.type, "width": picture.width, "height": picture.height}
         return _Opened(make_name(f"{stem}.jpg", body), picture.data, about)
-    document = reader.read(body)
+    from functions.agent.workspace.document_text import pack_text  # most turns have no document
+
+    document = _read_document(body, reader)
     about = {"type": document.type, "pages": document.page_count}
     ending = f".{document.type}"
     if document.type not in _TEXTS and not name.lower().endswith(ending):
         name = f"{name.rpartition('.')[0] or name or artifact_name(body)[:12]}{ending}"
-    return _Opened(make_name(name, body), body, about)
+    return _Opened(make_name(name, body), body, about, pack_text(document))
+
+
+def _read_document(body: bytes, reader: FileReader) -> OpenedDocument:
+    """Return all pages of a document, or as many as can be read at once, at least the first one."""
+    try:
+        return reader.read(body, 1, PAGES_MOST)
+    except ToolError as problem:
+        if problem.reason not in _ONE_PAGE:
+            raise
+        return reader.read(body)
 
 
 def _is_text(body: bytes) -> bool:
@@ -246,11 +265,11 @@ def _keep(
     if quoted and (older := _find_older(path, opened.body, files)):
         return {"path": path, "version": older, **opened.about}
     try:
-        written = files.write(path, opened.body, writer, most=OPENED_BYTES)
+        written = files.write(path, opened.body, writer, most=OPENED_BYTES, pages=opened.pages)
     except Refused:  # the files are full, and what was sent long ago goes
         if not files.make_room(writer.by, len(opened.body)):
             raise
-        written = files.write(path, opened.body, writer, most=OPENED_BYTES)
+        written = files.write(path, opened.body, writer, most=OPENED_BYTES, pages=opened.pages)
     return {"path": written.path, **opened.about}
 
 

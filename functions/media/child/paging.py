@@ -6,6 +6,7 @@ from functions.media.limits import (
     MAX_OUTLINE,
     MAX_PAGE_CHARACTERS,
     MAX_PAGES,
+    MAX_READ_CHARACTERS,
     MAX_TITLE_CHARACTERS,
 )
 from functions.media.protocol import Unreadable
@@ -62,6 +63,7 @@ class PageWriter:
         first, count = read_range(order)
         if self._lines or not self._turned:
             self._turn()
+        count = min(count, MAX_READ_CHARACTERS // MAX_PAGE_CHARACTERS)
         pages = [
             {"number": number, "text": text}
             for number, text in enumerate(self._pages, 1)

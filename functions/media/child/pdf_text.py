@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import islice
 
 import pypdfium2
@@ -12,10 +13,12 @@ from functions.media.child.pdf_file import open_pdf
 from functions.media.child.pdf_form import list_fields
 from functions.media.limits import (
     MAX_OUTLINE,
-    MAX_PAGE_CHARACTERS,
+    MAX_PAGE_TEXT,
     MAX_PAGES,
+    MAX_READ_CHARACTERS,
     MAX_TITLE_CHARACTERS,
     MIN_TEXT_CHARACTERS,
+    READ_SECONDS,
 )
 
 TYPE_CHECKING = False
@@ -34,7 +37,7 @@ def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object],
     total = len(document)
     numbers = range(first, min(first + count, total + 1, MAX_PAGES + 1))
     answer = make_answer(
-        [_read_page(document, number) for number in numbers],
+        _read_pages(document, numbers),
         total,
         first=first,
         title=document.get_metadata_value("Title"),
@@ -43,12 +46,28 @@ def run(order: Mapping[str, object], data: bytes) -> tuple[Mapping[str, object],
     return answer, b""
 
 
+def _read_pages(document: pypdfium2.PdfDocument, numbers: range) -> list[dict[str, object]]:
+    """Return pages, until they have a lot of text together or have taken long."""
+    pages: list[dict[str, object]] = []
+    characters = 0
+    deadline = time.monotonic() + READ_SECONDS
+    for number in numbers:
+        page = _read_page(document, number)
+        characters += len(str(page["text"]))
+        if pages and characters > MAX_READ_CHARACTERS:
+            break
+        pages.append(page)
+        if time.monotonic() > deadline:
+            break
+    return pages
+
+
 def _read_page(document: pypdfium2.PdfDocument, number: int) -> dict[str, object]:
     try:
         page = document[number - 1]
         letters = page.get_textpage()
         written = letters.count_chars()
-        text = letters.get_text_range(0, min(written, MAX_PAGE_CHARACTERS)) if written > 0 else ""
+        text = letters.get_text_range(0, min(written, MAX_PAGE_TEXT)) if written > 0 else ""
     except pypdfium2.PdfiumError:
         return {"number": number, "text": "", "is_cut": True}
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_UNMAPPED).strip()
@@ -58,9 +77,9 @@ def _read_page(document: pypdfium2.PdfDocument, number: int) -> dict[str, object
     page.close()
     return {
         "number": number,
-        "text": text[:MAX_PAGE_CHARACTERS],
+        "text": text[:MAX_PAGE_TEXT],
         "is_scan": is_scan,
-        "is_cut": max(written, len(text)) > MAX_PAGE_CHARACTERS,
+        "is_cut": max(written, len(text)) > MAX_PAGE_TEXT,
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from functions.agent.memory.helpers import NO_READER
-from functions.agent.workspace.received import NOT_FETCHED, TOO_MANY
+from functions.agent.workspace.received import NOT_FETCHED, TOO_MANY, USED_UP
 from functions.media.child import scaling
 from functions.media.file_reader import FileReader
 from functions.media.protocol import Unreadable
@@ -192,7 +192,7 @@ def test_without_the_package_the_reason_says_what_installs_it(
 def test_there_is_a_sentence_for_every_reason_in_every_language() -> None:
     for code in list_codes():
         sentences = load_texts(code).file_problems
-        assert sentences.keys() == {*Reason, *Unheard, NO_READER, NOT_FETCHED, TOO_MANY}
+        assert sentences.keys() == {*Reason, *Unheard, NO_READER, NOT_FETCHED, TOO_MANY, USED_UP}
         assert all(
             "a.pdf" in sentence.format(name="a.pdf", command=INSTALL)
             for sentence in sentences.values()

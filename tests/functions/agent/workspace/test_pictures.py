@@ -10,16 +10,20 @@ from typing import Any
 
 import pytest
 
+from functions.agent.memory.helpers import NoReader
 from functions.agent.workspace.files import Workspace, Writer
 from functions.media.file_types import FileType, find_type
+from functions.personal_data import PersonalData
 from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
+from sigil.errors import BackendError
+from sigil.storage.kv import keys
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, results, say
 from tests.fakes.server import json_answer
 from tests.functions.chats import Chats
 from tests.functions.media.files import make_pdf, make_picture, write_lines
-from tests.functions.people import platform
+from tests.functions.people import OWNER, platform
 from tests.library import copy_capabilities
 from tests.machine import until
 
@@ -183,6 +187,49 @@ def test_a_pdf_is_read_page_by_page_and_looked_at(chats: Chats, model: ScriptedM
     assert '"look":"received/invoice-3.jpg"' in found[3]
     assert len(pictures_in(model.bodies[-1])) == 1
     assert chats.list_texts() == ["It is about three pages."]
+
+
+def test_the_text_of_a_document_is_made_once_and_goes_with_it(
+    chats: Chats, model: ScriptedModel
+) -> None:
+    long = write_lines(*(f"line {number:04d} of the page" for number in range(900)))
+    pages = [write_lines(f"This is page {number} of the report") for number in range(1, 40)]
+    chats.bot.sent_files["f1"] = make_pdf([*pages, long])
+    model.then(say("ok"))
+    file = {"file_id": "f1", "file_name": "report.pdf", "file_size": 900, "mime_type": "x/y"}
+    chats.write(1, "", document=file, caption="keep it")
+    chats.work_off()
+    reader = vars(chats.runtime.app.helpers.reader)
+    opened = reader.pop("_reader")
+    reader["_reader"] = NoReader()  # nothing is opened from here on
+    path = "received/report.pdf"
+    model.then(
+        FIND,
+        call(("cap_read_file", {"path": path, "page": 39})),
+        call(("cap_read_file", {"path": path, "page": 40})),
+        call(("cap_read_file", {"path": path, "page": 40, "part": 3})),
+        call(("cap_read_file", {"path": path, "page": 40, "part": 4})),
+        say("That is all."),
+    )
+    chats.write(2, "what is on the last pages?")
+    chats.work_off()
+    reader["_reader"] = opened
+
+    found = results(model.bodies[-1])[1:]
+    assert '"text":"This is page 39 of the report","pages":40}' in found[0]
+    assert "line 0000 of the page" in found[1]
+    assert '"part":1,"parts":3,"pages":40}' in found[1]
+    assert "line 0899 of the page" in found[2]
+    assert "has 3 parts" in found[3]
+    artifacts = chats.runtime.stores.artifacts
+    files = chats.runtime.app.open_workspace(keys.session_of("main", f"telegram:{OWNER}"))
+    version = files.load_version(path)
+    assert b"This is page 39" in artifacts.get(version.pages)
+    personal = PersonalData(chats.runtime.app, artifacts)
+    personal.erase(personal.find(f"telegram:{OWNER}"))
+    for name in (version.artifact, version.pages):
+        with pytest.raises(BackendError):
+            artifacts.get(name)
 
 
 def test_only_what_people_sent_here_is_looked_at(chats: Chats, model: ScriptedModel) -> None:
