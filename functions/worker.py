@@ -558,7 +558,8 @@ def _wait_for_album(event: Event, more: Sequence[Event], now: float) -> None:
     a file with words is a whole message mostly, and so is what somebody has spoken.
     """
     is_spoken = any(file.get("kind") == "voice" for file in event.attachments)
-    if is_spoken or not event.attachments or len(more) + 1 >= FILES_MOST:
+    files = sum(len(each.attachments) for each in (event, *more))
+    if is_spoken or not event.attachments or files >= FILES_MOST:
         return
     age = now - (more[-1] if more else event).at
     may_grow = not event.text or more or unopened.name_album(event)

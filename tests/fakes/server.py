@@ -41,6 +41,17 @@ class Answer:
     cut: bool = False
 
 
+class Elsewhere(bytes):
+    """The body of a file that stands at another address now: who asks for it is led there."""
+
+    address: str
+
+    def __new__(cls, address: str) -> Elsewhere:
+        made = super().__new__(cls, b"moved")
+        made.address = address
+        return made
+
+
 def json_answer(value: object, status: int = 200) -> Answer:
     """`value` as a JSON reply."""
     return Answer(status, json.dumps(value).encode(), {"content-type": "application/json"})
@@ -169,6 +180,8 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.hang or answer.cut:
             self.close_connection = True
             return
+        if isinstance(answer.body, Elsewhere):
+            answer = Answer(302, headers={"location": answer.body.address})
         self._reply(answer)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve

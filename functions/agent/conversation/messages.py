@@ -430,7 +430,8 @@ def _describe_file(attachment: Mapping[str, object]) -> str:
     if path and attachment.get("width"):
         note = unopened.KEPT_PICTURE.format(path=path)
     elif path:
-        pages = f" ({attachment['pages']} pages)" if attachment.get("pages") else ""
+        count = attachment.get("pages")
+        pages = f" ({count} page{'' if count == 1 else 's'})" if count else ""
         note = unopened.KEPT.format(path=f"{path}{pages}")
     return f"[{_read_kind(attachment)}: {label}{note}]"
 

@@ -50,6 +50,7 @@ class _OneFrame:
 class DingTalkUpdates(WebhookPlatform):
     def __init__(self, server: DingTalkServer) -> None:
         self._server = server
+        self.files = server.sent_files
         self.settings = {
             "dingtalk_app_key": APP,
             "dingtalk_app_secret": SECRET,

@@ -61,6 +61,7 @@ class ScriptedListener(SocketListener):
 class DiscordUpdates:
     def __init__(self, discord: DiscordServer) -> None:
         self._discord = discord
+        self.files = discord.files
         self._said: list[str] = []
         self._first = discord.snowflake()
         self.settings = {

@@ -42,6 +42,7 @@ _PLACES = {
 class FeishuUpdates(WebhookPlatform):
     def __init__(self, server: FeishuServer) -> None:
         self._server = server
+        self.files = server.sent_files
         self.settings = {
             "feishu_app_id": APP,
             "feishu_app_secret": APP_SECRET,

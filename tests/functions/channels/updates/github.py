@@ -28,6 +28,7 @@ _NUMBERS = count(800_001)
 class GitHubUpdates(WebhookPlatform):
     def __init__(self, github: GitHubServer) -> None:
         self._github = github
+        self.files = {}
         self.settings = {
             "github_repositories": REPOSITORY,
             "github_token": TOKEN,

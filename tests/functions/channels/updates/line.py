@@ -17,6 +17,7 @@ _NUMBERS = count(1)
 class LineUpdates(WebhookPlatform):
     def __init__(self, server: LineServer) -> None:
         self._server = server
+        self.files = server.files
         self.settings = {
             "line_token": TOKEN,
             "line_secret": SECRET,

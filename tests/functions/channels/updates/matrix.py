@@ -19,6 +19,7 @@ _NUMBERS = count(1)
 class MatrixUpdates(WebhookPlatform):
     def __init__(self, homeserver: Homeserver) -> None:
         self._homeserver = homeserver
+        self.files = homeserver.files
         self.settings = {
             "matrix_homeserver": homeserver.url,
             "matrix_user": BOT,

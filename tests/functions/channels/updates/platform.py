@@ -80,9 +80,12 @@ class Door:
 
 
 class Platform(Protocol):
-    """A platform, while its fake is open. `settings` are those of an agent there."""
+    """A platform, while its fake is open. `settings` are those of an agent there, and `files` what
+    people sent, by what the platform calls it.
+    """
 
     settings: dict[str, Any]
+    files: dict[str, bytes]
 
     def deliver(self, sample: Any, door: Door, runtime: AgentRuntime) -> None:
         """Send an update, signed as the platform signs it, to the webhook or by its socket."""
@@ -95,6 +98,7 @@ class WebhookPlatform:
     """A platform that sends every update to a webhook."""
 
     settings: dict[str, Any]
+    files: dict[str, bytes]
 
     def sign(self, sample: Any) -> PlatformRequest:
         """Return the request by which the platform sends an update."""

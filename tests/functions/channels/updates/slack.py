@@ -21,6 +21,7 @@ _NUMBERS = count(1)
 class SlackUpdates(WebhookPlatform):
     def __init__(self, workspace: SlackWorkspace) -> None:
         self._workspace = workspace
+        self.files = workspace.sent_files
         self.settings = {
             "slack_token": workspace.token,
             "slack_secret": SECRET,

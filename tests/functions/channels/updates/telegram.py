@@ -22,6 +22,7 @@ _ADA = {"id": OWNER, "is_bot": False, "first_name": "Ada", "language_code": "en"
 class TelegramUpdates(WebhookPlatform):
     def __init__(self, api: BotApi) -> None:
         self._api = api
+        self.files = api.sent_files
         self.settings = {
             "telegram_token": api.token,
             "telegram_secret": SECRET,

@@ -27,6 +27,7 @@ _NUMBERS = count(1)
 class WeComUpdates(WebhookPlatform):
     def __init__(self, server: WeComServer) -> None:
         self._server = server
+        self.files = server.sent_files
         self.settings = {
             "wecom_corp_id": CORP,
             "wecom_agent_id": AGENT,

@@ -30,6 +30,7 @@ _NUMBERS = count(1)
 class WhatsAppUpdates(WebhookPlatform):
     def __init__(self, api: GraphApi) -> None:
         self._api = api
+        self.files = api.sent_files
         self.settings = {
             "whatsapp_number": NUMBER,
             "whatsapp_token": TOKEN,
