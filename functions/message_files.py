@@ -23,6 +23,7 @@ from functions.agent.workspace.received import (
     SPOKEN,
     Fetch,
     keep_received,
+    refuse_received,
 )
 from functions.agent.workspace.voice_notes import CLOSED, VoiceNotes, take_transcripts
 from functions.events import Event
@@ -57,7 +58,7 @@ def keep_files(event: Event, app: App, fetch: Fetch) -> Event:
     role = app.people.find_role(event)
     gate = app.make_gate(app.load_policies(), role, private=event.private)
     if gate.denies("read", f"{RECEIVED}/x"):
-        return event
+        return refuse_received(event) if role == "guest" else event
     session = keys.session_of(app.name, event.session)
     opened = app.sessions.open(session)
     if app.sessions.was_seen(opened, event):

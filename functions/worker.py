@@ -34,6 +34,7 @@ from functions.channels.base import (
     Drafts,
     FetchesFiles,
     FindsDeletedMessages,
+    SplitsAlbums,
     TakesInvitations,
 )
 from functions.events import (
@@ -551,18 +552,24 @@ def _list_album(event: Event, behind: Sequence[Event] | None) -> list[Event]:
     return found
 
 
-def _wait_for_album(event: Event, more: Sequence[Event], now: float) -> None:
+def _splits_albums(channel: object) -> bool:
+    return isinstance(channel, SplitsAlbums) and channel.splits_albums
+
+
+def _wait_for_album(event: Event, more: Sequence[Event], now: float, *, splits: bool) -> None:
     """Raise `_AlbumGrows` while more files of a message may be on their way.
 
-    A platform that tells of albums, or sends a file without a word, may send the next one at once;
-    a file with words is a whole message mostly, and so is what somebody has spoken.
+    A platform that tells of albums, or sends a file without a word, may send the next one at once,
+    and one that `splits` albums sends it behind a photo with words. Any other file with words is a
+    whole message mostly, and so is what somebody has spoken.
     """
     is_spoken = any(file.get("kind") == "voice" for file in event.attachments)
     files = sum(len(each.attachments) for each in (event, *more))
     if is_spoken or not event.attachments or files >= FILES_MOST:
         return
     age = now - (more[-1] if more else event).at
-    may_grow = not event.text or more or unopened.name_album(event)
+    splits = splits and any(file.get("kind") == "photo" for file in event.attachments)
+    may_grow = not event.text or more or splits or unopened.name_album(event)
     if may_grow and abs(age) < ALBUM_SECONDS:
         raise _AlbumGrows(ALBUM_SECONDS - age)
 
@@ -593,7 +600,7 @@ def _run_turn(
     more: list[Event] = []
     if may_talk and not spent and has_file(event):
         more = _list_album(event, worker.behind)
-        _wait_for_album(event, more, runtime.app.clock.now())
+        _wait_for_album(event, more, runtime.app.clock.now(), splits=_splits_albums(channel))
     progress = _open_progress_message(event, runtime)
     draft = _open_draft(event, runtime, channel) if may_talk and not spent else None
     with (

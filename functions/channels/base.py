@@ -211,6 +211,15 @@ class FetchesFiles(Protocol):
 
 
 @runtime_checkable
+class SplitsAlbums(Protocol):
+    """A platform that sends the photos of one message one by one, and does not tell that they
+    belong together: the words of all stand with the first one.
+    """
+
+    splits_albums: bool
+
+
+@runtime_checkable
 class EditsMessages(Protocol):
     """A platform where a message of ours can be changed after it was sent."""
 

@@ -40,6 +40,7 @@ _PACKAGES: Final = {
     "pdf_text": ("pypdfium2", "pypdfium2_raw"),
     "pdf_look": ("pypdfium2", "pypdfium2_raw", "PIL"),
     "sheet_text": ("python_calamine",),
+    "foreign_text": ("charset_normalizer",),
     "drawing": ("resvg_py",),
 }
 """The packages that a job needs; the others need none."""

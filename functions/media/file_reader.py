@@ -38,6 +38,7 @@ _READERS: Final = {
     FileType.SLIDES: "slides_text",
     FileType.HTML: "html_text",
     FileType.TEXT: "plain_text",
+    FileType.FOREIGN_TEXT: "foreign_text",
     **dict.fromkeys(WORKBOOKS, "sheet_text"),
 }
 """The module of the child that reads each type."""
@@ -83,7 +84,7 @@ class FileReader:
         head, _ = self._children.run(_READERS[type], order, data)
         answer = _decode(head)
         return Document(
-            type=type.value,
+            type=(FileType.TEXT if type is FileType.FOREIGN_TEXT else type).value,
             title=one_line(answer.title, 200),
             page_count=answer.page_count,
             outline=tuple(

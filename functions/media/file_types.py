@@ -22,6 +22,7 @@ class FileType(StrEnum):
     OLD_SHEET = "xls"
     HTML = "html"
     TEXT = "text"
+    FOREIGN_TEXT = "text in another encoding"
     OGG = "ogg"
     MP3 = "mp3"
     M4A = "m4a"
@@ -40,7 +41,7 @@ PICTURES: Final = frozenset((FileType.JPEG, FileType.PNG, FileType.GIF, FileType
 MADE_PICTURES: Final = {"image/jpeg": FileType.JPEG, "image/png": FileType.PNG}
 """What pictures are made as, by the name of the type."""
 WORKBOOKS: Final = frozenset((FileType.SHEET, FileType.OPEN_SHEET, FileType.OLD_SHEET))
-TEXTS: Final = frozenset((FileType.HTML, FileType.TEXT))
+TEXTS: Final = frozenset((FileType.HTML, FileType.TEXT, FileType.FOREIGN_TEXT))
 DOCUMENTS: Final = frozenset((FileType.PDF, FileType.WORD, FileType.SLIDES)) | WORKBOOKS | TEXTS
 """Types that `FileReader.read` takes."""
 SOUNDS: Final = frozenset(
@@ -102,6 +103,8 @@ _INSIDE_OLE: Final = (
 """The names of streams, which stand in UTF-16."""
 _RICH_TEXT: Final = b"{\\rtf"
 _MATROSKA: Final = b"\x1a\x45\xdf\xa3"
+_WRITTEN: Final = bytes((*b"\t\n\f\r", *range(0x20, 0x7F), *range(0x80, 0x100)))
+"""The bytes that texts of any encoding have."""
 _HEAD_BYTES: Final = 1_024
 
 
@@ -123,6 +126,8 @@ def find_type(data: bytes) -> FileType | None:
     if b"%PDF-" in head:  # readers allow other bytes before it
         return FileType.PDF
     text = decode_text(data)
+    if text is None and not data.translate(None, _WRITTEN):
+        return FileType.FOREIGN_TEXT
     if not text:
         return None
     beginning = text[:_HEAD_BYTES].lstrip().lower()

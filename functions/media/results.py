@@ -11,8 +11,8 @@ from functions.media.limits import MAX_FILE_BYTES
 from sigil.errors import ToolError
 
 INSTALL: Final = (
-    "pip install --only-binary=:all: pillow==13.0.0 pypdfium2==5.15.2 python-calamine==0.9.1"
-    " resvg-py==0.5.0"
+    "pip install --only-binary=:all: charset-normalizer==3.5.3 pillow==13.0.0 pypdfium2==5.15.2"
+    " python-calamine==0.9.1 resvg-py==0.5.0"
 )
 """What installs the packages of the extra `media`."""
 

@@ -624,6 +624,9 @@ class German(Texts):
             "Die 100 MB an Dateien, die an einem Tag in diesen Chat kommen dürfen, sind verbraucht:"
             " {name} habe ich nicht geöffnet. Schick die Datei bitte morgen."
         ),
+        "members_alone": (
+            "Dateien öffne ich nur für Mitglieder, deshalb habe ich {name} nicht geöffnet."
+        ),
         "not_fetched": "Ich konnte {name} nicht holen. Schick die Datei bitte noch einmal.",
         "no_such_page": "Diese Seite gibt es in {name} nicht.",
         "package_missing": (

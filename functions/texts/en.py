@@ -530,6 +530,7 @@ class Texts:
             "The 100 MB of files that may come into this chat in a day are used up, so I have not"
             " opened {name}. Please send it tomorrow."
         ),
+        "members_alone": "I open files for members alone, so I have not opened {name}.",
         "not_fetched": "I could not fetch {name}. Please send it once more.",
         "no_such_page": "{name} has no such page.",
         "package_missing": (

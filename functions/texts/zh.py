@@ -487,6 +487,7 @@ class Chinese(Texts):
         "used_up": (
             "这个聊天每天最多接收 100 MB 文件，今天的已经用完，所以我没有打开 {name}。请明天再发。"
         ),
+        "members_alone": "我只为成员打开文件，所以没有打开{name}。",
         "not_fetched": "我没能取到{name}，请再发一次。",
         "no_such_page": "{name} 没有这一页。",
         "package_missing": "我打不开 {name}：缺少所需的软件包。请我的主人用这条命令安装：{command}",

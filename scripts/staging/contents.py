@@ -34,7 +34,9 @@ docs/decisions/0005-boto3-but-for-the-webhook.md.
 """
 _RECEIVE = ("starlette", "mangum")
 _HTTP = ("fastapi", "mangum")
-_OPEN_FILES = ("msgspec", "pillow", "pypdfium2", "python-calamine", "resvg-py")
+_OPEN_FILES = (
+    *("charset-normalizer", "msgspec", "pillow", "pypdfium2", "python-calamine", "resvg-py"),
+)
 _SANDBOX = ("httpcore", "idna", "jsonschema", "pydantic", "pystemmer", "regex", "wasmtime")
 _TIMES = ("cronsim", "tzdata")
 """Schedules, and the time zones, which the machines of Lambda need not have."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from functions.agent.sanitize import clean_text
 from functions.agent.workspace.files import FILE_BYTES, TRANSCRIPT, Workspace, Writer
-from functions.agent.workspace.path import RECEIVED, parse_path
+from functions.agent.workspace.path import RECEIVED, fold_path, parse_path
 from functions.events import Event
 from sigil.errors import Refused, SigilError, ToolError, UsageError
 from sigil.json_fields import as_integer, as_string
@@ -48,6 +48,7 @@ PICTURE: Final = "image/jpeg"
 TOO_LARGE: Final = "too_large"
 TOO_MANY: Final = "too_many"
 USED_UP: Final = "used_up"
+MEMBERS_ALONE: Final = "members_alone"
 NOT_FETCHED: Final = "not_fetched"
 NOT_SUPPORTED: Final = "not_supported"
 _ONE_PAGE: Final = frozenset(("too_slow", TOO_LARGE, "broken"))
@@ -85,6 +86,17 @@ def has_file(event: Event) -> bool:
     return any(map(may_open, (*event.attachments, *event.quoted_files)))
 
 
+def refuse_received(event: Event) -> Event:
+    """Return the event of somebody whose files are not fetched, with that reason beside each."""
+    files = tuple(map(_refuse, event.attachments))
+    quotes = (replace(quote, files=tuple(map(_refuse, quote.files))) for quote in event.quotes)
+    return replace(event, attachments=files, quotes=tuple(quotes))
+
+
+def _refuse(attachment: Mapping[str, object]) -> Mapping[str, object]:
+    return {**attachment, "problem": MEMBERS_ALONE} if may_open(attachment) else attachment
+
+
 def keep_received(
     event: Event,
     files: Workspace,
@@ -106,6 +118,7 @@ def keep_received(
     every: list[Mapping[str, object]] = [*event.attachments, *event.quoted_files]
     fetched = 0
     intake = _Intake(fetch, daily)
+    taken: dict[str, str] = {}
     for number, attachment in enumerate(every):
         if not may_open(attachment):
             continue
@@ -126,6 +139,8 @@ def keep_received(
                 kept = voice_notes.hear(body, files, writer)
             else:
                 opened = _open(attachment, body, reader)
+                if number < own:
+                    opened = _set_apart(opened, taken)
                 kept = _keep(opened, files, writer, quoted=number >= own)
         except ToolError as problem:
             kept = {"problem": problem.reason, "help": problem.suggestion}
@@ -230,6 +245,18 @@ def _open(attachment: Mapping[str, object], body: bytes, reader: FileReader) -> 
     if document.type not in _TEXTS and not name.lower().endswith(ending):
         name = f"{name.rpartition('.')[0] or name or artifact_name(body)[:12]}{ending}"
     return _Opened(make_name(name, body), body, about, pack_text(document))
+
+
+def _set_apart(opened: _Opened, taken: dict[str, str]) -> _Opened:
+    """Return a file under a name that no other file of its message has; `taken` has the digests of
+    those before, by name.
+    """
+    digest = artifact_name(opened.body)
+    if taken.setdefault(fold_path(opened.name), digest) == digest:
+        return opened
+    stem, dot, ending = opened.name.rpartition(".")
+    name = f"{(stem if dot else ending)[:STEM_CHARACTERS]}-{digest[:8]}"
+    return replace(opened, name=f"{name}.{ending}" if dot else name)
 
 
 def _read_document(body: bytes, reader: FileReader) -> OpenedDocument:

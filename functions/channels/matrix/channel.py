@@ -97,6 +97,8 @@ class Matrix:
     `UsageError` when `user`, `homeserver` or `drafts` cannot be right.
     """
 
+    splits_albums = True
+
     def __init__(
         self,
         homeserver: str,

@@ -44,6 +44,8 @@ class WhatsApp:
     transport (None: httpx's own). `UsageError` when `number` or `api` cannot be right.
     """
 
+    splits_albums = True
+
     def __init__(
         self,
         number: str,

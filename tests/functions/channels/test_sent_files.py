@@ -21,6 +21,7 @@ from tests.functions.channels.updates.platform import ANSWER, INVOICE, Door, Pla
 from tests.functions.channels.updates.test_updates import AnsweringModel, _forget_chats, _work_off
 from tests.functions.media.files import make_picture
 from tests.functions.media.sounds import AMR, make_ogg
+from tests.machine import until
 
 PHOTO = make_picture("PNG")
 LIMIT = 100_000
@@ -135,6 +136,32 @@ def test_an_album_of_six_is_one_message_and_a_pdf_is_kept(
     files = [post.keep(make_picture("PNG", (60 + number, 40))) for number in range(6)]
     said, _, pictures = post.send(*post.samples.album(files))
     assert (said, pictures) == (ANSWER, 6)
+
+
+@pytest.mark.parametrize("post", ["whatsapp", "matrix"], indirect=True)
+def test_photos_that_follow_one_with_words_are_its_own(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "ALBUM_SECONDS", 1.5)
+    first, second = (post.keep(make_picture("PNG", (60 + number, 40))) for number in range(2))
+    photo = post.samples.photo(first)
+    for content in (photo.get("message", {}).get("image"), photo.get("content")):
+        if content is not None:  # each platform has its own field for the words
+            content |= {
+                "caption": "what are these?",
+                "filename": "a.jpg",
+                "body": "what are these?",
+            }
+    post.model.forget()
+    post.platform.deliver(photo, post.door, post.runtime)
+    _work_off(post.runtime)
+    assert post.model.chats == []
+    post.platform.deliver(post.samples.photo(second), post.door, post.runtime)
+    until(lambda: bool(_work_off(post.runtime)) and bool(post.model.chats))
+
+    (chat,) = post.model.chats
+    assert "what are these?" in str(chat)
+    assert str(chat).count("data:image/jpeg") == 2
 
 
 def test_every_platform_has_samples_but_the_one_that_tells_of_no_files() -> None:

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from functions.agent.memory.helpers import NO_READER
-from functions.agent.workspace.received import NOT_FETCHED, TOO_MANY, USED_UP
+from functions.agent.workspace.received import MEMBERS_ALONE, NOT_FETCHED, TOO_MANY, USED_UP
 from functions.media.child import scaling
 from functions.media.file_reader import FileReader
 from functions.media.protocol import Unreadable
@@ -132,6 +132,24 @@ def test_a_document_is_read_by_pages(reader: FileReader) -> None:
     assert document.pages == (Page(1, "Invoice\n84 euros, to be paid"), Page(2, "", is_scan=True))
 
 
+@each_row(
+    ("encoding", "text"),
+    [
+        ("gb18030", "姓名,金额\n张三,100\n李四,200"),
+        ("cp1252", "Name;Straße;Betrag\nMüller;Hauptstraße 5;12,50 €"),
+        ("big5", "姓名,金額\n張三,100"),
+        ("shift_jis", "名前,金額\n山田,100\nカタカナ,3"),
+    ],
+)
+def test_a_table_in_an_older_encoding_is_read_and_the_encoding_named(
+    reader: FileReader, encoding: str, text: str
+) -> None:
+    document = reader.read(text.encode(encoding))
+
+    assert (document.type, document.pages[0].text) == ("text", text)
+    assert f"it was read as {encoding}" in document.notes[0]
+
+
 def test_a_page_that_has_no_text_can_be_looked_at(reader: FileReader) -> None:
     picture = reader.look(make_pdf(["1 0 0 rg 0 0 100 100 re f"]))
     assert (picture.width, picture.height) == (1_568, 784)
@@ -192,7 +210,8 @@ def test_without_the_package_the_reason_says_what_installs_it(
 def test_there_is_a_sentence_for_every_reason_in_every_language() -> None:
     for code in list_codes():
         sentences = load_texts(code).file_problems
-        assert sentences.keys() == {*Reason, *Unheard, NO_READER, NOT_FETCHED, TOO_MANY, USED_UP}
+        own = {NO_READER, MEMBERS_ALONE, NOT_FETCHED, TOO_MANY, USED_UP}
+        assert sentences.keys() == {*Reason, *Unheard, *own}
         assert all(
             "a.pdf" in sentence.format(name="a.pdf", command=INSTALL)
             for sentence in sentences.values()

@@ -49,6 +49,8 @@ ODS = {"mimetype": "application/vnd.oasis.opendocument.spreadsheet"}
         (b"#!AMR\n\x3c\x91", FileType.AMR),
         ("Name;Größe\n".encode(), FileType.TEXT),
         ("Name;Größe\n".encode("utf-16"), FileType.TEXT),
+        ("Name;Größe\n".encode("cp1252"), FileType.FOREIGN_TEXT),
+        (b"Gr\xf6\xdfe\x01", None),
         (b"<!doctype html><p>hi", FileType.HTML),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", FileType.TEXT),
         (make_zip({"a.txt": "a"}), None),

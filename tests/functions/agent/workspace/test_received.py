@@ -137,6 +137,29 @@ def test_a_message_with_many_files_names_those_that_are_not_opened(
     assert len(list_received(chats)) == 6
 
 
+def test_files_of_one_name_in_one_message_are_kept_under_names_of_their_own(
+    chats: Chats, bot: BotApi, model: ScriptedModel
+) -> None:
+    bodies = (b"first", b"second", b"first")
+    for number, body in enumerate(bodies):
+        bot.sent_files[f"f{number}"] = body
+    model.then(say("three"))
+    update_body = orjson.dumps(update(1, "what is in these?"))
+    (event,) = chats.runtime.channels["telegram"].read_update(update_body).events
+    files = [
+        {"kind": "document", "file_id": f"f{number}", "name": name, "size": 1}
+        for number, name in enumerate(("list.csv", "List.csv", "list.csv"))
+    ]
+    chats.runtime.queue.put(replace(event, attachments=tuple(files)))
+    chats.work_off()
+    workspace = chats.runtime.app.open_workspace(keys.session_of("main", f"telegram:{OWNER}"))
+    kept = {path: workspace.read(path).body for path in list_received(chats)}
+    assert kept == {"received/list.csv": b"first", "received/List-16367aac.csv": b"second"}
+    heard = str(model.bodies[0]["messages"])
+    assert heard.count("kept as received/list.csv") == 2
+    assert heard.count("kept as received/List-16367aac.csv") == 1
+
+
 def test_without_a_reader_of_files_texts_are_read_and_the_rest_is_named(
     chats: Chats, bot: BotApi, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +206,7 @@ def test_what_guests_send_is_not_fetched(chats: Chats, bot: BotApi) -> None:
     chats.work_off()
     assert bot.calls("getFile") == []
     assert list_received(chats, GUEST) == []
+    assert chats.list_texts() == ["I open files for members alone, so I have not opened “a.txt”."]
 
 
 def test_a_member_may_send_so_many_bytes_a_day_and_an_owner_any(
