@@ -21,8 +21,10 @@ from tests.functions.media.files import make_pdf, make_picture, write_lines
 from tests.functions.media.sounds import make_ogg
 from tests.functions.people import OWNER, Live
 from tests.library import copy_capabilities
+from tests.project.tree import ROOT
 
 DAY = 86_400
+PAGE = (ROOT / "docs" / "files.md").read_text("utf-8")
 CHART = (
     "```svg\n"
     '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60">'
@@ -52,6 +54,13 @@ def agent(
             yield agent
 
 
+def require_shown(*lines: str, path: str = "") -> None:
+    """Assert that these lines stand in the example of docs/files.md."""
+    shown = PAGE.partition("```text\nphoto")[2].partition("```")[0]
+    for line in lines:
+        assert (line.replace(path, "received/photo-….jpg") if path else line) in shown
+
+
 def pictures_in(body: dict[str, Any]) -> list[bytes]:
     parts = [
         part
@@ -71,6 +80,7 @@ def test_a_photo_a_voice_message_a_report_and_a_chart(
     photo = [{"file_id": "photo", "file_unique_id": "p", "width": 800, "height": 600}]
     said = agent.ask("", photo=photo, caption="what is this?", date=now - 2 * DAY)
     assert said == "A receipt over 42 euros."
+    require_shown("> what is this?", f"main> {said}")
     (seen,) = pictures_in(model.chats[0])
 
     path = str(model.chats[0]).partition("kept as ")[2].partition(":")[0]
@@ -81,6 +91,9 @@ def test_a_photo_a_voice_message_a_report_and_a_chart(
     )
     said = agent.ask("how much tax is on the receipt?", date=now)
     assert said == "It says 42 euros, of which 7 are tax."
+    looked = results(model.chats[3])[-1]
+    require_shown("> how much tax", f'{{"path": "{path}", "look": true}}', path=path)
+    require_shown(f"← {looked}", f"main> {said}", path=path)
     later = [pictures_in(body) for body in model.chats[1:4]]
     assert later == [[], [], [seen]], "it stands in the one request after it was asked for"
 
@@ -88,6 +101,7 @@ def test_a_photo_a_voice_message_a_report_and_a_chart(
     voice = {"file_id": "voice", "file_unique_id": "v", "duration": 4}
     assert agent.ask("", voice=voice, date=now + 60) == "49 euros."
     assert "[voice, 4 s, transcribed] how much is it together?" in str(model.chats[4])
+    require_shown("> [voice, 4 s, transcribed] how much is it together?", "main> 49 euros.")
     assert not pictures_in(model.chats[4])
 
     model.then(
@@ -97,7 +111,7 @@ def test_a_photo_a_voice_message_a_report_and_a_chart(
     report = {"file_id": "report", "file_unique_id": "r", "file_name": "report.pdf"}
     said = agent.ask("", document=report, caption="draw me the last page", date=now + 120)
     assert said == "Here are the sales."
-    assert "Page 40: the sales of that month" in results(model.chats[6])[-1]
+    require_shown("> draw me the last page", f"← {results(model.chats[6])[-1]}", f"main> {said}")
     agent.until(lambda: bool(bot.photos))
     (sent,) = [each for each in bot.requests if each.path.endswith("/sendPhoto")]
     assert b"\x89PNG\r\n\x1a\n" in sent.body
