@@ -17,7 +17,10 @@ SERVICES = ("dynamodb", "lambda", "s3", "secretsmanager", "sns", "sqs", "ssm", "
 USED = {
     "lambda": frozenset({"Invoke"}),
     "s3": frozenset(
-        {"GetObject", "PutObject", "HeadObject", "HeadBucket", "CreateBucket", "CreateSession"}
+        {
+            *("GetObject", "PutObject", "DeleteObject", "HeadObject"),
+            *("HeadBucket", "CreateBucket", "CreateSession"),
+        }
     ),
     "secretsmanager": frozenset({"GetSecretValue", "CreateSecret"}),
     "sns": frozenset({"CreateTopic", "Publish"}),

@@ -358,6 +358,9 @@ print(aws.client("sqs").receive_message(QueueUrl=queue)["Messages"][0]["Body"])
 aws.client("s3").create_bucket(Bucket="NAME")
 aws.client("s3").put_object(Bucket="NAME", Key="k", Body=b"body", IfNoneMatch="*")
 print(aws.client("s3").get_object(Bucket="NAME", Key="k")["Body"].read().decode())
+from sigil.storage.artifacts.s3 import S3Artifacts
+bodies = S3Artifacts("NAME")
+bodies.delete(bodies.put(b"gone"))
 aws.client("ssm").put_parameter(Name="/NAME", Value="parameter", Type="SecureString")
 aws.client("secretsmanager").create_secret(Name="NAME", SecretString="secret")
 from sigil.storage.setting_secrets import reveal
