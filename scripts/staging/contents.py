@@ -83,6 +83,9 @@ _OPENING = (
     *(f"sigil/sandbox/{name}.py" for name in ("child_modules", "sealed_memory", "spawn")),
 )
 """What opens files, and what shuts it in: no store, no queue and no channel."""
+_INVOKES_NOTHING = tuple(
+    f"functions/media/{name}.py" for name in ("invocation", "lambda_reader", "protocol")
+)
 _RUNS_NOTHING = ("sigil/compile", "sigil/sandbox")
 _SEARCHES_NOTHING = ("sigil/search",)
 
@@ -123,8 +126,9 @@ class StagingError(Exception):
 class Stage:
     """A function's package. `distributions` come with their dependencies, without those of `spare`;
     `without`: packages of ours that it never imports; `runs`: it runs capabilities, so it needs the
-    engine and the library; `searches`: it searches, without running any; `only`: all that it has of
-    our own files and folders, where that is little.
+    engine and the library; `searches`: it searches, without running any; `invokes`: it invokes the
+    function that opens files; `only`: all that it has of our own files and folders, where that is
+    little.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Stage:
     spare: tuple[str, ...] = ()
     runs: bool = False
     searches: bool = False
+    invokes: bool = False
     only: tuple[str, ...] = ()
 
     @property
@@ -141,6 +146,8 @@ class Stage:
         if self.only:
             return self.without
         left_out = (*_NEVER, *_OPENS_NOTHING, *self.without)
+        if not self.invokes:
+            left_out = (*left_out, *_INVOKES_NOTHING)
         if self.runs:
             return left_out
         left_out = (*left_out, *_RUNS_NOTHING)
@@ -159,7 +166,13 @@ def _is_within(name: str, place: str) -> bool:
 
 STAGES = (
     Stage("webhook", (*_EVERY, *_RECEIVE), without=("functions/agent",)),
-    Stage("worker", (*_EVERY, *_AWS, *_SANDBOX, *_TALK, *_TIMES), spare=("anyio",), runs=True),
+    Stage(
+        "worker",
+        (*_EVERY, *_AWS, *_SANDBOX, *_TALK, *_TIMES),
+        spare=("anyio",),
+        runs=True,
+        invokes=True,
+    ),
     # httpx delivers the alert of a model that ends
     Stage("scheduler", (*_EVERY, *_AWS, *_TIMES, "httpx"), spare=("anyio",)),
     # httpx delivers the alert of a halt, and pystemmer reads the words of documents

@@ -74,6 +74,8 @@ class Packages:
                     shutil.copytree(self._folder / name, folder / name)
                 elif (self._folder / name).is_file():
                     shutil.copyfile(self._folder / name, folder / name)
+        if not stage.invokes:
+            _remove(folder / "botocore" / "data" / "lambda")
 
     def _install(self) -> dict[str, set[str]]:
         """Install everything and remove what no stage needs; return the names of the folders and
