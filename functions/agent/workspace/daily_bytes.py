@@ -49,14 +49,18 @@ class DailyBytes:
         self._zone = zone
         self._now = now
 
-    def read_left(self) -> int:
-        """Return how many bytes may come."""
+    def read_left(self, event: str) -> int:
+        """Return how many bytes may come with an event. What came with it before a crash may come
+        again.
+        """
         item = self._kv.get(self._find_key())
-        return max(DAILY_BYTES - _read(item.value if item else None).total, 0)
+        counted = _read(item.value if item else None)
+        again = sum(size for file, size in counted.recent.items() if file.startswith(f"{event}:"))
+        return max(DAILY_BYTES - counted.total + again, 0)
 
     def count(self, file: str, size: int) -> None:
-        """Add the bytes of a file that came; `file` tells it from all others of the chat, and the
-        same one is counted once.
+        """Add the bytes of a file that came; `file` is the id of its event and its number there,
+        and the same one is counted once.
         """
 
         def decide(value: bytes | None) -> tuple[bytes | None, None]:

@@ -117,7 +117,7 @@ def keep_received(
     own = len(event.attachments)
     every: list[Mapping[str, object]] = [*event.attachments, *event.quoted_files]
     fetched = 0
-    intake = _Intake(fetch, daily)
+    intake = _Intake(event.id, fetch, daily)
     taken: dict[str, str] = {}
     for number, attachment in enumerate(every):
         if not may_open(attachment):
@@ -162,7 +162,8 @@ class _Intake:
     `ToolError` says why one is not fetched.
     """
 
-    def __init__(self, fetch: Fetch, daily: DailyBytes | None) -> None:
+    def __init__(self, event: str, fetch: Fetch, daily: DailyBytes | None) -> None:
+        self._event = event
         self._fetch = fetch
         self._daily = daily
         self._room = BYTES_MOST
@@ -196,7 +197,7 @@ class _Intake:
 
     def _read_left(self) -> int:
         if self._left is None:
-            self._left = self._daily.read_left() if self._daily else BYTES_MOST
+            self._left = self._daily.read_left(self._event) if self._daily else BYTES_MOST
         return self._left
 
     def _count(self, call: str, size: int) -> None:

@@ -239,6 +239,11 @@ def test_a_member_may_send_so_many_bytes_a_day_and_an_owner_any(
     assert used_up in send(b"x", 0), "what was cut off came"
     assert send(b"x" * 2_000, 0, OWNER) == "thank you"
     ((_, item),) = store.scan(row)
+    session = keys.session_of("main", f"telegram:{MEMBER}")
+    daily = daily_bytes.DailyBytes(store, session, "UTC", app.clock.now)
+    (file, *_) = orjson.loads(item.value)["recent"]
+    daily.count(file, 600)
+    assert (daily.read_left("another"), daily.read_left(file.rpartition(":")[0])) == (0, 600)
     assert orjson.loads(item.value)["total"] == 1_000
     personal = PersonalData(app, chats.runtime.stores.artifacts)
     personal.erase(personal.find(f"telegram:{MEMBER}"))
