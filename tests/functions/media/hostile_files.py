@@ -290,6 +290,10 @@ HOSTILE = {
     "20 MB and a byte": HostileFile(read, lambda: b"a" * 20_000_001, LARGE),
     "20 MB of text": HostileFile(read_all, lambda: b"abc def\n" * 2_499_999, DEAR),
     "a line of 19 MB": HostileFile(read_all, lambda: b"a" * 19_000_000, OPENED),
+    "a line of 19 MB in GB18030": HostileFile(read_all, lambda: b"\xb0\xa1" * 9_500_000, OPENED),
+    "19 MB that no encoding fits": HostileFile(
+        read_all, lambda: bytes(range(0x80, 0x100)) * 148_000, (Reason.NOT_SUPPORTED,)
+    ),
     "19 MB of open tags": HostileFile(read, lambda: b"<html>" + b"<a" * 9_500_000, TOO_MUCH),
     "19 MB of open comments": HostileFile(read, lambda: b"<html>" + b"<!-- " * 3_800_000, TOO_MUCH),
     "19 MB of open elements": HostileFile(
