@@ -115,11 +115,9 @@ def test_a_file_that_somebody_sends_is_opened_or_its_sender_is_told_why_not(post
     said, _, _ = post.send(samples.photo(gone), gone=gone)
     assert said.startswith(NOT_FETCHED)
 
-
-def test_a_file_is_not_fetched_from_another_address(post: Post) -> None:
     with RecordingServer() as foreign:
         moved = post.keep(Elsewhere(f"{foreign.url}/secret"))
-        said, _, _ = post.send(post.samples.photo(moved))
+        said, _, _ = post.send(samples.photo(moved))
         assert foreign.requests == []
     assert said.startswith(NOT_FETCHED)
 
