@@ -127,7 +127,7 @@ class FileReader:
         """Return a picture for a terminal, of at most so many pixels: as PNG, or in sixels without
         the marks of their beginning and end.
         """
-        type = _require(data, PICTURES)
+        type = require_type(data, PICTURES)
         order = {"type": type.value, "width": width, "height": height, "sixel": sixel}
         head, made = self._children.run("terminal_picture", order, data)
         if _decode(head).type == "sixel":

@@ -68,6 +68,10 @@ class LambdaFileReader:
         """See `FileReader.draw`."""
         return self._open_picture("draw", svg.encode("utf-8", "replace"))
 
+    def fit(self, data: bytes, width: int, height: int, *, sixel: bool = False) -> bytes:
+        """Raise `UnreadableFile`: on AWS nobody looks on at a terminal."""
+        raise UnreadableFile(Reason.NOT_SUPPORTED, "look at pictures where the agent runs")
+
     def _open_picture(self, verb: str, data: bytes, **more: int) -> Picture:
         head, body = self._invoke(verb, data, **more)
         about = head.picture
