@@ -14,6 +14,8 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from starlette.types import Scope
 
+BASE = "base_path"
+"""The key of a request's scope for the base path that was before its path."""
 _PARAMETER = re.compile(r"\{([^{}+]+)\+?\}")
 
 
@@ -42,4 +44,4 @@ def without_base_path(scope: Scope) -> Scope:
     base = find_base_path(scope.get("aws.event", {}), path)
     if not base:
         return scope
-    return {**scope, "path": path[len(base) :]}
+    return {**scope, "path": path[len(base) :], BASE: base}

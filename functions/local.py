@@ -13,7 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -34,7 +34,7 @@ from functions.queues.turn_lock import TurnLock
 from functions.reply_sender import read_kept_file
 from functions.settings import Settings
 from functions.status_alerts import alert_chat_closed
-from functions.turns_in_progress import open_turns
+from functions.turns_in_progress import TurnsInProgress, open_turns
 from functions.wiring import AgentRuntime
 from sigil import strict_json
 from sigil.access.authentication import Authenticator, require_admin
@@ -49,7 +49,10 @@ from sigil.registry import LocalRegistry
 from sigil.storage.kv import keys
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from functions.live_turns import LiveTurns
+    from functions.page.frame import PageDeps
 
 CHAT_BYTES = 1 << 20
 WAIT_SECONDS = 25.0
@@ -256,6 +259,7 @@ def build_app(
         runtime.app, runtime.notifier, gate, runtime.agents, runtime.queue, turns
     )
     server.router.routes.extend(admin.build_routes(lambda: control))
+    server.router.routes.extend(open_page_routes(runtime, gate, turns, live))
     hooks = open_hooks(runtime)
     ingress = Ingress(
         runtime.channels,
@@ -267,6 +271,35 @@ def build_app(
     server.router.routes.extend(webhook.build_routes(lambda: ingress))
     add_error_handling(server)
     return server
+
+
+def open_page_routes(
+    runtime: AgentRuntime, gate: Authenticator, turns: TurnsInProgress, live: LiveTurns
+) -> list[BaseRoute]:
+    """Return the routes of the pages for a browser. What they need is opened by the first one."""
+    from functions.page.mount import build_routes
+
+    @cache
+    def open_deps() -> PageDeps:
+        from functions.page.frame import PageDeps
+
+        return PageDeps(
+            app=runtime.app,
+            settings=runtime.settings,
+            kv=runtime.stores.kv,
+            artifacts=runtime.stores.artifacts,
+            notifier=runtime.notifier,
+            gate=gate,
+            agents=runtime.agents,
+            queue=runtime.queue,
+            turns=turns,
+            replies=runtime.replies,
+            put=runtime.queue.put,
+            live=live,
+            is_live=True,
+        )
+
+    return build_routes(open_deps)
 
 
 def open_hooks(runtime: AgentRuntime) -> HookEndpoint:

@@ -71,6 +71,18 @@ class Authenticator:
         self._good: OrderedDict[bytes, None] = OrderedDict()
         self._lock = threading.Lock()
 
+    @property
+    def admin_proof(self) -> str:
+        """Return what shows, without the admin token itself, that it was known; empty without a
+        token. It changes with the token.
+        """
+        return "" if self._closed else _hash(b"proof:" + self._admin).hex()
+
+    def is_admin_proof(self, proof: str) -> bool:
+        """Return whether a proof is that of the admin token of now."""
+        known = self.admin_proof
+        return bool(known) and hmac.compare_digest(known, proof)
+
     def find_admin(self, authorization: str, address: str) -> TokenHolder | None:
         """Return the admin when the header shows the admin token, else None.
 

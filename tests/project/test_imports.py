@@ -79,11 +79,22 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "turns_in_progress",
             "live_turns",
             "metrics",
+            "page",
             "backup",
             "base_path",
             *PACKAGES,
             *COMMON,
         ),
+    ),
+    "page": (
+        "live_turns",
+        "turns_in_progress",
+        "message_files",
+        "personal_data",
+        "alerts",
+        "base_path",
+        *PACKAGES,
+        *COMMON,
     ),
     "backup": ("agent", "queues", *COMMON),
     "personal_data": ("agent", *COMMON),
@@ -154,7 +165,7 @@ SEEN_BY_AGENT = ("functions.queues.dead_letters", "functions.channels.platforms"
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(
-        (*ENTRY_POINTS, "ingress", "wiring", "metrics", "personal_data", "backup", "skill_ranking")
+        (*ENTRY_POINTS, "page", "ingress", "wiring", "metrics", "personal_data", "backup", "skill_ranking")
     ),
     "agent_data": ("storage", "errors"),
     **dict.fromkeys(

@@ -700,6 +700,16 @@ def token_use(digest: str) -> Key:
     return Key("token-use", digest)
 
 
+def web_login(agent: str, digest: str) -> Key:
+    """A sign-in to an agent's pages, named by the SHA-256 of the token in the cookie."""
+    return Key(f"web-login#{escape(agent)}", digest)
+
+
+def web_code(agent: str, digest: str) -> Key:
+    """A code that signs in to an agent's pages, named by its SHA-256."""
+    return Key(f"web-code#{escape(agent)}", digest)
+
+
 EVERYWHERE = "*"
 """The namespace of the generation of all public capabilities: no real one has this name."""
 

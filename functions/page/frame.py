@@ -1,0 +1,81 @@
+"""What every page of the agent gets, and how it answers.
+
+```python
+def show_runs(page: PageRequest) -> Response:
+    return render(page, "runs.html", title="Runs", rows=list_rows(page.deps.app))
+
+ROUTES = (PageRoute("/runs", "GET", show_runs, PEOPLE),)
+PAGES = (Page("Runs", "/runs", PEOPLE, {"de": "Läufe", "zh": "运行"}),)
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from functions.agent.agent_directory import AgentDirectory
+from functions.agent.app import App
+from functions.alerts import Notifier
+from functions.channels.replies.http_replies import HttpReplies
+from functions.events import Event
+from functions.live_turns import LiveTurns
+from functions.queues.base import Queue
+from functions.settings import Settings
+from functions.turns_in_progress import TurnsInProgress
+from sigil.access.authentication import Authenticator
+from sigil.http.page import frame
+from sigil.http.page.forms import SentFile
+from sigil.http.page.frame import (
+    Page,
+    accepts_json,
+    answer_json,
+    answer_problem,
+    redirect,
+    render,
+)
+from sigil.storage.artifacts.base import Artifacts
+from sigil.storage.kv import KV
+
+__all__ = [
+    "Page",
+    "PageDeps",
+    "PageRequest",
+    "PageRoute",
+    "SentFile",
+    "accepts_json",
+    "answer_json",
+    "answer_problem",
+    "redirect",
+    "render",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PageDeps:
+    """The root agent and what belongs to it, as for the owner's door over HTTP.
+
+    `put` puts an event into the queue. `replies` has the answers to events of this process and of
+    others. `live` shows the turns of this process, and is None where no turn runs in it; `is_live`
+    says that a page may keep a stream open. `secure`: the pages are called over TLS alone.
+    """
+
+    app: App
+    settings: Settings
+    kv: KV
+    artifacts: Artifacts
+    notifier: Notifier
+    gate: Authenticator
+    agents: AgentDirectory
+    queue: Queue
+    turns: TurnsInProgress
+    replies: HttpReplies
+    put: Callable[[Event], None]
+    live: LiveTurns | None = None
+    is_live: bool = False
+    secure: bool = False
+
+
+PageRequest: TypeAlias = frame.PageRequest[PageDeps]
+PageRoute: TypeAlias = frame.PageRoute[PageDeps]

@@ -1,0 +1,25 @@
+"""All pages of the agent: a feature's are a line here."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from functions.page import sign_in
+from functions.page.frame import Page, PageRequest, PageRoute, redirect, render
+from functions.page.viewer import VIEWERS
+
+
+def show_first(page: PageRequest) -> Response:
+    """Lead to the first page that the viewer may see."""
+    for each in PAGES:
+        if page.viewer.role in each.roles:
+            return redirect(page, each.path)
+    return render(page, "first.html", title=page.deps.app.name)
+
+
+ROUTES: tuple[PageRoute, ...] = (
+    PageRoute("/", "GET", show_first, VIEWERS),
+    *sign_in.ROUTES,
+)
+PAGES: tuple[Page, ...] = (*sign_in.PAGES,)
+"""The bar of names, in its order."""

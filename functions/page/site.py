@@ -1,0 +1,46 @@
+"""The agent's pages put together: made at the first request of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from functions.agent.safety.locks import read_lock
+from functions.agent.workspace.received import BYTES_MOST, FILES_MOST
+from functions.page import pages
+from functions.page.frame import PageDeps
+from functions.page.visitors import AgentVisitors
+from sigil.http.page.forms import FormLimits
+from sigil.http.page.frame import Site, SiteParts
+from sigil.http.page.guard import Guard
+from sigil.storage.kv import keys
+
+_HERE: Final = Path(__file__).parent
+FILES: Final = FormLimits(fields_bytes=1 << 20, files=FILES_MOST, files_bytes=BYTES_MOST)
+"""How large a form with files may be: a message's."""
+
+
+def open_site(open_deps: Callable[[], PageDeps]) -> Site[PageDeps]:
+    """Return the site of an agent's pages."""
+    deps = open_deps()
+    return Site(
+        open_deps,
+        SiteParts(
+            routes=pages.ROUTES,
+            pages=pages.PAGES,
+            visitors=AgentVisitors(open_deps),
+            guard=Guard(is_behind_gateway=deps.secure),
+            describe=describe_agent,
+            templates=[_HERE / "templates"],
+            static=[_HERE / "static"],
+            language=deps.settings.language or "en",
+            files=FILES,
+        ),
+    )
+
+
+def describe_agent(deps: PageDeps) -> Mapping[str, object]:
+    """Return what the bar says of the agent."""
+    lock = read_lock(deps.kv, keys.escape(deps.app.root))
+    return {"name": deps.app.name, "model": deps.app.model.name, "halted": lock.closed}

@@ -1,0 +1,25 @@
+"""Who looks at a page of the agent: see `sigil.http.page.viewer`."""
+
+from __future__ import annotations
+
+from sigil.http.page.viewer import (
+    EVERYBODY,
+    OWNERS,
+    PEOPLE,
+    STRANGER,
+    VIEWERS,
+    Role,
+    Viewer,
+    limit_role,
+)
+
+__all__ = [
+    "EVERYBODY",
+    "OWNERS",
+    "PEOPLE",
+    "STRANGER",
+    "VIEWERS",
+    "Role",
+    "Viewer",
+    "limit_role",
+]

@@ -1,0 +1,89 @@
+"""The style, the script and the pictures of the pages, each under an address with its digest.
+
+What has a digest in its address never changes, so browsers keep it. All style sheets are one file:
+a page needs one request for them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from starlette.responses import Response
+
+STYLE: Final = "page.css"
+TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml; charset=utf-8",
+    ".png": "image/png",
+}
+DIGEST_CHARACTERS: Final = 12
+KEPT: Final = "public, max-age=31536000, immutable"
+CHANGING: Final = "no-cache"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFile:
+    """A file as it is sent: its type, its bytes, the same compressed with gzip (empty where that
+    gains nothing), and its digest.
+    """
+
+    type: str
+    body: bytes
+    compressed: bytes
+    digest: str
+
+
+class StaticFiles:
+    """The static files of some folders, read at the start. Of two of one name the last one counts;
+    of style sheets all do, in the order of the folders and names, with `page.css` first.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        styles: list[tuple[bool, int, str, bytes]] = []
+        bodies: dict[str, bytes] = {}
+        for place, folder in enumerate(folders):
+            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                if path.suffix == ".css":
+                    styles.append((path.name != STYLE, place, path.name, path.read_bytes()))
+                elif path.suffix in TYPES:
+                    bodies[path.name] = path.read_bytes()
+        bodies[STYLE] = b"\n".join(body for *_, body in sorted(styles))
+        self._files = {name: _make_file(name, body) for name, body in bodies.items()}
+
+    def find_path(self, name: str) -> str:
+        """Return the address of a file below the pages' own; empty when there is none."""
+        file = self._files.get(name)
+        return f"/static/{name}?v={file.digest}" if file else ""
+
+    def respond(self, name: str, version: str, *, accepts_gzip: bool) -> Response | None:
+        """Return the answer with a file, None when there is none. Under the address of another
+        version browsers do not keep it.
+        """
+        file = self._files.get(name)
+        if file is None:
+            return None
+        headers = {
+            "Content-Type": file.type,
+            "Cache-Control": KEPT if version == file.digest else CHANGING,
+        }
+        body = file.body
+        if file.compressed:
+            headers["Vary"] = "Accept-Encoding"
+            if accepts_gzip:
+                headers["Content-Encoding"] = "gzip"
+                body = file.compressed
+        return Response(body, headers=headers)
+
+
+def _make_file(name: str, body: bytes) -> StaticFile:
+    type = TYPES[Path(name).suffix]
+    compressed = b"" if type == TYPES[".png"] else gzip.compress(body, 9, mtime=0)
+    if len(compressed) >= len(body):
+        compressed = b""
+    return StaticFile(type, body, compressed, hashlib.sha256(body).hexdigest()[:DIGEST_CHARACTERS])
