@@ -22,6 +22,10 @@ posted to a hook: that is a `mail` to a session of the agent's own.
 """
 OWN: Final = "own"
 """The platform of the sessions in which an agent works by itself. No channel has this name."""
+WEB: Final = "web"
+"""The platform of the chats on the page: `web:PERSON:NAME`. No channel has this name."""
+WEB_CHAT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+"""The name of such a chat."""
 _CONTROL = re.compile(
     r"/(?:stop|halt)(?:@[A-Za-z0-9_]+)?(?:\s.*)?|/unlock(?:@[A-Za-z0-9_]+)?(?:\s+(?:here|all))?|admin:unlock",
     re.IGNORECASE | re.ASCII | re.DOTALL,
@@ -79,6 +83,16 @@ TEXT_LIMIT = 100_000
 """Characters of an event's text; platforms allow far less."""
 QUOTE_LIMIT = 2_000
 """Characters of a quote that are kept."""
+
+
+def find_web_person(session: str) -> str:
+    """Return the id of the person whose chat on the page a session is (`telegram:42` of
+    `web:telegram:42:main`); empty for every other session.
+    """
+    begin, _, name = session.rpartition(":")
+    if not begin.startswith(f"{WEB}:") or not WEB_CHAT.fullmatch(name):
+        return ""
+    return begin.removeprefix(f"{WEB}:")
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,11 +202,14 @@ def build_app(
     ready: Callable[[], None] = lambda: None,
     polled: Sequence[PolledBot] = (),
     listened: Sequence[ListenedBot] = (),
+    *,
+    has_page: bool = True,
 ) -> FastAPI:
     """Return the whole server as an ASGI app; `ready` is called once its workers run.
 
-    `polled`: the bots whose updates it fetches; `listened`: those for which it listens. Its
-    `state.end_streams` lets the streams of turns end, for which a server that stops would wait.
+    `polled`: the bots whose updates it fetches; `listened`: those for which it listens. `has_page`:
+    with the pages for a browser. Its `state.end_streams` lets the streams of turns end, for which a
+    server that stops would wait.
     """
     from functions.live_turns import LiveTurns
 
@@ -259,7 +262,8 @@ def build_app(
         runtime.app, runtime.notifier, gate, runtime.agents, runtime.queue, turns
     )
     server.router.routes.extend(admin.build_routes(lambda: control))
-    server.router.routes.extend(open_page_routes(runtime, gate, turns, live))
+    if has_page:
+        server.router.routes.extend(open_page_routes(runtime, gate, turns, live))
     hooks = open_hooks(runtime)
     ingress = Ingress(
         runtime.channels,

@@ -103,6 +103,8 @@ KINDS: Final[Mapping[str, str]] = {
     "link-tries": "links",
     "link-code": "links",
     "link-request": "access",
+    "web-login": "sign-ins",
+    "web-code": "sign-ins",
     "person": "access",
     "private-chat": "access",
     "profile": "names",
@@ -668,6 +670,10 @@ class PersonalData:
         for record in self._scan(keys.link_code(name, "").partition, ""):
             if _load(record.item.value).get("who") in person.ids:
                 yield record
+        for partition in (keys.web_login(name, "").partition, keys.web_code(name, "").partition):
+            for record in self._scan(partition, ""):
+                if _load(record.item.value).get("who") in person.ids:
+                    yield record
 
     def _scan(self, partition: str, chat: str, begin: str = "") -> Iterator[PersonalRecord]:
         for sort, item in scan_all(self._kv, partition, begin):

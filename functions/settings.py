@@ -183,6 +183,13 @@ class Settings(SigilSettings):
         rules=True,
         choices=ACCESS,
     )
+    web_texts: str = setting(
+        "UNCAGED_WEB_TEXTS",
+        "own",
+        "which private chats owners read on the page: own, or all, and then the ledger says so",
+        rules=True,
+        choices=("own", "all"),
+    )
     listen: bool = setting(
         "UNCAGED_LISTEN",
         False,

@@ -175,8 +175,8 @@ class Settings:
     rate: int = setting(
         "SIGIL_RATE",
         600,
-        "requests a minute for each access token except the admin's; each process counts"
-        " separately",
+        "requests a minute for each access token except the admin's, and for each sign-in to the"
+        " page; each process counts separately",
     )
     deploy_cooldown: float = setting(
         "SIGIL_DEPLOY_COOLDOWN",
@@ -222,6 +222,13 @@ class Settings:
         (),
         "addresses or networks of the proxies in front of a server: X-Forwarded-For and"
         " X-Forwarded-Proto are accepted from them alone",
+        rules=True,
+    )
+    web_names: tuple[str, ...] = setting(
+        "UNCAGED_WEB_NAMES",
+        (),
+        "the names under which a proxy with TLS shows the page, such as agent.example.org; this"
+        " machine's own are known",
         rules=True,
     )
     connections: int = setting(

@@ -197,18 +197,50 @@ def serve(
         bool,
         typer.Option("--take-webhook", help="With --poll: take away a webhook that is set."),
     ] = False,
+    no_ui: Annotated[bool, typer.Option("--no-ui", help="Serve no page for browsers.")] = False,
 ) -> None:
     """Run everything in one process.
 
-    It serves webhooks, POST /chat and Sigil's API, and runs the queue's workers.
+    It serves webhooks, POST /chat, Sigil's API and the page, and runs the queue's workers.
 
     Example: uncaged serve --port 8000
     """
     from functions.cli.commands.serve import run_server
 
     names = [name for word in bots or () for name in word.split(",") if name]
-    code = run_server(host, port, poll=poll, bots=names, take_webhook=take_webhook)
+    code = run_server(
+        host, port, poll=poll, bots=names, take_webhook=take_webhook, has_page=not no_ui
+    )
     raise typer.Exit(code)
+
+
+@cli.command(rich_help_panel=TALK)
+def web(
+    person: Annotated[
+        str,
+        typer.Argument(
+            help="The id of whom it is for, such as telegram:42; without it, you on this machine.",
+            show_default=False,
+        ),
+    ] = "",
+    *,
+    reader: Annotated[
+        bool, typer.Option("--reader", help="A code that shows numbers, and no texts.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Print a code that opens the page in a browser.
+
+    It is valid for ten minutes, and once. It opens what the person may see: an owner the agent, a
+    member their own chats.
+
+    Example: uncaged web
+
+    Example: uncaged web telegram:42
+    """
+    from functions.cli.commands.web import print_code
+
+    print_code(person, Printer(json=json), reader=reader)
 
 
 @cli.command(rich_help_panel=TALK)

@@ -12,8 +12,8 @@ PAGES = (Page("Runs", "/runs", PEOPLE, {"de": "Läufe", "zh": "运行"}),)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
 from functions.agent.agent_directory import AgentDirectory
 from functions.agent.app import App
@@ -21,10 +21,11 @@ from functions.alerts import Notifier
 from functions.channels.replies.http_replies import HttpReplies
 from functions.events import Event
 from functions.live_turns import LiveTurns
+from functions.page.readings import Readings
 from functions.queues.base import Queue
 from functions.settings import Settings
 from functions.turns_in_progress import TurnsInProgress
-from sigil.access.authentication import Authenticator
+from sigil.access.authentication import Authenticator, RateLimiter
 from sigil.http.page import frame
 from sigil.http.page.forms import SentFile
 from sigil.http.page.frame import (
@@ -52,6 +53,10 @@ __all__ = [
 ]
 
 
+TRIES_A_MINUTE: Final = 10
+"""So many codes may be tried from one address."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageDeps:
     """The root agent and what belongs to it, as for the owner's door over HTTP.
@@ -72,6 +77,8 @@ class PageDeps:
     turns: TurnsInProgress
     replies: HttpReplies
     put: Callable[[Event], None]
+    readings: Readings = field(default_factory=Readings)
+    sign_in_tries: RateLimiter = field(default_factory=lambda: RateLimiter(TRIES_A_MINUTE))
     live: LiveTurns | None = None
     is_live: bool = False
     secure: bool = False

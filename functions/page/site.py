@@ -30,12 +30,13 @@ def open_site(open_deps: Callable[[], PageDeps]) -> Site[PageDeps]:
             routes=pages.ROUTES,
             pages=pages.PAGES,
             visitors=AgentVisitors(open_deps),
-            guard=Guard(is_behind_gateway=deps.secure),
+            guard=Guard(deps.settings.web_names, is_behind_gateway=deps.secure),
             describe=describe_agent,
             templates=[_HERE / "templates"],
             static=[_HERE / "static"],
             language=deps.settings.language or "en",
             files=FILES,
+            requests_a_minute=deps.settings.rate,
         ),
     )
 

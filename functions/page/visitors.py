@@ -10,6 +10,7 @@ from starlette.requests import Request
 from functions.agent.access.members import People
 from functions.page.frame import PageDeps
 from functions.page.viewer import Role, Viewer, limit_role
+from sigil.access.tokens import Tokens
 from sigil.http.page.logins import Login, Logins, read_cookie
 
 ADMIN: Final = "http:admin"
@@ -47,14 +48,16 @@ class AgentVisitors:
         role = _find_role(login, deps) if login else "stranger"
         if login is None or role == "stranger":
             return None
-        member = deps.app.people.find_member(login.person) if login.by == "code" else None
-        return Viewer(login.person, role, member.name if member else "", digest)
+        member = deps.app.people.find_member(login.who) if login.by == "code" else None
+        return Viewer(login.who, role, member.name if member else "", digest)
 
 
 def _find_role(login: Login, deps: PageDeps) -> Role:
     """Return what the person of a sign-in may do now; a stranger's role where it is over."""
     if login.by == "token":
         role: Role = "owner" if deps.gate.is_admin_proof(login.proof) else "stranger"
+    elif login.by == "key":
+        role = "reader" if Tokens(deps.kv).find_by_digest(login.proof) else "stranger"
     else:
-        role = find_person_role(deps.app.people, login.person)
+        role = find_person_role(deps.app.people, login.who)
     return limit_role(role, login.role)

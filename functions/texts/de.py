@@ -115,6 +115,7 @@ class German(Texts):
         "btw": "beantwortet eine Zwischenfrage, von der nichts bleibt",
         "whoami": "zeigt, wer du für mich bist und was du heute noch nutzen kannst",
         "link": "lässt deine privaten Chats mit mir teilen, was ich mir merke",
+        "web": "schickt dir einen Code, der meine Seite im Browser öffnet",
         "unlink": "gibt diesem Chat wieder ein eigenes Gedächtnis",
         "pair": "zeigt, wer mit mir reden darf, lässt jemanden herein oder nimmt ihn wieder heraus",
         "soul": "zeigt, wer ich bin; Besitzer ändern es mit Worten",
@@ -1640,6 +1641,13 @@ class German(Texts):
     link_too_large = (
         "Was ich mir in beiden Chats gemerkt habe, ist zu viel für ein Gedächtnis. Lass mich mit"
         " /forget vergessen, was du nicht mehr brauchst, und beginne noch einmal mit /link."
+    )
+    web_private = "Sende mir das in einem privaten Chat: Wer den Code hat, ist auf meiner Seite du."
+    web_for_members = "Meine Seite ist für Leute, die mein Besitzer hereingelassen hat."
+    web_code = (
+        "Dein Code ist `{code}`; er gilt {minutes} Minuten, und nur einmal. Öffne meine Seite im"
+        " Browser und gib ihn dort ein: Sie endet auf `/ui`, und mein Besitzer kennt ihre Adresse."
+        " Gib den Code niemandem sonst: Er wäre dort du."
     )
     unlink_alone = "Dieser Chat teilt sein Gedächtnis mit keinem anderen. /link ändert das."
     unlink_done = (

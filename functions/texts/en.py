@@ -96,6 +96,7 @@ class Texts:
         "btw": "answers a side question that leaves no trace",
         "whoami": "shows who you are to me, and what you may use today",
         "link": "lets your private chats with me share what I remember",
+        "web": "sends you a code that opens my page in a browser",
         "unlink": "gives this chat a memory of its own again",
         "pair": "shows who may talk to me, lets somebody in, or takes them out",
         "soul": "shows who I am; owners change it with words",
@@ -1438,6 +1439,13 @@ class Texts:
     link_too_large = (
         "What I remember in both chats is too much for one memory. /forget what is not needed any"
         " more, and begin again with /link."
+    )
+    web_private = "Send me that in a private chat: whoever has the code is you on my page."
+    web_for_members = "My page is for people whom my owner has let in."
+    web_code = (
+        "Your code is `{code}`; it is valid for {minutes} minutes, and once. Open my page in a"
+        " browser and type it there: its address ends with `/ui`, and my owner knows it. Give the"
+        " code to nobody else: they would be you there."
     )
     unlink_alone = "This chat shares its memory with no other one. /link changes that."
     unlink_done = (

@@ -253,6 +253,17 @@ class Tokens:
                 self._kv.delete(keys.token_use(digest))
         return holder
 
+    def find_by_digest(self, digest: str) -> TokenHolder | None:
+        """Return the holder of the token with this SHA-256; None for one that has ended, or that
+        nobody has.
+        """
+        item = self._kv.get(keys.token(digest))
+        if item is None:
+            return None
+        holder = read_holder(digest, item)
+        is_over = holder.expires is not None and holder.expires <= self._clock()
+        return None if is_over else holder
+
     def list(self, after: str = "") -> Iterator[TokenUseRow]:
         """Yield a row for each token, by id and from beyond the id `after` on, never its value."""
         for digest, holder in self._scan_holders(f"{after}~" if after else ""):

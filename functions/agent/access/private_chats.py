@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from functions.channels.platforms import OWN_CHAT, find_about, find_room
-from functions.events import Event
+from functions.events import WEB, Event, find_web_person
 from sigil.storage.kv import KV, Item, Key, keys
 from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import DELETE, Change, scan_all, update, update_item
@@ -38,8 +38,10 @@ _CHAT: Final = Shape[PrivateChat](PrivateChat)
 
 def is_named_after(who: str, chat: str) -> bool:
     """Return whether a chat is the private one of a person, by its name: their id, behind which
-    that of a thread may stand, or over HTTP and in the terminal any name.
+    that of a thread may stand, or over HTTP, in the terminal and on the page any name.
     """
+    if chat.startswith(f"{WEB}:"):
+        return find_web_person(chat) == who
     if who == "terminal:local":
         return chat.startswith("terminal:")
     if chat == who:
@@ -139,7 +141,7 @@ class PrivateChats:
         """Return whether a chat is the private one of anybody, as far as that is known."""
         room = find_room(chat)
         if not room:
-            return OWN_CHAT.fullmatch(chat) is not None
+            return OWN_CHAT.fullmatch(chat) is not None or bool(find_web_person(chat))
         item = self._kv.get(self._key(room))
         return item is not None and not _read_chat(item.value).shared
 

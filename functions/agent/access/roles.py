@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from functions.events import LOCAL_SENDERS, Event
+from functions.events import LOCAL_SENDERS, WEB, Event, find_web_person
 
 Role = Literal["owner", "member", "guest"]
 Access = Literal["open", "members", "owners"]
@@ -53,8 +53,12 @@ class Rules:
         who = event.sender.id
         if who in LOCAL_OWNERS:
             return "owner"
-        if not PERSON.fullmatch(who) or who.partition(":")[0] != event.platform:
+        if not PERSON.fullmatch(who):
+            return "guest"
+        if event.platform not in (who.partition(":")[0], WEB):
             return "guest"  # an id speaks for its own platform alone
+        if event.platform == WEB and find_web_person(event.session) != who:
+            return "guest"  # and for its own chats on the page
         return "owner" if who in self.owners else None
 
     def limit_role(self, role: Role) -> Role:

@@ -1,7 +1,10 @@
-"""/link and /unlink: the private chats of one person share a memory when they say so.
+"""/link, /unlink and /web: a private chat is told a code, which shows elsewhere that it is the same
+person.
 
-The person says it twice: a chat tells a code, and the other one gets it. The chat that gets it
-brings its memory along. Nothing else is shared, and nothing of a private chat is ever in a group.
+With /link the private chats of one person share a memory when they say so, twice: a chat tells a
+code, and the other one gets it. The chat that gets it brings its memory along. Nothing else is
+shared, and nothing of a private chat is ever in a group. With /web a browser is that person on the
+page.
 """
 
 from __future__ import annotations
@@ -191,6 +194,22 @@ def _format_chat(chat: LinkedChat) -> str:
     return f"`{session}` (`{name}`)" if name else f"`{session}`"
 
 
+def run_web(call: CommandCall) -> CommandResult:
+    """Tell a member or an owner a code with which they sign in to the page."""
+    from functions.agent.access import web_codes
+
+    texts = call.texts
+    if not call.event.private:
+        return call.reply(texts.web_private)
+    if call.role == "guest":
+        return call.reply(texts.web_for_members)
+    app = call.app
+    codes = web_codes.WebCodes(app.kv, app.root, app.clock.now)
+    code = codes.make(call.event.sender.id, call.role)
+    minutes = round(web_codes.SECONDS / 60)
+    return call.reply(texts.web_code.format(code=code, minutes=minutes))
+
+
 COMMANDS: Final[Commands] = {
     "link": Command(
         run_link,
@@ -199,4 +218,5 @@ COMMANDS: Final[Commands] = {
         works_for=lambda reader: reader.private or reader.role == "owner",
     ),
     "unlink": Command(run_unlink, changes_chat=always),
+    "web": Command(run_web, works_for=lambda reader: reader.private and reader.role != "guest"),
 }

@@ -17,6 +17,7 @@ from functions.agent.ledger.ledger import Ledger, LedgerCheck
 from functions.agent.policy.proposals import Proposal, describe_decision
 from functions.agent.safety.session_usage import list_spenders
 from functions.agent.session.store import Sessions
+from functions.events import WEB
 from sigil.errors import BackendError, Conflict, UsageError
 from sigil.storage.kv import KV, keys
 
@@ -164,7 +165,9 @@ class _KnownPeople:
 
     def __init__(self, app: App, agent: str) -> None:
         members = [one.id for one in app.people.list_members()]
-        self._ids = (*app.rules.owners, *members, *LOCAL_OWNERS)
+        ids = (*app.rules.owners, *members, *LOCAL_OWNERS)
+        # what they do on the page is done by `web:ID`
+        self._ids = (*ids, *(f"{WEB}:{id}" for id in ids))
         self._unread = _scan_chains(app.kv, app.sessions, agent)
         self._salts: dict[str, str] = {}
         self._names: dict[str, Mapping[str, str]] = {}

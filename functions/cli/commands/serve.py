@@ -18,6 +18,8 @@ from functions.channels.listening.updates import PolledChannel
 from functions.channels.platforms import PLATFORMS, has_private_chats, write_pairing
 from functions.channels.webhooks import HasWebhook
 from functions.cli.commands.channel import free_from_webhook, make_menus
+from functions.cli.commands.web import MINUTES, list_addresses, make_code
+from functions.cli.local_agent import BY
 from functions.ingress.poller import PolledBot
 from functions.ingress.socket_listener import ListenedBot
 from functions.settings import Settings
@@ -40,11 +42,13 @@ def run_server(
     poll: bool = False,
     bots: Sequence[str] = (),
     take_webhook: bool = False,
+    has_page: bool = True,
 ) -> int:
     """Serve until told to stop, and return the exit code.
 
     `poll`: fetch the platforms' updates, or listen for them: those of the `bots`, or of all;
-    `take_webhook`: a webhook that is set there is taken away.
+    `take_webhook`: a webhook that is set there is taken away. `has_page`: with the pages for a
+    browser.
     """
     if bots and not poll:
         raise UsageError(
@@ -73,9 +77,10 @@ def run_server(
     server = local.build_app(
         runtime,
         token,
-        lambda: _print_greeting(runtime, listener, token, ways),
+        lambda: _print_greeting(runtime, listener, token, ways, has_page=has_page),
         polled,
         listened,
+        has_page=has_page,
     )
     ended = serve(
         AccessLog(server, log.note),
@@ -201,7 +206,12 @@ def _report_webhook(platform: str, channel: object, *, take_webhook: bool) -> No
 
 
 def _print_greeting(
-    runtime: AgentRuntime, listener: socket.socket, token: str, ways: Mapping[str, str]
+    runtime: AgentRuntime,
+    listener: socket.socket,
+    token: str,
+    ways: Mapping[str, str],
+    *,
+    has_page: bool,
 ) -> None:
     url = url_of(listener)
     _print_line(f"uncaged listens on {url}")
@@ -216,8 +226,29 @@ def _print_greeting(
     _print_line(f"  chat       POST {url}/chat")
     if sys.stderr.isatty():
         _print_line(f"  token      {token}")
-    if not runtime.channels:
+    if runtime.channels:
+        _print_owner(runtime)
+    if has_page:
+        _print_page(runtime, listener)
+
+
+def _print_page(runtime: AgentRuntime, listener: socket.socket) -> None:
+    """Print where the page is, and a code for it where only a person sees it, as with the token."""
+    addresses = list_addresses(runtime.settings, listener.getsockname()[1])
+    _print_line(f"  page       {' '.join(addresses)}")
+    if not sys.stderr.isatty():
+        _print_line("  code       `uncaged web` prints one that opens it")
         return
+    try:
+        code = make_code(runtime.app, BY, "owner")
+    except BackendError as problem:
+        _print_line(f"  code       unknown: {problem.message}")
+        return
+    _print_line(f"  code       {code} opens it, once, in the next {MINUTES} minutes")
+
+
+def _print_owner(runtime: AgentRuntime) -> None:
+    """Print who owns the agent, where it is nobody."""
     # how to become the owner when there is none, with a code that only a terminal shows
     try:
         can_pair = sys.stderr.isatty() and any(map(has_private_chats, runtime.channels))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from functions.cli.commands.web import list_addresses
 from functions.cli.local_agent import open_agent
 from functions.cli.setup.container import NAME, find_containers
 from functions.cli.setup.first_message import say_first_message
@@ -14,7 +15,7 @@ from functions.cli.setup.model import choose_model
 from functions.cli.setup.name import choose_name
 from functions.cli.setup.owner import choose_owner
 from functions.cli.setup.questions import Questions
-from functions.cli.setup.service import UNIT, find_user_services, install_service
+from functions.cli.setup.service import PORT, UNIT, find_user_services, install_service
 from functions.cli.setup.settings_file import SettingsFile, open_settings_file
 from functions.cli.setup.telegram import connect_telegram
 from functions.cli.setup.web import allow_web
@@ -69,6 +70,7 @@ def run_setup(step: SetupStep | None, flags: SetupFlags, questions: Questions, h
     if step is None and not questions.yes:
         code = say_first_message(questions, is_served=_is_served())
     _print_next_steps(questions.printer, settings)
+    _print_page(questions.printer, settings, flags)
     return code
 
 
@@ -115,6 +117,15 @@ def _print_next_steps(printer: Printer, settings: Settings) -> None:
         code = app.claim.offer_code()
     if code:
         printer.note(f"send `/pair {code}` to the bot in the next 10 minutes: you are its owner")
+
+
+def _print_page(printer: Printer, settings: Settings, flags: SetupFlags) -> None:
+    """Print how to open the page: the last thing that a setup says."""
+    address = " or ".join(list_addresses(settings, flags.port or PORT))
+    if _is_served():
+        printer.note(f"open {address} in a browser, with the code that `uncaged web` prints")
+    else:
+        printer.note(f"see it in a browser: uncaged serve, then open {address}")
 
 
 def _has_owner() -> bool:

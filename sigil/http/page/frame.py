@@ -149,6 +149,7 @@ class SiteParts(Generic[D]):
     language: str = "en"
     files: FormLimits = FormLimits()
     sign_in_path: str = "/login"
+    requests_a_minute: float = REQUESTS_A_MINUTE
 
 
 class Site(Generic[D]):
@@ -159,7 +160,7 @@ class Site(Generic[D]):
         self.static = StaticFiles([_OWN / "static", *parts.static])
         self._open_deps = open_deps
         self._routes = [(compile_path(route.path)[0], route) for route in parts.routes]
-        self._rates = RateLimiter(REQUESTS_A_MINUTE)
+        self._rates = RateLimiter(parts.requests_a_minute)
         folders = [*parts.templates, _OWN / "templates"]
         self._environment = Environment(
             loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),

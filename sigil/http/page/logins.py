@@ -41,14 +41,14 @@ Way = Literal["code", "token", "key"]
 
 @dataclass(frozen=True, slots=True)
 class Login(Stored):
-    """A sign-in of a person, with the most that their role may be in it, since `at` and last used
-    about `seen` (seconds since 1970).
+    """A sign-in of the person `who`, with the most that their role may be in it, since `at` and
+    last used about `seen` (seconds since 1970).
 
     `by` says what opened it: a code, the admin token or an access key. `proof` is the SHA-256 of
     that token or key: without it the sign-in ends.
     """
 
-    person: str
+    who: str
     role: Role
     by: Way
     at: float
@@ -67,11 +67,11 @@ class Logins:
         self._agent = agent
         self._now = now
 
-    def open(self, person: str, role: Role, by: Way, proof: str = "") -> str:
+    def open(self, who: str, role: Role, by: Way, proof: str = "") -> str:
         """Begin a sign-in, and return its token of 256 random bits."""
         now = self._now()
         token = secrets.token_urlsafe(32)
-        login = Login(person, role, by, now, now, proof)
+        login = Login(who, role, by, now, now, proof)
         key = keys.web_login(self._agent, digest_token(token))
         self._kv.put(key, dumps(login), expect=ABSENT, ttl=IDLE_SECONDS)
         return token
@@ -98,11 +98,11 @@ class Logins:
         """End one sign-in."""
         self._kv.delete(keys.web_login(self._agent, digest))
 
-    def end_all(self, person: str) -> int:
+    def end_all(self, who: str) -> int:
         """End every sign-in of a person, and return how many there were."""
         ended = 0
         for digest, login in list(self.scan()):
-            if login.person == person:
+            if login.who == who:
                 self.end(digest)
                 ended += 1
         return ended

@@ -876,6 +876,8 @@ PERSON_PARTITIONS = frozenset(
         "link-code",
         "link-request",
         "private-chat",
+        "web-login",
+        "web-code",
     )
 )
 PERSONAL_OTHERS = frozenset(

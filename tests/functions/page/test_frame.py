@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import re
 from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from functions.local import build_app
 from functions.wiring import AgentRuntime
-from tests.functions.page.browsing import Browser
-from tests.functions.serving import Served, serving
+from tests.functions.page.browsing import OURS, Browser
+from tests.functions.serving import TOKEN, Served, serving
 
 
 @pytest.fixture
@@ -73,3 +76,174 @@ def test_static_files_are_compressed_and_kept_for_ever_under_their_digest(
     assert changed.headers["cache-control"] == "no-cache"
     assert browser.get("/static/../frame.py").status_code == 404
     assert browser.get("/static/nothing.css").status_code == 404
+
+
+def test_a_request_from_elsewhere_changes_nothing(server: Served) -> None:
+    """SameSite keeps the cookie from other sites; here it is there all the same."""
+    port = server.url.rpartition(":")[2]
+    rows: list[tuple[dict[str, str], bool]] = [
+        ({"sec-fetch-site": "same-origin"}, True),
+        ({"sec-fetch-site": "same-origin", "origin": "null"}, True),
+        ({"origin": server.url}, True),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "same-site"}, False),
+        ({"sec-fetch-site": "none"}, False),
+        ({"sec-fetch-site": "cross-site", "origin": server.url}, False),
+        ({"origin": "null"}, False),
+        ({"origin": "https://evil.example"}, False),
+        ({"origin": f"https://127.0.0.1:{port}"}, False),
+        ({"origin": "http://127.0.0.1:1"}, False),
+        ({"origin": f"http://localhost:{port}"}, False),
+        ({}, False),
+    ]
+    for headers, passes in rows:
+        with Browser(server.url) as browser:
+            signed = browser.post("/login", {"code": TOKEN}, headers)
+            assert (signed.status_code == 303) is passes, headers
+            assert bool(browser.client.cookies) is passes, headers
+            browser.sign_in()
+            browser.post("/logout", headers=headers)
+            assert (browser.get("/account").status_code == 303) is passes, headers
+
+
+def test_the_page_has_its_own_names_alone(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    with serving(runtime(web_names=("agent.example.org",))) as server:
+        port = server.url.rpartition(":")[2]
+        rows = [
+            (f"127.0.0.1:{port}", 200),
+            (f"localhost:{port}", 200),
+            ("LOCALHOST", 200),
+            ("uncaged.localhost:1", 200),
+            (f"[::1]:{port}", 200),
+            ("evil.example", 421),
+            (f"evil.example:{port}", 421),
+            ("127.0.0.1.evil.example", 421),
+            ("localhost.evil.example", 421),
+            ("192.168.1.5:8000", 421),
+            ("", 421),
+            # known, and yet everybody on the way could read along
+            ("agent.example.org", 403),
+        ]
+        for host, status in rows:
+            answer = httpx.get(f"{server.url}/ui/login", headers={"host": host})
+            assert answer.status_code == status, host
+            assert ("set-cookie" in answer.headers) is False
+            if status != 200:
+                assert 'role="alert"' in answer.text
+                assert 'name="code"' not in answer.text
+        # what is behind a bearer token is called as before
+        assert httpx.get(f"{server.url}/health", headers={"host": "evil.example"}).is_success
+
+
+def test_behind_a_proxy_with_tls_the_cookie_is_sealed(
+    runtime: Callable[..., AgentRuntime],
+) -> None:
+    made = runtime(web_names=("agent.example.org",))
+    app = ProxyHeadersMiddleware(build_app(made, TOKEN), trusted_hosts=["127.0.0.1"])
+    sent = {"host": "agent.example.org", "x-forwarded-proto": "https", **OURS}
+    for believed in (True, False):
+        client = ("127.0.0.1" if believed else "10.0.0.1", 1)
+        transport = httpx.ASGITransport(app, client=client)
+
+        async def sign_in(transport: httpx.ASGITransport = transport) -> httpx.Response:
+            async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
+                return await http.post("/ui/login", data={"code": TOKEN}, headers=sent)
+
+        answer = asyncio.run(sign_in())
+        assert answer.status_code == (303 if believed else 403)
+        cookie = answer.headers.get("set-cookie", "")
+        assert cookie.startswith("__Host-uncaged=") is believed
+        assert ("; Secure" in cookie) is believed
+        assert "domain" not in cookie.lower()
+
+
+def test_every_answer_has_the_headers_that_keep_others_out(browser: Browser) -> None:
+    browser.sign_in()
+    for answer in (
+        browser.get("/account"),
+        browser.get("/no-such-page"),
+        browser.get_json("/account"),
+        browser.post("/account"),
+        browser.post("/logout", headers={}),
+        browser.get("/static/page.css"),
+    ):
+        headers = answer.headers
+        policy = dict(
+            part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";")
+        )
+        assert policy == {
+            "default-src": "'none'",
+            "script-src": "'self'",
+            "style-src": "'self'",
+            "img-src": "'self' data:",
+            "connect-src": "'self'",
+            "form-action": "'self'",
+            "base-uri": "'none'",
+            "frame-ancestors": "'none'",
+        }
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cross-origin-opener-policy"] == "same-origin"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "microphone=(self)" in headers["permissions-policy"]
+        assert headers["cache-control"] in ("no-store", "no-cache")
+    assert "<script" not in re.sub(
+        r'<script type="module" src="[^"]+"></script>', "", browser.get("/account").text
+    )
+    assert " style=" not in browser.get("/account").text
+
+
+def test_forms_requests_and_methods_have_bounds(server: Served, browser: Browser) -> None:
+    big = browser.post("/login", {"code": "x" * (64 << 10)})
+    assert big.status_code == 413
+    kind = browser.client.post(
+        "/ui/login", content=b"{}", headers={**OURS, "content-type": "application/json"}
+    )
+    assert kind.status_code == 415
+    cut = browser.client.post(
+        "/ui/login",
+        content=b"--x\r\nContent-Disposition: form-data; name=code\r\n\r\nabc",
+        headers={**OURS, "content-type": "multipart/form-data; boundary=x"},
+    )
+    assert cut.status_code == 400
+    whole = browser.client.post(
+        "/ui/login",
+        files={"code": (None, TOKEN)},
+        headers=OURS,
+    )
+    assert whole.status_code == 303
+    assert browser.post("/account").status_code == 405
+    assert browser.client.head("/ui/account").status_code == 200
+    refused = browser.get_json("/no-such-page")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (404, "EROUTE")
+
+
+def test_a_sign_in_makes_so_many_requests_a_minute(runtime: Callable[..., AgentRuntime]) -> None:
+    with (
+        serving(runtime(rate=5)) as server,
+        Browser(server.url) as browser,
+        Browser(server.url) as other,
+    ):
+        browser.sign_in()
+        other.sign_in()
+        answers = [browser.get_json("/account") for _ in range(6)]
+        assert [answer.status_code for answer in answers] == [200] * 5 + [429]
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert other.get("/account").status_code == 200
+
+
+def test_a_server_without_pages_has_none(runtime: Callable[..., AgentRuntime]) -> None:
+    app = build_app(runtime(), TOKEN, has_page=False)
+
+    async def look() -> list[int]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            headers = {"accept": "text/html"}
+            return [
+                (await http.get(path, headers=headers)).status_code
+                for path in ("/", "/ui", "/ui/login")
+            ]
+
+    assert asyncio.run(look()) == [404, 404, 404]

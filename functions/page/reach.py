@@ -1,0 +1,89 @@
+"""What of a chat somebody may see on the page.
+
+An owner sees how much every chat does, and reads what is said in all but the private chats of
+others: theirs only where `UNCAGED_WEB_TEXTS=all`, and then the ledger says so. A member has their
+own chats. For everybody else a chat is not there.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from functions.agent.access.roles import LOCAL_OWNERS
+from functions.agent.app import App
+from functions.agent.ledger.entry import Entry
+from functions.agent.management.ledger import add_entries
+from functions.channels.platforms import OWN_CHAT
+from functions.events import find_web_person
+from functions.page.frame import PageRequest
+from functions.page.viewer import Viewer
+from sigil.errors import UsageError
+
+Reach = Literal["texts", "numbers", "nothing"]
+ALL: Final = "all"
+"""The value of `UNCAGED_WEB_TEXTS` with which owners read the private chats of others."""
+
+
+def require_chat(page: PageRequest, session: str) -> Reach:
+    """Return how much of a chat (`telegram:42`, `web:telegram:42:main`) a viewer may see: its
+    texts, or its numbers alone. `UsageError` ENOENT where it is not theirs: whoever asks learns
+    nothing of it. Reading the private chat of another one is noted in the ledger.
+    """
+    reach = find_reach(page.deps.app, page.viewer, session)
+    if reach == "nothing":
+        raise UsageError("ENOENT", "there is no such chat", source="page")
+    if reach == "numbers" and page.viewer.role == "owner" and page.deps.settings.web_texts == ALL:
+        _note_reading(page, session)
+        return "texts"
+    return reach
+
+
+def find_reach(app: App, viewer: Viewer, session: str) -> Reach:
+    """Return how much of a chat a viewer may see, whatever the settings let owners read."""
+    chat = session.partition("#")[0]  # what an agent below the root does there is of that chat
+    if viewer.role == "owner":
+        return "numbers" if _is_private_of_others(app, chat) else "texts"
+    if viewer.role == "reader":
+        return "numbers"
+    ids = _ids_of(app, viewer.person) if viewer.role == "member" else ()
+    if any(app.private_chats.owns(who, chat) for who in ids):
+        return "texts"
+    return "nothing"
+
+
+def _is_private_of_others(app: App, chat: str) -> bool:
+    """Return whether a chat is the private one of somebody who is no owner."""
+    if not (_is_named_after_somebody(chat) or app.private_chats.is_private(chat)):
+        return False
+    who = find_web_person(chat)
+    if who:
+        return not app.people.is_owner(who)
+    members = app.people.list_members()
+    owners = {*LOCAL_OWNERS, *app.rules.owners}
+    owners |= {member.id for member in members if member.role == "owner"}
+    return not any(app.private_chats.owns(owner, chat) for owner in owners)
+
+
+def _is_named_after_somebody(chat: str) -> bool:
+    """Return whether a chat, or that of which it is a thread, is named like a person."""
+    while ":" in chat:
+        if OWN_CHAT.fullmatch(chat):
+            return True
+        chat = chat.rpartition(":")[0]
+    return False
+
+
+def _ids_of(app: App, who: str) -> set[str]:
+    """Return all ids of a person."""
+    firsts = app.people.list_firsts()
+    first = firsts.get(who, who)
+    return {who, *(id for id, known in firsts.items() if known == first)}
+
+
+def _note_reading(page: PageRequest, session: str) -> None:
+    """Write into the ledger that an owner reads the private chat of another one."""
+    app = page.deps.app
+    if not page.deps.readings.is_new(page.viewer.login, session, app.clock.monotonic()):
+        return
+    entry = Entry("read", {"chat": session, "on": "page"}, names=(session,))
+    add_entries(app, [entry], page.by)
