@@ -1,5 +1,6 @@
 """The owner's door over HTTP: halt, unlock, status, agents, schedules, documents, skills, files,
-the board, sessions, runs and the ledger. All of it needs the admin token.
+the board, sessions, runs and the ledger. All of it needs the admin token. The function has the
+pages for a browser as well, which people sign in to.
 
 It is a function of its own, and a part of `uncaged serve`. It uses neither model nor registry.
 """
@@ -17,8 +18,8 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from functions import log, wiring
 from functions.agent import approvals
@@ -73,7 +74,7 @@ from sigil.protocol import Json
 from sigil.settings import find_unknown_variables
 from sigil.storage.kv import keys
 from sigil.storage.stored import row
-from sigil.wiring import admin_token, open_stores
+from sigil.wiring import Stores, admin_token, open_stores
 
 if TYPE_CHECKING:
     from functions.file_links import FileLinks
@@ -893,8 +894,8 @@ def _session_key(app: App, session: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _open_deps() -> AdminDeps:
-    """Open the agent of the settings. Without a token every request is refused."""
+def _open_settings() -> Settings:
+    """Read the settings once. `BackendError` for unusable ones."""
     log.start()
     try:
         settings = Settings.read()
@@ -903,11 +904,23 @@ def _open_deps() -> AdminDeps:
         raise BackendError("ESETTING", "the settings cannot be used; the log says why") from None
     for unknown in find_unknown_variables(settings):
         log.note("no setting", name=unknown.name, meant=unknown.meant)
+    return settings
+
+
+@lru_cache(maxsize=1)
+def _open_stores() -> Stores:
+    return open_stores(_open_settings())
+
+
+@lru_cache(maxsize=1)
+def _open_deps() -> AdminDeps:
+    """Open the agent of the settings. Without a token every request is refused."""
+    settings = _open_settings()
     try:
         token = admin_token(settings)
     except UsageError:
         token = ""
-    stores = open_stores(settings)
+    stores = _open_stores()
     app = wiring.open_control_app(settings, stores)
     return AdminDeps(
         app,
@@ -919,7 +932,46 @@ def _open_deps() -> AdminDeps:
     )
 
 
-app = Starlette(routes=build_routes(_open_deps))
+@lru_cache(maxsize=1)
+def _open_pages() -> ASGIApp:
+    """Return the pages. No turn runs in this process, so they look again instead of listening."""
+    from functions.channels.replies.http_replies import HttpReplies
+    from functions.page.frame import PageDeps
+    from functions.page.site import open_site
+
+    control = _open_deps()
+    stores = _open_stores()
+    deps = PageDeps(
+        app=control.app,
+        settings=_open_settings(),
+        kv=stores.kv,
+        artifacts=stores.artifacts,
+        notifier=control.notifier,
+        gate=control.gate,
+        agents=control.agents,
+        queue=control.queue,
+        turns=control.turns,
+        replies=HttpReplies(stores.kv),
+        put=control.queue.put,
+        secure=True,
+    )
+    return open_site(lambda: deps)
+
+
+class _Pages:
+    """The pages as an ASGI app, of which nothing is imported before the first request of one."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            pages = await run_in_threadpool(_open_pages)
+        except SigilError as problem:
+            await failure_response(problem)(scope, receive, send)
+            return
+        await pages(scope, receive, send)
+
+
+PAGES: Final = "/ui"
+app = Starlette(routes=[*build_routes(_open_deps), Mount(PAGES, _Pages()), Route(PAGES, _Pages())])
 add_error_handling(app)
 
 

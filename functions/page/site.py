@@ -44,4 +44,5 @@ def open_site(open_deps: Callable[[], PageDeps]) -> Site[PageDeps]:
 def describe_agent(deps: PageDeps) -> Mapping[str, object]:
     """Return what the bar says of the agent."""
     lock = read_lock(deps.kv, keys.escape(deps.app.root))
-    return {"name": deps.app.name, "model": deps.app.model.name, "halted": lock.closed}
+    model = deps.app.model.name if deps.live else ""  # a function that asks none knows none
+    return {"name": deps.app.name, "model": model, "halted": lock.closed}

@@ -47,6 +47,9 @@ _TALK = ("httpx", "markdown-it-py")
 """The clients are used without coroutines: httpcore imports anyio where it is installed, and works
 without it.
 """
+_PAGE = ("jinja2", "markdown-it-py", "python-multipart")
+"""What makes the pages for a browser, and reads their forms."""
+_NO_PAGE = ("functions/page", "sigil/http/page")
 _NEVER = (
     "functions/backup",
     "functions/cli",
@@ -101,6 +104,7 @@ SOURCELESS = (
     "httpcore",
     "httpx",
     "idna",
+    "jinja2",
     "jmespath",
     "jsonschema",
     "markdown_it",
@@ -127,8 +131,8 @@ class Stage:
     """A function's package. `distributions` come with their dependencies, without those of `spare`;
     `without`: packages of ours that it never imports; `runs`: it runs capabilities, so it needs the
     engine and the library; `searches`: it searches, without running any; `invokes`: it invokes the
-    function that opens files; `only`: all that it has of our own files and folders, where that is
-    little.
+    function that opens files; `shows`: it has the pages; `only`: all that it has of our own files
+    and folders, where that is little.
     """
 
     name: str
@@ -139,6 +143,7 @@ class Stage:
     searches: bool = False
     invokes: bool = False
     only: tuple[str, ...] = ()
+    shows: bool = False
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -148,6 +153,8 @@ class Stage:
         left_out = (*_NEVER, *_OPENS_NOTHING, *self.without)
         if not self.invokes:
             left_out = (*left_out, *_INVOKES_NOTHING)
+        if not self.shows:
+            left_out = (*left_out, *_NO_PAGE)
         if self.runs:
             return left_out
         left_out = (*left_out, *_RUNS_NOTHING)
@@ -176,7 +183,12 @@ STAGES = (
     # httpx delivers the alert of a model that ends
     Stage("scheduler", (*_EVERY, *_AWS, *_TIMES, "httpx"), spare=("anyio",)),
     # httpx delivers the alert of a halt, and pystemmer reads the words of documents
-    Stage("admin", (*_EVERY, *_AWS, *_RECEIVE, *_TIMES, "httpx", "pystemmer"), searches=True),
+    Stage(
+        "admin",
+        (*_EVERY, *_AWS, *_RECEIVE, *_TIMES, *_PAGE, "httpx", "pystemmer"),
+        searches=True,
+        shows=True,
+    ),
     Stage(
         "registry",
         (*_EVERY, *_AWS, *_HTTP, *_SANDBOX),

@@ -19,7 +19,7 @@ from scripts.staging.interpreter import find_interpreter
 from scripts.staging.packages import Packages
 
 _PACKAGES = ("functions", "sigil")
-_SUFFIXES = (".py", ".wasm", ".json", ".js", ".css", ".index", ".schemas", ".ttf")
+_SUFFIXES = (".py", ".wasm", ".json", ".js", ".css", ".html", ".svg", ".index", ".schemas", ".ttf")
 _FONTS = "shipped_fonts"
 """The folder of which everything is staged: what its fonts have, and their licence."""
 _COMPILE_NATIVE = """

@@ -477,7 +477,8 @@ def test_the_api_knows_every_route_of_its_doors_and_no_other() -> None:
         (method, path) for method, path in _served(webhook) if not path.startswith("/webhook/")
     }
     assert routes("Webhook") == posts | {("ANY", "/webhook/{proxy+}")}
-    assert routes("Admin") == _served(admin(lambda: None))  # type: ignore[arg-type,return-value]
+    pages = {("ANY", "/ui"), ("ANY", "/ui/{proxy+}")}
+    assert routes("Admin") == _served(admin(lambda: None)) | pages  # type: ignore[arg-type,return-value]
     assert routes("Registry") == ours
 
 

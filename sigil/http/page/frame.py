@@ -95,7 +95,7 @@ class PageRequest(Generic[D]):
 
     def url(self, path: str) -> str:
         """Return the address of a path of the pages, such as `/runs`."""
-        return f"{self.base}{PREFIX}{path}"
+        return f"{self.base}{PREFIX}{'' if path == '/' else path}"
 
     def static(self, name: str) -> str:
         """Return the address of a static file; empty when there is none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import re
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from functions.local import build_app
 from functions.wiring import AgentRuntime
+from tests.coroutines import run_apart
 from tests.functions.page.browsing import OURS, Browser
 from tests.functions.serving import TOKEN, Served, serving
 
@@ -46,13 +46,13 @@ def test_a_browser_signs_in_looks_and_signs_out(server: Served, browser: Browser
     assert not browser.client.cookies
 
     right = browser.sign_in()
-    assert (right.status_code, right.headers["location"]) == (303, "/ui/")
+    assert (right.status_code, right.headers["location"]) == (303, "/ui")
     cookie = right.headers["set-cookie"]
     port = server.url.rpartition(":")[2]
     assert re.match(rf"uncaged-{port}=[A-Za-z0-9_-]{{43}};", cookie)
     assert {"HttpOnly", "Path=/", "SameSite=strict"} <= set(cookie.split("; "))
     page = browser.get("/")
-    assert "Sign out" in page.text or page.headers["location"].startswith("/ui/")
+    assert "Sign out" in page.text or page.headers["location"].startswith("/ui")
 
     held = browser.client.cookies
     assert browser.post("/logout").headers["location"] == "/ui/login"
@@ -151,7 +151,7 @@ def test_behind_a_proxy_with_tls_the_cookie_is_sealed(
             async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
                 return await http.post("/ui/login", data={"code": TOKEN}, headers=sent)
 
-        answer = asyncio.run(sign_in())
+        answer = run_apart(sign_in())
         assert answer.status_code == (303 if believed else 403)
         cookie = answer.headers.get("set-cookie", "")
         assert cookie.startswith("__Host-uncaged=") is believed
@@ -246,4 +246,4 @@ def test_a_server_without_pages_has_none(runtime: Callable[..., AgentRuntime]) -
                 for path in ("/", "/ui", "/ui/login")
             ]
 
-    assert asyncio.run(look()) == [404, 404, 404]
+    assert run_apart(look()) == [404, 404, 404]

@@ -53,7 +53,7 @@ def test_a_code_opens_the_page_once_for_ten_minutes_and_says_why_not(
         assert code.replace("-", "") not in repr(stored)
 
         typed = f" {code.lower().replace('0', 'o')} "
-        assert browser.sign_in(typed).headers["location"] == "/ui/"
+        assert browser.sign_in(typed).headers["location"] == "/ui"
         account = read_account(browser)
         assert (account["person"], account["role"]) == ("telegram:42", "owner")
 

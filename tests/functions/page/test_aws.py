@@ -1,0 +1,76 @@
+"""The page in the function of AWS, behind an API Gateway with and without a base path."""
+
+from __future__ import annotations
+
+import gzip
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+import pytest
+
+from functions import admin
+from tests.functions.serving import TOKEN
+
+EVENT = Path(__file__).parents[2] / "events" / "lambda" / "admin_status.json"
+CACHES = ("_open_settings", "_open_stores", "_open_deps", "_open_pages")
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., dict[str, Any]]]:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+    monkeypatch.setenv("UNCAGED_TOKEN", TOKEN)
+    for name in CACHES:
+        getattr(admin, name).cache_clear()
+
+    def ask(
+        method: str, base: str, path: str, cookie: str = "", form: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        event = orjson.loads(EVENT.read_bytes())
+        event["rawPath"] = f"{base}/ui{path.partition('?')[0]}"
+        event["rawQueryString"] = path.partition("?")[2]
+        event["routeKey"] = "ANY /ui/{proxy+}" if path else "ANY /ui"
+        event["pathParameters"] = {"proxy": path.partition("?")[0].lstrip("/")}
+        event["requestContext"]["http"] |= {"method": method, "path": event["rawPath"]}
+        event["headers"] = {
+            "host": "abc.execute-api.eu-central-1.amazonaws.com",
+            "x-forwarded-proto": "https",
+            "accept": "text/html",
+            "accept-encoding": "gzip",
+            "sec-fetch-site": "same-origin",
+            "content-type": "application/x-www-form-urlencoded",
+        }
+        event["cookies"] = [cookie] if cookie else []
+        event["body"] = b64encode(urlencode(form or {}).encode()).decode()
+        event["isBase64Encoded"] = True
+        return dict(admin.handler(event, None))  # type: ignore[arg-type]
+
+    yield ask
+    for name in CACHES:
+        getattr(admin, name).cache_clear()
+
+
+@pytest.mark.parametrize("base", ["", "/bot"])
+def test_the_function_signs_in_and_shows_pages_with_their_base_path(
+    ask: Callable[..., dict[str, Any]], base: str
+) -> None:
+    first = ask("GET", base, "")
+    assert (first["statusCode"], first["headers"]["location"]) == (303, f"{base}/ui/login")
+    signed = ask("POST", base, "/login", form={"code": TOKEN})
+    assert signed["statusCode"] == 303
+    assert signed["headers"]["location"] == f"{base}/ui"
+    [cookie] = signed["cookies"]
+    assert cookie.startswith("__Host-uncaged=")
+    assert "; Secure" in cookie
+    page = ask("GET", base, "/account", cookie.partition(";")[0])
+    text = gzip.decompress(b64decode(page["body"])).decode()
+    assert "http:admin" in text
+    style = text.partition('stylesheet" href="')[2].partition('"')[0]
+    assert style.startswith(f"{base}/ui/static/page.css?v=")
+    file = ask("GET", base, style.removeprefix(f"{base}/ui"))
+    assert file["headers"]["cache-control"].endswith("immutable")
+    assert b"--paper" in gzip.decompress(b64decode(file["body"]))
+    assert ask("GET", base, "/account", "__Host-uncaged=" + "x" * 43)["statusCode"] == 303
