@@ -22,6 +22,7 @@ _UV = ".venv/uv/bin/uv"
 _LEFT_OUT = (
     "**/tests",
     "**/*.pyi",
+    "markupsafe/*.c",
     "**/py.typed",
     "bin",
     ".lock",
