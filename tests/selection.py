@@ -19,6 +19,8 @@ from hypothesis import settings
 from tests.machine import times
 
 T = TypeVar("T")
+UI = "ui"
+"""The mark of tests in a browser."""
 
 
 def in_full() -> bool:
@@ -54,13 +56,21 @@ def pytest_configure(config: pytest.Config) -> None:
     # how long an example takes depends on what else this machine does
     settings.register_profile("patient", settings.default, deadline=None, max_examples=examples(50))
     settings.load_profile("patient")
+    config.addinivalue_line("markers", f"{UI}: needs Chromium; scripts/test ui alone runs it")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if in_full():
-        return
-    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    left_out = [item for item in items if not _is_chosen(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+        items[:] = [item for item in items if _is_chosen(item)]
+
+
+def _is_chosen(item: pytest.Item) -> bool:
+    """Return whether a test runs: those in a browser by themselves alone, those of a thorough check
+    only with all others.
+    """
+    if item.get_closest_marker(UI):
+        return "UI" in os.environ
+    return in_full() or not item.get_closest_marker("thorough")

@@ -16,7 +16,7 @@ from tests.project.tree import ROOT
 TESTS = ROOT / "tests"
 ASSERTING = ("pytest.raises", "pytest.fail", "pytest.warns")
 MEASURED = re.compile(r"\b(?:monotonic|perf_counter|process_time)\(\) - \w+ <|\btime\.sleep\(")
-THOROUGH = re.compile(r"^pytestmark = .*pytest\.mark\.thorough", re.MULTILINE)
+THOROUGH = re.compile(r"^pytestmark = .*pytest\.mark\.(?:thorough|ui)\b", re.MULTILINE)
 REASON = re.compile(r"#\s*\S")
 
 Function = ast.FunctionDef

@@ -43,9 +43,17 @@ def write_line(text: str, limit: int = 200) -> str:
     return one_line(text, limit)
 
 
+def write_code(text: str) -> Markup:
+    """Return a sentence of ours with what stands between backticks as code."""
+    parts = text.split("`")
+    tags = [Markup("<code>{}</code>") if place % 2 else Markup("{}") for place in range(len(parts))]
+    return Markup("").join(tag.format(part) for tag, part in zip(tags, parts, strict=True))
+
+
 FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "number": write_number,
     "duration": write_duration,
     "time": write_time,
     "line": write_line,
+    "code": write_code,
 }

@@ -46,9 +46,6 @@ class SentForm:
     files: tuple[SentFile, ...] = ()
 
 
-NO_FORM: Final = SentForm()
-
-
 async def read_form(request: Request, limits: FormLimits) -> SentForm:
     """Return what a form sends; `UsageError` ETOOBIG, EBODY, EMEDIA or EINVAL."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 from sigil.access.authentication import RateLimiter
 from sigil.errors import Refused, SigilError, UsageError, one_line
 from sigil.http.page import filters, guard
-from sigil.http.page.forms import NO_FORM, FormLimits, SentFile, SentForm, read_form
+from sigil.http.page.forms import FormLimits, SentFile, read_form
 from sigil.http.page.guard import Guard
 from sigil.http.page.static_files import StaticFiles
 from sigil.http.page.viewer import STRANGER, VIEWERS, Role, Viewer
@@ -191,19 +191,20 @@ class Site(Generic[D]):
             self.parts.guard.require_sealed(request)
             if path.startswith("/static/"):
                 return self._send_static(request, path.removeprefix("/static/"))
-            route, values = self._find_route(request.method, path)
             guard.require_same_origin(request)
             deps = await run_in_threadpool(self._open_deps)
             viewer = await run_in_threadpool(self.parts.visitors.find_viewer, request)
-            page = self._make_request(request, viewer or STRANGER, deps, values)
+            page = self._make_request(request, viewer or STRANGER, deps)
             if page.viewer.login:
                 self._count(page.viewer)
+            route, values = self._find_route(request.method, path)
+            page = replace(page, path=values)
             if page.viewer.role not in route.roles:
                 return self._refuse(page)
             if route.reads_form or route.takes_files:
                 limits = self.parts.files if route.takes_files else FormLimits()
                 form = await read_form(request, limits)
-                page = self._make_request(request, page.viewer, deps, values, form)
+                page = replace(page, form=form.fields, files=form.files)
             if inspect.iscoroutinefunction(route.handler):
                 response = await route.handler(page)
             else:
@@ -222,8 +223,6 @@ class Site(Generic[D]):
         request: Request,
         viewer: Viewer,
         deps: D | None = None,
-        path: Mapping[str, str] | None = None,
-        form: SentForm = NO_FORM,
     ) -> PageRequest[D]:
         accepted = request.headers.get("accept-language", "")
         return PageRequest(
@@ -231,10 +230,10 @@ class Site(Generic[D]):
             viewer,
             request,
             self,
-            path or {},
+            {},
             dict(request.query_params),
-            form.fields,
-            form.files,
+            {},
+            (),
             choose_language(accepted, self.parts.language),
             str(request.scope.get(BASE, "")),
         )
