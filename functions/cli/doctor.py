@@ -4,6 +4,7 @@ and owners.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
@@ -24,6 +25,7 @@ from functions.channels.webhooks import (
     KnowsBotName,
 )
 from functions.cli.commands.inbox import CountsEvents
+from functions.cli.commands.web import list_addresses
 from functions.cli.local_agent import open_agent
 from functions.queues.leases import is_leased
 from functions.settings import Settings
@@ -69,6 +71,7 @@ def agent_checks(settings: Settings) -> Mapping[str, Check]:
         "guide": partial(check_guide, settings),
         "platforms": partial(check_platforms, settings),
         "owners": partial(check_owners, settings),
+        "page": partial(check_page, settings),
         "backup": partial(check_backup, settings),
         "service": check_service,
     }
@@ -315,6 +318,23 @@ def require_working_webhook(platform: str, channel: HasWebhook, *, polls_first: 
             f"{platform}: the webhook was set without {', '.join(webhook.unheard)}",
             suggestion=f"set it again: uncaged channel set {platform} --url …",
         )
+
+
+def check_page(settings: Settings) -> str:
+    """Check that others than this machine can open the page where it has names for them."""
+    for name in settings.web_names:
+        if not re.fullmatch(r"[a-z0-9.-]{1,253}", name):
+            raise DoctorWarning(
+                f"UNCAGED_WEB_NAMES: {one_line(name, 80)} is no name of a host",
+                suggestion="the name alone, such as agent.example.org, without https:// and port",
+            )
+    if settings.web_names and not settings.proxies:
+        raise DoctorWarning(
+            "UNCAGED_WEB_NAMES is set, and no proxy is believed that it came over TLS",
+            suggestion="set UNCAGED_PROXIES to the proxy's address, such as 127.0.0.1",
+        )
+    where = " ".join(list_addresses(settings))
+    return f"{where} while `uncaged serve` runs; `uncaged web` prints a code for it"
 
 
 def check_owners(settings: Settings) -> str:

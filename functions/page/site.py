@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from functions import log
 from functions.agent.safety.locks import read_lock
 from functions.agent.workspace.received import BYTES_MOST, FILES_MOST
 from functions.page import pages
@@ -37,6 +38,7 @@ def open_site(open_deps: Callable[[], PageDeps]) -> Site[PageDeps]:
             language=deps.settings.language or "en",
             files=FILES,
             requests_a_minute=deps.settings.rate,
+            note=log.note,
         ),
     )
 

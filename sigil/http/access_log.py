@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BODY_BYTES = 1 << 20
 TURNED_AWAY = (401, 429)
-_ROUTES = ("run", "_api", "_health", "chat", "webhook")
+_ROUTES = ("run", "_api", "_health", "chat", "webhook", "ui")
 _VERBS = (
     "deploy",
     "remove",

@@ -122,6 +122,10 @@ class PageRoute(Generic[D]):
     takes_files: bool = False
 
 
+def note_nothing(*_: object, **__: object) -> None:
+    """Write no log."""
+
+
 class Visitors(Protocol):
     """Knows who has signed in."""
 
@@ -136,7 +140,8 @@ class SiteParts(Generic[D]):
 
     `templates` and `static` are folders beside the frame's own. `describe` returns what the bar
     says of the agent: `name`, `model`, `halted`. `language` is the one of people whose browser asks
-    for none that there is.
+    for none that there is. `note` takes what somebody did on the pages, for the log: `by`, the
+    route and its status, and never what was sent.
     """
 
     routes: Sequence[PageRoute[D]]
@@ -150,6 +155,7 @@ class SiteParts(Generic[D]):
     files: FormLimits = FormLimits()
     sign_in_path: str = "/login"
     requests_a_minute: float = REQUESTS_A_MINUTE
+    note: Callable[..., None] = note_nothing
 
 
 class Site(Generic[D]):
@@ -210,6 +216,9 @@ class Site(Generic[D]):
             else:
                 response = await run_in_threadpool(route.handler, page)
             assert isinstance(response, Response), f"{route.path} answers with no response"
+            if request.method not in guard.SAFE_METHODS:
+                where = {"route": f"{PREFIX}{route.path}", "status": response.status_code}
+                self.parts.note("page", by=page.by, **where)
             return response
         except SigilError as problem:
             return await run_in_threadpool(answer_problem, page, problem)

@@ -88,6 +88,7 @@ def test_it_looks_at_what_sigil_does_and_at_the_agent(
         "model",
         "platforms",
         "owners",
+        "page",
     } <= found.keys()
 
 

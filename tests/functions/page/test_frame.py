@@ -5,15 +5,25 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable, Iterator
+from urllib.parse import quote
 
 import httpx
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from functions.agent.access.web_codes import WebCodes
 from functions.local import build_app
 from functions.wiring import AgentRuntime
+from sigil.errors import Conflict
+from sigil.http.page.frame import Page, PageRequest, PageRoute, Site, SiteParts
+from sigil.http.page.guard import Guard
+from sigil.http.page.viewer import OWNERS, Viewer
 from tests.coroutines import run_apart
 from tests.functions.page.browsing import OURS, Browser
+from tests.functions.page.markup import list_faults
+from tests.functions.page.ui.hostile import HOSTILE
 from tests.functions.serving import TOKEN, Served, serving
 
 
@@ -247,3 +257,53 @@ def test_a_server_without_pages_has_none(runtime: Callable[..., AgentRuntime]) -
             ]
 
     assert run_apart(look()) == [404, 404, 404]
+
+
+def test_what_strangers_and_models_write_is_only_text(browser: Browser, server: Served) -> None:
+    people = server.runtime.app.people
+    codes = WebCodes(server.runtime.stores.kv, "main", server.runtime.app.clock.now)
+    people.let_in("telegram:66", "member", "Ada", "test")
+    browser.sign_in(codes.make("telegram:66", "member"))
+    for text in HOSTILE:
+        people.remove_member("telegram:66")
+        people.let_in("telegram:66", "member", text, "test")
+        for page in (browser.get("/account"), browser.get(f"/{quote(text[:200])}")):
+            assert page.status_code in (200, 404)
+            assert list_faults(page.text) == [], text[:60]
+
+
+def test_a_form_that_fails_says_why_and_keeps_what_was_typed() -> None:
+    def fail(page: PageRequest[None]) -> Response:
+        raise Conflict(page.form["note"])
+
+    class Everybody:
+        def find_viewer(self, request: Request) -> Viewer:
+            return Viewer("telegram:42", "owner", "Ada", "x" * 64)
+
+    site = Site(
+        lambda: None,
+        SiteParts(
+            routes=(PageRoute("/fail", "POST", fail, reads_form=True),),
+            pages=(Page("Chat", "/chat", OWNERS), Page("Runs", "/runs", frozenset())),
+            visitors=Everybody(),
+            guard=Guard(),
+            describe=lambda _: {"name": "main"},
+        ),
+    )
+
+    async def send(fields: dict[str, str], **headers: str) -> httpx.Response:
+        transport = httpx.ASGITransport(site)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            return await http.post("/ui/fail", data=fields, headers={**OURS, **headers})
+
+    for text in HOSTILE:
+        fields = {"note": text, "new_secret": "hidden-value"}
+        page = run_apart(send({name: value[:9_000] for name, value in fields.items()}))
+        assert page.status_code == 409
+        assert list_faults(page.text) == [], text[:60]
+        assert "hidden-value" not in page.text
+        assert page.text.count("<li>") == 1
+    page = run_apart(send({"note": "two words"}))
+    assert ">\ntwo words</textarea>" in page.text
+    said = run_apart(send({"note": "two words"}, accept="application/json")).json()
+    assert (said["error"]["code"], said["error"]["message"]) == ("ECONFLICT", "two words")

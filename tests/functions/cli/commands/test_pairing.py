@@ -180,7 +180,15 @@ def test_the_first_owner_pairs_with_what_the_terminal_shows(
 
     again = Terminal(serve, environment)
     try:
-        again.wait_for_match(r"token +\S+\n")
+        shown = again.wait_for_match(r"code +\S+ opens it, once, in the next 10 minutes\n")
+        assert re.search(r"token +\S+\n", shown)
+        page = re.search(r"page +(http://localhost:[0-9]+/ui)\n", shown)
+        told = re.search(r"code +((?:[0-9A-Z]{4}-){2}[0-9A-Z]{4}) ", shown)
+        assert page
+        assert told
+        ours = {"sec-fetch-site": "same-origin"}
+        signed = httpx.post(f"{page[1]}/login", data={"code": told[1]}, headers=ours)
+        assert (signed.status_code, signed.headers["location"]) == (303, "/ui")
         again.process.send_signal(signal.SIGTERM)
         again.wait_for_end()
     finally:
