@@ -206,6 +206,8 @@ class Site(Generic[D]):
             route, values = self._find_route(request.method, path)
             page = replace(page, path=values)
             if page.viewer.role not in route.roles:
+                if route.reads_form:  # a sign-in may have ended while somebody typed
+                    page = replace(page, form=await _read_lost_form(request))
                 return self._refuse(page)
             if route.reads_form or route.takes_files:
                 limits = self.parts.files if route.takes_files else FormLimits()
@@ -285,6 +287,8 @@ class Site(Generic[D]):
         if page.viewer.role == "stranger":
             is_read = page.request.method in guard.SAFE_METHODS
             if is_read and not page.wants_json:
+                if page.request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+                    return _come_again(page)
                 return redirect(page, self.parts.sign_in_path)
             raise Refused(
                 "EAUTH",
@@ -377,6 +381,24 @@ def accepts_json(request: Request) -> bool:
         return True
     kinds = request.headers.get("accept", "").lower().split(",")
     return kinds[0].partition(";")[0].strip() == "application/json"
+
+
+def _come_again(page: PageRequest[Any]) -> Response:
+    """Let a browser ask once more, from a page of ours: with a link on another site it sends no
+    cookie, whether somebody has signed in or not (SameSite=Strict).
+    """
+    there = page.url(_find_path(page.request))
+    query = page.request.url.query
+    address = f"{there}?{query}" if query else there
+    return render(page, "again.html", title=page.words.one_moment, address=address)
+
+
+async def _read_lost_form(request: Request) -> Mapping[str, str]:
+    """Return the fields that somebody sent who may not, so that what they typed is not lost."""
+    try:
+        return (await read_form(request, FormLimits())).fields
+    except SigilError:
+        return {}
 
 
 def _is_unshown(name: str) -> bool:

@@ -15,6 +15,7 @@ class Words:
     """The texts of the frame in one language. Each is a sentence or a word as a page shows it."""
 
     skip: str = "Skip to the content"
+    one_moment: str = "One moment …"
     pages: str = "Pages"
     offline: str = "offline"
     halted: str = "halted"
@@ -57,6 +58,7 @@ WORDS: Final[Mapping[str, Words]] = {
     "en": ENGLISH,
     "de": Words(
         skip="Zum Inhalt springen",
+        one_moment="Einen Moment …",
         pages="Seiten",
         offline="offline",
         halted="angehalten",
@@ -101,6 +103,7 @@ WORDS: Final[Mapping[str, Words]] = {
     ),
     "zh": Words(
         skip="跳到内容",
+        one_moment="请稍等……",
         pages="页面",
         offline="离线",
         halted="已停止",

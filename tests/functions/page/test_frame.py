@@ -307,3 +307,44 @@ def test_a_form_that_fails_says_why_and_keeps_what_was_typed() -> None:
     assert ">\ntwo words</textarea>" in page.text
     said = run_apart(send({"note": "two words"}, accept="application/json")).json()
     assert (said["error"]["code"], said["error"]["message"]) == ("ECONFLICT", "two words")
+
+
+def test_a_link_on_another_site_leads_to_the_page_of_whoever_has_signed_in(
+    browser: Browser,
+) -> None:
+    """The browser sends the cookie only with what comes from a page of ours."""
+    first = browser.get("/account?x=%22%3E1", **{"sec-fetch-site": "cross-site"})
+    assert first.status_code == 200
+    assert 'content="0;url=/ui/account?x=%22%3E1"' in first.text
+    again = browser.get("/account", **{"sec-fetch-site": "same-origin"})
+    assert again.headers["location"] == "/ui/login"
+    for path in ("/%22%3E%3Cscript%3E", "//evil.example", "/account?x=\u2028"):
+        page = browser.get(path, **{"sec-fetch-site": "cross-site"})
+        assert "<script>" not in page.text
+        assert "url=//" not in page.text
+
+
+def test_what_was_typed_stays_when_the_sign_in_ended_meanwhile() -> None:
+    class Nobody:
+        def find_viewer(self, request: Request) -> None:
+            return None
+
+    site = Site(
+        lambda: None,
+        SiteParts(
+            routes=(PageRoute("/note", "POST", lambda page: Response(), OWNERS, reads_form=True),),
+            pages=(),
+            visitors=Nobody(),
+            guard=Guard(),
+            describe=lambda _: {},
+        ),
+    )
+
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(site)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+            return await http.post("/ui/note", data={"text": "a long thought"}, headers=OURS)
+
+    refused = run_apart(send())
+    assert refused.status_code == 401
+    assert "a long thought</textarea>" in refused.text

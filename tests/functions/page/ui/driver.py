@@ -173,6 +173,13 @@ def main() -> None:
                 looker = Looker(context.new_page(), url, axe)
                 for path in visits:
                     found[f"{path or '/'} {name}"] = looker.look(path, with_axe=False)
+        with opened(browser, state) as context:
+            page = context.new_page()
+            page.set_content(f"<a href='{url}/ui/account?x=1'>there</a>")  # another site's
+            page.locator("a").click()
+            page.wait_for_url(f"{url}/ui/account?x=1")
+            page.locator("main table").wait_for()
+            found["/account by a link from elsewhere"] = []
         with opened(browser, None, viewport={"width": 390, "height": 800}) as context:
             looker = Looker(context.new_page(), url, axe)
             found["/login signed out"] = looker.look("/login")
