@@ -19,6 +19,7 @@ import pytest
 
 from functions.agent.access.web_codes import WebCodes
 from functions.wiring import AgentRuntime
+from tests.functions.page.browsing import Browser
 from tests.functions.page.ui.visits import fill, list_visits
 from tests.functions.serving import serving
 from tests.machine import within
@@ -68,13 +69,14 @@ def test_every_page_is_right_for_everybody(
     if pictures:
         Path(pictures).mkdir(parents=True, exist_ok=True)
     made = runtime(library="builtin", rate=100_000)
-    with serving(made) as server:
-        filled = fill(server, hostile=words == "hostile")
+    with serving(made) as server, Browser(server.url) as browser:
+        fill(server, hostile=words == "hostile")
+        browser.sign_in()
         codes = WebCodes(made.stores.kv, "main", made.app.clock.now)
         told = {
             "url": server.url,
             "code": codes.make("terminal:local", "owner"),
-            "visits": list_visits(filled),
+            "visits": list_visits(browser),
             "axe": axe,
             "chromium": chromium,
             "pictures": pictures,

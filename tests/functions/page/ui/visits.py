@@ -1,33 +1,31 @@
-"""Where the browser goes: every page without a parameter by itself, and those with one by a line of
-`EXAMPLES`. What is filled in before stands in `FILLERS`.
+"""Where the browser goes: every page without a parameter, and of each page with one the first that
+links lead to. What is filled in before stands in `FILLERS`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from html import unescape
+from urllib.parse import unquote
+
+from starlette.routing import compile_path
 
 from functions.page import pages
 from functions.page.viewer import VIEWERS
+from tests.functions.page.browsing import Browser
 from tests.functions.page.ui.hostile import HOSTILE
 from tests.functions.serving import Served
 
-
-@dataclass(frozen=True)
-class Filled:
-    """A served agent in which something has happened, and what was written into it."""
-
-    server: Served
-    texts: tuple[str, ...]
-
-    def read(self, path: str) -> dict[str, object]:
-        """Return what the owner's door answers."""
-        return dict(self.server.client.get(path).json())
-
-
-EXAMPLES: Mapping[str, Callable[[Filled], str]] = {}
-"""The address of an example, by the path of its route: `"/runs/{id:path}": find_run`."""
+EXAMPLES: Mapping[str, str] = {}
+"""The address of a page with a parameter that no link leads to, by the path of its route."""
+UNFILLED: frozenset[str] = frozenset()
+"""The routes of pages that are there only in a state that nothing fills in here."""
+DEPTH = 3
+"""Links are followed so far."""
+EACH = 2
+"""So many pages of each route are visited."""
+_LINK = re.compile(r'<a [^>]*?href="/ui(/[^"#]*)"')
 
 
 def chat(server: Served, texts: tuple[str, ...]) -> None:
@@ -37,7 +35,8 @@ def chat(server: Served, texts: tuple[str, ...]) -> None:
 
 def add_tasks(server: Served, texts: tuple[str, ...]) -> None:
     for text in texts:
-        server.post("/board/main/tasks", json={"title": " ".join(text.split())[:80] or "x"})
+        task = {"subject": " ".join(text.split())[:80] or "x", "description": text[:2_000]}
+        server.post("/board/main/tasks", json=task)
 
 
 def let_people_in(server: Served, texts: tuple[str, ...]) -> None:
@@ -45,30 +44,70 @@ def let_people_in(server: Served, texts: tuple[str, ...]) -> None:
         server.runtime.app.people.let_in(f"telegram:{900 + number}", "member", text, "test")
 
 
-FILLERS: tuple[Callable[[Served, tuple[str, ...]], None], ...] = (chat, add_tasks, let_people_in)
-"""Each writes texts into everything of a kind that people, programs or models write."""
+def add_documents(server: Served, texts: tuple[str, ...]) -> None:
+    for number, text in enumerate(texts[:12]):
+        title = " ".join(text.split())[:60] or "x"
+        body = f"# {title}\n\n{text[:5_000]}"
+        server.post("/kb", json={"title": title, "text": body, "source": title})
+        path = f"/files/main/notes/{number}.md"
+        server.client.put(path, content=text[:5_000].encode("utf-8", "replace"))
+
+
+def make_agents_and_skills(server: Served, texts: tuple[str, ...]) -> None:
+    server.post("/agents", json={"name": "alice", "role": texts[0][:200]})
+    for number, text in enumerate(texts[:6]):
+        meaning = " ".join(text.split())[:60].replace('"', "'") or "x"
+        skill = f'---\nname: rule-{number}\ndescription: "{meaning}"\n---\n\n{text[:3_000]}\n'
+        server.client.put(f"/skills/rule-{number}", json={"text": skill})
+
+
+FILLERS: tuple[Callable[[Served, tuple[str, ...]], None], ...] = (
+    chat,
+    add_tasks,
+    let_people_in,
+    add_documents,
+    make_agents_and_skills,
+)
+"""Each writes texts into everything of a kind that people, programs or models write. What is refused
+is not there.
+"""
 PLAIN = ("encode hello world in base64", "what is 15% of 240", "roll two dice", "/tools")
 
 
-def fill(server: Served, *, hostile: bool) -> Filled:
+def fill(server: Served, *, hostile: bool) -> None:
     """Let something happen, with plain words or with what breaks pages."""
-    texts = HOSTILE if hostile else PLAIN
     for filler in FILLERS:
-        filler(server, texts)
-    return Filled(server, texts)
+        filler(server, HOSTILE if hostile else PLAIN)
 
 
-def list_visits(filled: Filled) -> list[str]:
-    """Return the addresses of all pages for those who have signed in; fails for one that nobody
-    gave an example of.
+def list_visits(browser: Browser) -> list[str]:
+    """Return the addresses of all pages for an owner who has signed in; fails for a page that
+    neither a link nor an example leads to.
     """
-    found = ["/no-such-page"]
-    for route in pages.ROUTES:
-        if route.method != "GET" or not route.roles & VIEWERS or "/live" in route.path:
-            continue
-        if "{" not in route.path:
-            found.append(route.path)
-            continue
-        assert route.path in EXAMPLES, f"say in {__name__}.EXAMPLES where {route.path} leads"
-        found.append(EXAMPLES[route.path](filled))
-    return [re.sub("^/$", "", path) for path in dict.fromkeys(found)]
+    routes = {
+        route.path: compile_path(route.path)[0]
+        for route in pages.ROUTES
+        if route.method == "GET" and route.roles & VIEWERS and not route.path.endswith("/live")
+    }
+    found = {path: [path] for path in routes if "{" not in path}
+    found |= {path: [EXAMPLES[path]] if path in EXAMPLES else [] for path in routes if "{" in path}
+    waiting = [each for known in found.values() for each in known]
+    for _ in range(DEPTH):
+        links = [link for path in waiting for link in _list_links(browser, path)]
+        waiting = []
+        for link in dict.fromkeys(links):
+            there = unquote(link.partition("?")[0])
+            route = next((path for path, pattern in routes.items() if pattern.match(there)), "")
+            if "{" in route and len(found[route]) < EACH:
+                found[route].append(link)
+                waiting.append(link)
+    alone = [path for path, known in found.items() if not known and path not in UNFILLED]
+    assert not alone, f"no link leads to {alone}: give an example in {__name__}.EXAMPLES"
+    visits = ["/no-such-page", *(each for known in found.values() for each in known)]
+    return [re.sub("^/$", "", path) for path in dict.fromkeys(visits)]
+
+
+def _list_links(browser: Browser, path: str) -> list[str]:
+    page = browser.client.get(f"/ui{path}", headers={"accept": "text/html"}, follow_redirects=True)
+    assert page.status_code < 500, (path, page.status_code)
+    return [unescape(link) for link in _LINK.findall(page.text)]
