@@ -115,8 +115,7 @@ def list_run_words(
         words += ["--network=host"]
         words += ["--no-healthcheck"] if port != PORT_INSIDE else []
         return [*words, NAME, *serve, "--host", "127.0.0.1", "--port", str(port)]
-    if not poll:
-        words.append(f"--publish=127.0.0.1:{port}:{PORT_INSIDE}")
+    words.append(f"--publish=127.0.0.1:{port}:{PORT_INSIDE}")  # also for the page alone
     return [*words, NAME, *serve, "--host", "0.0.0.0", "--port", str(PORT_INSIDE)]
 
 
