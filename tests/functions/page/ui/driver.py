@@ -27,9 +27,12 @@ FLAGS = [
 ]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 FOCUS = """(() => {
-  const element = document.activeElement, style = getComputedStyle(element);
+  const element = document.activeElement;
+  const frames = [element, element.parentElement, element.closest('form')].filter(Boolean);
+  const marks = e => (s => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0
+    || e !== element && s.boxShadow !== 'none')(getComputedStyle(e));
   return {name: element.tagName, text: (element.textContent || element.id).trim().slice(0, 40),
-    seen: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0,
+    seen: frames.some(marks),
     top: element.getBoundingClientRect().top, here: element === document.body};
 })()"""
 
@@ -117,14 +120,13 @@ def walk_by_keys(looker: Looker, path: str) -> list[str]:
     """Go through everything that takes the focus, and return what cannot be seen or left."""
     looker.open(path)
     found = []
-    first: dict[str, Any] = {}
-    for number in range(200):
+    looker.evaluate("document.querySelector('a').focus({focusVisible: true})")
+    first = looker.evaluate(FOCUS)  # where a field has the focus first, this is before it
+    for _ in range(200):
         looker.page.keyboard.press("Tab")
         focus = looker.evaluate(FOCUS)
         if focus["here"]:
             break  # it has left the page
-        if number == 0:
-            first = focus
         if not focus["seen"]:
             found.append(f"no outline: {focus['name']} {focus['text']}")
     else:
