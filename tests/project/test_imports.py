@@ -165,7 +165,16 @@ SEEN_BY_AGENT = ("functions.queues.dead_letters", "functions.channels.platforms"
 
 ACROSS: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(
-        (*ENTRY_POINTS, "page", "ingress", "wiring", "metrics", "personal_data", "backup", "skill_ranking")
+        (
+            *ENTRY_POINTS,
+            "page",
+            "ingress",
+            "wiring",
+            "metrics",
+            "personal_data",
+            "backup",
+            "skill_ranking",
+        )
     ),
     "agent_data": ("storage", "errors"),
     **dict.fromkeys(
