@@ -9,7 +9,7 @@ from typing import Final
 
 from functions.agent.app import App
 from functions.agent.conversation.messages import Message
-from functions.agent.runs.result import describe
+from functions.agent.runs.result import summarize
 from functions.agent.runs.run import LOOKED_MOST, Run, Step, scan_runs
 from functions.agent.runs.tree import build_tree, describe_tree, find_run, list_agents
 from functions.agent.session.store import Sessions
@@ -49,9 +49,7 @@ def list_runs(
 
     def add(run: Run) -> None:
         if all(getattr(run, name) == value for name, value in wanted.items()):
-            row = describe(run)
-            del row["steps"]
-            items.append(row)
+            items.append(summarize(run))
 
     for run in running:
         if run.agent == agent and not after:

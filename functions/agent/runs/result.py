@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from dataclasses import fields
+from typing import Final, Literal, TypedDict
 
+from functions.agent.conversation.messages import Usage
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.runs.run import RUNNING, WAITING, Run, Step, find_state
 from sigil.json_fields import as_number
@@ -11,6 +13,8 @@ from sigil.protocol import Json
 from sigil.storage.stored import row
 
 ENDPOINT = "openai-compatible"
+_SUMMARY: Final = tuple(field.name for field in fields(Run) if field.name not in ("steps", "_rest"))
+_USAGE: Final = tuple(field.name for field in fields(Usage) if field.name != "_rest")
 
 
 class Failed(TypedDict):
@@ -70,6 +74,15 @@ def describe(run: Run) -> dict[str, object]:
     fields["steps"] = [describe_step(step, run) for step in run.steps]
     result = None if run.is_running else make_result(run)
     return {"id": run.id, **fields, "result": result}
+
+
+def summarize(run: Run) -> dict[str, object]:
+    """Return a run as programs get it, without its steps."""
+    # lists have many of them, and most of what a copy of all fields costs is that of the steps
+    plain = {name: getattr(run, name) for name in _SUMMARY}
+    usage = {name: getattr(run.usage, name) for name in _USAGE}
+    result = None if run.is_running else make_result(run)
+    return {"id": run.id, **plain, "usage": usage, "result": result}
 
 
 def describe_step(step: Step, run: Run) -> dict[str, object]:

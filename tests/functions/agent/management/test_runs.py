@@ -56,6 +56,8 @@ def test_a_run_has_the_texts_of_its_calls_only_when_they_are_asked_for(
     assert "a wish" in made["arguments"]
     assert made["result"].startswith('{"ok"')
     assert "a wish" not in str(plain)
+    [listed] = runs.list_runs(home.app, "main", {"limit": "1"})["items"]  # type: ignore[misc]
+    assert listed == {name: plain[name] for name in plain.keys() - {"steps", "children"}}
     # the same after compaction took the messages out of the history
     opened = home.app.sessions.open("main#telegram:7")
     home.app.sessions.archive(opened.key, opened.document.messages)
