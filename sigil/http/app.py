@@ -11,6 +11,7 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.types import ASGIApp
 
 from sigil.access.authentication import Authenticator, require_admin
 from sigil.access.tokens import TokenHolder
@@ -50,10 +51,22 @@ def build_registry_app(registry: ServedRegistry, token: str, agent: str = "main"
     return build_app(lambda: registry, Authenticator(token, lambda: registry.keys, agent))
 
 
-def build_app(open: RegistryOpener, authenticator: Authenticator) -> FastAPI:
-    """Return an app with Sigil's routes alone, whose registry the first request opens."""
+def build_app(
+    open: RegistryOpener,
+    authenticator: Authenticator,
+    *,
+    open_pages: Callable[[], ASGIApp] | None = None,
+) -> FastAPI:
+    """Return an app with Sigil's routes alone, whose registry the first request opens.
+
+    `open_pages` opens the pages for a browser, None for none.
+    """
     app = FastAPI(title="Sigil", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(build_router(open, authenticator))
+    if open_pages:
+        from sigil.http.page.mount import build_routes
+
+        app.router.routes.extend(build_routes(open_pages))
     add_error_handling(app)
     return app
 

@@ -19,6 +19,8 @@ from sigil.errors import SigilError, UsageError
 if TYPE_CHECKING:
     import socket
 
+    from starlette.types import ASGIApp
+
     from sigil.http.client_limits import ClientLimits
     from sigil.settings import Settings
     from sigil.wiring import Stores
@@ -89,10 +91,14 @@ def _serve_registry(
         target=_sweep_regularly, args=(shell, stores, ended), name="sweeper", daemon=True
     ).start()
     try:
-        app = build_app(
-            lambda: registry,
-            Authenticator(token, lambda: registry.keys, settings.agent, settings.rate),
-        )
+        gate = Authenticator(token, lambda: registry.keys, settings.agent, settings.rate)
+
+        def open_pages() -> ASGIApp:
+            from sigil.http.page.registry_site import open_site
+
+            return open_site(lambda: registry, gate, settings.agent, settings.web_names)
+
+        app = build_app(lambda: registry, gate, open_pages=open_pages)
         return serve_app(
             AccessLog(app, shell.printer.event),
             listener,
@@ -139,6 +145,8 @@ def print_address(shell: Shell, settings: Settings, listener: socket.socket, tok
         printer.note(f"token: {token}")
     else:
         printer.note(f"token: in {token_file or 'UNCAGED_TOKEN'}")
+    if not is_public(listener):
+        printer.note(f"its capabilities in a browser: {url}/ui")
     printer.note(f"from another machine: sigil login --url {url}; more tokens: `sigil keys create`")
     if is_public(listener):
         printer.note(
