@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from functions.page import sign_in
+from functions.page import (
+    agents,
+    capabilities,
+    overview,
+    runs,
+    safety,
+    sign_in,
+    tables,
+    usage,
+)
 from functions.page.frame import Page, PageRequest, PageRoute, redirect, render
 from functions.page.viewer import VIEWERS
 
@@ -20,6 +29,22 @@ def show_first(page: PageRequest) -> Response:
 ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/", "GET", show_first, VIEWERS),
     *sign_in.ROUTES,
+    *overview.ROUTES,
+    *runs.ROUTES,
+    *capabilities.ROUTES,
+    *agents.ROUTES,
+    *safety.ROUTES,
+    *usage.ROUTES,
+    *tables.ROUTES,
 )
-PAGES: tuple[Page, ...] = (*sign_in.PAGES,)
+PAGES: tuple[Page, ...] = (
+    *sign_in.PAGES,
+    *runs.PAGES,
+    *capabilities.PAGES,
+    *agents.PAGES,
+    *tables.PAGES,
+    *safety.PAGES,
+    *usage.PAGES,
+    *overview.PAGES,
+)
 """The bar of names, in its order."""

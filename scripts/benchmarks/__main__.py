@@ -17,7 +17,17 @@ from pathlib import Path
 from scripts.benchmarks.rows import HEAD, Row
 from sigil.errors import UsageError
 
-HELPERS = ("rows", "chats", "measuring", "evidence", "conversations", "year", "wakeups", "__main__")
+HELPERS = (
+    "rows",
+    "chats",
+    "measuring",
+    "evidence",
+    "conversations",
+    "year",
+    "wakeups",
+    "page_runs",
+    "__main__",
+)
 ON_DEMAND = ("peers",)
 """Benchmarks that run only when they are named: they download what they compare with."""
 

@@ -20,6 +20,7 @@ from typing import Final
 
 import httpx
 
+from scripts.benchmarks import page_runs
 from scripts.benchmarks.rows import Row
 
 REQUESTS: Final = 100
@@ -34,7 +35,7 @@ CPU_MS: Final = {"/ui/chat": 12.0}
 OTHER_CPU_MS: Final = 6.0
 WAIT_MS: Final = 2.0
 _FILE: Final = re.compile(r'(?:href|src)="(/ui/static/[^"]+)"')
-_PAGE: Final = re.compile(r'<li><a href="(/ui[^"]*)"')
+_PAGE: Final = re.compile(r'<li><a href="(/ui[^"?]*)"')
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -63,6 +64,7 @@ def run(data: Path | None) -> Iterator[Row]:
                 yield Row(f"{name}, the server's work", cpu, "ms", target=target)
                 beyond = max(wait - cpu, 0.0)
                 yield Row(f"{name}, waiting beyond it", beyond, "ms", target=WAIT_MS, floor=floor)
+    yield from page_runs.run(data)
 
 
 def _measure(browser: httpx.Client, path: str, pid: int) -> tuple[float, float]:

@@ -91,6 +91,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
         "turns_in_progress",
         "message_files",
         "personal_data",
+        "agent_data",
         "alerts",
         "base_path",
         *PACKAGES,

@@ -4,6 +4,7 @@ links lead to. What is filled in before stands in `FILLERS`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from html import unescape
@@ -11,27 +12,27 @@ from urllib.parse import unquote
 
 from starlette.routing import compile_path
 
+from functions.agent.policy.proposals import Proposal
+from functions.events import Event, Sender
 from functions.page import pages
 from functions.page.viewer import VIEWERS
+from functions.queues import dead_letters
 from tests.functions.page.browsing import Browser
 from tests.functions.page.ui.hostile import HOSTILE
 from tests.functions.serving import Served
 
-EXAMPLES: Mapping[str, str] = {}
+EXAMPLES: Mapping[str, str] = {
+    "/capabilities/{namespace}/{name}/{verb}": "/capabilities/library/web-search/grant",
+}
 """The address of a page with a parameter that no link leads to, by the path of its route."""
 UNFILLED: frozenset[str] = frozenset(
     {
-        "/capabilities/{namespace}/{name}/{verb}",
         "/chat/{name}/files/{id}",
         "/chat/{name}/kept/{path:path}",
         "/chat/{name}/state",
-        "/safety/dead/{verb}",
-        "/safety/proposals/{id}/{verb}",
     }
 )
-"""The routes of pages that are there only in a state that nothing fills in here, and of what is no
-page: files, and what scripts ask.
-"""
+"""The routes of what is no page: files, and what scripts ask."""
 DEPTH = 3
 """Links are followed so far."""
 EACH = 2
@@ -72,12 +73,32 @@ def make_agents_and_skills(server: Served, texts: tuple[str, ...]) -> None:
         server.client.put(f"/skills/rule-{number}", json={"text": skill})
 
 
+def let_wait(server: Served, texts: tuple[str, ...]) -> None:
+    app = server.runtime.app
+    proposal = Proposal(
+        id="",
+        digest="1" * 64,
+        agent="main",
+        session="http:admin:main",
+        by="http:admin",
+        acts=(texts[0][:100],),
+        tool="cap_pay",
+        arguments=json.dumps({"to": texts[1]}),
+    )
+    app.proposals.propose(proposal)
+    sender = Sender("telegram:5", texts[0])
+    now = app.clock.now()
+    given_up = Event("dead:1", "message", "main", "telegram:5", sender, texts[0], now, "1")
+    dead_letters.give_up(app.kv, given_up, texts[1][:200], now)
+
+
 FILLERS: tuple[Callable[[Served, tuple[str, ...]], None], ...] = (
     chat,
     add_tasks,
     let_people_in,
     add_documents,
     make_agents_and_skills,
+    let_wait,
 )
 """Each writes texts into everything of a kind that people, programs or models write. What is refused
 is not there.
