@@ -7,6 +7,7 @@ something from elsewhere stays text.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 from xml.parsers import expat
 
@@ -47,21 +48,57 @@ def take_pictures(markdown: str) -> tuple[str, tuple[str, ...]]:
 
     A picture is a whole code block, or begins at the beginning of a line.
     """
+    parts = divide_at_pictures(markdown)
+    kept = [part.text for part in parts if not part.is_picture]
+    return "\n".join(kept), tuple(part.text for part in parts if part.is_picture)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyPart:
+    """A part of a reply: whole lines of it, or the document of a picture in the place of some."""
+
+    text: str
+    is_picture: bool = False
+
+
+def divide_at_pictures(markdown: str, most: int = PICTURES_MOST) -> list[ReplyPart]:
+    """Return the parts of a reply, in order: at most so many pictures, and what is between."""
     lines = markdown.split("\n")
+    parts: list[ReplyPart] = []
     kept: list[str] = []
-    pictures: list[str] = []
+    count = 0
     place = 0
     while place < len(lines):
         end, source = _read_block(lines, place)
         picture = ""
-        if source and len(pictures) < PICTURES_MOST:
+        if source and count < most:
             picture = make_document(source)
         if picture:
-            pictures.append(picture)
+            if kept:
+                parts.append(ReplyPart("\n".join(kept)))
+            kept = []
+            parts.append(ReplyPart(picture, is_picture=True))
+            count += 1
         else:
             kept += lines[place:end]
         place = end
-    return "\n".join(kept), tuple(pictures)
+    if kept:
+        parts.append(ReplyPart("\n".join(kept)))
+    return parts
+
+
+def find_open_picture(markdown: str) -> int:
+    """Return where the lines of a picture begin that outside of code blocks does not end yet; the
+    length of the text where there is none.
+    """
+    lines = markdown.split("\n")
+    place = 0
+    while place < len(lines):
+        end, source = _read_block(lines, place)
+        if end == len(lines) and not source and _BEGIN.match(lines[place]):
+            return sum(map(len, lines[:place])) + place
+        place = end
+    return len(markdown)
 
 
 def _read_block(lines: list[str], place: int) -> tuple[int, str]:
