@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from functions.agent.app import App
 from functions.agent.context import build_prompt
@@ -19,13 +20,25 @@ from sigil.storage.kv import keys
 from sigil.strict_json import canonical
 
 
+Part = Literal["system", "memory", "talk", "static", "tool"]
+PARTS: Final[tuple[Part, ...]] = ("system", "memory", "talk", "static", "tool")
+"""What a prompt consists of, in order: the last two are the tools that are always there, and those
+that the history has brought.
+"""
+_REMEMBERED: Final = "memory"
+"""The names of the segments with what is remembered begin so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of the prompt: `tokens` are estimated, `text` is as the model reads it."""
+    """A segment of the prompt: `tokens` are estimated, `text` is as the model reads it, and `part`
+    says to what it belongs.
+    """
 
     name: str
     tokens: int
     text: str
+    part: Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +72,24 @@ def preview_prompt(session: str, document: Document, app: App) -> Preview:
     stamp = app.make_stamp(document)
     messages = build_prompt(preamble, document.messages, stamp, len(document.messages))
     tools = define_tools(offers)
-    parts = [*preamble.segments, *preamble.remembered]
+    said = [*preamble.segments, *preamble.remembered]
+    parts: list[tuple[str, str, Part]] = [
+        (name, text, "memory" if name.startswith(_REMEMBERED) else "system") for name, text in said
+    ]
     for message in messages[1 : len(document.messages) + 1]:
         name = f"{message['role']} calls" if message.get("tool_calls") else message["role"]
         content = as_string(message["content"])
         lines = [content] if content else []
         for call in message.get("tool_calls", ()):
             lines.append(f"{call['function']['name']} {call['function']['arguments']}")
-        parts.append((name, "\n".join(lines)))
+        parts.append((name, "\n".join(lines), "talk"))
     for number, tool in enumerate(tools):
-        name = "static tool" if number < len(STATIC) else "tool"
-        parts.append((name, canonical(tool).decode()))
+        text = canonical(tool).decode()
+        is_static = number < len(STATIC)
+        parts.append(("static tool", text, "static") if is_static else ("tool", text, "tool"))
     segments = [
-        Segment(name, round(tokens.of_text(text) * document.ratio), text) for name, text in parts
+        Segment(name, round(tokens.of_text(text) * document.ratio), text, part)
+        for name, text, part in parts
     ]
     total = sum(segment.tokens for segment in segments)
     return Preview(messages, tools, segments, total, app.model.window, len(compacted.dropped))
