@@ -19,7 +19,6 @@ from sigil.protocol import OWN_WORK
 from sigil.storage.kv import keys
 from sigil.strict_json import canonical
 
-
 Part = Literal["system", "memory", "talk", "static", "tool"]
 PARTS: Final[tuple[Part, ...]] = ("system", "memory", "talk", "static", "tool")
 """What a prompt consists of, in order: the last two are the tools that are always there, and those
