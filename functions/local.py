@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from functions.live_turns import LiveTurns
     from functions.page.frame import PageDeps
+    from functions.page.live import LiveChats
 
 CHAT_BYTES = 1 << 20
 WAIT_SECONDS = 25.0
@@ -212,15 +213,17 @@ def build_app(
     server that stops would wait.
     """
     from functions.live_turns import LiveTurns
+    from functions.page.live import LiveChats
 
     live = LiveTurns()
-    runtime.replies.tell = live.note_reply
-    runtime = replace(runtime, live=live)
+    chats = LiveChats(live, runtime.stores.kv, runtime.app.root)
+    runtime.replies.tell = chats.note_reply
+    runtime = replace(runtime, live=chats)
     if runtime.settings.is_measured:
         # nothing of it is there where nobody wants it
         from functions.metrics.endpoint import watch_words
 
-        runtime = replace(runtime, live=watch_words(live, runtime.stores.kv))
+        runtime = replace(runtime, live=watch_words(chats, runtime.stores.kv))
     workers = QueueWorkers(runtime)
     receivers: list[Poller | SocketListener] = [
         *(Poller(bot, runtime) for bot in polled),
@@ -239,7 +242,7 @@ def build_app(
             log.note("a turn was still running; it goes on at the next start")
 
     server = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    server.state.end_streams = live.close
+    server.state.end_streams = chats.close
     registry = runtime.app.registry
     local_registry = registry if isinstance(registry, LocalRegistry) else None
     gate = Authenticator(
@@ -263,7 +266,7 @@ def build_app(
     )
     server.router.routes.extend(admin.build_routes(lambda: control))
     if has_page:
-        server.router.routes.extend(open_page_routes(runtime, gate, turns, live))
+        server.router.routes.extend(open_page_routes(runtime, gate, turns, chats))
     hooks = open_hooks(runtime)
     ingress = Ingress(
         runtime.channels,
@@ -278,7 +281,7 @@ def build_app(
 
 
 def open_page_routes(
-    runtime: AgentRuntime, gate: Authenticator, turns: TurnsInProgress, live: LiveTurns
+    runtime: AgentRuntime, gate: Authenticator, turns: TurnsInProgress, live: LiveChats
 ) -> list[BaseRoute]:
     """Return the routes of the pages for a browser. What they need is opened by the first one."""
     from functions.page.mount import build_routes

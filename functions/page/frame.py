@@ -20,7 +20,8 @@ from functions.agent.app import App
 from functions.alerts import Notifier
 from functions.channels.replies.http_replies import HttpReplies
 from functions.events import Event
-from functions.live_turns import LiveTurns
+from functions.page.chat_cache import ChatCache
+from functions.page.live import LiveChats
 from functions.page.readings import Readings
 from functions.queues.base import Queue
 from functions.settings import Settings
@@ -63,7 +64,8 @@ class PageDeps:
 
     `put` puts an event into the queue. `replies` has the answers to events of this process and of
     others. `live` shows the turns of this process, and is None where no turn runs in it; `is_live`
-    says that a page may keep a stream open. `secure`: the pages are called over TLS alone.
+    says that a page may keep a stream open. `secure`: the pages are called over TLS alone. `chats`
+    is what the process knows of the chats that its pages have shown.
     """
 
     app: App
@@ -79,9 +81,10 @@ class PageDeps:
     put: Callable[[Event], None]
     readings: Readings = field(default_factory=Readings)
     sign_in_tries: RateLimiter = field(default_factory=lambda: RateLimiter(TRIES_A_MINUTE))
-    live: LiveTurns | None = None
+    live: LiveChats | None = None
     is_live: bool = False
     secure: bool = False
+    chats: ChatCache = field(default_factory=ChatCache)
 
 
 PageRequest: TypeAlias = frame.PageRequest[PageDeps]

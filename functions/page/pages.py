@@ -7,6 +7,7 @@ from starlette.responses import Response
 from functions.page import (
     agents,
     capabilities,
+    chat,
     overview,
     runs,
     safety,
@@ -29,6 +30,7 @@ def show_first(page: PageRequest) -> Response:
 ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/", "GET", show_first, VIEWERS),
     *sign_in.ROUTES,
+    *chat.ROUTES,
     *overview.ROUTES,
     *runs.ROUTES,
     *capabilities.ROUTES,
@@ -38,6 +40,7 @@ ROUTES: tuple[PageRoute, ...] = (
     *tables.ROUTES,
 )
 PAGES: tuple[Page, ...] = (
+    *chat.PAGES,
     *sign_in.PAGES,
     *runs.PAGES,
     *capabilities.PAGES,

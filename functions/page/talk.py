@@ -45,7 +45,7 @@ _SECONDS: Final = 0.002
 """The end of a run and its answer have the same time, but for rounding."""
 _FILE: Final = re.compile(r"\[([^\[\]:]{1,40}): (?:unnamed|\"([^\[\]\"]*)\")([^\[\]]*)\]")
 _CODE: Final = re.compile(r"[A-Z0-9_]{1,24}")
-_KEPT: Final = re.compile(r", kept as ([^\[\],]+)")
+_KEPT: Final = re.compile(r", kept as (.+?)(?:, version \d+)?(?: \(\d+ pages\))?: read-file[^:]*")
 
 Kind = Literal["own", "answer", "call", "note", "said"]
 State = Literal["running", "done", "failed", "stopped"]
@@ -250,8 +250,8 @@ def _read_files(message: Message, words: str) -> Iterable[ShownFile]:
         found = _FILE.fullmatch(line)
         if not found:
             continue
-        kept = _KEPT.search(found[3])
-        path = kept[1].partition(" (")[0] if kept else ""
+        kept = _KEPT.fullmatch(found[3])
+        path = kept[1] if kept else ""
         yield ShownFile(found[2] or found[1], types.get(path, found[1]), path=path)
 
 

@@ -41,13 +41,8 @@ def serving(
     """Serve `runtime` until the block ends; running turns end first."""
     listener = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
-    server = uvicorn.Server(
-        uvicorn.Config(
-            local.build_app(runtime, TOKEN, ready.set, polled, listened),
-            log_level="error",
-            lifespan="on",
-        )
-    )
+    app = local.build_app(runtime, TOKEN, ready.set, polled, listened)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
@@ -59,5 +54,6 @@ def serving(
             yield Served(url, client, runtime)
     finally:
         server.should_exit = True
+        app.state.end_streams()  # as a signal does
         thread.join()
         listener.close()

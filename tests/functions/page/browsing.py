@@ -36,6 +36,12 @@ class Browser:
         """Open a page; redirects are not followed."""
         return self.client.get(f"/ui{path}", headers={"accept": "text/html", **headers})
 
+    def peek(self, path: str) -> httpx.Response:
+        """Open a page without reading it: a stream would not end."""
+        address = f"/ui{path}"
+        with self.client.stream("GET", address, headers={"accept": "text/html"}) as answer:
+            return answer
+
     def get_json(self, path: str) -> httpx.Response:
         return self.client.get(f"/ui{path}", headers={"accept": "application/json"})
 

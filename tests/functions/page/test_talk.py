@@ -69,7 +69,9 @@ def describe(items: list[Said]) -> list[str]:
         if item.call:
             shown = item.call
             text = f"{shown.name} {shown.state} {shown.error} +{','.join(shown.loads)}"
-        lines.append(" ".join([item.id, item.kind, *marks, item.who, text]).replace("  ", " "))
+        lines.append(
+            " ".join([item.id, item.kind, *marks, item.who, text]).replace("  ", " ").strip()
+        )
     return lines
 
 
@@ -120,7 +122,7 @@ def describe(items: list[Said]) -> list[str]:
             [user('look\n[photo: "a.png", kept as received/a.png]')],
             ["m1 own look"],
         ),
-        ([calling(call("a", "x"))], ["c1-0 call x running +"]),
+        ([user('[file: "a.csv", which you cannot open]')], ["m1 own"]),
     ],
 )
 def test_people_read_what_was_said_and_done(messages: list[Message], shown: list[str]) -> None:
@@ -131,7 +133,10 @@ def test_files_and_pictures_stand_with_their_messages() -> None:
     picture = KeptFile("received/a.png", "", "image/png", 0, 0.0)
     made = KeptFile("0" * 64, "table.csv", "text/csv", 20, 0.0)
     items = read(
-        user('look\n[photo: "a.png", kept as received/a.png]', files=(picture,)),
+        user(
+            'look\n[photo: "a.png", kept as received/a.png: read-file shows it again with look]',
+            files=(picture,),
+        ),
         calling(call("a", "cap_chart")),
         result("a", json.dumps({"ok": SVG}), files=(made,)),
         say("Here it is."),

@@ -1,0 +1,309 @@
+"""The stream of a chat's page, read by a plain client."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from functions.page.live import STREAMS_MOST
+from functions.wiring import AgentRuntime
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import event, run_event
+from tests.functions.page.browsing import Browser
+from tests.functions.page.hostile import DrawnText
+from tests.functions.serving import Served, serving
+from tests.functions.test_live_turns import Pieces
+from tests.machine import until, within
+
+CHAT = "web:http:admin:main"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An event of a stream."""
+
+    kind: str
+    id: str
+    data: dict[str, Any]
+
+
+class Page:
+    """What a page shows that does with the events of its stream what the script does."""
+
+    def __init__(self, events: Iterator[Shown]) -> None:
+        self._events = events
+        self.rows: dict[str, str] = {}
+        self.order: list[str] = []
+        self.gone: list[str] = []
+        self.number = -1
+        self.blocks: dict[int, str] = {}
+        self.busy = True
+        self.asks = False
+        self.states = 0
+        self.last = ""
+        self.ended = ""
+
+    def take(self) -> Shown:
+        """Take one event, and show it."""
+        shown = next(self._events)
+        data = shown.data
+        self.last = shown.id
+        match shown.kind:
+            case "state":
+                self.states += 1
+                self.rows.update(data["put"])
+                self.order = [id for id, _ in data["ids"]]
+                self.gone = [id for id, is_gone in data["ids"] if is_gone]
+                self.busy = data["busy"]
+                self.asks = data["asks"] is not None
+                self._write(data["words"])
+            case "words":
+                self._write(data)
+            case "asks":
+                self.asks = data["asks"] is not None
+            case "end" | "full":
+                self.ended = shown.kind
+        return shown
+
+    def _write(self, words: dict[str, Any]) -> None:
+        if words["n"] != self.number:
+            self.number, self.blocks = words["n"], {}
+        self.blocks.update((place, html) for place, html in words["put"])
+        count = words.get("count", len(words["put"]))
+        self.blocks = {place: html for place, html in self.blocks.items() if place < count}
+
+    @property
+    def words(self) -> str:
+        return DrawnText("".join(self.blocks[place] for place in sorted(self.blocks))).words.strip()
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.rows[id] for id in self.order if id in self.rows)
+
+    def until(self, holds: Callable[[Page], object]) -> None:
+        """Take events until it holds."""
+        end = time.monotonic() + within(20)
+        while not holds(self):
+            assert time.monotonic() < end
+            self.take()
+
+
+@pytest.fixture
+def served(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> Iterator[Served]:
+    with serving(runtime(llm_url=model.url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def browser(served: Served) -> Iterator[Browser]:
+    with Browser(served.url) as opened:
+        opened.sign_in()
+        yield opened
+
+
+@contextmanager
+def look(browser: Browser, chat: str = "main", **headers: str) -> Iterator[Page]:
+    """Look on at a chat over a connection of its own."""
+    cookies = browser.client.cookies
+    with (
+        httpx.Client(base_url=browser.url, cookies=cookies, timeout=within(40)) as client,
+        client.stream("GET", f"/ui/chat/{chat}/live", headers=headers) as response,
+    ):
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert "content-encoding" not in response.headers
+        yield Page(read(response))
+
+
+def read(response: httpx.Response) -> Iterator[Shown]:
+    fields: dict[str, str] = {}
+    for line in response.iter_lines():
+        if line and not line.startswith(":"):
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif fields:
+            yield Shown(fields["event"], fields["id"], json.loads(fields["data"]))
+            fields = {}
+
+
+def send(browser: Browser, text: str) -> None:
+    assert browser.post("/chat/main", {"text": text}).status_code == 303
+
+
+def test_a_turn_is_seen_while_it_goes_on(
+    served: Served, browser: Browser, model: ScriptedModel
+) -> None:
+    pieces = Pieces("It is ", "**done**. ", "\n\nReally")
+    model.then(call(("sigil_query", {"query": "something"}), text="I look."), pieces.answer())
+
+    with look(browser) as page:
+        page.take()
+        assert (page.order, page.busy) == (["hello"], False)
+        send(browser, "do it")
+        page.until(lambda page: page.asks)
+        page.until(lambda page: "c2-0" in page.order)
+        pieces.let_go(0)
+        page.until(lambda page: page.words == "It is")
+        assert not page.asks
+        assert page.order == ["m1", "m2", "c2-0"]
+        pieces.let_go(1)
+        page.until(lambda page: page.words == "It is done.")
+        pieces.let_go(2)
+        page.until(lambda page: not page.busy)
+        assert page.order == ["m1", "m2", "c2-0", "m4"]
+        assert "It is <strong>done</strong>." in page.rows["m4"]
+        assert "2 requests" in page.rows["m4"], "what it cost is told with it"
+        assert page.blocks == {}
+        assert page.last == "4"
+
+
+def test_whoever_comes_in_the_middle_has_all_of_it_and_whoever_goes_loses_nothing(
+    browser: Browser, model: ScriptedModel
+) -> None:
+    pieces = Pieces("One. ", "Two. ", "Three.")
+    model.then(pieces.answer())
+    send(browser, "count")
+    pieces.let_go(0)
+
+    with look(browser) as first:
+        first.until(lambda page: page.words == "One.")
+    pieces.let_go(1)
+    with look(browser) as second, look(browser) as third:
+        second.until(lambda page: page.words == "One. Two.")
+        assert "count" in second.text
+        pieces.let_go(2)
+        for page in (second, third):
+            page.until(lambda page: not page.busy)
+        assert second.rows["m2"] == third.rows["m2"]
+        assert second.order == third.order == ["m1", "m2"]
+
+
+def test_whoever_comes_again_gets_what_is_new(browser: Browser, model: ScriptedModel) -> None:
+    model.then(say("one"), say("two"))
+    with look(browser) as page:
+        send(browser, "first")
+        page.until(lambda page: not page.busy and page.order == ["m1", "m2"])
+        last = page.last
+    send(browser, "second")
+    with look(browser, **{"last-event-id": last}) as page:
+        page.until(lambda page: not page.busy and "m4" in page.rows)
+        assert page.order == ["m1", "m2", "m3", "m4"]
+        assert not {"m1", "m2"} & page.rows.keys(), "the page has them"
+
+
+def test_words_that_were_taken_back_are_gone(browser: Browser, model: ScriptedModel) -> None:
+    """An answer that rests on a failure is a draft, behind which another one comes."""
+    draft, answer = Pieces("It is done."), Pieces("It failed.")
+    model.then(call(("no_such_tool", {})), draft.answer(), answer.answer())
+
+    with look(browser) as page:
+        send(browser, "do it")
+        page.until(lambda page: page.busy and "c2-0" in page.order)
+        draft.let_go(0)
+        page.until(lambda page: "m4" in page.order)
+        assert "First draft, then checked" in page.rows["m4"]
+        assert page.words == ""
+        answer.let_go(0)
+        page.until(lambda page: not page.busy)
+        assert "It failed." in page.rows["m6"]
+
+
+def test_what_was_written_of_an_answer_that_was_stopped_stays(
+    browser: Browser, model: ScriptedModel
+) -> None:
+    pieces = Pieces("It is nearly ", "done.")
+    model.then(pieces.answer())
+
+    with look(browser) as page:
+        send(browser, "do it")
+        pieces.let_go(0)
+        page.until(lambda page: page.words == "It is nearly")
+        began = time.monotonic()
+        browser.post("/chat/main/stop")
+        page.until(lambda page: not page.busy)
+        took = time.monotonic() - began
+        pieces.let_go(1)
+
+    assert took < within(0.6)
+    assert page.order[-2] == "stopped"
+    assert "It is nearly" in page.rows["stopped"]
+
+
+def test_a_command_is_answered_in_the_stream(browser: Browser) -> None:
+    with look(browser) as page:
+        send(browser, "/whoami")
+        page.until(lambda page: not page.busy and "http:admin" in page.text)
+        assert [id[0] for id in page.order] == ["q", "n"]
+
+
+def test_what_another_process_does_is_seen(
+    browser: Browser, runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    model.then(say("from afar"))
+    other = runtime(llm_url=model.url)
+    with look(browser) as page:
+        page.take()
+        run_event(other, event("hello", session=CHAT, sender="http:admin"))
+        began = time.monotonic()
+        page.until(lambda page: "from afar" in page.text)
+        assert time.monotonic() - began < within(3)
+
+
+def test_too_many_are_told_to_ask_again_and_again(browser: Browser) -> None:
+    with ExitStack() as stack:
+        pages = [stack.enter_context(look(browser)) for _ in range(STREAMS_MOST)]
+        for page in pages:
+            page.take()
+        with look(browser) as late:
+            late.take()
+            assert late.ended == "full"
+        assert browser.get_json("/chat/main/state").status_code == 200
+    until(lambda: _is_let_in(browser), "a place is free again")
+
+
+def _is_let_in(browser: Browser) -> bool:
+    with look(browser) as page:
+        return page.take().kind == "state"
+
+
+def test_the_streams_end_with_the_server(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    ended: list[str] = []
+
+    def watch(browser: Browser) -> None:
+        with look(browser) as page:
+            page.take()
+            looking.release()
+            page.until(lambda page: page.ended)
+            ended.append(page.ended)
+
+    looking = threading.Semaphore(0)
+    with serving(runtime(llm_url=model.url)) as served, Browser(served.url) as browser:
+        browser.sign_in()
+        threads = [threading.Thread(target=watch, args=(browser,)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            assert looking.acquire(timeout=within(20))
+        began = time.monotonic()
+    assert time.monotonic() - began < within(2)
+    for thread in threads:
+        thread.join()
+    assert ended == ["end"] * 8
+
+
+def test_nobody_looks_on_who_may_not(served: Served, browser: Browser) -> None:
+    run_event(served.runtime, event("a secret", session="telegram:7", sender="telegram:7"))
+    assert browser.get("/chat/~dGVsZWdyYW06Nw/live").status_code == 404
+    with Browser(served.url) as stranger:
+        assert stranger.get("/chat/main/live").status_code == 303
+        assert stranger.get_json("/chat/main/state").status_code == 401
