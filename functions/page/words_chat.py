@@ -26,7 +26,6 @@ class ChatWords:
     no_microphone: str = "The microphone cannot be used: {why}"
     too_large: str = "{name} has more than {size}: send a smaller file, or a part of it."
     too_many: str = "A message brings at most {count} files: send the others with the next one."
-    drop: str = "Drop files to attach them"
     hint: str = "Enter sends · Shift+Enter breaks the line · / for commands"
     to_end: str = "To the newest message"
     thinking: str = "Thinking · {seconds} s"
@@ -45,7 +44,6 @@ class ChatWords:
     arguments: str = "Arguments"
     result: str = "Result"
     no_result: str = "No result yet."
-    rest: str = "The whole call is in its run."
     running: str = "running"
     done: str = "done"
     failed: str = "failed"
@@ -78,7 +76,6 @@ class ChatWords:
     example_3: str = "convert 5 miles to kilometers"
     read_only: str = "You read this chat. It goes on where its people write."
     connecting: str = "Connecting again …"
-    lost: str = "This page is not connected. Reload it."
     signed_out: str = "You are signed out. Sign in, and your words are still here."
     sign_in: str = "Sign in"
     not_sent: str = "Not sent: {why}"
@@ -108,7 +105,6 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         no_microphone="Das Mikrofon geht nicht: {why}",
         too_large="{name} hat mehr als {size}: sende eine kleinere Datei oder einen Teil davon.",
         too_many="Eine Nachricht bringt höchstens {count} Dateien mit: sende die anderen danach.",
-        drop="Dateien hier ablegen",
         hint="Enter sendet · Umschalt+Enter bricht die Zeile um · / für Befehle",
         to_end="Zur neuesten Nachricht",
         thinking="Denkt nach · {seconds} s",
@@ -127,7 +123,6 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         arguments="Argumente",
         result="Ergebnis",
         no_result="Noch kein Ergebnis.",
-        rest="Der ganze Aufruf steht in seinem Lauf.",
         running="läuft",
         done="fertig",
         failed="fehlgeschlagen",
@@ -165,7 +160,6 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         example_3="rechne 5 Meilen in Kilometer um",
         read_only="Du liest diesen Chat. Er geht dort weiter, wo seine Leute schreiben.",
         connecting="Verbindet wieder …",
-        lost="Diese Seite ist nicht verbunden. Lade sie neu.",
         signed_out="Du bist abgemeldet. Melde dich an, deine Worte bleiben hier.",
         sign_in="Anmelden",
         not_sent="Nicht gesendet: {why}",
@@ -191,7 +185,6 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         no_microphone="无法使用麦克风：{why}",
         too_large="{name} 超过 {size}：请发送较小的文件，或只发送其中一部分。",
         too_many="一条消息最多带 {count} 个文件：其余的请随下一条发送。",
-        drop="拖放文件以添加",
         hint="Enter 发送 · Shift+Enter 换行 · / 查看命令",
         to_end="到最新消息",
         thinking="思考中 · {seconds} 秒",
@@ -210,7 +203,6 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         arguments="参数",
         result="结果",
         no_result="还没有结果。",
-        rest="完整的调用在它的运行记录里。",
         running="运行中",
         done="完成",
         failed="失败",
@@ -243,7 +235,6 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         example_3="把 5 英里换算成公里",
         read_only="你正在查看此聊天。它在其成员发消息的地方继续。",
         connecting="正在重新连接 …",
-        lost="此页面未连接。请重新加载。",
         signed_out="你已退出。请登录，你输入的内容还在这里。",
         sign_in="登录",
         not_sent="未发送：{why}",
@@ -256,8 +247,8 @@ WORDS: Final[Mapping[str, ChatWords]] = {
 }
 
 SCRIPT: Final = (
-    "stop send attach take_back record recording no_microphone too_large too_many thinking copy"
-    " copied copy_table connecting lost signed_out sign_in not_sent again_soon commands"
+    "take_back recording no_microphone too_large too_many thinking copy copied copy_table"
+    " connecting signed_out sign_in not_sent again_soon"
 ).split()
 """The texts that the script of the page shows itself."""
 

@@ -26,6 +26,7 @@ HELPERS = (
     "year",
     "wakeups",
     "page_runs",
+    "page_streams",
     "__main__",
 )
 ON_DEMAND = ("peers",)

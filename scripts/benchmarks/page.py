@@ -1,5 +1,6 @@
 """Measures what the page costs: the bytes and requests of the first one and of later ones, and for
-each page in the bar the server's processor time and how long a browser beside it waits beyond that.
+each page in the bar the server's processor time and how long a browser beside it waits beyond that;
+and what a chat costs that goes on by itself.
 
 The floor of the round trip is that of a static file on the same connection.
 """
@@ -21,6 +22,7 @@ from typing import Final
 import httpx
 
 from scripts.benchmarks import page_runs
+from scripts.benchmarks.page_streams import measure_streams
 from scripts.benchmarks.rows import Row
 
 REQUESTS: Final = 100
@@ -30,6 +32,7 @@ MESSAGES: Final = 10
 FIRST_KB: Final = 20.0
 FIRST_REQUESTS: Final = 5.0
 LATER_KB: Final = 6.0
+FILLED: Final = "/ui/chat/filled"
 CPU_MS: Final = {"/ui/chat": 12.0}
 """The chat page has ten messages and their tools."""
 OTHER_CPU_MS: Final = 6.0
@@ -41,7 +44,8 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 def run(data: Path | None) -> Iterator[Row]:
     """Measure over `uncaged serve` in a process of its own, with the offline model."""
-    with TemporaryDirectory() as folder, _serve(folder) as (url, pid):
+    with TemporaryDirectory() as folder, _serve(folder) as (url, process):
+        pid = process.pid
         headers = {"sec-fetch-site": "same-origin", "accept": "text/html"}
         with httpx.Client(base_url=url, headers=headers, timeout=30) as browser:
             _talk(url)
@@ -54,7 +58,8 @@ def run(data: Path | None) -> Iterator[Row]:
             yield Row("first page, nothing cached", size, "KB", target=FIRST_KB)
             yield Row("its requests", float(len(answers)), "", target=FIRST_REQUESTS)
             floor = _measure(browser, files[0], pid)[1]
-            for path in dict.fromkeys([*_PAGE.findall(first.text), "/ui/account"]):
+            bar = first.text.partition("</nav>")[0]
+            for path in dict.fromkeys([*_PAGE.findall(bar), "/ui/account"]):
                 name = path.removeprefix("/ui")
                 opened = browser.get(path, follow_redirects=True)
                 there = opened.url.path
@@ -64,7 +69,14 @@ def run(data: Path | None) -> Iterator[Row]:
                 yield Row(f"{name}, the server's work", cpu, "ms", target=target)
                 beyond = max(wait - cpu, 0.0)
                 yield Row(f"{name}, waiting beyond it", beyond, "ms", target=WAIT_MS, floor=floor)
+            for text in TEXTS * 2:
+                browser.post("/ui/chat/filled", data={"text": text})
+                while browser.get(FILLED, headers={"accept": "application/json"}).json()["busy"]:
+                    time.sleep(0.05)
+            cpu, _ = _measure(browser, FILLED, pid)
+            yield Row("a chat of twelve messages", cpu, "ms", target=CPU_MS["/ui/chat"])
     yield from page_runs.run(data)
+    yield from measure_streams(_serve, TOKEN, _read_cpu)
 
 
 def _measure(browser: httpx.Client, path: str, pid: int) -> tuple[float, float]:
@@ -100,14 +112,15 @@ def _talk(url: str) -> None:
 
 
 @contextmanager
-def _serve(folder: str) -> Iterator[tuple[str, int]]:
-    """Run the server over a new store; yield its address and its process's id."""
+def _serve(folder: str, **settings: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run the server over a new store; yield its address and its process."""
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "HOME": folder,
         "UNCAGED_DATA": folder,
         "UNCAGED_TOKEN": TOKEN,
         "SIGIL_RATE": "1000000",
+        **settings,
     }
     command = [sys.executable, "-m", "functions.cli", "serve", "--port", "0"]
     with subprocess.Popen(
@@ -120,7 +133,7 @@ def _serve(folder: str) -> Iterator[tuple[str, int]]:
             assert line, said
             said += line
         try:
-            yield found[1], process.pid
+            yield found[1], process
         finally:
             process.terminate()
             process.communicate()

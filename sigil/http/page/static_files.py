@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ TYPES: Final = {
     ".svg": "image/svg+xml; charset=utf-8",
     ".png": "image/png",
 }
+SQUEEZED: Final = (".css", ".js")
+_COMMENT: Final = re.compile(rb"/\*.*?\*/|^[ \t]*//[^\n]*$", re.DOTALL | re.MULTILINE)
 DIGEST_CHARACTERS: Final = 12
 KEPT: Final = "public, max-age=31536000, immutable"
 CHANGING: Final = "no-cache"
@@ -81,8 +84,18 @@ class StaticFiles:
         return Response(body, headers=headers)
 
 
+def squeeze(body: bytes) -> bytes:
+    """Return a script or a style sheet of ours without its comments, and without the blanks at the
+    edges of its lines: they are a fifth of what is sent. None of ours has such signs in a text.
+    """
+    lines = _COMMENT.sub(b"", body).split(b"\n")
+    return b"\n".join(filter(None, map(bytes.strip, lines)))
+
+
 def _make_file(name: str, body: bytes) -> StaticFile:
     type = TYPES[Path(name).suffix]
+    if name.endswith(SQUEEZED):
+        body = squeeze(body)
     compressed = b"" if type == TYPES[".png"] else gzip.compress(body, 9, mtime=0)
     if len(compressed) >= len(body):
         compressed = b""
