@@ -35,7 +35,7 @@ HEARD_SECONDS: Final = 60.0
 """The words of a chat are kept for so long for a page that comes, or comes again."""
 LOOK_SECONDS: Final = 1.0
 """So often it is looked whether another process, or another channel, has changed a chat."""
-JOIN_SECONDS: Final = 0.05
+JOIN_SECONDS: Final = 0.06
 """What changes within so many seconds comes at once."""
 LARGE_CHARACTERS: Final = 8_192
 LARGE_SECONDS: Final = 0.25

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from html import unescape
 from urllib.parse import unquote
 
@@ -17,11 +18,15 @@ from functions.events import Event, Sender
 from functions.page import pages
 from functions.page.viewer import VIEWERS
 from functions.queues import dead_letters
+from sigil.storage.kv import keys
+from tests.functions.agent.talk import event
 from tests.functions.page.browsing import Browser
 from tests.functions.page.ui.hostile import HOSTILE
 from tests.functions.serving import Served
+from tests.machine import until
 
 EXAMPLES: Mapping[str, str] = {
+    "/chat/{name}": "/chat/main",
     "/capabilities/{namespace}/{name}/{verb}": "/capabilities/library/web-search/grant",
 }
 """The address of a page with a parameter that no link leads to, by the path of its route."""
@@ -92,6 +97,22 @@ def let_wait(server: Served, texts: tuple[str, ...]) -> None:
     dead_letters.give_up(app.kv, given_up, texts[1][:200], now)
 
 
+def write_on_the_page(server: Served, texts: tuple[str, ...]) -> None:
+    """Fill the chat of whoever signs in: a person of the machine."""
+    app = server.runtime.app
+    session = "web:terminal:local:main"
+    for text in texts:
+        written = replace(event(text, session=session), id=f"web:{len(text)}-{hash(text)}")
+        server.runtime.queue.put(written)
+    key = keys.session_of(app.name, session)
+
+    def is_over() -> bool:
+        document = app.sessions.open(key).document
+        return document.turn is None and written.id in document.seen
+
+    until(is_over)
+
+
 FILLERS: tuple[Callable[[Served, tuple[str, ...]], None], ...] = (
     chat,
     add_tasks,
@@ -99,11 +120,18 @@ FILLERS: tuple[Callable[[Served, tuple[str, ...]], None], ...] = (
     add_documents,
     make_agents_and_skills,
     let_wait,
+    write_on_the_page,
 )
 """Each writes texts into everything of a kind that people, programs or models write. What is refused
 is not there.
 """
-PLAIN = ("encode hello world in base64", "what is 15% of 240", "roll two dice", "/tools")
+PLAIN = (
+    "encode hello world in base64",
+    "draw a bar chart of 3, 5, 8",
+    "what is 15% of 240",
+    "roll two dice",
+    "/tools",
+)
 
 
 def fill(server: Served, *, hostile: bool) -> None:
