@@ -174,7 +174,7 @@ def show_prompt(
 
     Example: uncaged agent prompt telegram:42
     """
-    from functions.agent.preview import preview_prompt
+    from functions.agent.management.preview import preview_prompt
     from sigil.storage.stored import row
 
     with open_agent(name=whose, session=session) as (app, _):

@@ -254,6 +254,7 @@ def test_what_another_process_does_is_seen(
         run_event(other, event("hello", session=CHAT, sender="http:admin"))
         began = time.monotonic()
         page.until(lambda page: "from afar" in page.text)
+        # the head of a chat at which somebody looks is read once a second
         assert time.monotonic() - began < within(3)
 
 
@@ -295,6 +296,7 @@ def test_the_streams_end_with_the_server(
         for _ in threads:
             assert looking.acquire(timeout=within(20))
         began = time.monotonic()
+    # a server that stops would wait for its streams as long as it lets requests take
     assert time.monotonic() - began < within(2)
     for thread in threads:
         thread.join()

@@ -16,7 +16,7 @@ from functions.agent.conversation.messages import (
     ToolCall,
     make_inbox,
 )
-from functions.agent.preview import preview_prompt
+from functions.agent.management.preview import preview_prompt
 from functions.agent.runs.run import Run
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions

@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from functions.agent.conversation.messages import format_overheard
+from functions.agent.management.preview import preview_prompt
 from functions.agent.memory.things import Things
-from functions.agent.preview import preview_prompt
 from functions.agent.session.document import decode_document
 from functions.events import Event, Sender
 from functions.overheard import OverheardMessage
