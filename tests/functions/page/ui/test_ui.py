@@ -12,7 +12,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,11 @@ import pytest
 from functions.agent.access.web_codes import WebCodes
 from functions.wiring import AgentRuntime
 from tests.functions.page.browsing import Browser
+from tests.fakes.model import ScriptedModel, say
+from tests.fakes.server import Answer
 from tests.functions.page.ui.visits import fill, list_visits
 from tests.functions.serving import serving
+from tests.functions.test_live_turns import piece
 from tests.machine import within
 
 ROOT = Path(__file__).parents[4]
@@ -88,3 +92,47 @@ def test_every_page_is_right_for_everybody(
             run(python, str(Path(__file__).with_name("driver.py")), given=json.dumps(told))
         )
     assert not found, json.dumps(found, indent=1, ensure_ascii=False)
+
+
+def test_a_chat_does_what_its_keys_say(
+    runtime: Callable[..., AgentRuntime], chromium: str, model: ScriptedModel
+) -> None:
+    """Over a server whose model writes word by word until it is stopped."""
+
+    def speak() -> Iterator[bytes]:
+        for _ in range(200):
+            yield piece("a word and ")
+            time.sleep(0.05)
+
+    model.then(Answer(200, speak()), say("It is done."), say("done"))
+    python = f"{run('scripts/tool', 'browser')}/python"
+    made = runtime(llm_url=model.url, rate=100_000)
+    with serving(made) as server:
+        codes = WebCodes(made.stores.kv, "main", made.app.clock.now)
+        told = {
+            "url": server.url,
+            "code": codes.make("terminal:local", "owner"),
+            "chromium": chromium,
+            "stop": within(0.6),
+        }
+        driver = Path(__file__).with_name("chat_driver.py")
+        found = json.loads(run(python, str(driver), given=json.dumps(told)))
+    assert found == []
+
+
+def test_the_script_is_right_by_its_types() -> None:
+    """What its comments say of its values is checked as strictly as TypeScript can."""
+    node = run("scripts/tool", "node")
+    compiler = f"{run('scripts/npm')}/node_modules/.bin/tsc"
+    flags = "--noEmit --allowJs --checkJs --strict --noUncheckedIndexedAccess --target es2023 --lib es2023,dom,dom.iterable --module esnext"
+    done = subprocess.run(
+        [compiler, *flags.split(), "functions/page/static/page.js"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=within(60),
+        check=False,
+        env={**os.environ, "PATH": f"{node}:{os.environ['PATH']}"},
+    )
+    assert done.stdout == ""
+    assert done.returncode == 0
