@@ -20,9 +20,9 @@ import pytest
 
 from functions.agent.access.web_codes import WebCodes
 from functions.wiring import AgentRuntime
-from tests.functions.page.browsing import Browser
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer
+from tests.functions.page.browsing import Browser
 from tests.functions.page.ui.visits import fill, list_visits
 from tests.functions.serving import serving
 from tests.functions.test_live_turns import piece
@@ -102,7 +102,7 @@ def test_a_chat_does_what_its_keys_say(
     def speak() -> Iterator[bytes]:
         for _ in range(200):
             yield piece("a word and ")
-            time.sleep(0.05)
+            time.sleep(0.05)  # a model takes its time between two words
 
     model.then(Answer(200, speak()), say("It is done."), say("done"))
     python = f"{run('scripts/tool', 'browser')}/python"
