@@ -101,14 +101,16 @@ def write_on_the_page(server: Served, texts: tuple[str, ...]) -> None:
     """Fill the chat of whoever signs in: a person of the machine."""
     app = server.runtime.app
     session = "web:terminal:local:main"
-    for text in texts:
-        written = replace(event(text, session=session), id=f"web:{len(text)}-{hash(text)}")
-        server.runtime.queue.put(written)
+    written = ""
+    for number, text in enumerate(texts):
+        sent = replace(event(text, session=session), id=f"web:{number}")
+        server.runtime.queue.put(sent)
+        written = written if sent.is_inquiry else sent.id  # which no history has
     key = keys.session_of(app.name, session)
 
     def is_over() -> bool:
         document = app.sessions.open(key).document
-        return document.turn is None and written.id in document.seen
+        return document.turn is None and written in document.seen
 
     until(is_over)
 
