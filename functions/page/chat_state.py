@@ -212,44 +212,54 @@ def _list_notes(deps: PageDeps, session: str, talk: Talk) -> list[Said]:
         return []
     key = deps.app.name_chat(session)
     unread = deps.replies.unread.list_from(key, limit=NOTES_READ)[-NOTES_MOST:]
-    answers = [each.content.strip() for each in talk.messages if each.role == "assistant"]
+    answers = [
+        (each.seq, each.content.strip()) for each in talk.messages if each.role == "assistant"
+    ]
     notes: list[Said] = []
     for name, reply in unread:
-        text, is_more = _find_more(reply, answers, talk.messages)
+        text, seq = _find_more(reply, answers, talk.messages)
         if text:
             shown = deps.app.redact(text)
             command = deps.chats.find_command(reply.event)
             if command:
                 notes.append(Said(f"q{name}", "own", 0, command, reply.at))
-            notes.append(Said(f"n{name}", "answer", 0, shown, reply.at, is_aside=is_more))
+            id = f"m{seq}+{name}" if seq else f"n{name}"
+            notes.append(Said(id, "answer", 0, shown, reply.at, is_aside=bool(seq)))
     return notes
 
 
 def _find_more(
-    reply: UnreadReply, answers: Sequence[str], messages: Sequence[Message]
-) -> tuple[str, bool]:
-    """Return what a reply says beside the answer that stands in the history, and whether there is
-    one; all of it where it is no such answer.
+    reply: UnreadReply, answers: Sequence[tuple[int, str]], messages: Sequence[Message]
+) -> tuple[str, int]:
+    """Return what a reply says beside the answer that stands in the history, and the number of that
+    message; all of it, and 0, where it is no such answer.
     """
     text = reply.text.strip()
-    for answer in reversed(answers):
+    for seq, answer in reversed(answers):
         if answer and answer in text:
             before, _, after = text.partition(answer)
             more = "\n\n".join(filter(None, (before.strip(), after.strip())))
             # the picture of a call stands below its answer
             is_picture = more.startswith("```svg") and more.endswith("```")
-            return "" if is_picture else more, True
+            return "" if is_picture else more, seq
     if messages and reply.at < messages[0].at:  # of the talk before
-        return "", False
-    return text, False
+        return "", 0
+    return text, 0
 
 
 def _merge(items: Sequence[Said], notes: Sequence[Said]) -> list[Said]:
-    """Return the items with the notes where they were written."""
+    """Return the items with the notes where they were written: those to an answer below it, others
+    by their time.
+    """
     merged = list(items)
     for note in notes:
-        place = next((place for place, item in enumerate(merged) if item.at > note.at), len(merged))
-        merged.insert(place, note)
+        above = note.id.partition("+")[0]
+        places = [place for place, item in enumerate(merged) if item.id == above]
+        if note.is_aside and places:
+            merged.insert(places[-1] + 1, note)
+            continue
+        later = (place for place, item in enumerate(merged) if item.at > note.at)
+        merged.insert(next(later, len(merged)), note)
     return merged
 
 
