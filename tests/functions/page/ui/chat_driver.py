@@ -18,9 +18,9 @@ def wait(holds: Callable[[], object], seconds: float = 20.0) -> float:
     """Wait until it holds, and return after how many seconds it did."""
     began = time.monotonic()
     while not holds():
-        if time.monotonic() - began > seconds:
+        if time.monotonic() - began > seconds:  # nothing tells that it will not happen
             raise AssertionError("it did not happen")
-        time.sleep(0.02)
+        time.sleep(0.02)  # a browser is only looked at
     return time.monotonic() - began
 
 

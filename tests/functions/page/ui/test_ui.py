@@ -102,7 +102,7 @@ def test_a_chat_does_what_its_keys_say(
     def speak() -> Iterator[bytes]:
         for _ in range(200):
             yield piece("a word and ")
-            time.sleep(0.05)  # a model takes its time between two words
+            time.sleep(0.05)  # an endpoint writes no faster
 
     model.then(Answer(200, speak()), say("It is done."), say("done"))
     python = f"{run('scripts/tool', 'browser')}/python"
