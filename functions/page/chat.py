@@ -31,6 +31,7 @@ from functions.page.chat_state import (
     ChatPlace,
     PageReader,
     describe_items,
+    drop_answered,
     look_at,
     read_state,
 )
@@ -136,7 +137,7 @@ def send_message(page: PageRequest) -> Response:
         app = deps.agents.find_route(event, deps.app).app
         files = [UploadedFile(file.name, file.body, file.type) for file in page.files]
         event = attach_files(event, files, app)
-    _drop_read_notes(page, place)
+    drop_answered(deps, place.session)
     if deps.live is not None:
         deps.live.expect(place.session, asked)
     try:
@@ -185,14 +186,6 @@ def _read_key(page: PageRequest) -> str:
     """
     key = page.form.get("key", "")
     return key if _KEY.fullmatch(key) else uuid.uuid4().hex
-
-
-def _drop_read_notes(page: PageRequest, place: ChatPlace) -> None:
-    """Forget the answers to commands that the page has shown: the next message follows them."""
-    key = page.deps.app.name_chat(place.session)
-    unread = page.deps.replies.unread
-    found = unread.list_from(key)
-    unread.drop(key, [name for name, _ in found])
 
 
 def stop_turn(page: PageRequest) -> Response:

@@ -14,10 +14,8 @@ from typing import Final
 from markupsafe import Markup
 
 from functions.agent.app import App
-from functions.agent.conversation.messages import Message
 from functions.agent.runs.run import load_runs
 from functions.agent.session.document import Document, Turn
-from functions.channels.replies.unread_replies import UnreadReply
 from functions.page.chat_cache import TITLE_CHARACTERS
 from functions.page.chat_list import ListedChat, list_chats
 from functions.page.frame import PageDeps, PageRequest
@@ -32,6 +30,8 @@ from sigil.storage.kv import keys
 NOTES_MOST: Final = 20
 """So many answers to commands are shown, the last ones."""
 NOTES_READ: Final = 200
+SAME_CHARACTERS: Final = 40
+"""An answer of so many characters is told by its beginning from what commands answer."""
 DIGEST_BYTES: Final = 6
 RAIL, LINE, CHATS = "rail", "line", "chats"
 """The parts of a state beside its rows."""
@@ -212,39 +212,59 @@ def _list_notes(deps: PageDeps, session: str, talk: Talk) -> list[Said]:
         return []
     key = deps.app.name_chat(session)
     unread = deps.replies.unread.list_from(key, limit=NOTES_READ)[-NOTES_MOST:]
-    answers = [
-        (each.seq, each.content.strip()) for each in talk.messages if each.role == "assistant"
-    ]
+    answers = [item for item in talk.items if item.kind == "answer" and item.text]
+    by_event = {item.run.event: item for item in answers if item.run}
     notes: list[Said] = []
     for name, reply in unread:
-        text, seq = _find_more(reply, answers, talk.messages)
-        if text:
-            shown = deps.app.redact(text)
-            command = deps.chats.find_command(reply.event)
-            if command:
-                notes.append(Said(f"q{name}", "own", 0, command, reply.at))
-            id = f"m{seq}+{name}" if seq else f"n{name}"
-            notes.append(Said(id, "answer", 0, shown, reply.at, is_aside=bool(seq)))
+        answer = by_event.get(reply.event) or _find_same(reply.text.strip(), answers)
+        text = _find_more(reply.text, answer.text) if answer else reply.text.strip()
+        # what comes before the first message that is shown was said in an earlier part
+        is_before = talk.first > 1 and reply.at < talk.messages[0].at
+        if not text or (is_before and not answer):
+            continue
+        command = deps.chats.find_command(reply.event)
+        if command:
+            notes.append(Said(f"q{name}", "own", 0, command, reply.at))
+        id = f"{answer.id}+{name}" if answer else f"n{name}"
+        shown = deps.app.redact(text)
+        notes.append(Said(id, "answer", 0, shown, reply.at, is_aside=answer is not None))
     return notes
 
 
-def _find_more(
-    reply: UnreadReply, answers: Sequence[tuple[int, str]], messages: Sequence[Message]
-) -> tuple[str, int]:
-    """Return what a reply says beside the answer that stands in the history, and the number of that
-    message; all of it, and 0, where it is no such answer.
+def drop_answered(deps: PageDeps, session: str) -> None:
+    """Forget the replies of a chat that stand in its history: what is answered beside it, such as
+    to a command, stays, of that the last `NOTES_MOST`. `BackendError` when the store fails.
     """
-    text = reply.text.strip()
-    for seq, answer in reversed(answers):
-        if answer and answer in text:
-            before, _, after = text.partition(answer)
-            more = "\n\n".join(filter(None, (before.strip(), after.strip())))
-            # the picture of a call stands below its answer
-            is_picture = more.startswith("```svg") and more.endswith("```")
-            return "" if is_picture else more, seq
-    if messages and reply.at < messages[0].at:  # of the talk before
-        return "", 0
-    return text, 0
+    unread = deps.replies.unread
+    found = unread.list_from(deps.app.name_chat(session))
+    if not found:
+        return
+    app = deps.agents.find_current(session, deps.app).app
+    document = app.sessions.open(keys.session_of(app.name, session)).document
+    runs = load_runs(deps.kv, [(app.name, run) for run in document.runs])
+    asked = {run.event for run in runs if run.requests}
+    kept = [name for name, reply in found if reply.event not in asked][-NOTES_MOST:]
+    names = [name for name, _ in found if name not in kept]
+    unread.drop(deps.app.name_chat(session), names)
+
+
+def _find_same(text: str, answers: Sequence[Said]) -> Said | None:
+    """Return the answer that a reply begins with, of a turn whose run is not known any more, or
+    that took up several messages.
+    """
+    for answer in reversed(answers):
+        is_long = len(answer.text) >= SAME_CHARACTERS
+        if text == answer.text or (is_long and text.startswith(answer.text)):
+            return answer
+    return None
+
+
+def _find_more(text: str, answer: str) -> str:
+    """Return what a reply says beside the answer that stands in the history."""
+    before, _, after = text.strip().partition(answer.strip())
+    more = "\n\n".join(filter(None, (before.strip(), after.strip())))
+    # the picture of a call stands below its answer
+    return "" if more.startswith("```svg") and more.endswith("```") else more
 
 
 def _merge(items: Sequence[Said], notes: Sequence[Said]) -> list[Said]:

@@ -97,17 +97,18 @@ def test_a_message_that_is_sent_again_is_answered_once(
     assert texts(browser) == ["hi", "once", "and now", "twice"]
 
 
-def test_commands_stand_above_their_answers_until_the_next_message(
+def test_commands_and_their_answers_stay_where_they_were(
     browser: Browser, model: ScriptedModel
 ) -> None:
-    model.then(say("done"))
+    model.then(say("a"), say("done"))
+    ask(browser, "begin")
     browser.post("/chat/main", {"text": "/whoami"})
-    until(lambda: len(texts(browser)) == 2)
-    assert texts(browser)[0] == "/whoami"
-    assert "http:admin" in texts(browser)[1]
+    until(lambda: len(texts(browser)) == 4)
 
     ask(browser, "go on")
-    assert texts(browser) == ["go on", "done"]
+    begin, first, command, answer, *rest = texts(browser)
+    assert (begin, first, command, rest) == ("begin", "a", "/whoami", ["go on", "done"])
+    assert "http:admin" in answer
     listed = browser.get_json("/commands").json()["commands"]
     assert ["new", "", "starts a new conversation; what I remember stays"] in listed
 
