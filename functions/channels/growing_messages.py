@@ -103,7 +103,11 @@ class GrowingMessages:
         reply settles it afterwards. What a crash has left of it is removed, where it cannot be
         completed.
         """
-        if reply.start or reply.goes_on or not reply.to:
+        if reply.goes_on or not reply.to:
+            return None
+        if reply.start:
+            # the first part left another way, and nobody lived to remove what was shown
+            self.end(reply.session, reply.to, place)
             return None
         with self._lock:
             here = self._here.get(reply.session)

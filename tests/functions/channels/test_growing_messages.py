@@ -307,6 +307,19 @@ def test_what_a_crash_leaves_is_completed_or_removed_by_the_next_process(
     assert not place.is_writing()
 
 
+def test_of_a_draft_nothing_is_left_where_a_crash_lies_between_two_files_of_the_answer(
+    place: Place,
+) -> None:
+    channel = place.open()
+    open_draft(channel, place.ask()).show(STORY)
+    files = (FILE, replace(FILE, name="b.txt"))
+    send(place.open(), place.reply("", files=files, start=1))  # the first has left, and is marked
+    seen = [text for text in place.texts() if text != WITHDRAWN]
+    assert len(seen) == 1
+    assert STORY not in seen
+    assert not place.is_writing()
+
+
 def test_an_answer_that_was_marked_is_not_touched_by_what_comes_later(place: Place) -> None:
     channel = place.open()
     open_draft(channel, place.ask()).show(STORY)
