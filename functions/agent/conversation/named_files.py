@@ -27,6 +27,8 @@ _OPEN: Final = re.compile(
     r"(?:\](?:\(\s?(?:<|<?(?:f|fi|fil|file|file:[^()<>\n]{0,300}>?\s?))?)?)?)\Z"
 )
 """The end of a text that may be the beginning of a mark."""
+_SIGNS: Final = re.compile(r"[\s>#*_~+-]*(?:\d{1,9}[.)])?[\s*_~]*")
+"""What is left of a line when a picture that it was about stands elsewhere, as of an item."""
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE: Final = re.compile(r"(?<!`)(`++)[^`\n]++\1(?!`)")
 
@@ -119,8 +121,8 @@ def point_at(text: str, addresses: Mapping[str, str]) -> str:
 
 
 def write_words(text: str) -> str:
-    """Return a text with the words of its marks in their places."""
-    return rewrite_marks(text, lambda mark: mark.words)
+    """Return a text with the words of its marks in their places, or else what they name."""
+    return rewrite_marks(text, lambda mark: mark.words if mark.words.strip() else mark.target)
 
 
 def write_words_of(text: str, files: Collection[KeptFile]) -> str:
@@ -166,13 +168,14 @@ def divide_at_files(text: str, files: Sequence[KeptFile]) -> list[Piece]:
             continue
         is_alone = not _rewrite_line(line, lambda _: "").strip()
         shown = _rewrite_line(line, partial(_choose_words, files, is_alone))
-        if shown.strip() or not is_alone:
+        says_nothing = bool(_SIGNS.fullmatch(shown))
+        if not says_nothing:
             lines.append(shown)
         for mark in marks:
             file = find_file(files, mark.target)
             if file and left.pop(file.id, None):
                 due.append(file)
-        if is_alone:
+        if is_alone or says_nothing:
             end_piece()
     due += left.values()
     end_piece()

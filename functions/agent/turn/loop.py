@@ -71,6 +71,7 @@ from functions.agent.session.store import SessionHandle
 from functions.agent.side_request import describe_request, explain_error, fill_usage
 from functions.agent.team.leg import LEGS_MOST, find_last_words, make_reminder, read_leg
 from functions.agent.turn import verification
+from functions.agent.turn.pictures import names_file
 from functions.events import Event
 from functions.texts.en import Texts
 from sigil.errors import BackendError
@@ -550,7 +551,7 @@ def _finish_answer(
         text = texts.could_not_answer.format(why=explain_error(reply, texts))
         if reply.transient:
             text = f"{text} {outage.suggest_retry(reply.retry_after, texts)}"
-    elif is_visible(reply.text):
+    elif is_visible(reply.text) or names_file(reply.text):
         text = f"{reply.text}{_describe_cut(reply.finish, texts)}"
     else:
         withheld = {"filtered": texts.withheld_filtered, "refused": texts.withheld_refused}

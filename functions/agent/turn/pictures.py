@@ -23,7 +23,9 @@ _BEGIN: Final = "<svg"
 _FENCE: Final = "```"
 FILES_MOST: Final = 8
 """The last files of a turn that go out with its answer, and the first ones that it names."""
-NAMES: Final = "](file:", "](<file:", "]( file:"
+TRIED_MOST: Final = 32
+"""So many names of an answer are looked up among the files of the workspace, in the store."""
+NAMES: Final = "](file:", "](<file:", "]( file:", "]( <file:"
 """Stands in an answer that names files."""
 KEEP_FILE: Final = Offer("keep-file", 0, "", "", {}, kind="host")
 """The service that keeps what an answer names; nobody else calls it."""
@@ -69,12 +71,14 @@ def name_files(
     the `files` that go out in any case.
 
     They name what stands in the `history`, or what is kept for the answer: a file of the workspace,
-    or the last drawing. Any other mark stays text.
+    or the last drawing. Any other mark stays text; one without words becomes its target, because a
+    reader would see nothing of it.
     """
     from functions.agent.conversation import named_files
 
     known = [file for message in history if is_result(message) for file in message.files]
     found: dict[str, KeptFile] = {}
+    tried = 0
     for target in named_files.list_targets(text):
         if len({file.id for file in found.values()}) >= FILES_MOST:
             break
@@ -82,15 +86,20 @@ def name_files(
         if file is None and target == named_files.DRAWING:
             drawing = _find_drawing(history)
             file = _keep(serve, {"drawing": drawing}) if drawing else None
-        if file is None:
+        if file is None and tried < TRIED_MOST:
+            tried += 1
             file = _keep(serve, {"path": target})
         if file:
             found[target] = file
 
     def write(mark: named_files.Mark) -> str | None:
         file = found.get(mark.target)
+        has_words = bool(mark.words.strip())
+        if file is None:
+            return None if has_words else mark.target
+        words = mark.words if has_words or mark.is_picture else file.name
         sign = "!" if mark.is_picture else ""
-        return f"{sign}[{mark.words}]({named_files.SIGN}{file.id})" if file else None
+        return f"{sign}[{words}]({named_files.SIGN}{file.id})"
 
     every = {file.id: file for file in (*found.values(), *files)}
     return named_files.rewrite_marks(text, write), tuple(every.values())

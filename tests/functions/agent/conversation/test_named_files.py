@@ -60,6 +60,9 @@ DIVIDED: dict[str, list[tuple[str, list[KeptFile]]]] = {
         ("- x\n- two", [A]),
         ("```\n\n[y](file:fbbbbb)\n```", [B, C]),
     ],
+    "- ![](file:faaaaa)\n- two": [("", [A]), ("- two", [B, C])],
+    "One\n> **![ ](file:faaaaa)**": [("One", [A, B, C])],
+    "See [](file:fbbbbb)": [("See ", [B, A, C])],
     "![no](file:fddddd)": [("![no](file:fddddd)", [A, B, C])],
 }
 
