@@ -56,6 +56,9 @@ LONG_CHARACTERS: Final = 600
 """A longer reply may have several parts: on WeCom one has 2,048 bytes."""
 PIECE_PARTS: Final = 1_000
 """The parts of each piece of an answer are counted from so many times its number on."""
+DRAWING: Final = "<svg"
+"""Stands in a reply that has drawings."""
+PNG: Final = "image/png"
 PLACED_CHARACTERS: Final = 12_000
 """The files of a longer answer stand below it: in pieces, it could be very many messages."""
 UNSENT_SECONDS = 3600.0
@@ -178,12 +181,14 @@ class _Piece:
 
 def _divide(reply: Outgoing, channel: Channel, runtime: AgentRuntime) -> list[_Piece]:
     """Return a reply in the pieces in which it leaves, the same ones each time: mostly one."""
+    if not reply.files and DRAWING not in reply.text:
+        return [_Piece(reply.text)]
+    if isinstance(channel, LinksFiles):
+        return [_link_files(_keep_drawings(reply, runtime), channel.picture_types, runtime)]
     if not reply.files:
         return [_Piece(reply.text)]
     from functions.agent.conversation import named_files
 
-    if isinstance(channel, LinksFiles):
-        return [_link_files(reply, channel.picture_types, runtime)]
     attached = dict(zip(reply.files, attach_files(reply, runtime.app), strict=True))
     if reply.file_name or len(reply.text) > PLACED_CHARACTERS:
         text = named_files.write_words_of(reply.text, reply.files)
@@ -192,6 +197,38 @@ def _divide(reply: Outgoing, channel: Channel, runtime: AgentRuntime) -> list[_P
         _Piece(text, tuple(attached[file] for file in files))
         for text, files in named_files.divide_at_files(reply.text, reply.files)
     ]
+
+
+def _keep_drawings(reply: Outgoing, runtime: AgentRuntime) -> Outgoing:
+    """Return a reply with the drawings of its text as pictures that have addresses, the same ones
+    each time; as it is where there are no addresses, or a drawing cannot be made or kept.
+    """
+    if DRAWING not in reply.text or not runtime.settings.public_url:
+        return reply
+    from functions.agent.conversation.named_files import SIGN
+    from functions.channels.render.pictures import take_pictures
+    from sigil.storage.kept_files import FileContent, KeptFiles
+
+    app = runtime.app
+    keeper = KeptFiles(app.kv, app.artifacts, app.clock.now)
+    caller = app.make_caller(reply.session)
+    text, drawings = take_pictures(reply.text)
+    pictures = []
+    for number, drawing in enumerate(drawings):
+        id = _make_key(reply.event, reply.session, f"{number}\0{drawing}")
+        picture = keeper.find(id, caller)
+        if picture is None:
+            png = _draw(app, drawing)
+            if png is None:
+                return reply
+            try:
+                picture = keeper.keep(FileContent("picture.png", PNG, png), caller, id)
+            except Refused:  # too much was kept today
+                return reply
+        pictures.append(picture)
+    marks = [f"![{each.name}]({SIGN}{each.id})" for each in pictures]
+    text = "\n\n".join(filter(None, (text.strip("\n"), *marks)))
+    return replace(reply, text=text, files=(*reply.files, *pictures))
 
 
 def _link_files(reply: Outgoing, shown: Collection[str], runtime: AgentRuntime) -> _Piece:
@@ -210,6 +247,7 @@ def _link_files(reply: Outgoing, shown: Collection[str], runtime: AgentRuntime) 
         caller = app.make_caller(reply.session)
         links = {file.id: maker.make(public, file.id, caller) for file in reply.files}
     types = {file.id: file.type for file in reply.files}
+    names = {file.id: file.name for file in reply.files}
     named = named_files.list_targets(reply.text)
 
     def write(mark: named_files.Mark) -> str | None:
@@ -217,7 +255,8 @@ def _link_files(reply: Outgoing, shown: Collection[str], runtime: AgentRuntime) 
             return None
         sign = "!" if mark.is_picture and types[mark.target] in shown else ""
         link = links.get(mark.target)
-        return f"{sign}[{mark.words}]({link})" if link else mark.words
+        words = mark.words if mark.words.strip() else names[mark.target]
+        return f"{sign}[{words}]({link})" if link else words
 
     lines = [named_files.rewrite_marks(reply.text, write)]
     for file in reply.files:

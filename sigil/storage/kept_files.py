@@ -96,14 +96,15 @@ class KeptFiles:
         self._artifacts = artifacts
         self._clock = clock
 
-    def keep(self, file: FileContent, caller: Caller) -> KeptFile:
-        """Keep a file for its owner; older ones go when there are too many of them.
+    def keep(self, file: FileContent, caller: Caller, id: str = "") -> KeptFile:
+        """Keep a file for its owner; older ones go when there are too many of them. It gets a new
+        `id`, unless whoever keeps it has one that no other file of the owner has.
 
         Raises `Refused` ERATE when too much was kept today for the namespace.
         """
         self._count(caller.namespace, len(file.body))
         partition = partition_of(caller)
-        id = secrets.token_hex(_ID_BYTES)
+        id = id or secrets.token_hex(_ID_BYTES)
         now = self._clock()
         until = now + KEPT_SECONDS
         body = _head_of(id) + file.body
@@ -122,6 +123,14 @@ class KeptFiles:
         """Return a file of the caller's; `UsageError` ENOENT when it has none of this id."""
         entry = self.locate(id, caller)
         return FileContent(entry.name, entry.type, self._read_body(id, entry))
+
+    def find(self, id: str, caller: Caller) -> KeptFile | None:
+        """Return what is known of a file of the caller's; None when it has none of this id."""
+        try:
+            entry = self.locate(id, caller)
+        except UsageError:
+            return None
+        return KeptFile(id, entry.name, entry.type, entry.size, entry.until)
 
     def locate(self, id: str, caller: Caller) -> FileEntry:
         """Return the entry of a file of the caller's; `UsageError` ENOENT when it has none of this

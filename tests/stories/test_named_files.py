@@ -102,6 +102,28 @@ def test_a_picture_stands_where_the_answer_names_it_over_http_and_no_other_chat_
         assert "files" not in other
 
 
+WORDLESS = {
+    "![ ](<file:{0}>)": "![ ]({url})",
+    "[](<file:{0}>)": "[picture.png]({url})",
+    "[](<file:none.md>)": "none.md",
+    f"{' '.join(f'[a](file:{number}.md)' for number in range(40))} [b](file:{{0}})": "[b]({url})",
+}
+"""What a model writes of a picture alone, and what a reader gets."""
+
+
+def test_an_answer_without_words_is_the_file_that_it_names(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    opened = runtime(llm_url=model.url, loopback=True)
+    with FakeMcp() as fake, serving(opened) as server:
+        import_art(opened, fake, PNG)
+        for written, read in WORDLESS.items():
+            model.then(*drawing(lambda ids: written.format(*ids)))  # noqa: B023
+            answer = server.post("/chat", json={"session": "a", "text": "draw"}).json()
+            [file] = answer["files"]
+            assert answer["reply"].endswith(read.format(**file))
+
+
 def test_a_picture_that_is_too_wide_for_telegram_is_a_document(
     live: Callable[..., Any], model: ScriptedModel
 ) -> None:
@@ -127,9 +149,7 @@ def test_files_of_the_workspace_and_the_drawing_itself_go_out(
     runtime: Callable[..., AgentRuntime], model: ScriptedModel
 ) -> None:
     opened = runtime(llm_url=model.url)
-    spec = {"name": "draw", "description": "draw", "execute": f"return '{SVG}'"}
-    spec |= {"schema": {"type": "object", "properties": {}}}
-    opened.app.registry.deploy(spec, Caller("main"))
+    deploy_drawing(opened, SVG)
     chat = keys.session_of("main", "http:admin:a")
     own, other = keys.escape("main"), keys.session_of("main", "http:admin:b")
     writer = Writer("http:admin")
@@ -221,6 +241,72 @@ def test_line_and_github_get_links_that_open_one_file_for_a_week(
             *_, text, note = wait_for(line.changed, lambda: line.messages, 6)
             assert text["text"] == "One.\n\na\n\nSee it there."
             assert note["text"].count("A file belongs here") == 3
+
+
+def deploy_drawing(runtime: AgentRuntime, drawing: str) -> None:
+    """Let a capability draw."""
+    spec = {"name": "draw", "description": "draw", "execute": f"return '{drawing}'"}
+    spec |= {"schema": {"type": "object", "properties": {}}}
+    runtime.app.registry.deploy(spec, Caller("main"))
+
+
+def test_drawings_and_the_files_of_a_table_have_addresses_on_line_and_github(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    with FakeMcp() as fake, LineServer() as line, GitHubServer() as github:
+        opened = runtime(
+            llm_url=model.url,
+            loopback=True,
+            access="open",
+            public_url=PUBLIC,
+            line_api=line.url,
+            line_token=line_fake.TOKEN,
+            line_secret=line_fake.SECRET,
+            github_api=github.url,
+            github_token=github_fake.TOKEN,
+            github_secret=github_fake.SECRET,
+            github_repositories=github_fake.REPOSITORY,
+        )
+        with serving(opened) as server:
+            import_art(opened, fake, PNG)
+            model.then(*drawing(lambda ids: f"| a |\n|---|\n| [b](file:{ids[0]}) |"))
+            post_to_line(server, 1)
+            table, note = wait_for(line.changed, lambda: line.messages, 2)
+            assert table["text"] == "a\n• b"
+            assert re.fullmatch(rf"picture\.png: {PUBLIC}/\S+\.png", note["text"])
+
+            deploy_drawing(opened, SVG)
+            script = [call(("sigil_query", {"query": "draw"})), call(("cap_draw", {})), say("So.")]
+            model.then(*script)
+            post_to_line(server, 2)
+            *_, words, picture = wait_for(line.changed, lambda: line.messages, 4)
+            assert (words["text"], picture["type"]) == ("So.", "image")
+            link = picture["originalContentUrl"].removeprefix(PUBLIC)
+            assert server.client.get(link).content.startswith(b"\x89PNG")
+
+        kept = len(list_kept(opened))
+        session = "github:octocat.hello.world.7"
+        put_into_outbox(Outgoing("github:1", session, f"So.\n\n```svg\n{SVG}\n```"), opened)
+        key = keys.session_of("main", session)
+        for lives in (0, 99):
+            channel = Mortal(opened.channels["github"], lives)
+            process = replace(opened, channels={"github": channel}, sent_parts=SentParts())
+            with suppress(Killed):
+                send_outbox(opened.app.sessions.open(key), process)
+        [comment] = github.texts()
+        assert re.fullmatch(rf"So\.\n\n!\[picture\.png\]\({PUBLIC}/\S+\.png\)", comment)
+        assert len(list_kept(opened)) == kept + 1
+
+
+def put_into_outbox(reply: Outgoing, runtime: AgentRuntime) -> None:
+    """Let a reply be the next one that leaves."""
+    opened = runtime.app.sessions.open(keys.session_of("main", reply.session))
+    runtime.app.sessions.save(opened, evolve(opened.document, outbox=(reply,)))
+
+
+def list_kept(runtime: AgentRuntime) -> list[str]:
+    """The files that are kept for all chats, by their marks."""
+    return [sort for sort, _ in runtime.app.kv.scan(keys.file_mark(0, "").partition)]
 
 
 def check_links(server: Served, opened: AgentRuntime, links: dict[str, bytes]) -> None:
@@ -381,8 +467,7 @@ def test_pieces_leave_in_order_and_once_whenever_a_process_ends(
             f"{name}:{lives}", session, text, to, files=(picture, paper), buttons=buttons
         )
         key = keys.session_of("main", session)
-        document = app.sessions.open(key).document
-        app.sessions.save(app.sessions.open(key), evolve(document, outbox=(reply,)))
+        put_into_outbox(reply, opened)
         with fake() as server:
             channel = open_channel(name, server)
             for left in (lives, 99):

@@ -63,8 +63,10 @@ def make_messages(reply: Reply) -> list[Fields]:
     if not messages:
         noted = [file for file in reply.files if not file.link]
         divided = divide_reply(text, room, _render, len, noted=noted)
+        if _list_unshown(reply, divided.messages):
+            divided = divide_reply(text, room, _render, len, noted=reply.files)
         messages = [_make_text(text) for text in divided.messages]
-        notes = write_file_notes(divided, reply)
+        notes = write_file_notes(divided, reply) + _list_unshown(reply, divided.messages)
     if notes:
         messages.append(_make_text(_cut("\n".join(notes))))
     if buttons and messages:
@@ -100,6 +102,18 @@ def _show_pictures(text: str, reply: Reply, room: int) -> list[Fields]:
             has_pictures = True
             messages.append(_make_image(picture[1]))
     return messages if has_pictures and len(messages) <= room else []
+
+
+def _list_unshown(reply: Reply, texts: Sequence[str]) -> list[str]:
+    """Return the addresses of files that none of these texts shows: they stand in a table, or in
+    what is cut off.
+    """
+    linked = [file for file in reply.files if file.link]
+    return [
+        f"{file.name}: {file.link}"
+        for file in linked
+        if not any(file.link in text for text in texts)
+    ]
 
 
 def _render(markdown: str, most: int) -> list[str]:
