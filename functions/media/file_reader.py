@@ -10,7 +10,6 @@ from typing import Final
 from msgspec import DecodeError, Struct, json
 
 from functions.channels.render.pictures import make_document
-from functions.channels.visible_text import clean_text
 from functions.media.child_process import USUAL_LIMITS, ChildLimits, FileChildren
 from functions.media.file_types import (
     DOCUMENTS,
@@ -28,9 +27,9 @@ from functions.media.results import (
     Picture,
     Reason,
     UnreadableFile,
+    clean_document,
     require_type,
 )
-from sigil.errors import one_line
 
 _READERS: Final = {
     FileType.PDF: "pdf_text",
@@ -83,19 +82,15 @@ class FileReader:
         order = {"type": type.value, "first": first, "count": count}
         head, _ = self._children.run(_READERS[type], order, data)
         answer = _decode(head)
-        return Document(
+        document = Document(
             type=(FileType.TEXT if type is FileType.FOREIGN_TEXT else type).value,
-            title=one_line(answer.title, 200),
+            title=answer.title,
             page_count=answer.page_count,
-            outline=tuple(
-                Heading(one_line(each.title, 200), each.page, each.depth) for each in answer.outline
-            ),
-            pages=tuple(
-                Page(each.number, clean_text(each.text), each.is_scan, each.is_cut)
-                for each in answer.pages
-            ),
-            notes=tuple(one_line(note) for note in answer.notes),
+            outline=answer.outline,
+            pages=answer.pages,
+            notes=answer.notes,
         )
+        return clean_document(document, first)
 
     def look(self, data: bytes, page: int = 1) -> Picture:
         """Return a page of a PDF as a JPEG whose longest side has 1,568 pixels. A picture has one

@@ -5,6 +5,7 @@ parses them, and that function comes without rights.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -18,8 +19,15 @@ from functions.media.invocation import (
     encode_file,
 )
 from functions.media.protocol import BrokenFrame
-from functions.media.results import Document, Picture, Reason, UnreadableFile, require_type
-from sigil.errors import BackendError
+from functions.media.results import (
+    Document,
+    Picture,
+    Reason,
+    UnreadableFile,
+    clean_document,
+    require_type,
+)
+from sigil.errors import BackendError, one_line
 from sigil.storage import aws
 
 if TYPE_CHECKING:
@@ -53,11 +61,12 @@ class LambdaFileReader:
 
     def read(self, data: bytes, first: int = 1, count: int = 1) -> Document:
         """See `FileReader.read`."""
-        require_type(data, DOCUMENTS)
+        type = require_type(data, DOCUMENTS)
         head, _ = self._invoke("read", data, first=first, count=count)
         if head.document is None:
             raise UnreadableFile(Reason.BROKEN)
-        return head.document
+        known = FileType.TEXT if type is FileType.FOREIGN_TEXT else type
+        return clean_document(replace(head.document, type=known.value), first)
 
     def look(self, data: bytes, page: int = 1) -> Picture:
         """See `FileReader.look`."""
@@ -99,7 +108,7 @@ class LambdaFileReader:
         except (BrokenFrame, DecodeError, orjson.JSONDecodeError):
             raise UnreadableFile(Reason.BROKEN) from None
         if head.problem:
-            raise UnreadableFile(head.problem, head.help)
+            raise UnreadableFile(head.problem, one_line(head.help))
         if head.busy:
             raise _make_failure(head.busy)
         return head, body

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from functions.channels.visible_text import clean_text
 from functions.media.file_types import FileType, find_type
-from functions.media.limits import MAX_FILE_BYTES
-from sigil.errors import ToolError
+from functions.media.limits import MAX_FILE_BYTES, MAX_TITLE_CHARACTERS
+from sigil.errors import ToolError, one_line
 
 INSTALL: Final = (
     "pip install --only-binary=:all: charset-normalizer==3.5.3 pillow==13.0.0 pypdfium2==5.15.2"
@@ -116,6 +117,24 @@ class Document:
     outline: tuple[Heading, ...]
     pages: tuple[Page, ...]
     notes: tuple[str, ...] = ()
+
+
+def clean_document(document: Document, first: int) -> Document:
+    """Return a document, as what parsed it says it, without what a reader does not see.
+    `UnreadableFile` when it does not begin with the page `first`.
+    """
+    if not document.pages or document.pages[0].number != first:
+        raise UnreadableFile(Reason.BROKEN)
+    return replace(
+        document,
+        title=one_line(document.title, MAX_TITLE_CHARACTERS),
+        outline=tuple(
+            replace(each, title=one_line(each.title, MAX_TITLE_CHARACTERS))
+            for each in document.outline
+        ),
+        pages=tuple(replace(each, text=clean_text(each.text)) for each in document.pages),
+        notes=tuple(one_line(note) for note in document.notes),
+    )
 
 
 def require_type(data: bytes, types: frozenset[FileType]) -> FileType:

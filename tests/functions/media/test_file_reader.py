@@ -5,8 +5,11 @@ out.
 from __future__ import annotations
 
 import io
+import json
 import re
 import tomllib
+import zlib
+from base64 import b64encode
 from collections.abc import Callable
 
 import pytest
@@ -16,10 +19,14 @@ from functions.agent.memory.helpers import NO_READER
 from functions.agent.workspace.received import MEMBERS_ALONE, NOT_FETCHED, TOO_MANY, USED_UP
 from functions.media.child import scaling
 from functions.media.file_reader import FileReader
+from functions.media.invocation import encode_answer
+from functions.media.lambda_reader import LambdaFileReader
 from functions.media.protocol import Unreadable
 from functions.media.results import INSTALL, Heading, Page, Picture, Reason, UnreadableFile
 from functions.media.speech import Unheard
 from functions.texts.languages import list_codes, load_texts
+from sigil.storage import aws
+from tests.fakes.server import Answer, Recorded, RecordingServer
 from tests.functions.media.files import (
     PICTURE,
     make_pdf,
@@ -222,3 +229,59 @@ def test_the_install_command_names_the_versions_of_the_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extra = project["optional-dependencies"]["media"]
     assert f"pip install --only-binary=:all: {' '.join(extra)}" == INSTALL
+
+
+class Rubbish(RecordingServer):
+    """The address of a function of AWS Lambda that answers whatever it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = b""
+
+    def answer(self, request: Recorded) -> Answer:
+        return Answer(200, self.body, {"x-amzn-requestid": "1"})
+
+
+PAGE = {"number": 1, "text": "a\x1b[2J\u202eb"}
+DOCUMENT = {"type": "exe", "title": "t\x07\nu", "page_count": 1, "outline": [], "pages": [PAGE]}
+NO_ANSWERS: list[dict[str, object]] = [
+    {},
+    {"document": {**DOCUMENT, "pages": []}},
+    {"document": {**DOCUMENT, "pages": [{**PAGE, "number": 7}]}},
+    {"document": {**DOCUMENT, "pages": "x"}},
+    {"problem": "made up"},
+    {"problem": "broken", "help": "h\x1b[2J\n" * 1_000},
+]
+
+
+def test_what_a_function_says_that_opens_files_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "eu-central-1")
+    pdf = make_pdf([write_lines("x")])
+    with Rubbish() as function:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_LAMBDA", function.url)
+        aws._make_client.cache_clear()
+        reader = LambdaFileReader("media")
+        function.body = json.dumps(encode_answer({"document": DOCUMENT})).encode()
+        document = reader.read(pdf)
+        assert (document.type, document.title, document.pages[0].text) == ("pdf", "t u", "a[2Jb")
+
+        frames = [json.dumps(encode_answer(head)).encode() for head in NO_ANSWERS]
+        picture = encode_answer({"picture": {"type": "image/png", "width": 1, "height": 1}}, b"no")
+        bomb = {"answer": b64encode(zlib.compress(bytes(30_000_000))).decode()}
+        odd: list[object] = [
+            None,
+            [],
+            {"answer": 7},
+            {"answer": "é"},
+            {"answer": ""},
+            picture,
+            bomb,
+        ]
+        for body in (*frames, *(json.dumps(each).encode() for each in odd), b"", b"\xff", b"{"):
+            function.body = body
+            for open_it in (reader.read, reader.look):
+                with pytest.raises(UnreadableFile) as caught:
+                    open_it(pdf)
+                assert caught.value.suggestion.isprintable()
+    aws._make_client.cache_clear()
