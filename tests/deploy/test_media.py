@@ -98,6 +98,27 @@ def test_a_picture_a_document_and_a_long_text_are_opened_by_a_function_without_r
     assert not _list_lent(at), "what was lent is gone"
 
 
+def test_a_drawing_leaves_as_a_picture_and_as_the_document_that_it_is(
+    deployed_media: Deployed,
+) -> None:
+    at = deployed_media.at
+    drawing = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path d="M0 0h9v9z"/></svg>'
+    )
+    made = {"name": "draw-it", "description": "draw", "execute": f"return '{drawing}'"}
+    made |= {"schema": {"type": "object", "properties": {}}}
+    answer = say("[as SVG](file:picture.svg)")
+    at.model.then(call(("sigil_deploy", made)), call(("cap_draw_it", {})), answer)
+    assert (
+        failures(deployed_media.worker.invoke(batch(happened(4, "draw", chat=CHAT))).payload) == []
+    )
+    sent = [request for request in at.platform.requests if b'filename="picture' in request.body]
+    document, picture = sent[-2:]
+    assert drawing.encode() in document.body
+    assert b"\x89PNG" in picture.body
+    assert [order["verb"] for order in deployed_media.orders[-2:]] == ["draw", "draw"]
+
+
 def test_what_is_not_opened_is_answered_with_a_sentence(deployed_media: Deployed) -> None:
     at = deployed_media.at
     before = len(deployed_media.door.requests)
