@@ -73,7 +73,7 @@ ASKED = {
     "prime-factors": "是不是质数 | 分解质因数",
     "qr-svg": "把文本转成二维码 | 生成二维码 | qr code | QRコード",
     "random-values": "生成一个uuid | generate a uuid | 随机密码 | make me a strong password | 随机数",
-    "read-file": "read the file | 打开文件 | lies die Datei | lis le fichier",
+    "read-file": "read the file | 打开文件 | lies die Datei | lis le fichier | look at a picture again",
     "read-page": "读一下这个网页 | read this web page | Webseite lesen",
     "read-policy": "what are you allowed to do | 你的权限 | was darfst du | ta politique",
     "recall": "你记得什么 | 查询记忆 | what do you know about me | recall facts about Ada",
