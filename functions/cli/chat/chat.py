@@ -190,7 +190,7 @@ class _Conversation:
             except KeyboardInterrupt:  # a second one, or one that readline held back until now
                 pass
             if leaves:
-                return 0 if sys.stdin.isatty() else code
+                return self._leave(code)
             if text.strip().lower() in LEAVING and sys.stdin.isatty():
                 return 0
             if text.strip():
@@ -200,6 +200,16 @@ class _Conversation:
                 except SigilError as problem:
                     self._screen.show_error(problem)
                     code = 1
+
+    def _leave(self, code: int) -> int:
+        """Return the exit code at the end of the input, where files that go with no text are a
+        message of their own. A person who leaves is told that they stay here.
+        """
+        if not sys.stdin.isatty():
+            return self.answer("") if self._attached.describe() else code
+        if self._attached.describe():
+            self._hint("what was attached is not sent")
+        return 0
 
     def _takes_file(self, text: str) -> bool:
         """Attach the files that a line names, and return whether it is no message."""

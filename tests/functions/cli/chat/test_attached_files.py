@@ -42,6 +42,18 @@ def test_the_files_of_the_command_go_with_its_message(
     assert "what is it?\n[voice, 5 s, transcribed] hello from the tests\n" in said
 
 
+def test_files_without_a_text_are_a_message(
+    environment: dict[str, str], model: ScriptedModel, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("# Notes")
+    model.then(say("Notes."))
+    settings = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none"}
+    done = uncaged(environment, "chat", "-q", "--file", str(notes), **settings)
+    assert (done.returncode, done.stdout) == (0, "Notes.\n"), done.stderr
+    assert "kept as received/notes.md" in str(model.bodies[0])
+
+
 def test_files_that_cannot_be_attached_are_told_before_anything_is_asked(
     environment: dict[str, str], model: ScriptedModel, tmp_path: Path
 ) -> None:
