@@ -29,6 +29,7 @@ from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.session.document import Document, Outgoing
 from functions.agent.team.work import resume_unlocked
 from functions.channels.replies.unread_replies import MOST
+from functions.channels.visible_text import clean_text
 from functions.cli.chat import answer_files
 from functions.cli.chat.answer_files import SavedFile
 from functions.cli.chat.attached_files import COMMAND, AttachedFiles, find_pasted
@@ -432,12 +433,10 @@ class _Conversation:
         files = answer_files.read_files(row)
         saved = self._save_files(files)
         if self._style.json:
-            sys.stdout.write(orjson.dumps(_sort_row(row, resident, saved)).decode() + "\n")
-            sys.stdout.flush()
+            _print_for_programs(orjson.dumps(_sort_row(row, resident, saved)).decode())
         elif self._style.quiet:
             text = answer_files.point_at_paths(text, saved)
-            sys.stdout.write("\n".join((text, *(str(file.path) for file in saved))) + "\n")
-            sys.stdout.flush()
+            _print_for_programs("\n".join((text, *(str(file.path) for file in saved))))
         else:
             preamble = app.build_preamble(opened.memory)
             tokens = compaction.estimate_size(document.messages)
@@ -471,9 +470,14 @@ class _Conversation:
         """Save the files of an answer, and return them; those that cannot be saved are told of."""
         agent = self._runtime.agents.find_current(self._session, self._app).app
         caller = agent.make_caller(self._session)
+        read: dict[KeptFile, bytes] = {}
+        for file in files:
+            try:
+                read[file] = read_kept_file(file.id, caller, self._app)
+            except SigilError as problem:
+                self._screen.hint(f"{file.name} cannot be saved: {problem.message}")
         try:
-            bodies = [read_kept_file(file.id, caller, self._app) for file in files]
-            return answer_files.save(files, bodies, self._folder)
+            return answer_files.save([*read], [*read.values()], self._folder)
         except SigilError as problem:
             self._screen.hint(f"the files of the answer cannot be saved: {problem.message}")
             return []
@@ -487,6 +491,12 @@ def _is_first_answer(document: Document) -> bool:
         if message.role == "user" and message.origin != RUNTIME_ORIGIN
     ]
     return len(said) == 1
+
+
+def _print_for_programs(text: str) -> None:
+    """Print an answer as it is, and to a terminal without what would drive that."""
+    sys.stdout.write((clean_text(text) if sys.stdout.isatty() else text) + "\n")
+    sys.stdout.flush()
 
 
 def _leave() -> NoReturn:

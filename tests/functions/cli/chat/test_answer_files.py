@@ -123,6 +123,26 @@ def test_a_program_reads_where_the_files_are(
     assert f"](<{tmp_path}/my downloads/cat.png>)" in quiet
 
 
+def test_a_quiet_answer_drives_no_terminal(settings: dict[str, str], model: ScriptedModel) -> None:
+    model.then(say("A\x1b]0;b\x07\x9b2J\u202ec"), say("A\x1b]0;b\x07\x9b2J\u202ec"))
+    with terminal(settings, "--quiet", "hello") as screen:
+        assert screen.wait_for_end() == "A]0;b2Jc\n"
+    with terminal(settings, "--json", "hello") as screen:
+        assert '"A\\u001b]0;b\\u00072Jc"' in screen.wait_for_end()
+
+
+def test_a_file_that_is_gone_is_told_of_and_the_others_are_saved(
+    settings: dict[str, str], runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    files = runtime().app.open_workspace(keys.escape("main"))
+    for name in ("a.bin", "b.bin"):  # together more than is kept for a chat
+        files.write(name, name.encode() * 3_400_000, Writer("terminal:local"), most=20_000_000)
+    model.then(say("[a](file:a.bin) [b](file:b.bin)"))
+    done = uncaged(settings, "chat", "hello")
+    assert "a.bin cannot be saved: there is no such file, or not any more" in done.stderr
+    assert "b.bin (application/octet-stream, 17,000,000 bytes)" in done.stderr
+
+
 FORMS: list[tuple[dict[str, str], bytes, str]] = [
     ({"TERM": "xterm-kitty"}, b"", "kitty"),
     ({"TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"}, b"", "kitty"),
