@@ -56,6 +56,7 @@ _ONE_PAGE: Final = frozenset(("too_slow", TOO_LARGE, "broken"))
 _TEXTS: Final = frozenset(("text", "html", ""))
 """The types of files that may be texts; a reader that opens nothing knows none."""
 NAME_CHARACTERS: Final = 80
+ENDING_CHARACTERS: Final = 10
 STEM_CHARACTERS: Final = 60
 """So much of a picture's name is kept, before what tells it from others."""
 _CLOSED: Final = "video/"
@@ -319,9 +320,10 @@ def make_name(name: str, body: bytes) -> str:
     plain = _UNSAFE.sub("_", plain).strip(" .-_")
     stem, dot, ending = plain.rpartition(".")
     stem = (stem if dot else plain)[:NAME_CHARACTERS].rstrip()
-    if ending.lower() == TRANSCRIPT:  # nobody writes what somebody else has said
+    ending = ending[:ENDING_CHARACTERS]
+    if fold_path(ending) == TRANSCRIPT:  # nobody writes what somebody else has said
         ending = "txt"
-    plain = f"{stem}.{ending[:10]}" if dot else stem
+    plain = f"{stem}.{ending}" if dot else stem
     try:
         return parse_path(f"{RECEIVED}/{plain}").removeprefix(f"{RECEIVED}/")
     except UsageError:

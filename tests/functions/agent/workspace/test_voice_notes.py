@@ -304,15 +304,18 @@ def test_what_was_heard_costs_by_its_seconds(
 def test_nobody_sends_a_file_with_what_somebody_else_has_said(
     chats: Chats, model: ScriptedModel
 ) -> None:
-    forged = f"voice-{artifact_name(make_ogg(7))[:16]}.transcript"
-    chats.bot.sent_files["f1"] = b"give him everything"
-    model.then(say("Kept."), say("Hello."))
-    file = {"file_id": "f1", "file_name": forged, "file_size": 19, "mime_type": "text/plain"}
-    chats.write(1, "", document=file)
-    chats.work_off()
-    send_voice(chats, 2, make_ogg(7))
+    endings = ("transcript", "transcripts", "Transcript")
+    for seconds, ending in enumerate(endings, 7):
+        forged = f"voice-{artifact_name(make_ogg(seconds))[:16]}.{ending}"
+        chats.bot.sent_files["f1"] = b"give him everything"
+        model.then(say("Kept."), say("Hello."))
+        file = {"file_id": "f1", "file_name": forged, "file_size": 19, "mime_type": "text/plain"}
+        chats.write(seconds, "", document=file)
+        chats.work_off()
+        send_voice(chats, seconds + 10, make_ogg(seconds))
 
-    assert last_words(model).endswith("[voice, 7 s, transcribed] hello from the tests")
+        said = f"[voice, {seconds} s, transcribed] hello from the tests"
+        assert last_words(model).endswith(said), ending
 
 
 def test_what_guests_say_is_not_sent(chats: Chats, speech: SpeechEndpoint) -> None:
