@@ -377,7 +377,9 @@ def _describe_part(content: FileContent, zone: str, arguments: Arguments) -> dic
     if arguments.get("from") is not None or arguments.get("lines") is not None:
         return {**row, **_take_lines(lines, arguments, version.path)}
     parts = max(-(-len(text) // PART_CHARACTERS), 1)
-    part = read_number(arguments, "part", 1, NUMBER_MOST)
+    # a text has no pages but these
+    part = read_number(arguments, "page", 1, NUMBER_MOST)
+    part = read_number(arguments, "part", part, NUMBER_MOST)
     if part > parts:
         raise UsageError(
             "EINVAL", f"{version.path} has {parts} parts", suggestion=f"part is 1 to {parts}"

@@ -53,6 +53,12 @@ def read_page(
 
     `ToolError` says why it is not opened.
     """
+    if any(arguments.get(name) is not None for name in ("from", "lines")):
+        raise UsageError(
+            "EINVAL",
+            f"{version.path} is read by pages, and not by lines",
+            suggestion="name a page, or none for the first one",
+        )
     page = read_number(arguments, "page", 1, PAGE_NUMBER_MOST)
     part = read_number(arguments, "part", 1, PAGE_NUMBER_MOST)
     document = _open_page(context, version, page, files)

@@ -269,12 +269,19 @@ def test_a_long_file_is_read_in_parts_and_by_lines(caller: Caller) -> None:
         for part in range(1, first["parts"] + 1)
     ]
     assert "".join(part["text"] for part in parts) == "".join(lines)
+    assert read_file(caller.context, {"path": "a", "page": 2}) == parts[1]
     some: Any = read_file(caller.context, {"path": "a", "from": 100, "lines": 2})
     assert (some["text"], some["from"], some["to"]) == ("line 100\nline 101\n", 100, 101)
     assert "next" not in some
     most: Any = read_file(caller.context, {"path": "a", "from": 2_000})
     assert most["next"] == most["to"] + 1
-    for wrong in ({"part": first["parts"] + 1}, {"from": 3_001}, {"part": 0}, {"version": 7}):
+    for wrong in (
+        {"part": first["parts"] + 1},
+        {"page": 99},
+        {"from": 3_001},
+        {"part": 0},
+        {"version": 7},
+    ):
         with pytest.raises(UsageError):
             read_file(caller.context, {"path": "a", **wrong})
 

@@ -170,6 +170,7 @@ def test_a_pdf_is_read_page_by_page_and_looked_at(chats: Chats, model: ScriptedM
         FIND,
         call(("cap_read_file", {"path": "received/invoice.pdf"})),
         call(("cap_read_file", {"path": "received/invoice.pdf", "page": 2})),
+        call(("cap_read_file", {"path": "received/invoice.pdf", "from": 40})),
         call(("cap_read_file", {"path": "received/invoice.pdf", "page": 3, "look": True})),
         say("It is about three pages."),
     )
@@ -184,7 +185,8 @@ def test_a_pdf_is_read_page_by_page_and_looked_at(chats: Chats, model: ScriptedM
     assert "Page 1 of the invoice" in found[1]
     assert '"pages":3' in found[1]
     assert "Page 2 of the invoice" in found[2]
-    assert '"look":"received/invoice-3.jpg"' in found[3]
+    assert "received/invoice.pdf is read by pages, and not by lines" in found[3]
+    assert '"look":"received/invoice-3.jpg"' in found[4]
     assert len(pictures_in(model.bodies[-1])) == 1
     assert chats.list_texts() == ["It is about three pages."]
 
