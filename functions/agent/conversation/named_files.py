@@ -27,7 +27,7 @@ _OPEN: Final = re.compile(
     r"(?:\](?:\(\s?(?:<|<?(?:f|fi|fil|file|file:[^()<>\n]{0,300}>?\s?))?)?)?)\Z"
 )
 """The end of a text that may be the beginning of a mark."""
-_SIGNS: Final = re.compile(r"[\s>#*_~+-]*(?:\d{1,9}[.)])?[\s*_~]*")
+_SIGNS: Final = re.compile(r"[\s>#*_~+-]*+(?:\d{1,9}[.)])?[\s*_~]*")
 """What is left of a line when a picture that it was about stands elsewhere, as of an item."""
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE: Final = re.compile(r"(?<!`)(`++)[^`\n]++\1(?!`)")

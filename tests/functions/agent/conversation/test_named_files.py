@@ -107,6 +107,7 @@ def test_hostile_texts_take_no_time() -> None:
     for text in ("[" * 50_000, "`" * 50_000, "[x](file:" * 6_000, "![" * 25_000, "` `` " * 10_000):
         list_targets(f"{text} file:")
         divide_at_files(f"{text} file:", FILES)
+        divide_at_files(f"{'*' * len(text)}[x](file:faaaaa)", FILES)
         words = WordFilter()
         for at in range(0, len(text), 500):
             words.add(text[at : at + 500])
