@@ -18,6 +18,7 @@ from functions.agent.workspace.daily_bytes import DailyBytes
 from functions.agent.workspace.path import RECEIVED
 from functions.agent.workspace.received import (
     BYTES_MOST,
+    CAUSE,
     FILES_MOST,
     OPENED_BYTES,
     SPOKEN,
@@ -75,7 +76,8 @@ def keep_files(event: Event, app: App, fetch: Fetch) -> Event:
     )
     for file in (*kept.attachments, *kept.quoted_files):
         if file.get("problem"):
-            log.step("unopened", event, reason=str(file["problem"]))
+            cause = {CAUSE: str(file[CAUSE])} if file.get(CAUSE) else {}
+            log.step("unopened", event, reason=str(file["problem"]), **cause)
     if voice_notes.cost:
         _count_cost(opened, app, voice_notes.cost)
     return _tell_closed_once(take_transcripts(kept), opened.document.messages)

@@ -50,6 +50,8 @@ TOO_MANY: Final = "too_many"
 USED_UP: Final = "used_up"
 MEMBERS_ALONE: Final = "members_alone"
 NOT_FETCHED: Final = "not_fetched"
+CAUSE: Final = "cause"
+"""The field of a file that is not fetched with the failure, which people are not told."""
 NOT_SUPPORTED: Final = "not_supported"
 _ONE_PAGE: Final = frozenset(("too_slow", TOO_LARGE, "broken"))
 """Why all pages may not be read where the first one can be: one of them is to blame."""
@@ -145,8 +147,10 @@ def keep_received(
                 kept = _keep(opened, files, writer, quoted=number >= own)
         except ToolError as problem:
             kept = {"problem": problem.reason, "help": problem.suggestion}
-        except SigilError:  # the message is worth more than its file
-            kept = {"problem": NOT_FETCHED}
+            if problem.reason == NOT_FETCHED:
+                kept[CAUSE] = problem.message
+        except SigilError as problem:  # the message is worth more than its file
+            kept = {"problem": NOT_FETCHED, CAUSE: _describe(problem)}
         every[number] = {**attachment, **kept}
     left = iter(every)
     attachments = tuple(islice(left, own))
@@ -186,7 +190,7 @@ class _Intake:
             body = self._fetch(attachment, most)
         except SigilError as problem:
             if problem.code != "ETOOBIG":
-                raise _make_problem(NOT_FETCHED) from None
+                raise _make_problem(NOT_FETCHED, _describe(problem)) from None
             self._count(call, most)  # it is cut off, and came until then
             raise _make_problem(TOO_LARGE if most == bound else USED_UP) from None
         self._count(call, len(body))
@@ -207,8 +211,13 @@ class _Intake:
             self._daily.count(call, size)
 
 
-def _make_problem(reason: str) -> ToolError:
-    return ToolError("EFILE", "the file is not fetched", reason=reason)
+def _make_problem(reason: str, message: str = "the file is not fetched") -> ToolError:
+    return ToolError("EFILE", message, reason=reason)
+
+
+def _describe(problem: SigilError) -> str:
+    """Return a failure in one line for whoever reads the log."""
+    return f"{problem.source or 'files'}: {problem.message} ({problem.code})"
 
 
 @dataclass(frozen=True, slots=True)

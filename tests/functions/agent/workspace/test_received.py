@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -187,8 +188,9 @@ def test_without_a_reader_of_files_texts_are_read_and_the_rest_is_named(
 
 
 def test_a_file_that_does_not_come_keeps_no_message_back(
-    chats: Chats, bot: BotApi, model: ScriptedModel
+    chats: Chats, bot: BotApi, model: ScriptedModel, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "uncaged")
     for number, failure in enumerate((Answer(500), Answer(200, b"no JSON"), Answer(cut=True)), 1):
         bot.reply(failure, method="getFile")
         model.then(say(f"answer {number}"))
@@ -198,6 +200,9 @@ def test_a_file_that_does_not_come_keeps_no_message_back(
         assert chats.list_texts()[-1].endswith(f"answer {number}")
         assert chats.list_texts()[-1].startswith("I could not fetch “a.txt”.")
     assert list_received(chats) == []
+    told = [vars(each)["facts"] for each in caplog.records if each.getMessage() == "unopened"]
+    assert [each["reason"] for each in told] == ["not_fetched"] * 3
+    assert all(each["cause"].startswith("telegram: ") for each in told), "owners find out why"
 
 
 def test_what_guests_send_is_not_fetched(chats: Chats, bot: BotApi) -> None:
