@@ -21,10 +21,15 @@ SIGN: Final = "file:"
 DRAWING: Final = "picture.svg"
 """Names the last drawing of the chat as the document that it is."""
 _DIGITS: Final = 5
-_MARK: Final = re.compile(r"(!?)\[([^\[\]\n]{0,200})\]\(\s?<?file:([^()<>\n]{1,300}?)>?\s?\)")
+_MARK: Final = re.compile(
+    r"(!?)\[([^\[\]\n]{0,200})\]"
+    r"\(\s?<?file:((?:[^()<>\n]|\([^()<>\n]{0,300}+\)){1,300}?)>?\s?\)"
+)
+"""A mark; its target may have parentheses, as `received/bill (1).pdf`."""
 _OPEN: Final = re.compile(
     r"(?:!|!?\[[^\[\]\n]{0,200}"
-    r"(?:\](?:\(\s?(?:<|<?(?:f|fi|fil|file|file:[^()<>\n]{0,300}>?\s?))?)?)?)\Z"
+    r"(?:\](?:\(\s?(?:<|<?(?:f|fi|fil|file"
+    r"|file:(?:[^()<>\n]|\([^()<>\n]{0,300}+\)?+){0,300}+>?\s?))?)?)?)\Z"
 )
 """The end of a text that may be the beginning of a mark."""
 _SIGNS: Final = re.compile(r"[\s>#*_~+-]*+(?:\d{1,9}[.)])?[\s*_~]*")
@@ -77,7 +82,8 @@ def _find_in_line(line: str) -> list[Mark]:
     for match in _MARK.finditer(line):
         start, end = match.span()
         if not any(begin < end and start < stop for begin, stop in code):
-            target = unquote(match[3].strip())
+            target, _, _ = match[3].partition(' "')  # a title
+            target = unquote(target.strip())
             marks.append(Mark(start, end, match[2], target, bool(match[1])))
     return marks
 

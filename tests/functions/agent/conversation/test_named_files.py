@@ -24,6 +24,8 @@ TARGETS = {
     "![x](file:faaaaa)": ["faaaaa"],
     "[x](file:notes/a.md) and [y](<file:my notes/b c.md>)": ["notes/a.md", "my notes/b c.md"],
     "[x](file:a%20b.md)": ["a b.md"],
+    "[x](file:a (1).md), [y](<file:b(2).md>)": ["a (1).md", "b(2).md"],
+    '![x](file:faaaaa "Sales") (y)': ["faaaaa"],
     "[![x](file:faaaaa)](https://x.org)": ["faaaaa"],
     "| a | [x](file:faaaaa) |\n|-|-|": ["faaaaa"],
     "`[x](file:faaaaa)`": [],
@@ -84,6 +86,7 @@ def test_an_id_that_two_files_have_names_neither() -> None:
 
 TOLD = (
     "Hello! See ![the sales](file:faaaaa), [a link](https://x.org/(y)) and [x](<file:a b.md>)!",
+    "See [x](file:a (1).md), (![y](<file:b (2) c.md>)) and [z](file:c.md) (d)",
     "[ ] a task, a[1] and f(x)[2](3) [open",
     "![",
     "wow! [x](file:" + "y" * 400,
@@ -104,7 +107,14 @@ def test_words_are_told_without_marks_wherever_they_are_cut() -> None:
 
 def test_hostile_texts_take_no_time() -> None:
     began = time.process_time()
-    for text in ("[" * 50_000, "`" * 50_000, "[x](file:" * 6_000, "![" * 25_000, "` `` " * 10_000):
+    for text in (
+        "[" * 50_000,
+        "`" * 50_000,
+        "[x](file:" * 6_000,
+        "[x](file:" + "(a" * 20_000,
+        "![" * 25_000,
+        "` `` " * 10_000,
+    ):
         list_targets(f"{text} file:")
         divide_at_files(f"{text} file:", FILES)
         divide_at_files(f"{'*' * len(text)}[x](file:faaaaa)", FILES)
