@@ -95,6 +95,10 @@ def test_a_path_is_typed_completed_pasted_and_taken_back(
         screen.wait_for_match("cannot be attached(?s:.*?)› ")
         screen.type("plain\n")
         screen.wait_for_match("second(?s:.*?)› ")
+        screen.type(f"/attach {notes}\n")
+        screen.wait_for_match("goes with your next message(?s:.*?)› ")
+        screen.type("\x04")
+        screen.wait_for("what was attached is not sent")
 
     first, second = (str(body["messages"][-1]["content"]) for body in model.bodies)
     assert "kept as received/notes-of-today.md" in first
