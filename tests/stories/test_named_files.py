@@ -105,6 +105,7 @@ def test_a_picture_stands_where_the_answer_names_it_over_http_and_no_other_chat_
 WORDLESS = {
     "![ ](<file:{0}>)": "![ ]({url})",
     "[](<file:{0}>)": "[picture.png]({url})",
+    "[![a](file:{0})](file:{0})": "![a]({url}) [a]({url})",
     "[](<file:none.md>)": "none.md",
     f"{' '.join(f'[a](file:{number}.md)' for number in range(40))} [b](file:{{0}})": "[b]({url})",
 }

@@ -32,6 +32,8 @@ _OPEN: Final = re.compile(
     r"|file:(?:[^()<>\n]|\([^()<>\n]{0,300}+\)?+){0,300}+>?\s?))?)?)?)\Z"
 )
 """The end of a text that may be the beginning of a mark."""
+_NESTED: Final = re.compile(r"\[(!\[([^\[\]\n]{0,200})\]\([^()\n]{1,310}\))\](?=\(\s?<?file:)")
+"""A picture that is the words of a mark, before the target of that."""
 _SIGNS: Final = re.compile(r"[\s>#*_~+-]*+(?:\d{1,9}[.)])?[\s*_~]*")
 """What is left of a line when a picture that it was about stands elsewhere, as of an item."""
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -86,6 +88,19 @@ def _find_in_line(line: str) -> list[Mark]:
             target = unquote(target.strip())
             marks.append(Mark(start, end, match[2], target, bool(match[1])))
     return marks
+
+
+def part_nested(text: str) -> str:
+    """Return a text in which a mark stands behind the picture that it was put around: a chat shows
+    either of them.
+    """
+    if not _NESTED.search(text):
+        return text
+    lines = []
+    for line, is_code in _read_lines(text):
+        has_code = is_code or _CODE.search(line)
+        lines.append(line if has_code else _NESTED.sub(r"\1 [\2]", line))
+    return "\n".join(lines)
 
 
 def list_targets(text: str) -> list[str]:

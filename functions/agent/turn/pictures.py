@@ -76,6 +76,7 @@ def name_files(
     """
     from functions.agent.conversation import named_files
 
+    text = named_files.part_nested(text)
     known = [file for message in history if is_result(message) for file in message.files]
     found: dict[str, KeptFile] = {}
     tried = 0
