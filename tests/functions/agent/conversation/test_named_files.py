@@ -10,6 +10,7 @@ from functions.agent.conversation.named_files import (
     find_file,
     list_targets,
     name_file,
+    part_nested,
     write_words,
 )
 from sigil.protocol import KeptFile
@@ -112,10 +113,11 @@ def test_hostile_texts_take_no_time() -> None:
         "`" * 50_000,
         "[x](file:" * 6_000,
         "[x](file:" + "(a" * 20_000,
+        "[![x](y" * 9_000,
         "![" * 25_000,
         "` `` " * 10_000,
     ):
-        list_targets(f"{text} file:")
+        list_targets(part_nested(f"{text} file:"))
         divide_at_files(f"{text} file:", FILES)
         divide_at_files(f"{'*' * len(text)}[x](file:faaaaa)", FILES)
         words = WordFilter()
