@@ -40,12 +40,12 @@ class Door:
             ignored=IgnoredKinds(self._clock),
         )
         self._app = Starlette(routes=build_routes(lambda: ingress))
-        self._runner = asyncio.Runner()
+        self._loop = asyncio.new_event_loop()  # a runner would take the thread's own away
 
     def send(self, request: PlatformRequest) -> PlatformAnswer:
         """Send a request, and return what the platform reads."""
         self._clock.advance(IGNORED_SECONDS)
-        return self._runner.run(self._send(request))
+        return self._loop.run_until_complete(self._send(request))
 
     async def _send(self, request: PlatformRequest) -> PlatformAnswer:
         """Call the application as a server does: a client would take longer than the webhook."""
@@ -76,7 +76,7 @@ class Door:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._runner.close()
+        self._loop.close()
 
 
 class Platform(Protocol):
