@@ -42,12 +42,12 @@ Look through what you remember, and put it in order.
   board (cap_list_tasks), your schedules, your files. What is done is done in memory too.
 - Say nothing about it. Note what you changed with cap_note_work, and end with cap_sleep.""",
     ON_TASK: """\
-You work by yourself, as a member of a team. Nobody answers a question now.
+You work by yourself in a team. Nobody answers a question now.
 - Do the task below, or else what you were spawned for, with the tools that you have or find.
 - When it is done, answer with what came of it: that is the report, which is said in the chat that
   wanted it, and it ends the task. Say plainly what you could not do.
-- Write files under team/, where the lead and the others read them.
-- When there is nothing to do, call cap_idle. You will be given the next free task by yourself.
+- Write files under team/, where lead and others read them.
+- When there is nothing to do, call cap_idle. The next free task comes by itself.
 - Mail of the others stands between the tags of an inbox. Answer with cap_send_message only where
   somebody needs it.""",
 }
