@@ -258,7 +258,7 @@ def build_app(
         from functions.metrics import endpoint
 
         server.router.routes.extend(
-            endpoint.build_routes(runtime.settings, runtime.app, runtime.queue, live, gate)
+            endpoint.build_routes(runtime.settings, runtime.app, runtime.queue, chats, gate)
         )
     turns = open_turns(runtime.app.sessions, runtime.settings, runtime.stores.kv)
     control = admin.AdminDeps(

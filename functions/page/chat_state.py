@@ -16,6 +16,7 @@ from markupsafe import Markup
 from functions.agent.app import App
 from functions.agent.runs.run import load_runs
 from functions.agent.session.document import Document, Turn
+from functions.metrics.turn_numbers import read_numbers
 from functions.page.chat_cache import TITLE_CHARACTERS
 from functions.page.chat_list import ListedChat, list_chats
 from functions.page.frame import PageDeps, PageRequest
@@ -24,6 +25,7 @@ from functions.page.markdown import render
 from functions.page.talk import Said, Talk, load_talk
 from functions.page.words_chat import ChatWords, load_words
 from functions.page.working_set import WorkingSet, read_working_set
+from functions.prices import format_money
 from sigil.http.page.filters import write_duration
 from sigil.storage.kv import keys
 
@@ -367,14 +369,14 @@ class _Drawing:
         if run is None or not run.requests:
             return ""
         words = self.words
-        count = words.requests_one if run.requests == 1 else words.requests
-        usage = run.usage
+        numbers = read_numbers(run)
+        count = words.requests_one if numbers.requests == 1 else words.requests
         tokens = words.cost_tokens.format(
-            prompt=f"{usage.prompt:,}", completion=f"{usage.completion:,}"
+            prompt=f"{numbers.prompt_tokens:,}", completion=f"{numbers.completion_tokens:,}"
         )
-        parts = [count.format(count=run.requests), tokens, write_duration(run.seconds)]
-        if usage.cost:
-            parts.append(f"{self.app.currency}{usage.cost:.4f}")
+        parts = [count.format(count=numbers.requests), tokens, write_duration(numbers.seconds)]
+        if numbers.cost:
+            parts.append(format_money(numbers.cost, self.app.currency))
         return " · ".join(parts)
 
     def _draw(self, template: str, **values: object) -> str:

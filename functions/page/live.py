@@ -270,6 +270,12 @@ class LiveChats:
             chat.watchers.remove(watcher)
             chat.heard = time.monotonic()
 
+    def count_watchers(self) -> int:
+        """Return how many pages and clients over HTTP look on at turns."""
+        with self._lock:
+            pages = sum(len(chat.watchers) for chat in self._chats.values())
+        return pages + self._beside.count_watchers()
+
     def close(self) -> None:
         """End every stream: the server stops, and waits for its connections."""
         self._beside.close()

@@ -1,10 +1,11 @@
-"""One turn over HTTP has the same numbers wherever they are read: as JSON, at /metrics, in the log
-for CloudWatch, and in its trace.
+"""One turn has the same numbers wherever they are read: as JSON, on the page of its run and below
+its answer, at /metrics, in the log for CloudWatch, and in its trace.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -12,14 +13,20 @@ import httpx
 import pytest
 
 from functions import local
+from functions.prices import format_money
 from functions.wiring import AgentRuntime, Unseen
 from sigil.errors import UsageError
+from sigil.http.page.filters import write_duration
 from sigil.storage.kv.sqlite import SqliteKV
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.otlp import TraceReceiver, read_attributes
 from tests.fakes.server import Answer
 from tests.functions.metrics.conftest import read_metrics
+from tests.functions.page.browsing import Browser
+from tests.functions.page.parsed import Parsed
+from tests.functions.page.test_live import look
 from tests.functions.serving import TOKEN, serving
+from tests.functions.test_live_turns import Pieces
 from tests.machine import until
 
 READER = "reader-token-of-the-tests"
@@ -38,6 +45,7 @@ def test_a_turn_has_one_number_in_json_in_metrics_in_the_log_and_in_its_trace(
         metrics_token=READER,
         otel_url=receiver.url,
         otel_headers="authorization=Bearer abc",
+        llm_prices="300,30,1500",
     )
     model.then(
         call(("sigil_query", {"query": "encode text in base64"})),
@@ -51,8 +59,27 @@ def test_a_turn_has_one_number_in_json_in_metrics_in_the_log_and_in_its_trace(
         run = server.client.get("/runs").json()["items"][0]
         metrics = read_metrics(server, READER)
         spans = receiver.wait_for_spans(6)
+        with Browser(server.url) as browser:
+            browser.sign_in()
+            facts_shown = Parsed(browser.get(f"/runs/{run['id']}").text).facts()
+            twin = browser.get_json(f"/runs/{run['id']}").json()
+            chat = urlsafe_b64encode(run["session"].encode()).decode().rstrip("=")
+            talk = Parsed(browser.get(f"/chat/~{chat}").text)
 
     usage = run["usage"]
+    money = format_money(usage["cost"], "USD")
+    # people read the same on the page of the run, and below the answer
+    assert facts_shown["Tokens in"] == f"{usage['prompt']:,}"
+    assert facts_shown["out"] == f"{usage['completion']:,}"
+    assert (facts_shown["Requests"], facts_shown["Calls"], facts_shown["failed"]) == ("3", "2", "0")
+    assert facts_shown["Money"] == money
+    assert {name: twin[name] for name in ("usage", "requests", "calls", "failed")} == {
+        name: run[name] for name in ("usage", "requests", "calls", "failed")
+    }
+    [cost] = talk.find_all("a", "cost")
+    tokens = f"{usage['prompt']:,} → {usage['completion']:,} tokens"
+    took = write_duration(run["seconds"])
+    assert cost.text == f"3 requests · {tokens} · {took} · {money}"
     assert run["requests"] == 3
     assert run["calls"] == 2
     # one number everywhere, those of the memory's own requests apart
@@ -63,6 +90,7 @@ def test_a_turn_has_one_number_in_json_in_metrics_in_the_log_and_in_its_trace(
     assert metrics["uncaged_prompt_tokens_total", *here, model_name] == usage["prompt"]
     assert metrics["uncaged_completion_tokens_total", *here, model_name] == usage["completion"]
     assert metrics["uncaged_tool_calls_total", *here, "done"] == 2
+    assert metrics["uncaged_cost_total", *here, model_name] == pytest.approx(usage["cost"])
     assert metrics["uncaged_turn_seconds_sum", *here] == pytest.approx(run["seconds"])
 
     [counted] = [line for line in lines() if "_aws" in line]
@@ -70,6 +98,7 @@ def test_a_turn_has_one_number_in_json_in_metrics_in_the_log_and_in_its_trace(
     assert counted["run"] == run["id"]
     assert counted["prompt_tokens"] == usage["prompt"]
     assert counted["completion_tokens"] == usage["completion"]
+    assert counted["cost"] == pytest.approx(usage["cost"])
     assert (counted["turns"], counted["requests"], counted["tool_calls"]) == (1, 3, 2)
     assert (counted["agent"], counted["platform"], counted["outcome"]) == ("main", "http", "said")
     for directive in counted["_aws"]["CloudWatchMetrics"]:
@@ -86,6 +115,7 @@ def test_a_turn_has_one_number_in_json_in_metrics_in_the_log_and_in_its_trace(
     assert facts["gen_ai.usage.input_tokens"] == usage["prompt"]
     assert facts["gen_ai.usage.output_tokens"] == usage["completion"]
     assert facts["uncaged.requests"] == 3
+    assert facts["uncaged.cost"] == pytest.approx(usage["cost"])
     assert {span.trace_id for span in spans} == {root.trace_id}
     chats = [span for span in rest if span.name == f"chat {model_name}"]
     tools = [span for span in rest if span.name.startswith("execute_tool ")]
@@ -148,6 +178,30 @@ def test_the_first_word_is_timed_where_words_are_shown_as_they_come(
     assert metrics["uncaged_first_word_seconds_count", "main", "http"] == 1
     assert 0 < metrics["uncaged_first_word_seconds_sum", "main", "http"] < 60
     assert metrics["uncaged_turns_total", "main", "http", "said"] == 2
+
+
+def test_pages_that_look_on_are_counted_and_see_the_first_word(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    pieces = Pieces("Hello there. ", "Ada.")
+    model.then(pieces.answer())
+    with (
+        serving(runtime(llm_url=model.url, metrics="yes")) as server,
+        Browser(server.url) as browser,
+    ):
+        browser.sign_in()
+        with look(browser) as page, look(browser) as other:
+            page.take()
+            other.take()
+            assert read_metrics(server)["uncaged_watchers",] == 2
+            assert browser.post("/chat/main", {"text": "hi"}).status_code == 303
+            pieces.let_go(0)
+            page.until(lambda page: page.words == "Hello there.")
+            metrics = read_metrics(server)
+            assert metrics["uncaged_first_word_seconds_count", "main", "web"] == 1
+            pieces.let_go(1)
+            page.until(lambda page: not page.busy)
+        until(lambda: read_metrics(server)["uncaged_watchers",] == 0)
 
 
 def test_what_is_not_wanted_is_not_there(home: AgentRuntime) -> None:
