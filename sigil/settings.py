@@ -336,6 +336,19 @@ class Settings:
         return cls(**values)
 
     @classmethod
+    def find_sources(cls) -> Mapping[str, str]:
+        """Return where this process finds each setting that is set, by its outer name:
+        `environment`, or the path of an `uncaged.toml`. A file may have changed since the settings
+        were read.
+        """
+        inner = _read_file(Path(FILE), FILE)
+        found = {name: str(Path(FILE).absolute()) for name, text in inner.items() if text}
+        if not (os.environ.get(FUNCTION) or _brings_a_store(os.environ, inner)):
+            file = str(cls.find_own_file())
+            found |= {name: file for name, text in _read_own_file(cls).items() if text}
+        return found | {name: "environment" for name, text in os.environ.items() if text}
+
+    @classmethod
     def list_facts(cls, texts: Mapping[str, str]) -> list[SettingFacts]:
         """Return the facts about every setting that there is where `texts` are set."""
         own = [part.metadata[FACTS] for part in fields(cls) if FACTS in part.metadata]

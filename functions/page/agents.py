@@ -413,6 +413,7 @@ def _make_change(page: PageRequest) -> Operation:
         tag=str(revision),
         back=f"/board/{task['id']}",
         labels=_name_fields(words),
+        choices={"status": words.states},
     )
 
 

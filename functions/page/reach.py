@@ -33,7 +33,7 @@ def require_chat(page: PageRequest, session: str) -> Reach:
     if reach == "nothing":
         raise UsageError("ENOENT", "there is no such chat", source="page")
     if reach == "numbers" and page.viewer.role == "owner" and page.deps.settings.web_texts == ALL:
-        _note_reading(page, session)
+        note_reading(page, session)
         return "texts"
     return reach
 
@@ -80,8 +80,10 @@ def _ids_of(app: App, who: str) -> set[str]:
     return {who, *(id for id, known in firsts.items() if known == first)}
 
 
-def _note_reading(page: PageRequest, session: str) -> None:
-    """Write into the ledger that an owner reads the private chat of another one."""
+def note_reading(page: PageRequest, session: str) -> None:
+    """Write into the ledger that an owner reads the private chat of another one, or exports what is
+    kept of a person.
+    """
     app = page.deps.app
     if not page.deps.readings.is_new(page.viewer.login, session, app.clock.monotonic()):
         return

@@ -15,7 +15,7 @@ from functions.agent import approvals
 from functions.agent.agent_directory import AbsentAgent
 from functions.agent.agents.record import is_name, join_name
 from functions.agent.app import App
-from functions.agent.commands import control, status
+from functions.agent.commands import control
 from functions.agent.growth.undoing import roll_back
 from functions.agent.management import ledger, team
 from functions.agent.policy.document import describe_policy, open_versions
@@ -25,6 +25,7 @@ from functions.agent.safety import locks
 from functions.alerts import halt_alert, send_alert
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.owner_words import load_words
 from functions.page.run_words import RunWords
 from functions.page.runs import run_path
 from functions.page.seen import words_of
@@ -136,17 +137,12 @@ def show_safety(page: PageRequest) -> Response:
     words = words_of(page)
     halted = list_halted(app)
     waiting = read_waiting(page)
-    key = keys.session_of(app.name, "http:admin:main")
-    report = status.make_report(key, app.sessions.open(key).document, app)
     policy = describe_policy(open_versions(app.kv, app.name, app.clock.now))
     failures = list_failures(app)
     is_whole = any(not each["session"] and each["agent"] == app.root for each in halted)
     act = Act(words.halt, "/safety/halt", is_danger=True)
     if is_whole:
         act = Act(words.unlock, "/safety/unlock")
-    said = words.breakers_said.format(
-        failed=report.failed, operations=report.operations, consecutive=report.consecutive
-    )
     sections = (
         Section(
             words.halted,
@@ -159,7 +155,6 @@ def show_safety(page: PageRequest) -> Response:
         _make_grants(waiting, words, capability_words(page)),
         _make_letters(waiting, words),
         make_failures(failures, words),
-        Section(words.breakers, text=said),
         Section(
             words.policy,
             text=as_string(policy.get("text")),
@@ -174,16 +169,12 @@ def show_safety(page: PageRequest) -> Response:
             "grants": waiting.grants,
             "dead_letters": waiting.letters,
             "failures": [run.id for run in failures],
-            "breakers": {
-                "failed": report.failed,
-                "operations": report.operations,
-                "consecutive": report.consecutive,
-                "reason": report.reason,
-            },
             "policy": policy,
         }
     )
-    return show_view(page, View(words.safety, sections, twin, acts=(act,)))
+    own = load_words(page.language)
+    acts = (act, Act(own.see_policy, "/policy"), Act(own.by_chat, "/safety/chats"))
+    return show_view(page, View(words.safety, sections, twin, acts=acts))
 
 
 def make_failures(runs: Sequence[Run], words: RunWords) -> Section:

@@ -1,16 +1,13 @@
-"""Plain tables of what there is: chats, people, documents, skills and files."""
+"""The tables of chats and of files, and the page of a file."""
 
 from __future__ import annotations
 
-import uuid
-from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-import orjson
 from starlette.responses import Response
 
-from functions.agent.management import files, knowledge, sessions, skills
+from functions.agent.management import files, sessions
 from functions.agent.management.files import FileEditor
 from functions.agent.workspace.file import FileConflict
 from functions.agent.workspace.path import parse_path
@@ -19,7 +16,6 @@ from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
 from functions.page.seen import SeenChats, take_page_parameters, words_of
 from functions.page.viewer import OWNERS, VIEWERS
-from functions.texts.languages import load_texts
 from sigil.errors import UsageError
 from sigil.http.page import figures
 from sigil.http.page.operations import (
@@ -88,267 +84,6 @@ def show_chats(page: PageRequest) -> Response:
 
 def _runs_of(session: str) -> str:
     return f"/runs?{urlencode({'session': session})}"
-
-
-def show_people(page: PageRequest) -> Response:
-    """Show who waits to be let in, and who is."""
-    app = page.deps.app
-    words = words_of(page)
-    waiting = [
-        {"id": each.id, "name": each.name, "session": each.session, "at": each.at}
-        for each in app.pairing.list_waiting()
-    ]
-    allowances = app.make_allowances(app.zone)
-    texts = load_texts(page.language)
-    members = [
-        {
-            "id": each.id,
-            "name": each.name,
-            "role": each.role,
-            "at": each.at,
-            "by": each.by,
-            "same": each.same,
-            "today": allowances.describe_usage(each.same or each.id, each.role, texts),
-        }
-        for each in islice(app.people.list_members(), SHOWN)
-    ]
-    owners = [{"id": who, "role": "owner"} for who in sorted(app.rules.owners)]
-    rows = [
-        TableRow(
-            (Cell("–"), Cell(each["id"], "code"), Cell(each["role"]), Cell(""), Cell(None, "time"))
-        )
-        for each in owners
-    ]
-    for each in members:
-        id = str(each["id"])
-        rows.append(
-            TableRow(
-                (
-                    Cell(each["name"]),
-                    Cell(id if not each["same"] else f"{id} = {each['same']}", "code"),
-                    Cell(each["role"]),
-                    Cell(each["today"]),
-                    Cell(each["at"], "time"),
-                ),
-                (Act(words.remove, f"/people/remove?id={quote(id, safe='')}", is_danger=True),),
-            )
-        )
-    sections = [
-        Section(
-            words.people,
-            (
-                (words.name, "text"),
-                (words.person, "code"),
-                (words.role, "text"),
-                (words.today_used, "text"),
-                (words.seen, "time"),
-            ),
-            tuple(rows),
-            nothing=words.nobody,
-            type=words.nobody_type,
-        )
-    ]
-    if waiting:
-        sections.insert(
-            0,
-            Section(
-                words.waits_in,
-                ((words.name, "text"), (words.person, "code"), (words.when, "time")),
-                tuple(
-                    TableRow(
-                        (Cell(each["name"]), Cell(each["id"], "code"), Cell(each["at"], "time"))
-                    )
-                    for each in waiting
-                ),
-                form=_make_pairing(page),
-            ),
-        )
-    twin = plain({"waiting": waiting, "owners": owners, "items": members})
-    view = View(words.people, tuple(sections), twin, acts=(Act(words.let_in, "/people/let-in"),))
-    return show_view(page, view)
-
-
-def _make_pairing(page: PageRequest) -> Operation:
-    words = words_of(page)
-    return Operation(
-        "/people/let-in",
-        words.let_in,
-        words.let_in,
-        schema={
-            "type": "object",
-            "required": ["code"],
-            "properties": {
-                "code": {"type": "string", "maxLength": 40, "description": words.code_help}
-            },
-        },
-        back="/people",
-        labels={"code": words.code_name},
-    )
-
-
-def ask_code(page: PageRequest) -> Response:
-    """Ask for the code of somebody who waits."""
-    return show_form(page, _make_pairing(page))
-
-
-def let_in(page: PageRequest) -> Response:
-    """Let in whoever was told the code that was typed."""
-
-    def perform(arguments: dict[str, Json], _: str) -> str:
-        cause = f"page:{uuid.uuid4().hex}"
-        page.deps.app.pairing.accept_code(str(arguments["code"]), page.by, cause)
-        return "/people"
-
-    return take_form(page, _make_pairing(page), perform)
-
-
-def ask_removal(page: PageRequest) -> Response:
-    """Ask whether somebody is to be taken out."""
-    return show_form(page, _make_removal(page))
-
-
-def remove_person(page: PageRequest) -> Response:
-    """Take somebody out, who may not write any more."""
-    operation = _make_removal(page)
-
-    def perform(_: dict[str, Json], __: str) -> str:
-        page.deps.app.people.remove_member(page.query["id"])
-        return "/people"
-
-    return take_form(page, operation, perform)
-
-
-def _make_removal(page: PageRequest) -> Operation:
-    words = words_of(page)
-    id = page.query.get("id", "")
-    known = page.deps.app.people.find_member(id)
-    if known is None:
-        raise UsageError("ENOENT", "nobody of this id was let in", source="page")
-    shown = figures.line(f"{known.name} ({id})", 120)
-    return Operation(
-        f"/people/remove?id={quote(id, safe='')}",
-        words.remove_title.format(name=shown),
-        words.remove,
-        is_danger=True,
-        changes=((words.role, known.role, "guest"),),
-        back="/people",
-    )
-
-
-def show_knowledge(page: PageRequest) -> Response:
-    """Show the documents of the knowledge base, of the agent or of its team, and the skills."""
-    app = page.deps.app
-    words = words_of(page)
-    scope = page.query.get("scope", "agent")
-    asked = {"scope": scope, "after": page.query.get("after", "")}
-    twin = plain(knowledge.list_documents(app, asked))
-    rows = tuple(
-        TableRow(
-            (
-                Cell(
-                    each["title"] or each["id"],
-                    path=f"/knowledge/{each['id']}?scope={each['scope']}",
-                    chips=tuple(each["tags"]),
-                ),
-                Cell(each["source"]),
-                Cell(each["by"]),
-                Cell(each["characters"], "figure"),
-                Cell(each["at"], "time"),
-            )
-        )
-        for each in twin["items"]
-    )
-    known: list[dict[str, Any]] = orjson.loads(orjson.dumps(skills.list_skills(app)))
-    twin["skills"] = known
-    skill_rows = tuple(
-        TableRow(
-            (
-                Cell(each["name"], path=f"/skills/{each['name']}"),
-                Cell(each.get("description"), "long"),
-                Cell(each.get("version"), "figure"),
-            )
-        )
-        for each in known
-    )
-    sections = (
-        Section(
-            words.documents,
-            (
-                (words.title, "text"),
-                (words.source, "text"),
-                (words.by, "text"),
-                (words.size, "figure"),
-                (words.when, "time"),
-            ),
-            rows,
-            nothing=words.no_knowledge,
-            type=words.no_knowledge_type,
-        ),
-        Section(
-            words.skills,
-            ((words.name, "text"), (words.description, "text"), (words.version, "figure")),
-            skill_rows,
-            nothing=words.no_skills,
-            type=words.no_skills_type,
-        ),
-    )
-    choices = tuple((each, f"/knowledge?scope={each}", each == scope) for each in ("agent", "team"))
-    following = twin.get("next")
-    more = None
-    if following:
-        more = (words.older, f"/knowledge?{urlencode({'scope': scope, 'after': following})}")
-    view = View(
-        words.knowledge,
-        sections,
-        twin,
-        filters=((words.whose, choices),),
-        acts=(Act(words.files, "/files"),),
-        more=more,
-    )
-    return show_view(page, view)
-
-
-def show_document(page: PageRequest) -> Response:
-    """Show a document with its text."""
-    words = words_of(page)
-    query = {"scope": page.query["scope"]} if "scope" in page.query else {}
-    twin = plain(knowledge.show_document(page.deps.app, page.path["id"], query))
-    facts = (
-        (words.source, Cell(twin["source"] or "–")),
-        (words.by, Cell(twin["by"] or "–")),
-        (words.when, Cell(twin["at"], "time")),
-        (words.size, Cell(twin["characters"], "figure")),
-        (words.tags, Cell("", chips=tuple(twin["tags"]))),
-    )
-    text = figures.clean(twin["text"], FILE_CHARACTERS)
-    view = View(
-        twin["title"] or twin["id"],
-        (Section(text=text),),
-        twin,
-        crumb=(words.knowledge, "/knowledge"),
-        facts=facts,
-    )
-    return show_view(page, view)
-
-
-def show_skill(page: PageRequest) -> Response:
-    """Show a skill with its text."""
-    words = words_of(page)
-    twin = plain(skills.describe_skill(page.deps.app, page.path["name"]))
-    facts = (
-        (words.version, Cell(twin["version"], "figure")),
-        (words.by, Cell(twin["by"])),
-        (words.when, Cell(twin["at"], "time")),
-        (words.files, Cell("", chips=tuple(str(each["path"]) for each in twin["files"]))),
-    )
-    view = View(
-        twin["name"],
-        (Section(text=figures.clean(twin["text"], FILE_CHARACTERS)),),
-        twin,
-        crumb=(words.knowledge, "/knowledge"),
-        facts=facts,
-    )
-    return show_view(page, view)
 
 
 def show_files(page: PageRequest) -> Response:
@@ -499,20 +234,10 @@ def _make_edit(page: PageRequest) -> Operation:
 
 ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/chats", "GET", show_chats, VIEWERS),
-    PageRoute("/people", "GET", show_people, OWNERS),
-    PageRoute("/people/let-in", "GET", ask_code, OWNERS),
-    PageRoute("/people/let-in", "POST", let_in, OWNERS, reads_form=True),
-    PageRoute("/people/remove", "GET", ask_removal, OWNERS),
-    PageRoute("/people/remove", "POST", remove_person, OWNERS, reads_form=True),
-    PageRoute("/knowledge", "GET", show_knowledge, OWNERS),
-    PageRoute("/knowledge/{id}", "GET", show_document, OWNERS),
-    PageRoute("/skills/{name}", "GET", show_skill, OWNERS),
     PageRoute("/files", "GET", show_files, OWNERS),
     PageRoute("/edit", "GET", ask_edit, OWNERS),
     PageRoute("/edit", "POST", edit_file, OWNERS, reads_form=True),
     PageRoute("/files/{path:path}", "GET", show_file, OWNERS),
 )
-PAGES: tuple[Page, ...] = (
-    Page("Knowledge", "/knowledge", OWNERS, {"de": "Wissen", "zh": "知识"}),
-    Page("People", "/people", OWNERS, {"de": "Personen", "zh": "用户"}),
-)
+PAGES: tuple[Page, ...] = ()
+"""Other pages lead to these."""

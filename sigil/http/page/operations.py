@@ -166,7 +166,8 @@ class Operation:
 
     `schema` describes what is typed and `values` what stands now; `tag` names the version that
     these are of. `is_danger` says that it is confirmed first, with `changes` before it: names with
-    what is there before and after. `back` is where it leads when it is left.
+    what is there before and after. `back` is where it leads when it is left. `labels` are the names
+    of fields for people, and `choices` the words for the values that a field may have.
     """
 
     path: str
@@ -181,6 +182,7 @@ class Operation:
     lead: str = ""
     kinds: Mapping[str, Mapping[str, object]] | None = None
     labels: Mapping[str, str] | None = None
+    choices: Mapping[str, Mapping[str, str]] | None = None
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -192,6 +194,14 @@ class Operation:
     def label(self, field: Field) -> str:
         """Return how people read the name of a field."""
         return (self.labels or {}).get(field.name, field.name)
+
+    def name_choices(self, field: Field) -> Mapping[str, str]:
+        """Return the words for the values of a field; a value without one is shown as it is."""
+        return (self.choices or {}).get(field.name, {})
+
+    def write(self, field: Field) -> str:
+        """Return the value of a field as people read it."""
+        return self.name_choices(field).get(field.value, field.value)
 
 
 Perform = Callable[[dict[str, Json], str], str]
@@ -279,11 +289,11 @@ def list_differences(
     operation: Operation, fields: Sequence[Field]
 ) -> tuple[tuple[str, str, str], ...]:
     """Return the fields whose typed value is another than what stands now: name, now, typed."""
-    now = {field.name: field.value for field in operation.fields}
+    now = {field.name: field for field in operation.fields}
     return tuple(
-        (operation.label(field), now.get(field.name, ""), field.value)
+        (operation.label(field), operation.write(now[field.name]), operation.write(field))
         for field in fields
-        if field.value.strip() != now.get(field.name, "").strip()
+        if field.value.strip() != now[field.name].value.strip()
     )
 
 

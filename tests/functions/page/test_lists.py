@@ -19,7 +19,7 @@ from functions.agent.runs.run import save_run
 from functions.agent.safety import locks
 from functions.agent.team.board import Board, NewTask
 from functions.agent.workspace.scope import find_scopes_of_agent
-from functions.page import run_words
+from functions.page import owner_words, run_words
 from functions.queues import dead_letters
 from functions.wiring import AgentRuntime
 from sigil.http.page import capability_words
@@ -77,6 +77,16 @@ PATHS = (
     "/board/3/change",
     "/safety",
     "/safety/halt",
+    "/safety/chats",
+    "/policy",
+    "/policy/edit",
+    "/memory",
+    "/documents?name=soul",
+    "/documents/edit?name=soul",
+    "/settings",
+    "/people/person?id=telegram:67",
+    "/people/owner?id=telegram:67",
+    "/people/erase?id=telegram:67",
     "/usage",
     "/usage?verify=1",
     "/people",
@@ -275,6 +285,10 @@ def test_an_agent_without_anything_says_what_to_type(home: AgentRuntime) -> None
             ("/chats", "uncaged chat"),
             ("/capabilities", "sigil deploy"),
             ("/safety", "uncaged inbox dead"),
+            ("/safety/chats", "/status all"),
+            ("/memory", "remember that the bins"),
+            ("/documents?name=user", "uncaged agent doc edit user"),
+            ("/settings", "uncaged hook add builds"),
         ):
             assert type in Parsed(owner.get(path).text).text, path
 
@@ -333,7 +347,7 @@ def test_a_store_that_is_away_is_a_sentence(home: AgentRuntime) -> None:
 
 
 def test_every_language_says_everything() -> None:
-    for words in (run_words.LANGUAGES, capability_words.LANGUAGES):
+    for words in (run_words.LANGUAGES, owner_words.LANGUAGES, capability_words.LANGUAGES):
         english = type(words["en"])
         names = {name for name, value in vars(english).items() if isinstance(value, str | dict)}
         for code in ("de", "zh"):

@@ -1,0 +1,317 @@
+"""The pages of what the agent knows: its own documents, those of the knowledge base, and skills."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import orjson
+from starlette.responses import Response
+
+from functions.agent.management import knowledge, skills
+from functions.agent.memory.documents import Doc
+from functions.agent.skills.package import SkillPackage
+from functions.agent.skills.skill import FILE
+from functions.page import memory, versions
+from functions.page.agents import plain
+from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.owner_words import load_words
+from functions.page.seen import words_of
+from functions.page.versions import VersionedText
+from functions.page.viewer import OWNERS
+from sigil.errors import UsageError
+from sigil.http.page import figures
+from sigil.http.page.operations import (
+    Act,
+    Cell,
+    Operation,
+    Section,
+    TableRow,
+    View,
+    show_form,
+    show_view,
+    take_form,
+)
+from sigil.protocol import Json
+
+TEXT_CHARACTERS: Final = 60_000
+SKILL_CHARACTERS: Final = 100_000
+
+
+def show_knowledge(page: PageRequest) -> Response:
+    """Show the agent's documents, those of the knowledge base, its own or its team's, and the
+    skills.
+    """
+    app = page.deps.app
+    words = words_of(page)
+    own = load_words(page.language)
+    scope = page.query.get("scope", "agent")
+    asked = {"scope": scope, "after": page.query.get("after", "")}
+    twin = plain(knowledge.list_documents(app, asked))
+    place = memory.find_place(page)
+    documents = place.list_documents()
+    twin["documents"] = plain({"items": list(map(memory.describe_document, documents))})["items"]
+    rows = tuple(
+        TableRow(
+            (
+                Cell(
+                    each["title"] or each["id"],
+                    path=f"/knowledge/{each['id']}?scope={each['scope']}",
+                    chips=tuple(each["tags"]),
+                ),
+                Cell(each["source"]),
+                Cell(each["by"]),
+                Cell(each["characters"], "figure"),
+                Cell(each["at"], "time"),
+            )
+        )
+        for each in twin["items"]
+    )
+    known: list[dict[str, Any]] = orjson.loads(orjson.dumps(skills.list_skills(app)))
+    twin["skills"] = known
+    skill_rows = tuple(
+        TableRow(
+            (
+                Cell(
+                    each["name"],
+                    path=f"/skills/{each['name']}",
+                    chips=(own.pinned,) if each.get("pinned") else (),
+                ),
+                Cell(each.get("description"), "long"),
+                Cell(each.get("version"), "figure"),
+            )
+        )
+        for each in known
+    )
+    sections = (
+        Section(
+            words.documents,
+            (
+                (words.title, "text"),
+                (words.source, "text"),
+                (words.by, "text"),
+                (words.size, "figure"),
+                (words.when, "time"),
+            ),
+            rows,
+            nothing=words.no_knowledge,
+            type=words.no_knowledge_type,
+        ),
+        Section(
+            words.skills,
+            ((words.name, "text"), (words.description, "text"), (words.version, "figure")),
+            skill_rows,
+            nothing=words.no_skills,
+            type=words.no_skills_type,
+        ),
+        memory.make_documents(page, place, documents),
+    )
+    choices = tuple((each, f"/knowledge?scope={each}", each == scope) for each in ("agent", "team"))
+    following = twin.get("next")
+    more = None
+    if following:
+        more = (words.older, f"/knowledge?{urlencode({'scope': scope, 'after': following})}")
+    view = View(
+        words.knowledge,
+        sections,
+        twin,
+        filters=((words.whose, choices),),
+        acts=(Act(words.files, "/files"), Act(own.memory, "/memory")),
+        more=more,
+    )
+    return show_view(page, view)
+
+
+def show_document(page: PageRequest) -> Response:
+    """Show a document of the knowledge base with its text."""
+    words = words_of(page)
+    own = load_words(page.language)
+    twin = _read_document(page)
+    facts = (
+        (words.source, Cell(twin["source"] or "–")),
+        (words.by, Cell(twin["by"] or "–")),
+        (words.when, Cell(twin["at"], "time")),
+        (words.size, Cell(twin["characters"], "figure")),
+        (words.tags, Cell("", chips=tuple(twin["tags"]))),
+    )
+    text = figures.clean(twin["text"], TEXT_CHARACTERS)
+    view = View(
+        twin["title"] or twin["id"],
+        (Section(text=text),),
+        twin,
+        crumb=(words.knowledge, "/knowledge"),
+        facts=facts,
+        acts=(Act(own.delete, _find_deleting(page), is_danger=True),),
+    )
+    return show_view(page, view)
+
+
+def ask_deleting(page: PageRequest) -> Response:
+    """Ask whether a document of the knowledge base is to be deleted."""
+    return show_form(page, _make_deleting(page))
+
+
+def delete_document(page: PageRequest) -> Response:
+    """Delete a document of the knowledge base."""
+    operation = _make_deleting(page)
+
+    def perform(_: dict[str, Json], __: str) -> str:
+        knowledge.drop_document(page.deps.app, page.path["id"], _scope_of(page))
+        return "/knowledge"
+
+    return take_form(page, operation, perform)
+
+
+def _make_deleting(page: PageRequest) -> Operation:
+    own = load_words(page.language)
+    found = _read_document(page)
+    name = figures.line(found["title"] or found["id"], 120)
+    return Operation(
+        _find_deleting(page),
+        own.delete_title.format(name=name),
+        own.delete,
+        is_danger=True,
+        changes=((own.text, str(found["text"]), ""),),
+        back=f"/knowledge/{page.path['id']}?{urlencode(_scope_of(page))}",
+    )
+
+
+def _find_deleting(page: PageRequest) -> str:
+    return f"/knowledge/{page.path['id']}/delete?{urlencode(_scope_of(page))}"
+
+
+def _read_document(page: PageRequest) -> dict[str, Any]:
+    return plain(knowledge.show_document(page.deps.app, page.path["id"], _scope_of(page)))
+
+
+def _scope_of(page: PageRequest) -> dict[str, str]:
+    return {"scope": page.query["scope"]} if "scope" in page.query else {}
+
+
+def _open_skill(page: PageRequest) -> VersionedText:
+    """Return the skill that a request names; `UsageError` ENOENT for none.
+
+    Its other files stay as they are when its text is edited.
+    """
+    words = words_of(page)
+    store = page.deps.app.skills
+    name = page.path["name"]
+    newest = next(iter(store.list_versions(name)), None) or store.read(name)
+
+    def write(text: str, why: str, expect: int) -> Doc:
+        files = dict(store.pack(newest).files) if newest.text else {}
+        package = SkillPackage(text.encode("utf-8", "replace"), files)
+        found = package.parse()
+        if found.name != name:
+            raise UsageError(
+                "EINVAL",
+                f"the text is that of a skill {figures.line(found.name, 60)}",
+                source="skill",
+                suggestion=f"its first lines say name: {name}",
+            )
+        return store.write(package, by=page.by, why=why, expect=expect)
+
+    return VersionedText(
+        name,
+        f"/skills/{name}",
+        (words.knowledge, "/knowledge"),
+        newest,
+        partial(store.list_versions, name),
+        partial(store.read_version, name),
+        write,
+        lambda version: store.roll_back(name, version, by=page.by),
+        SKILL_CHARACTERS,
+        {},
+    )
+
+
+def show_skill(page: PageRequest) -> Response:
+    """Show a skill with its versions."""
+    words = words_of(page)
+    own = load_words(page.language)
+    shown = _open_skill(page)
+    path = shown.path
+    if not shown.newest.text:  # it was removed, and one of its versions can be brought back
+        return versions.show_versions(page, shown, twin={"name": shown.name, "removed": True})
+    twin = plain(skills.describe_skill(page.deps.app, shown.name))
+    is_pinned = bool(twin["pinned"])
+    facts = (
+        (words.files, Cell("", chips=tuple(str(each["path"]) for each in twin["files"]))),
+        (own.pinned, Cell(own.is_pinned if is_pinned else own.is_found)),
+    )
+    acts = (
+        Act(own.unpin, f"{path}/unpin") if is_pinned else Act(own.pin, f"{path}/pin"),
+        Act(own.remove_skill, f"{path}/remove", is_danger=True),
+    )
+    return versions.show_versions(page, shown, facts=facts, acts=acts, twin=twin)
+
+
+def ask_skill_change(page: PageRequest) -> Response:
+    """Ask for what is to become of a skill: its text, an earlier version, its pin, or its end."""
+    verb = page.path["verb"]
+    shown = _open_skill(page)
+    if verb == "edit":
+        return versions.ask_edit(page, shown)
+    if verb == "rollback":
+        return versions.ask_rollback(page, shown)
+    return show_form(page, _make_skill_change(page, shown))
+
+
+def change_skill(page: PageRequest) -> Response:
+    """Write a skill, go back to an earlier version of it, pin or unpin it, or remove it."""
+    verb = page.path["verb"]
+    shown = _open_skill(page)
+    if verb == "edit":
+        return versions.take_edit(page, shown)
+    if verb == "rollback":
+        return versions.take_rollback(page, shown)
+    operation = _make_skill_change(page, shown)
+    store = page.deps.app.skills
+
+    def perform(_: dict[str, Json], tag: str) -> str:
+        if verb == "remove":
+            store.remove(shown.name, by=page.by, expect=int(tag) if tag.isdecimal() else None)
+            return "/knowledge"
+        store.pin(shown.name, pinned=verb == "pin")
+        return shown.path
+
+    return take_form(page, operation, perform)
+
+
+def _make_skill_change(page: PageRequest, shown: VersionedText) -> Operation:
+    own = load_words(page.language)
+    verb = page.path["verb"]
+    names = {
+        "remove": (own.remove_skill_title, own.remove_skill),
+        "pin": (own.pin_title, own.pin),
+        "unpin": (own.unpin_title, own.unpin),
+    }
+    if verb not in names:
+        raise UsageError("EROUTE", "there is no such page", source="page")
+    title, button = names[verb]
+    changes = ((FILE, shown.newest.text, ""),) if verb == "remove" else ()
+    return Operation(
+        f"{shown.path}/{verb}",
+        title.format(name=shown.name),
+        button,
+        tag=str(shown.newest.version),
+        is_danger=True,
+        changes=changes,
+        back=shown.path,
+    )
+
+
+ROUTES: tuple[PageRoute, ...] = (
+    PageRoute("/knowledge", "GET", show_knowledge, OWNERS),
+    PageRoute("/knowledge/{id}", "GET", show_document, OWNERS),
+    PageRoute("/knowledge/{id}/delete", "GET", ask_deleting, OWNERS),
+    PageRoute("/knowledge/{id}/delete", "POST", delete_document, OWNERS, reads_form=True),
+    PageRoute("/skills/{name}", "GET", show_skill, OWNERS),
+    PageRoute("/skills/{name}/{verb}", "GET", ask_skill_change, OWNERS),
+    PageRoute(
+        "/skills/{name}/{verb}", "POST", change_skill, OWNERS, reads_form=True, takes_files=True
+    ),
+    *memory.ROUTES,
+)
+PAGES: tuple[Page, ...] = (Page("Knowledge", "/knowledge", OWNERS, {"de": "Wissen", "zh": "知识"}),)

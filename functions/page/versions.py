@@ -1,0 +1,286 @@
+"""The pages of a text that has versions: the newest one, who wrote each and why, what changed
+between two, how it is edited, and the way back to an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from functions.agent.management.files import read_range
+from functions.agent.memory.documents import Doc
+from functions.page.agents import plain
+from functions.page.frame import PageRequest
+from functions.page.owner_words import OwnerWords, load_words
+from functions.page.seen import words_of
+from sigil.errors import Conflict, UsageError
+from sigil.http.page import figures
+from sigil.http.page.operations import (
+    Act,
+    Cell,
+    Operation,
+    Section,
+    TableRow,
+    View,
+    show_form,
+    show_view,
+    take_form,
+)
+from sigil.protocol import Json
+
+SHOWN: Final = 50
+TEXT_CHARACTERS: Final = 60_000
+WHY_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedText:
+    """A text with versions, and what its pages do with it.
+
+    `path` is that of its page, and `parameters` those that stand behind this and its forms' paths.
+    `crumb` leads back. `write` takes the text, why it was written, and the version that it was made
+    from, and raises `Conflict` where that is the newest no more. `most` is how many characters the
+    text may have.
+    """
+
+    name: str
+    path: str
+    crumb: tuple[str, str]
+    newest: Doc
+    list_versions: Callable[[], Iterable[Doc]]
+    read_version: Callable[[int], Doc]
+    write: Callable[[str, str, int], object]
+    roll_back: Callable[[int], object]
+    most: int
+    parameters: Mapping[str, str]
+    nothing: str = ""
+    type: str = ""
+
+    def find_path(self, verb: str = "", **more: object) -> str:
+        """Return the path of its page, or of one of its forms, with parameters."""
+        asked = urlencode({**self.parameters, **more})
+        path = f"{self.path}/{verb}" if verb else self.path
+        return f"{path}?{asked}" if asked else path
+
+
+def show_versions(
+    page: PageRequest,
+    shown: VersionedText,
+    *,
+    facts: tuple[tuple[str, Cell], ...] = (),
+    acts: tuple[Act, ...] = (),
+    sections: tuple[Section, ...] = (),
+    twin: Mapping[str, Any] | None = None,
+) -> Response:
+    """Show the newest version of a text, or another one, or what changed between two (`diff=1..3`),
+    and below it all of them.
+    """
+    words = words_of(page)
+    own = load_words(page.language)
+    versions = list(islice(shown.list_versions(), SHOWN))
+    newest = shown.newest
+    values: dict[str, Any] = {
+        **(twin or {}),
+        **describe_version(newest),
+        "text": newest.text,
+        "versions": [describe_version(each) for each in versions],
+    }
+    parts: list[Section] = []
+    if page.query.get("diff"):
+        parts.append(_make_difference(page, shown, own, values))
+    elif page.query.get("version"):
+        doc = shown.read_version(_read_number(page.query["version"]))
+        values |= {**describe_version(doc), "text": doc.text}
+        title = own.version_number.format(version=doc.version)
+        parts.append(Section(title, text=figures.clean(doc.text, TEXT_CHARACTERS), nothing="–"))
+    else:
+        text = figures.clean(newest.text, TEXT_CHARACTERS)
+        parts.append(Section(text=text, nothing=shown.nothing, type=shown.type))
+    parts += sections
+    parts.append(_make_table(page, shown, versions))
+    written: tuple[tuple[str, Cell], ...] = ()
+    if newest.version:
+        written = (
+            (words.version, Cell(newest.version, "figure", shown.find_path())),
+            (words.by, Cell(newest.by)),
+            (words.when, Cell(newest.at, "time")),
+            (own.characters, Cell(len(newest.text), "figure")),
+        )
+    return show_view(
+        page,
+        View(
+            shown.name,
+            tuple(parts),
+            plain(values),
+            crumb=shown.crumb,
+            facts=(*written, *facts),
+            acts=(Act(own.edit, shown.find_path("edit")), *acts),
+        ),
+    )
+
+
+def describe_version(doc: Doc) -> dict[str, Any]:
+    """Return a version without its text, as programs get it."""
+    return {
+        "version": doc.version,
+        "characters": len(doc.text),
+        "at": doc.at,
+        "by": doc.by,
+        "why": doc.why,
+    }
+
+
+def _make_difference(
+    page: PageRequest, shown: VersionedText, own: OwnerWords, values: dict[str, Any]
+) -> Section:
+    first, last = read_range(page.query["diff"])
+    last = last or shown.newest.version
+    first = first if ".." in page.query["diff"] else last - 1
+    old, new = (
+        own.version_number.format(version=each) if each else own.first_version
+        for each in (first, last)
+    )
+    before = _read_text(shown, first)
+    after = _read_text(shown, last)
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm=""))
+    values["difference"] = {"from": first, "to": last, "diff": "\n".join(lines)}
+    text = figures.clean("\n".join(lines), TEXT_CHARACTERS)
+    return Section(f"{old} → {new}", text=text, is_difference=True, nothing=own.same_text)
+
+
+def _read_text(shown: VersionedText, version: int) -> str:
+    """Return the text of a version; that of version 0 is mostly empty."""
+    try:
+        return shown.read_version(version).text
+    except UsageError:
+        if version:
+            raise
+        return ""
+
+
+def _make_table(page: PageRequest, shown: VersionedText, versions: list[Doc]) -> Section:
+    words = words_of(page)
+    own = load_words(page.language)
+    rows = []
+    for each in versions:
+        acts = [
+            Act(own.what_changed, shown.find_path(diff=f"{each.version - 1}..{each.version}")),
+        ]
+        if each.version != shown.newest.version:
+            acts.append(Act(own.go_back, shown.find_path("rollback", version=each.version)))
+        rows.append(
+            TableRow(
+                (
+                    Cell(each.version, "figure", shown.find_path(version=each.version)),
+                    Cell(each.by),
+                    Cell(each.why),
+                    Cell(len(each.text), "figure"),
+                    Cell(each.at, "time"),
+                ),
+                tuple(acts),
+            )
+        )
+    return Section(
+        words.versions,
+        (
+            (words.version, "figure"),
+            (words.by, "text"),
+            (own.why, "text"),
+            (own.characters, "figure"),
+            (words.when, "time"),
+        ),
+        tuple(rows),
+        nothing=own.never_written,
+        note=own.newest_only.format(count=SHOWN) if len(versions) == SHOWN else "",
+    )
+
+
+def ask_edit(page: PageRequest, shown: VersionedText) -> Response:
+    """Ask what a text says from now on."""
+    return show_form(page, _make_edit(page, shown))
+
+
+def take_edit(page: PageRequest, shown: VersionedText) -> Response:
+    """Write the next version of a text, from the one that the form was made from."""
+
+    def perform(arguments: dict[str, Json], tag: str) -> str:
+        text = str(arguments.get("text", ""))
+        shown.write(text, str(arguments.get("why", "")), _read_number(tag))
+        return shown.find_path()
+
+    return take_form(page, _make_edit(page, shown), perform)
+
+
+def _make_edit(page: PageRequest, shown: VersionedText) -> Operation:
+    words = words_of(page)
+    own = load_words(page.language)
+    return Operation(
+        shown.find_path("edit"),
+        shown.name,
+        words.save,
+        schema={
+            "type": "object",
+            "properties": {
+                "text": {"type": "string", "maxLength": shown.most},
+                "why": {
+                    "type": "string",
+                    "maxLength": WHY_CHARACTERS,
+                    "description": own.why_help,
+                },
+            },
+        },
+        values={"text": shown.newest.text},
+        tag=str(shown.newest.version),
+        back=shown.find_path(),
+        labels={"text": own.text, "why": own.why},
+    )
+
+
+def ask_rollback(page: PageRequest, shown: VersionedText) -> Response:
+    """Ask whether an earlier version is to be the newest again."""
+    return show_form(page, _make_rollback(page, shown))
+
+
+def take_rollback(page: PageRequest, shown: VersionedText) -> Response:
+    """Write an earlier version again, as a new one."""
+    version = _read_number(page.query.get("version", ""))
+
+    def perform(_: dict[str, Json], tag: str) -> str:
+        if tag and _read_number(tag) != shown.newest.version:
+            raise Conflict(
+                f"{shown.name} was changed meanwhile: it is at version {shown.newest.version}"
+            )
+        shown.roll_back(version)
+        return shown.find_path()
+
+    return take_form(page, _make_rollback(page, shown), perform)
+
+
+def _make_rollback(page: PageRequest, shown: VersionedText) -> Operation:
+    own = load_words(page.language)
+    version = _read_number(page.query.get("version", ""))
+    before = shown.read_version(version)
+    return Operation(
+        shown.find_path("rollback", version=version),
+        own.go_back_title.format(version=version, name=shown.name),
+        own.go_back,
+        tag=str(shown.newest.version),
+        is_danger=True,
+        changes=((own.text, shown.newest.text, before.text),),
+        back=shown.find_path(),
+    )
+
+
+def _read_number(text: str) -> int:
+    """Return a version's number; `UsageError` EINVAL for what is none."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > 9:
+        raise UsageError(
+            "EINVAL", "version is the number of one", source="page", suggestion="such as 3"
+        )
+    return int(text)

@@ -1,0 +1,276 @@
+"""The pages on which owners keep what the agent knows, who it knows, and what it may: each change
+has a version, a name and a reason, nothing that two people type is lost, and no secret is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+import pytest
+
+from functions.agent.memory.thing import Thing
+from functions.agent.memory.things import Things
+from functions.hooks import Hook, Hooks, make_token
+from functions.wiring import AgentRuntime
+from sigil.access.tokens import TokenRequest
+from sigil.protocol import Caller
+from sigil.storage.kv import keys
+from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.talk import tell
+from tests.functions.page.browsing import Browser
+from tests.functions.page.parsed import HOSTILE, Parsed
+from tests.functions.page.test_lists import find_form
+from tests.functions.page.test_runs import MEMBER, let_in, opened
+
+SURE = {"sure": "yes"}
+
+
+def edit(browser: Browser, path: str, text: str, why: str = "") -> int:
+    """Write a text by its form, and return the status."""
+    form = find_form(browser, path)
+    return browser.post(path, {**form, "a-text": text, "a-why": why}).status_code
+
+
+def test_a_document_is_edited_by_two_and_goes_back(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    path = "/documents/edit?name=soul"
+    with opened(home) as sign_in:
+        ada, bob = sign_in(), sign_in()
+        first, second = find_form(ada, path), find_form(bob, path)
+        assert first["a-text"].startswith("# Soul")
+        sent = ada.post(path, {**first, "a-text": "Speak like a pirate", "a-why": HOSTILE[0]})
+        assert (sent.status_code, sent.headers["location"]) == (303, "/ui/documents?name=soul")
+        late = bob.post(path, {**second, "a-text": "Speak like a poet"})
+        assert late.status_code == 409
+        shown = Parsed(late.text)
+        shown.require_harmless()
+        assert "Speak like a pirate" in shown.text
+        assert shown.find_all("textarea")[0].text.strip() == "Speak like a poet"
+        assert edit(bob, path, "Speak like a poet") == 303
+
+        page = Parsed(ada.get("/documents?name=soul").text)
+        page.require_harmless()
+        twin = ada.get_json("/documents?name=soul").json()
+        assert [(each["version"], each["by"]) for each in twin["versions"]] == [
+            (2, "web:http:admin"),
+            (1, "web:http:admin"),
+        ]
+        assert twin["versions"][1]["why"] in page.text
+        difference = Parsed(ada.get("/documents?name=soul&diff=1..2").text)
+        added = [each.text.strip() for each in difference.find_all("span", "plus")]
+        assert added[-1] == "+Speak like a poet"
+
+        back = "/documents/rollback?name=soul&version=1"
+        asked = ada.post(back, {**find_form(ada, back), "sure": ""})
+        assert "BeforeSpeak like a poet AfterSpeak like a pirate" in Parsed(asked.text).text
+        old = find_form(ada, back)
+        assert edit(bob, path, "Speak like a judge") == 303
+        assert ada.post(back, {**old, **SURE}).status_code == 409
+        assert ada.post(back, {**find_form(ada, back), **SURE}).status_code == 303
+        assert ada.get_json("/documents?name=soul").json()["text"] == "Speak like a pirate"
+        # a text of the most characters that there may be has room in a form
+        assert edit(ada, "/documents/edit?name=memory", "字" * 12_000) == 303
+        assert edit(ada, "/documents/edit?name=memory", "字" * 12_001) == 400
+        assert ada.get("/documents?name=nothing").status_code == 404
+    tell(home, "hello", session="telegram:42")
+    assert "Speak like a pirate" in str(model.chats[-1]["messages"][0])
+
+
+def test_what_is_remembered_is_forgotten_and_stays_private(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    app = home.app
+    let_in(home)
+    for session in (MEMBER, "http:admin:main"):
+        tell(home, "hello", session=session, sender=MEMBER if session == MEMBER else "http:admin")
+    scope = keys.session_of(app.name, "http:admin:main")
+    thing = Thing("fact", ("Ada", "likes", "green tea"), "user", 1.0, app.clock.now())
+    Things(app.kv, scope, app.helpers.terms).save(thing)
+    app.documents.write(scope, "memory", "- Ada likes green tea\n- the bins: Tuesday", by="x")
+    with opened(home) as sign_in:
+        owner = sign_in()
+        for path in ("/memory", "/documents"):
+            refused = owner.get(f"{path}?chat={MEMBER}&name=memory")
+            assert refused.status_code == 403
+            assert "private words" in Parsed(refused.text).text
+        place = "/memory?chat=http:admin:main"
+        page = Parsed(owner.get(place).text)
+        assert "Ada likes green tea" in page.text
+        [row] = owner.get_json(place).json()["things"]
+        forget = f"/memory/forget?chat=http:admin:main&id={row['id']}"
+        assert "Ada likes green tea" in Parsed(owner.get(forget).text).text
+        assert owner.post(forget, SURE).status_code == 303
+        assert owner.get_json(place).json()["things"] == []
+        text = owner.get_json("/documents?chat=http:admin:main&name=memory").json()["text"]
+        assert text == "- the bins: Tuesday"
+        assert owner.get(forget).status_code == 404
+        assert "remember that the bins" in Parsed(owner.get("/memory").text).text
+
+
+def test_a_skill_is_edited_pinned_and_removed(home: AgentRuntime) -> None:
+    text = '---\nname: report\ndescription: "how reports look"\n---\n\nOne page.\n'
+    with opened(home) as sign_in:
+        owner = sign_in()
+        client = owner.client
+        headers = {"authorization": "Bearer admin-token-of-the-tests"}
+        files = {"references/a.md": "beside it"}
+        made = client.put("/skills/report", json={"text": text, "files": files}, headers=headers)
+        assert made.is_success
+        path = "/skills/report/edit"
+        assert edit(owner, path, text.replace("One page", "Two pages"), "longer") == 303
+        assert edit(owner, path, text.replace("name: report", "name: other")) == 400
+        assert edit(owner, path, "no skill at all") == 400
+        twin = owner.get_json("/skills/report").json()
+        newest = twin["versions"][0]
+        assert (newest["version"], newest["why"]) == (2, "longer")
+        assert "references/a.md" in [each["path"] for each in twin["files"]]
+        assert owner.post("/skills/report/pin", SURE).status_code == 303
+        assert owner.get_json("/skills/report").json()["pinned"]
+        form = find_form(owner, "/skills/report/remove")
+        assert owner.post("/skills/report/remove", {**form, **SURE}).status_code == 303
+        assert owner.get_json("/knowledge").json()["skills"] == []
+        back = "/skills/report/rollback?version=1"
+        assert owner.post(back, {**find_form(owner, back), **SURE}).status_code == 303
+        assert "One page" in owner.get_json("/skills/report").json()["text"]
+        assert owner.get("/skills/nothing").status_code == 404
+
+
+def test_a_person_is_made_an_owner_exported_and_erased(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    app = home.app
+    let_in(home)
+    let_in(home, "telegram:67")
+    tell(home, "my secret wish", session=MEMBER, sender=MEMBER)
+    with opened(home) as sign_in:
+        owner, member = sign_in(), sign_in(MEMBER, "member")
+        card = owner.get_json(f"/people/person?id={MEMBER}").json()
+        assert (card["role"], [each["session"] for each in card["chats"]]) == ("member", [MEMBER])
+        assert "my secret wish" not in owner.get(f"/people/person?id={MEMBER}").text
+
+        # what is kept of somebody is theirs; an owner exports it on the machine
+        mine = member.get("/people/export")
+        assert mine.headers["content-disposition"] == 'attachment; filename="telegram-66.json"'
+        assert "my secret wish" in str(orjson.loads(mine.content))
+        refused = owner.get(f"/people/export?id={MEMBER}")
+        assert refused.status_code == 403
+        assert f"uncaged people export {MEMBER}" in Parsed(refused.text).text
+        assert member.get("/people/export?id=telegram:67").status_code == 403
+        assert member.get(f"/people/erase?id={MEMBER}").status_code == 403
+
+        role = "/people/owner?id=telegram:67"
+        assert "Beforemember Afterowner" in Parsed(owner.get(role).text).text
+        assert owner.post(role, SURE).status_code == 303
+        assert app.people.find_member("telegram:67").role == "owner"
+        assert owner.get(role).status_code == 400
+
+        erase = f"/people/erase?id={MEMBER}"
+        asked = Parsed(owner.get(erase).text)
+        assert "conversations" in asked.text
+        assert "After0" in asked.text
+        assert owner.post(erase).status_code == 200
+        assert app.people.find_member(MEMBER)
+        done = owner.client.post(
+            f"/ui{erase}",
+            data=SURE,
+            headers={"accept": "application/json", "sec-fetch-site": "same-origin"},
+        ).json()
+        assert done["removed"]["conversations"] == 1
+        assert not done["running"]
+        assert app.people.find_member(MEMBER) is None
+        assert member.get("/chat/main").status_code == 303
+        assert owner.get("/people/person?id=nobody").status_code == 400
+
+
+def test_the_settings_show_where_from_and_no_secret(
+    runtime: Callable[..., AgentRuntime], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "a-key-that-nobody-may-see"
+    monkeypatch.setenv("UNCAGED_LLM_SECONDS", "17")
+    made = runtime(
+        llm_key=secret,
+        llm_url="http://127.0.0.1:9/v1",
+        llm_seconds=17.0,
+        declared={"TELEGRAM_TOKEN": f"1:{secret}"},
+    )
+    app = made.app
+    caller = Caller(app.root, owner=True)
+    token = app.registry.keys.create(TokenRequest("invoke", "laptop", ("run:*",)), caller)
+    digest = make_token()[1]
+    hook = Hook(id="1", name="builds", agent="main", digest=digest, by="telegram:42", since=1.0)
+    Hooks(app.kv, app.root).add(hook)
+    let_in(made)
+    with opened(made) as sign_in:
+        owner, member = sign_in(), sign_in(MEMBER, "member")
+        answer = owner.get("/settings")
+        page = Parsed(answer.text)
+        page.require_harmless()
+        twin = owner.get_json("/settings")
+        for text in (answer.text, twin.text):
+            assert secret not in text
+            assert digest not in text
+            assert token["token"] not in text
+        values = {each["name"]: each for each in twin.json()["settings"]}
+        assert values["UNCAGED_LLM_KEY"]["value"] == "set"
+        assert values["UNCAGED_LLM_SECONDS"]["source"] == "environment"
+        assert values["UNCAGED_LLM_SECONDS"]["value"] == "17.0"
+        assert [each["name"] for each in twin.json()["hooks"]] == ["builds"]
+        [channel] = twin.json()["channels"]
+        assert (channel["name"], channel["last"]) == ("telegram", None)
+
+        assert member.get("/settings").status_code == 403
+        out = f"/settings/sign-out?person={MEMBER}"
+        assert owner.post(out).status_code == 200
+        assert member.get("/account").status_code == 200
+        assert owner.post(out, SURE).status_code == 303
+        assert member.get("/account").status_code == 303
+        revoke = f"/settings/revoke?id={token['id']}"
+        assert owner.post(revoke, SURE).status_code == 303
+        assert owner.get(revoke).status_code in (200, 404)
+        [left] = owner.get_json("/settings").json()["tokens"] or [{"expired": True}]
+        assert left["expired"]
+
+
+def test_the_policy_is_changed_with_its_versions_and_the_ledger_says_so(
+    home: AgentRuntime,
+) -> None:
+    path = "/policy/edit"
+    with opened(home) as sign_in:
+        owner = sign_in()
+        before = find_form(owner, path)["a-text"]
+        wrong = owner.post(path, {**find_form(owner, path), "a-text": "format = 1\nrules = ["})
+        assert wrong.status_code == 400
+        shown = Parsed(wrong.text)
+        assert shown.find_all("div", "notice")[0].text.strip()
+        assert shown.find_all("textarea")[0].text.strip() == "format = 1\nrules = ["
+        assert owner.get_json("/policy").json()["version"] == 0
+        assert edit(owner, path, f"{before}\n# kept", "a note") == 303
+        twin = owner.get_json("/policy").json()
+        assert (twin["version"], twin["by"], twin["versions"][0]["why"]) == (
+            1,
+            "web:http:admin",
+            "a note",
+        )
+        back = "/policy/rollback?version=0"
+        assert owner.post(back, {**find_form(owner, back), **SURE}).status_code == 303
+        assert owner.get_json("/policy").json()["text"] == before
+        assert "# kept" in Parsed(owner.get("/policy?diff=1..2").text).text
+        entries = owner.client.get(
+            "/ledger", headers={"authorization": "Bearer admin-token-of-the-tests"}
+        ).json()["items"]
+        noted = [each["facts"]["version"] for each in entries if each["what"] == "policy"]
+        assert sorted(noted) == [1, 2]
+
+
+def test_what_failed_in_a_chat_stands_beside_its_name(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    model.then(call(("cap_nothing", {})), say("it failed"))
+    tell(home, "do it", session="telegram:42")
+    with opened(home) as sign_in:
+        owner = sign_in()
+        [row] = owner.get_json("/safety/chats").json()["items"]
+        assert (row["session"], row["failed"]) == ("telegram:42", 1)
+        assert "telegram:42" in Parsed(owner.get("/safety/chats").text).text
