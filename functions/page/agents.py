@@ -23,7 +23,7 @@ from functions.agent_data import AgentData
 from functions.page.frame import Page, PageRequest, PageRoute
 from functions.page.run_words import RunWords
 from functions.page.seen import words_of
-from functions.page.viewer import OWNERS
+from functions.page.viewer import OWNERS, WATCHERS
 from sigil.errors import UsageError, one_line
 from sigil.http.page import figures
 from sigil.http.page.operations import (
@@ -44,6 +44,19 @@ Row = Mapping[str, Any]
 PURGE_SECONDS: Final = 5.0
 SCHEDULES_SHOWN: Final = 50
 DANGERS: Final = ("disable", "archive", "purge")
+COUNTED: Final = (
+    "name",
+    "agent",
+    "kind",
+    "state",
+    "status",
+    "model",
+    "parent",
+    "since",
+    "next",
+    "hp",
+)
+"""What a reader sees of an agent: nobody's words."""
 STATUSES: Final = ("open", "in_progress", "stuck", "ended")
 
 
@@ -56,9 +69,12 @@ def show_agents(page: PageRequest) -> Response:
         plain(agent_rows.make_row(app, name, record, running))
         for name, record in scan_agents(app.kv, app.root)
     ]
+    if page.viewer.role == "reader":
+        below = [{name: row[name] for name in COUNTED if name in row} for row in below]
     root = _make_root_row(page, running)
-    rows = [_make_row(root, words, 0)]
-    rows += [_make_row(row, words, depth) for row, depth in _order(below, app.root)]
+    leads = page.viewer.role == "owner"
+    rows = [_make_row(root, words, 0, leads=leads)]
+    rows += [_make_row(row, words, depth, leads=leads) for row, depth in _order(below, app.root)]
     section = Section(
         columns=(
             (words.name, "text"),
@@ -73,7 +89,7 @@ def show_agents(page: PageRequest) -> Response:
     if not below:
         said = words.no_agents.format(name=app.name)
         sections.append(Section(nothing=said, type=words.no_agents_type))
-    acts = (Act(words.board, "/board"),)
+    acts = (Act(words.board, "/board"),) if page.viewer.role == "owner" else ()
     view = View(words.agents, tuple(sections), {"root": root, "items": below}, acts=acts)
     return show_view(page, view)
 
@@ -435,13 +451,13 @@ def _make_root_row(page: PageRequest, running: frozenset[str]) -> dict[str, Any]
     }
 
 
-def _make_row(row: Row, words: RunWords, depth: int) -> TableRow:
+def _make_row(row: Row, words: RunWords, depth: int, *, leads: bool) -> TableRow:
     hp = as_mapping(row.get("hp"))
     state = as_string(row.get("status"))
     what = as_string(row.get("role")) or as_string(row.get("prompt"))
     return TableRow(
         (
-            Cell(row["name"], path=f"/agents/{row['name']}"),
+            Cell(row["name"], path=f"/agents/{row['name']}" if leads else ""),
             Cell(words.name_state(state), "bad" if state in ("damaged", "no-hp") else "text"),
             Cell(one_line(what, 120)),
             Cell(hp.get("hp"), "figure") if hp else Cell("–"),
@@ -501,7 +517,7 @@ def plain(value: object) -> dict[str, Any]:
 
 
 ROUTES: tuple[PageRoute, ...] = (
-    PageRoute("/agents", "GET", show_agents, OWNERS),
+    PageRoute("/agents", "GET", show_agents, WATCHERS),
     PageRoute("/agents/{name}", "GET", show_agent, OWNERS),
     PageRoute("/agents/{name}/{step}", "GET", ask_step, OWNERS),
     PageRoute("/agents/{name}/{step}", "POST", take_step, OWNERS, reads_form=True),
@@ -512,4 +528,6 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/board/{id}/change", "GET", ask_change, OWNERS),
     PageRoute("/board/{id}/change", "POST", change_task, OWNERS, reads_form=True),
 )
-PAGES: tuple[Page, ...] = (Page("Agents", "/agents", OWNERS, {"de": "Agenten", "zh": "智能体"}),)
+PAGES: tuple[Page, ...] = (
+    Page("Agents", "/agents", WATCHERS, {"de": "Agenten", "zh": "智能体"}, ("/board",)),
+)

@@ -314,4 +314,12 @@ ROUTES: tuple[PageRoute, ...] = (
     ),
     *memory.ROUTES,
 )
-PAGES: tuple[Page, ...] = (Page("Knowledge", "/knowledge", OWNERS, {"de": "Wissen", "zh": "知识"}),)
+PAGES: tuple[Page, ...] = (
+    Page(
+        "Knowledge",
+        "/knowledge",
+        OWNERS,
+        {"de": "Wissen", "zh": "知识"},
+        ("/memory", "/documents", "/skills", "/files", "/edit"),
+    ),
+)

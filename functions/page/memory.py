@@ -21,7 +21,7 @@ from functions.agent.memory.things import Things
 from functions.page import versions
 from functions.page.agents import plain
 from functions.page.frame import PageRequest, PageRoute
-from functions.page.owner_words import OwnerWords, load_words
+from functions.page.owner_words import load_words
 from functions.page.reach import require_chat
 from functions.page.seen import words_of
 from functions.page.versions import VersionedText
@@ -156,7 +156,7 @@ def show_memory(page: PageRequest) -> Response:
         "things": [{"id": each.id, **each.row()} for each in things],
     }
     title = own.of_chat_of.format(chat=place.chat) if place.chat else own.memory
-    sections = (make_documents(page, place, documents), _make_things(place, things, own))
+    sections = (make_documents(page, place, documents), _make_things(page, place, things))
     return show_view(
         page,
         View(
@@ -171,7 +171,9 @@ def show_memory(page: PageRequest) -> Response:
     )
 
 
-def _make_things(place: MemoryPlace, things: list[Thing], own: OwnerWords) -> Section:
+def _make_things(page: PageRequest, place: MemoryPlace, things: list[Thing]) -> Section:
+    words = words_of(page)
+    own = load_words(page.language)
     rows = tuple(
         TableRow(
             (
@@ -194,8 +196,8 @@ def _make_things(place: MemoryPlace, things: list[Thing], own: OwnerWords) -> Se
             (own.kind, "text"),
             (own.source, "text"),
             (own.sure, "text"),
-            (own.person_id, "text"),
-            (own.in_since, "time"),
+            (words.by, "text"),
+            (words.when, "time"),
             (own.ended, "time"),
         ),
         rows,

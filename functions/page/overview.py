@@ -1,4 +1,6 @@
-"""The first page of an owner: what waits, who is there, what failed, and what to type next."""
+"""What waits, who is there, what failed, and what to type next: the first page of an owner whom
+something waits for, on a phone.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,10 @@ from functions.agent.commands import status
 from functions.agent.management import sessions
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.owner_words import load_words
 from functions.page.safety import list_failures, list_halted, make_failures, read_waiting
 from functions.page.seen import words_of
-from functions.page.viewer import OWNERS
+from functions.page.viewer import WATCHERS
 from sigil.http.page import figures
 from sigil.http.page.operations import Act, Cell, Section, TableRow, View, show_view
 from sigil.storage.kv import keys
@@ -21,8 +24,10 @@ FAILURES: Final = 5
 
 
 def show_overview(page: PageRequest) -> Response:
-    """Show what an owner should know before anything else."""
+    """Show what an owner should know before anything else, to a reader how much it is."""
     app = page.deps.app
+    own = load_words(page.language)
+    is_owner = page.viewer.role == "owner"
     words = words_of(page)
     waiting = read_waiting(page)
     halted = list_halted(app)
@@ -40,7 +45,7 @@ def show_overview(page: PageRequest) -> Response:
         (words.waits_in, len(asking), "/people"),
     )
     rows = tuple(
-        TableRow((Cell(name, path=path), Cell(count, "figure")))
+        TableRow((Cell(name, path=path if is_owner else ""), Cell(count, "figure")))
         for name, count, path in counts
         if count
     )
@@ -48,15 +53,21 @@ def show_overview(page: PageRequest) -> Response:
     if report.most:
         spent = f"{spent} {words.of_limit.format(most=figures.count(report.most))}"
     facts = (
-        (words.halted, Cell(len(halted), "figure", "/safety" if halted else "")),
+        (words.halted, Cell(len(halted), "figure", "/safety" if halted and is_owner else "")),
         (words.running_now, Cell(len(working), "figure", "/runs" if working else "")),
         (words.tokens_today, Cell(spent, path="/usage")),
-        (words.people, Cell(len(members) + len(app.rules.owners), "figure", "/people")),
+        (
+            words.people,
+            Cell(len(members) + len(app.rules.owners), "figure", "/people" if is_owner else ""),
+        ),
         (words.chats, Cell(len(chats), "figure", "/chats")),
     )
     sections = [
         Section(
-            words.waiting_for_you, (("", "text"), ("", "figure")), rows, nothing=words.nothing_waits
+            words.waiting_for_you if is_owner else own.waits_for_owners,
+            (("", "text"), ("", "figure")),
+            rows,
+            nothing=words.nothing_waits if is_owner else own.nothing_waits,
         ),
         make_failures(failures, words),
     ]
@@ -72,7 +83,7 @@ def show_overview(page: PageRequest) -> Response:
                 "dead_letters": len(waiting.letters),
                 "people": len(asking),
             },
-            "halted": halted,
+            "halted": halted if is_owner else len(halted),
             "at_work": len(working),
             "failures": [run.id for run in failures],
             "tokens": {"spent": report.spent, "most": report.most, "period": report.period},
@@ -84,7 +95,17 @@ def show_overview(page: PageRequest) -> Response:
     return show_view(page, View(words.overview, tuple(sections), twin, facts=facts, acts=acts))
 
 
-ROUTES: tuple[PageRoute, ...] = (PageRoute("/overview", "GET", show_overview, OWNERS),)
+def is_needed(page: PageRequest) -> bool:
+    """Return whether an owner looks from a phone while something waits for them."""
+    headers = page.request.headers
+    is_phone = headers.get("sec-ch-ua-mobile") == "?1" or "Mobi" in headers.get("user-agent", "")
+    if page.viewer.role != "owner" or not is_phone:
+        return False
+    app = page.deps.app
+    return bool(read_waiting(page).count or app.pairing.list_waiting() or list_halted(app))
+
+
+ROUTES: tuple[PageRoute, ...] = (PageRoute("/overview", "GET", show_overview, WATCHERS),)
 PAGES: tuple[Page, ...] = (
-    Page("Overview", "/overview", OWNERS, {"de": "Übersicht", "zh": "概览"}),
+    Page("Overview", "/overview", WATCHERS, {"de": "Übersicht", "zh": "概览"}),
 )

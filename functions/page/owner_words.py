@@ -156,6 +156,8 @@ class OwnerWords:
         "halted": "somebody halted it",
         "damaged": "its record is damaged",
     }
+    waits_for_owners = "Waits for an owner"
+    nothing_waits = "Nothing waits for an owner."
     # settings
     settings = "Settings"
     checks = "Checks"
@@ -173,7 +175,7 @@ class OwnerWords:
     value = "Value"
     meaning = "Meaning"
     from_environment = "environment"
-    from_start = "start of the process"
+    from_start = "start"
     is_secret = "set, never shown"
     channels = "Channels"
     channel = "Channel"
@@ -377,6 +379,8 @@ class German(OwnerWords):
         "halted": "jemand hielt ihn an",
         "damaged": "sein Eintrag ist beschädigt",
     }
+    waits_for_owners = "Wartet auf einen Besitzer"
+    nothing_waits = "Nichts wartet auf einen Besitzer."
     settings = "Einstellungen"
     checks = "Prüfungen"
     run_checks = "Prüfen"
@@ -397,7 +401,7 @@ class German(OwnerWords):
     value = "Wert"
     meaning = "Bedeutung"
     from_environment = "Umgebung"
-    from_start = "Start des Prozesses"
+    from_start = "Start"
     is_secret = "gesetzt, nie gezeigt"
     channels = "Kanäle"
     channel = "Kanal"
@@ -590,6 +594,8 @@ class Chinese(OwnerWords):
         "halted": "有人暂停了它",
         "damaged": "记录已损坏",
     }
+    waits_for_owners = "等待所有者"
+    nothing_waits = "没有什么在等待所有者。"
     settings = "设置"
     checks = "检查"
     run_checks = "运行检查"
@@ -606,7 +612,7 @@ class Chinese(OwnerWords):
     value = "值"
     meaning = "含义"
     from_environment = "环境变量"
-    from_start = "进程启动时"
+    from_start = "启动时"
     is_secret = "已设置，不显示"
     channels = "频道"
     channel = "频道"

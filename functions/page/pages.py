@@ -24,7 +24,11 @@ from functions.page.viewer import VIEWERS
 
 
 def show_first(page: PageRequest) -> Response:
-    """Lead to the first page that the viewer may see."""
+    """Lead to the first page that the viewer may see; an owner on a phone to what waits for them,
+    if anything does.
+    """
+    if overview.is_needed(page):
+        return redirect(page, "/overview")
     for each in PAGES:
         if page.viewer.role in each.roles:
             return redirect(page, each.path)

@@ -193,9 +193,11 @@ def show_person(page: PageRequest) -> Response:
     }
     facts = [
         (words.role, Cell(own.name_role(role))),
-        (own.links, Cell("", chips=tuple(each for each in ids if each != who))),
         (own.limits, Cell(today or own.no_limits)),
     ]
+    others = tuple(each for each in ids if each != who)
+    if others:
+        facts.append((own.links, Cell("", chips=others)))
     if person:
         facts.append((own.in_since, Cell(person.at, "time")))
         facts.append((own.let_in_by, Cell(person.by)))

@@ -78,6 +78,8 @@ def _open_policy(page: PageRequest) -> tuple[App, VersionedText]:
         lambda version: note(roll_back_policy(store, version, page.by)),
         TEXT_CHARACTERS,
         asked,
+        nothing=own.policy_first,
+        type=own.policy_first_type,
     )
     return app, shown
 

@@ -483,4 +483,6 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/safety/{verb}", "GET", ask_lock, OWNERS),
     PageRoute("/safety/{verb}", "POST", change_lock, OWNERS, reads_form=True),
 )
-PAGES: tuple[Page, ...] = (Page("Safety", "/safety", OWNERS, {"de": "Sicherheit", "zh": "安全"}),)
+PAGES: tuple[Page, ...] = (
+    Page("Safety", "/safety", OWNERS, {"de": "Sicherheit", "zh": "安全"}, ("/policy",)),
+)

@@ -226,6 +226,7 @@ def _make_channels(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> 
 
 
 def _make_tokens(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> Section:
+    words = words_of(page)
     try:
         found = plain({"items": list(islice(_registry(page).keys.rows(_caller(page)), SHOWN))})
     except SigilError as problem:  # another one's registry may not tell
@@ -256,10 +257,10 @@ def _make_tokens(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> Se
     return Section(
         own.tokens,
         (
-            (own.setting, "text"),
+            (words.name, "text"),
             (own.kind, "text"),
             (own.scopes, "text"),
-            (own.in_since, "time"),
+            (words.since, "time"),
             (own.expires, "time"),
             (own.last_use, "time"),
         ),
@@ -310,7 +311,7 @@ def _make_sign_ins(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> 
             (own.person_id, "code"),
             (words.role, "text"),
             (own.way, "text"),
-            (own.in_since, "time"),
+            (words.since, "time"),
             (own.last_use, "time"),
         ),
         rows,

@@ -9,7 +9,8 @@ from starlette.responses import Response
 from functions.agent.access import pairing_code
 from functions.agent.access.web_codes import CodeRefused, WebCodes
 from functions.page.frame import Page, PageRequest, PageRoute, answer_json, redirect, render
-from functions.page.viewer import EVERYBODY, VIEWERS, Role, limit_role
+from functions.page.owner_words import load_words
+from functions.page.viewer import EVERYBODY, PEOPLE, VIEWERS, Role, limit_role
 from functions.page.visitors import ADMIN, find_person_role, open_logins
 from sigil.access.authentication import find_network
 from sigil.access.tokens import PREFIX
@@ -136,7 +137,8 @@ def show_account(page: PageRequest) -> Response:
         here = f" ({words.this_one})" if digest == viewer.login else ""
         rows.append([f"{ways[login.by]}{here}", write_time(login.at), write_time(login.seen)])
     facts = [(words.signed_in_as, viewer.name or viewer.person), (words.role, roles[viewer.role])]
-    return render(page, "account.html", title=words.account, facts=facts, rows=rows)
+    export = load_words(page.language).export_own if viewer.role in PEOPLE else ""
+    return render(page, "account.html", title=words.account, facts=facts, rows=rows, export=export)
 
 
 ROUTES = (

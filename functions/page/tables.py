@@ -14,6 +14,7 @@ from functions.agent.workspace.path import parse_path
 from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.owner_words import load_words
 from functions.page.seen import SeenChats, take_page_parameters, words_of
 from functions.page.viewer import OWNERS, VIEWERS
 from sigil.errors import UsageError
@@ -40,6 +41,7 @@ EDITED_BYTES: Final = 40_000
 def show_chats(page: PageRequest) -> Response:
     """Show the chats that asked the model in the last days; a member sees their own."""
     words = words_of(page)
+    own = load_words(page.language)
     seen = SeenChats(page)
     query = dict(take_page_parameters(page))
     twin = plain(sessions.list_sessions(page.deps.app, query.pop("agent", ""), query))
@@ -60,7 +62,10 @@ def show_chats(page: PageRequest) -> Response:
                 Cell(each["tokens"], "figure"),
                 Cell(each["turns"], "figure"),
                 Cell(each["at"], "time"),
-            )
+            ),
+            (Act(own.memory, f"/memory?{urlencode({'chat': each['session']})}"),)
+            if page.viewer.role == "owner" and seen.find(each["session"]) == "texts"
+            else (),
         )
         for each in shown
     )

@@ -103,7 +103,8 @@ def show_versions(
         text = figures.clean(newest.text, TEXT_CHARACTERS)
         parts.append(Section(text=text, nothing=shown.nothing, type=shown.type))
     parts += sections
-    parts.append(_make_table(page, shown, versions))
+    if versions or newest.text:
+        parts.append(_make_table(page, shown, versions))
     written: tuple[tuple[str, Cell], ...] = ()
     if newest.version:
         written = (
@@ -196,7 +197,8 @@ def _make_table(page: PageRequest, shown: VersionedText, versions: list[Doc]) ->
             (words.when, "time"),
         ),
         tuple(rows),
-        nothing=own.never_written,
+        nothing=shown.nothing,
+        type=shown.type,
         note=own.newest_only.format(count=SHOWN) if len(versions) == SHOWN else "",
     )
 

@@ -50,13 +50,18 @@ D = TypeVar("D")
 @dataclass(frozen=True, slots=True)
 class Page:
     """A name in the bar of pages: in English, where it leads, who sees it, and the name in other
-    languages by their codes.
+    languages by their codes. `below` are the paths of other pages that belong to it.
     """
 
     name: str
     path: str
     roles: frozenset[Role]
     names: Mapping[str, str] = field(default_factory=dict)
+    below: tuple[str, ...] = ()
+
+    def leads_to(self, path: str) -> bool:
+        """Return whether a path is that of the page, or of one that belongs to it."""
+        return any(path == each or path.startswith(f"{each}/") for each in (self.path, *self.below))
 
 
 @dataclass(frozen=True)
@@ -343,7 +348,7 @@ def list_bar(page: PageRequest[Any]) -> list[tuple[str, str, bool]]:
         (
             each.names.get(page.language, each.name),
             each.path,
-            here == each.path or here.startswith(f"{each.path}/"),
+            each.leads_to(here),
         )
         for each in page.site.parts.pages
         if page.viewer.role in each.roles

@@ -14,6 +14,8 @@ RANKS: Final[tuple[Role, ...]] = ("stranger", "reader", "member", "owner")
 OWNERS: Final[frozenset[Role]] = frozenset({"owner"})
 PEOPLE: Final[frozenset[Role]] = frozenset({"owner", "member"})
 """Whoever has chats."""
+WATCHERS: Final[frozenset[Role]] = frozenset({"owner", "reader"})
+"""Whoever sees how much there is of everything."""
 VIEWERS: Final[frozenset[Role]] = frozenset({"owner", "member", "reader"})
 """Whoever has signed in."""
 EVERYBODY: Final[frozenset[Role]] = frozenset(RANKS)

@@ -5,13 +5,21 @@ has a version, a name and a reason, nothing that two people type is lost, and no
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import orjson
 import pytest
 
+from functions.agent.agents.lifecycle import create_agent
+from functions.agent.agents.record import make_record
+from functions.agent.app import App
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
+from functions.agent.policy.proposals import Proposal
+from functions.agent.team.board import Board, NewTask
 from functions.hooks import Hook, Hooks, make_token
+from functions.page import pages
+from functions.page.viewer import OWNERS, PEOPLE, VIEWERS, WATCHERS
 from functions.wiring import AgentRuntime
 from sigil.access.tokens import TokenRequest
 from sigil.protocol import Caller
@@ -274,3 +282,75 @@ def test_what_failed_in_a_chat_stands_beside_its_name(
         [row] = owner.get_json("/safety/chats").json()["items"]
         assert (row["session"], row["failed"]) == ("telegram:42", 1)
         assert "telegram:42" in Parsed(owner.get("/safety/chats").text).text
+
+
+def test_a_reader_sees_how_much_there_is_and_nobodys_words(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    app = home.app
+    word = "saffron"
+    fields = {
+        "kind": "agent",
+        "state": "enabled",
+        "since": app.clock.now(),
+        "by": "x",
+        "role": f"buys {word}",
+    }
+    create_agent(app.kv, app.root, "alice", make_record(fields), most=50)
+    Board(app.kv, app.root, app.clock.now).add(NewTask(subject=word, description=word))
+    model.then(call(("sigil_query", {"query": word}), ("cap_nothing", {"x": word})), say(word))
+    tell(home, f"buy {word}", session="telegram:42")
+    wait_for_owner(app, word)
+    with opened(home) as sign_in:
+        reader, owner = sign_in("terminal:local", "reader"), sign_in()
+        [run] = reader.get_json("/runs").json()["items"]
+        for path in ("/overview", "/agents", "/runs", f"/runs/{run['id']}", "/usage", "/chats"):
+            for answer in (reader.get(path), reader.get_json(path)):
+                assert answer.status_code == 200, path
+                assert word not in answer.text, path
+        assert reader.get_json("/overview").json()["waiting"]["proposals"] == 1
+        agents = reader.get_json("/agents").json()["items"]
+        assert [each["name"] for each in agents] == ["alice"]
+        assert word in owner.get("/agents").text
+        closed = ("/board", "/agents/alice", "/safety", "/policy", "/people", "/settings")
+        for path in (*closed, "/knowledge", "/memory", "/documents?name=soul", "/files", "/chat"):
+            assert reader.get(path).status_code == 403, path
+        # an owner who looks from a phone is led to what waits
+        phone = {"user-agent": "Mozilla/5.0 (Linux; Android 15) Mobile Safari/537.36"}
+        assert owner.get("", **phone).headers["location"] == "/ui/overview"
+        assert owner.get("").headers["location"] == "/ui/chat"
+
+
+def wait_for_owner(app: App, word: str) -> None:
+    """Let a call wait for an owner's word."""
+    app.proposals.propose(
+        Proposal(
+            id="",
+            digest="1" * 64,
+            agent="main",
+            session="http:admin:main",
+            by="http:admin",
+            acts=(f"call {word}",),
+            tool="cap_pay",
+            arguments=word,
+        )
+    )
+
+
+ROLES = {
+    "all": VIEWERS,
+    "owners and members": PEOPLE,
+    "owners and readers": WATCHERS,
+    "owners": OWNERS,
+}
+
+
+def test_the_documentation_says_for_whom_each_page_is() -> None:
+    table = (Path(__file__).parents[3] / "docs/page.md").read_text(encoding="utf-8").partition("## What there is")[2]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table.splitlines()
+        if line.startswith("| ")
+    ]
+    told = {row[0]: ROLES[row[-1].partition(":")[0]] for row in rows[1:]}
+    assert told == {page.name: page.roles for page in pages.PAGES}
