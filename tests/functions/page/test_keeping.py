@@ -346,7 +346,11 @@ ROLES = {
 
 
 def test_the_documentation_says_for_whom_each_page_is() -> None:
-    table = (Path(__file__).parents[3] / "docs/page.md").read_text(encoding="utf-8").partition("## What there is")[2]
+    table = (
+        (Path(__file__).parents[3] / "docs/page.md")
+        .read_text(encoding="utf-8")
+        .partition("## What there is")[2]
+    )
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in table.splitlines()
