@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from functions.live_turns import LiveTurns
     from functions.page.frame import PageDeps
     from functions.page.live import LiveChats
+    from sigil.cli.doctor import Finding
 
 CHAT_BYTES = 1 << 20
 WAIT_SECONDS = 25.0
@@ -205,12 +206,13 @@ def build_app(
     listened: Sequence[ListenedBot] = (),
     *,
     has_page: bool = True,
+    check: Callable[[], list[Finding]] | None = None,
 ) -> FastAPI:
     """Return the whole server as an ASGI app; `ready` is called once its workers run.
 
     `polled`: the bots whose updates it fetches; `listened`: those for which it listens. `has_page`:
-    with the pages for a browser. Its `state.end_streams` lets the streams of turns end, for which a
-    server that stops would wait.
+    with the pages for a browser, of which one shows what `check` finds. Its `state.end_streams`
+    lets the streams of turns end, for which a server that stops would wait.
     """
     from functions.live_turns import LiveTurns
     from functions.page.live import LiveChats
@@ -266,7 +268,7 @@ def build_app(
     )
     server.router.routes.extend(admin.build_routes(lambda: control))
     if has_page:
-        server.router.routes.extend(open_page_routes(runtime, gate, turns, chats))
+        server.router.routes.extend(open_page_routes(runtime, gate, turns, chats, check))
     hooks = open_hooks(runtime)
     ingress = Ingress(
         runtime.channels,
@@ -281,7 +283,11 @@ def build_app(
 
 
 def open_page_routes(
-    runtime: AgentRuntime, gate: Authenticator, turns: TurnsInProgress, live: LiveChats
+    runtime: AgentRuntime,
+    gate: Authenticator,
+    turns: TurnsInProgress,
+    live: LiveChats,
+    check: Callable[[], list[Finding]] | None = None,
 ) -> list[BaseRoute]:
     """Return the routes of the pages for a browser. What they need is opened by the first one."""
     from functions.page.mount import build_routes
@@ -304,6 +310,7 @@ def open_page_routes(
             put=runtime.queue.put,
             live=live,
             is_live=True,
+            check=check,
         )
 
     return build_routes(open_deps)

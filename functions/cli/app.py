@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -38,6 +38,10 @@ from sigil.cli.output import add_suggestion, explain_usage_error, guard_output, 
 from sigil.cli.printing import Printer
 from sigil.errors import SigilError
 from sigil.settings import installed_version
+
+if TYPE_CHECKING:
+    from functions.settings import Settings
+    from sigil.cli.doctor import Finding
 
 
 class ImportedProgram(StrEnum):
@@ -209,9 +213,22 @@ def serve(
 
     names = [name for word in bots or () for name in word.split(",") if name]
     code = run_server(
-        host, port, poll=poll, bots=names, take_webhook=take_webhook, has_page=not no_ui
+        host,
+        port,
+        poll=poll,
+        bots=names,
+        take_webhook=take_webhook,
+        has_page=not no_ui,
+        check=_check,
     )
     raise typer.Exit(code)
+
+
+def _check(settings: Settings) -> list[Finding]:
+    """Return what the checks of the doctor find, for the page that shows them."""
+    from functions.cli.doctor import list_findings
+
+    return list_findings(settings)
 
 
 @cli.command(rich_help_panel=TALK)

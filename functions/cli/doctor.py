@@ -30,7 +30,15 @@ from functions.cli.local_agent import open_agent
 from functions.queues.leases import is_leased
 from functions.settings import Settings
 from functions.wiring import Closable, open_ingress_queue
-from sigil.cli.doctor import Check, DoctorWarning, local_registry, machine, remote_registry
+from sigil.cli.doctor import (
+    Check,
+    DoctorWarning,
+    Finding,
+    local_registry,
+    machine,
+    remote_registry,
+    run_checks,
+)
 from sigil.cli.doctor.report import run_doctor
 from sigil.cli.printing import Printer
 from sigil.cli.times import format_count
@@ -48,6 +56,11 @@ def run_checks_and_print(printer: Printer) -> int:
     settings = Settings.read()
     checks = {**registry_checks(settings), **agent_checks(settings)}
     return run_doctor(printer, checks, settings)
+
+
+def list_findings(settings: Settings) -> list[Finding]:
+    """Return what all checks find."""
+    return list(run_checks({**registry_checks(settings), **agent_checks(settings)}))
 
 
 def registry_checks(settings: Settings) -> Mapping[str, Check]:

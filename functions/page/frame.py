@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from functions.agent.agent_directory import AgentDirectory
 from functions.agent.app import App
@@ -40,6 +40,9 @@ from sigil.http.page.frame import (
 from sigil.storage.artifacts.base import Artifacts
 from sigil.storage.kv import KV
 
+if TYPE_CHECKING:
+    from sigil.cli.doctor import Finding
+
 __all__ = [
     "Page",
     "PageDeps",
@@ -65,7 +68,8 @@ class PageDeps:
     `put` puts an event into the queue. `replies` has the answers to events of this process and of
     others. `live` shows the turns of this process, and is None where no turn runs in it; `is_live`
     says that a page may keep a stream open. `secure`: the pages are called over TLS alone. `chats`
-    is what the process knows of the chats that its pages have shown.
+    is what the process knows of the chats that its pages have shown. `check` runs the checks of the
+    doctor, and is None where there is no command line.
     """
 
     app: App
@@ -85,6 +89,7 @@ class PageDeps:
     is_live: bool = False
     secure: bool = False
     chats: ChatCache = field(default_factory=ChatCache)
+    check: Callable[[], list[Finding]] | None = None
 
 
 PageRequest: TypeAlias = frame.PageRequest[PageDeps]

@@ -55,22 +55,17 @@ def run_checks(page: PageRequest) -> Response:
 
     They ask the model and the platforms, so that only a form begins them.
     """
-    own = load_words(page.language)
-    try:
-        from functions.cli import doctor
-        from sigil.cli.doctor import run_checks as run
-    except ImportError:  # a function has no command line
-        raise UsageError("EUSAGE", own.checks_away, source="page") from None
-    settings = page.deps.settings
-    checks = {**doctor.registry_checks(settings), **doctor.agent_checks(settings)}
-    return _show(page, list(run(checks)))
+    if page.deps.check is None:
+        own = load_words(page.language)
+        raise UsageError("EUSAGE", own.checks_away, source="page")
+    return _show(page, page.deps.check())
 
 
 def _show(page: PageRequest, findings: list[Finding] | None) -> Response:
     own = load_words(page.language)
     words = words_of(page)
     twin: dict[str, Any] = {}
-    sections = [_make_checks(findings, own, twin)]
+    sections = [_make_checks(page, findings, twin)]
     sections += _make_settings(page, own, twin)
     sections.append(_make_channels(page, own, twin))
     sections.append(_make_tokens(page, own, twin))
@@ -82,7 +77,12 @@ def _show(page: PageRequest, findings: list[Finding] | None) -> Response:
     return show_view(page, view)
 
 
-def _make_checks(findings: list[Finding] | None, own: OwnerWords, twin: dict[str, Any]) -> Section:
+def _make_checks(
+    page: PageRequest, findings: list[Finding] | None, twin: dict[str, Any]
+) -> Section:
+    own = load_words(page.language)
+    if page.deps.check is None:
+        return Section(own.checks, note=own.checks_away, nothing="")
     form = Operation("/settings/checks", own.checks, own.run_checks)
     if findings is None:
         return Section(own.checks, note=own.checks_lead, form=form)

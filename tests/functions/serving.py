@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import uvicorn
@@ -37,11 +38,14 @@ def serving(
     runtime: AgentRuntime,
     polled: Sequence[PolledBot] = (),
     listened: Sequence[ListenedBot] = (),
+    **given: Any,
 ) -> Iterator[Served]:
-    """Serve `runtime` until the block ends; running turns end first."""
+    """Serve `runtime` until the block ends; running turns end first. `given` as `build_app` takes
+    it.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     ready = threading.Event()
-    app = local.build_app(runtime, TOKEN, ready.set, polled, listened)
+    app = local.build_app(runtime, TOKEN, ready.set, polled, listened, **given)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -94,6 +94,8 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
         "agent_data",
         "alerts",
         "base_path",
+        "backup",
+        "metrics",
         *PACKAGES,
         *COMMON,
     ),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from functions import local, log
 from functions.channels.about import name_variable
@@ -32,6 +33,10 @@ from sigil.http.server import listen, serve, url_of
 from sigil.settings import find_unknown_variables
 from sigil.wiring import admin_token
 
+if TYPE_CHECKING:
+    from sigil.cli.doctor import Finding
+
+
 GRACE_SECONDS = 5
 
 
@@ -43,12 +48,13 @@ def run_server(
     bots: Sequence[str] = (),
     take_webhook: bool = False,
     has_page: bool = True,
+    check: Callable[[Settings], list[Finding]] | None = None,
 ) -> int:
     """Serve until told to stop, and return the exit code.
 
     `poll`: fetch the platforms' updates, or listen for them: those of the `bots`, or of all;
     `take_webhook`: a webhook that is set there is taken away. `has_page`: with the pages for a
-    browser.
+    browser, of which one shows what `check` finds.
     """
     if bots and not poll:
         raise UsageError(
@@ -81,6 +87,7 @@ def run_server(
         polled,
         listened,
         has_page=has_page,
+        check=partial(check, runtime.settings) if check else None,
     )
     ended = serve(
         AccessLog(server, log.note),

@@ -24,6 +24,7 @@ from sigil.wiring import open_stores
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.memory.memories import saves
 from tests.functions.cli.programs import COMMAND, served, terminal, uncaged
+from tests.functions.page.browsing import OURS, Browser
 from tests.machine import within
 
 
@@ -455,12 +456,18 @@ def test_serve_answers_and_ends_gracefully_when_it_is_told_to(
         told.wait(within(20))
         return say("finished in peace")
 
-    model.then(slow)
     more = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none"}
     with served(environment, **more) as (process, address):
         token = (tmp_path / "token").read_text()
         assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
         assert httpx.get(f"{address}/health").json()["ok"] is True
+        with Browser(address) as browser:  # its page has the checks of the doctor
+            browser.sign_in(token)
+            checked = browser.post(
+                "/settings/checks", headers={**OURS, "accept": "application/json"}
+            ).json()["checks"]
+            assert {"store", "model", "page"} <= {each["name"] for each in checked}
+        model.then(slow)
         answers: list[httpx.Response] = []
         asked = threading.Thread(
             target=lambda: answers.append(

@@ -5,6 +5,7 @@ has a version, a name and a reason, nothing that two people type is lost, and no
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -17,6 +18,7 @@ from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from functions.agent.policy.proposals import Proposal
 from functions.agent.team.board import Board, NewTask
+from functions.cli import doctor
 from functions.hooks import Hook, Hooks, make_token
 from functions.page import pages
 from functions.page.viewer import OWNERS, PEOPLE, VIEWERS, WATCHERS
@@ -210,7 +212,7 @@ def test_the_settings_show_where_from_and_no_secret(
     hook = Hook(id="1", name="builds", agent="main", digest=digest, by="telegram:42", since=1.0)
     Hooks(app.kv, app.root).add(hook)
     let_in(made)
-    with opened(made) as sign_in:
+    with opened(made, check=partial(doctor.list_findings, made.settings)) as sign_in:
         owner, member = sign_in(), sign_in(MEMBER, "member")
         answer = owner.get("/settings")
         page = Parsed(answer.text)
@@ -227,6 +229,17 @@ def test_the_settings_show_where_from_and_no_secret(
         assert [each["name"] for each in twin.json()["hooks"]] == ["builds"]
         [channel] = twin.json()["channels"]
         assert (channel["name"], channel["last"]) == ("telegram", None)
+
+        monkeypatch.setenv("UNCAGED_DATA", made.settings.data)
+        assert "checks" not in twin.json()
+        checked = owner.post("/settings/checks")
+        assert checked.status_code == 200
+        shown = Parsed(checked.text)
+        shown.require_harmless()
+        assert "UNCAGED_LLM_URL" in shown.text, "what helps against a model that is not there"
+        assert secret not in checked.text
+        assert owner.get("/settings/checks").status_code == 405
+        assert member.post("/settings/checks").status_code == 403
 
         assert member.get("/settings").status_code == 403
         out = f"/settings/sign-out?person={MEMBER}"

@@ -25,9 +25,9 @@ MEMBER = "telegram:66"
 
 
 @contextmanager
-def opened(runtime: AgentRuntime) -> Iterator[Callable[..., Browser]]:
+def opened(runtime: AgentRuntime, **given: Any) -> Iterator[Callable[..., Browser]]:
     """Serve an agent; what is yielded signs somebody in, by default the owner."""
-    with serving(runtime) as server:
+    with serving(runtime, **given) as server:
         port = server.url.rpartition(":")[2]
         browsers = []
 
