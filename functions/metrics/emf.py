@@ -22,7 +22,7 @@ _UNITS: Final = {
     "seconds": "Seconds",
     **dict.fromkeys(("requests", "tool_calls", "failed_calls", "tool_faults"), "Count"),
     **dict.fromkeys(("evicted_tools", "evicted_messages", "resident_tools"), "Count"),
-    "window_tokens": "Count",
+    **dict.fromkeys(("resident_tokens", "window_tokens"), "Count"),
 }
 _BY_MODEL: Final = dict.fromkeys(("prompt_tokens", "completion_tokens", "cached_tokens"), "Count")
 

@@ -68,6 +68,11 @@ EVICTED_MESSAGES: Final = _count(
 RESIDENT: Final = _gauge(
     "uncaged_resident_tools", "Tools in the last request of the last turn.", *_HERE
 )
+RESIDENT_TOKENS: Final = _gauge(
+    "uncaged_resident_tokens",
+    "About how many tokens of the last request were tools that had been paged in.",
+    *_HERE,
+)
 WINDOW: Final = _gauge(
     "uncaged_window_tokens", "Tokens of the last request of the last turn.", *_HERE
 )
@@ -103,7 +108,7 @@ BUDGET_LIMIT: Final = _gauge(
 SANDBOX_CHILDREN: Final = _gauge("uncaged_sandbox_children", "Child processes of the sandbox.")
 SANDBOX_BUSY: Final = _gauge("uncaged_sandbox_busy", "Those of them that run something.")
 SANDBOX_WAITING: Final = _gauge("uncaged_sandbox_waiting", "Calls that wait for one of them.")
-WATCHERS: Final = _gauge("uncaged_watchers", "Clients that look on at a turn.")
+WATCHERS: Final = _gauge("uncaged_watchers", "Pages and clients over HTTP that look on at a turn.")
 
 ALL: Final = tuple(value for value in globals().values() if isinstance(value, Instrument))
 """Every metric, in the order in which they are shown."""

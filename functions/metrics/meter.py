@@ -142,4 +142,5 @@ def count_turn(meter: Meter, numbers: TurnNumbers) -> None:
             meter.add(instrument, labels, value)
     if numbers.window_tokens:
         meter.set(known.RESIDENT, here, numbers.resident_tools)
+        meter.set(known.RESIDENT_TOKENS, here, numbers.resident_tokens)
         meter.set(known.WINDOW, here, numbers.window_tokens)

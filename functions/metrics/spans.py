@@ -98,6 +98,7 @@ def _make_root(run: Run, trace: int, id: int, *, with_texts: bool) -> SpanRow:
         "uncaged.paged_in": numbers.tool_faults,
         "uncaged.evicted": numbers.evicted_tools,
         "uncaged.resident": numbers.resident_tools,
+        "uncaged.resident_tokens": numbers.resident_tokens,
         "uncaged.window": numbers.window_tokens,
         "uncaged.cost": numbers.cost,
     }
@@ -132,6 +133,7 @@ def _make_request(
         names.REQUEST_MODEL: model,
         names.RESPONSE_FINISH_REASONS: (str(step.get("finish", "")),),
         "uncaged.resident": _as_count(step.get("tools")),
+        "uncaged.resident_tokens": _as_count(step.get("tool_tokens")),
     }
     if "prompt" in step:
         attributes[names.USAGE_INPUT_TOKENS] = _as_count(step["prompt"])

@@ -15,8 +15,8 @@ class TurnNumbers:
     `cached_tokens` are a part of `prompt_tokens`. `cost` is in the currency of the prices.
     `tool_faults` counts the tools that were paged in, `evicted_tools` and `evicted_messages` what
     left the history. `resident_tools` and `window_tokens` are the tools and the tokens of the last
-    request. A row leaves out steps of a long turn: those five are then too small, and the others
-    are right.
+    request, and `resident_tokens` are about those of its tools that had been paged in. A row leaves
+    out steps of a long turn: those six are then too small, and the others are right.
     """
 
     agent: str
@@ -35,6 +35,7 @@ class TurnNumbers:
     evicted_tools: int
     evicted_messages: int
     resident_tools: int
+    resident_tokens: int
     window_tokens: int
 
 
@@ -60,6 +61,7 @@ def read_numbers(run: Run) -> TurnNumbers:
         evicted_tools=sum(len(as_sequence(step.get("tools"))) for step in evictions),
         evicted_messages=sum(round(as_number(step.get("messages"))) for step in evictions),
         resident_tools=round(as_number(last.get("tools"))),
+        resident_tokens=round(as_number(last.get("tool_tokens"))),
         window_tokens=round(as_number(last.get("prompt"))),
     )
 

@@ -277,6 +277,8 @@ def _list_facts(run: Row, words: RunWords) -> Iterator[tuple[str, str]]:
 def _list_facts_of_request(step: Row, words: RunWords) -> Iterator[tuple[str, str]]:
     if step.get("model"):
         yield words.model, as_string(step.get("model"))
+    if step.get("tool_tokens"):
+        yield words.tools_tokens, figures.count(step.get("tool_tokens"))
     if step.get("finish"):
         yield words.finish, as_string(step.get("finish"))
     if step.get("tries"):

@@ -597,7 +597,8 @@ def _ask_model(
     messages = build_prompt(preamble, document.messages, stamp, start, shown)
     if final:
         messages.append(final)
-    estimate = tokens.of_messages(document.messages) + tokens.of_offers(offers)
+    loaded = tokens.of_offers(offers)
+    estimate = tokens.of_messages(document.messages) + loaded
     estimate += count_overhead(preamble)
     if shown:
         estimate += shown.tokens
@@ -633,6 +634,8 @@ def _ask_model(
         "tools": len(offers) + len(STATIC),
         "model": reply.model or document.chosen_model or app.model.name,
     }
+    if loaded:
+        facts["tool_tokens"] = round(loaded * document.ratio)
     if shown:
         facts[PICTURES] = shown.count
     if reply.finish == "stopped":

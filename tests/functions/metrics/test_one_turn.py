@@ -129,6 +129,14 @@ def test_a_turn_has_one_number_in_json_in_metrics_in_the_log_and_in_its_trace(
     assert (
         read_attributes(tools[0])["uncaged.paged_in"] == metrics["uncaged_tool_faults_total", *here]
     )
+    # so are the tokens of the tools that were paged in: none in the first request
+    shares = [read_attributes(span)["uncaged.resident_tokens"] for span in chats]
+    assert shares[0] == 0 < shares[-1] < usage["prompt"]
+    assert shares == [
+        step.get("tool_tokens", 0) for step in twin["steps"] if step["kind"] == "request"
+    ]
+    assert metrics["uncaged_resident_tokens", *here] == shares[-1]
+    assert counted["resident_tokens"] == facts["uncaged.resident_tokens"] == shares[-1]
     assert receiver.requests[0].headers["authorization"] == "Bearer abc"
     assert receiver.resources[0]["service.name"] == "uncaged"
 
