@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl
 
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
@@ -83,6 +83,16 @@ class _WholeFormParser(MultiPartParser):
             max_fields=FIELDS_MOST,
             max_part_size=limits.fields_bytes,
         )
+
+    async def parse(self) -> FormData:
+        """Read the form; its words are UTF-8, whatever it says of them. Another encoding can make
+        half characters (`utf-7`), fail in a way of its own (`undefined`) or take a time that grows
+        with the square of what is sent (`punycode`).
+        """
+        kind = self.headers.get("content-type", "")
+        bare = [each for each in kind.split(";") if not each.strip().lower().startswith("charset")]
+        self.headers = Headers({"content-type": ";".join(bare)})
+        return await super().parse()
 
     def on_end(self) -> None:
         """Note the end of the last part."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import time
 from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
@@ -25,6 +26,7 @@ from tests.functions.page.browsing import OURS, Browser
 from tests.functions.page.markup import list_faults
 from tests.functions.page.ui.hostile import HOSTILE
 from tests.functions.serving import TOKEN, Served, serving
+from tests.tables import each_row
 
 
 @pytest.fixture
@@ -228,6 +230,22 @@ def test_forms_requests_and_methods_have_bounds(server: Served, browser: Browser
     assert browser.client.head("/ui/account").status_code == 200
     refused = browser.get_json("/no-such-page")
     assert (refused.status_code, refused.json()["error"]["code"]) == (404, "EROUTE")
+
+
+@each_row(
+    ("charset", "code"),
+    [("undefined", "x"), ("punycode", "-" + "a" * 60_000), ("utf-7", "+2AA-"), ("UTF-16", "x")],
+)
+def test_a_form_is_utf_8_whatever_it_says(browser: Browser, charset: str, code: str) -> None:
+    """Python knows encodings that fail in a way of their own, make half characters, or are slow."""
+    began = time.process_time()
+    answer = browser.client.post(
+        "/ui/login",
+        content=f"--x\r\nContent-Disposition: form-data; name=code\r\n\r\n{code}\r\n--x--\r\n",
+        headers={**OURS, "content-type": f"multipart/form-data; boundary=x; charset={charset}"},
+    )
+    assert answer.status_code == 401
+    assert time.process_time() - began < 0.3
 
 
 def test_a_sign_in_makes_so_many_requests_a_minute(runtime: Callable[..., AgentRuntime]) -> None:
