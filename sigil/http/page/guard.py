@@ -55,7 +55,7 @@ class Guard:
             f"this page is not called {one_line(host, 80) or 'by no name'!r}",
             source="page",
             suggestion="open it under the address that the server printed, or set"
-            " UNCAGED_PAGE_NAMES to the names that it has",
+            " UNCAGED_WEB_NAMES to the names that it has",
         )
 
     def require_sealed(self, request: Request) -> None:
