@@ -26,7 +26,7 @@ from functions.agent.workspace.received import BYTES_MOST, FILES_MOST, OPENED_BY
 from functions.channels.render.pictures import make_document
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.message_files import UploadedFile, attach_files
-from functions.page.chat_list import find_session, list_chats, name_in_address, own_prefix
+from functions.page.chat_list import find_session, is_own_chat, list_chats, name_in_address
 from functions.page.chat_state import (
     ChatPlace,
     PageReader,
@@ -66,8 +66,7 @@ _NUMBERS: Final = count()
 
 def show_chats(page: PageRequest) -> Response:
     """Lead to the viewer's chat that was at work last, or to a first one."""
-    prefix = own_prefix(page)
-    own = next((each for each in list_chats(page) if each.session.startswith(prefix)), None)
+    own = next((each for each in list_chats(page) if is_own_chat(each.session, page)), None)
     return redirect(page, f"/chat/{own.name if own else 'main'}")
 
 
@@ -101,11 +100,11 @@ def find_place(page: PageRequest) -> ChatPlace:
     """Return the chat of an address; `UsageError` ENOENT unless the viewer may read it."""
     session = find_session(page.path["name"], page)
     before = _read_number(page.query.get("before", ""))
-    is_own = session.startswith(own_prefix(page))
+    is_own = is_own_chat(session, page)
     name = name_in_address(session, page)
     if not is_own and require_chat(page, session) != "texts":
         raise UsageError("ENOENT", "there is no such chat", source="page")
-    return ChatPlace(session, name, is_own and not name.startswith("~"), before)
+    return ChatPlace(session, name, is_own, before)
 
 
 def require_own(page: PageRequest) -> ChatPlace:

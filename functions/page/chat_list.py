@@ -4,20 +4,17 @@ platforms, whoever was at work last first.
 
 from __future__ import annotations
 
-import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Final
 
 from functions.agent.management.sessions import ListedSession
-from functions.events import OWN
+from functions.events import OWN, WEB_CHAT, find_web_person
 from functions.page.frame import PageRequest
 from functions.page.reach import find_reach
 from functions.page.words_chat import load_words
 from sigil.errors import UsageError
 
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""The name of a chat of the page."""
 SHOWN_MOST: Final = 60
 TITLED_MOST: Final = 30
 """Of so many chats without a title the first words are read."""
@@ -40,23 +37,24 @@ class ListedChat:
     is_working: bool = False
 
 
-def own_prefix(page: PageRequest) -> str:
-    """Return how the sessions of the viewer's chats of the page begin."""
-    return f"web:{page.viewer.person}:"
+def is_own_chat(session: str, page: PageRequest) -> bool:
+    """Return whether a session is a chat of the viewer on the page. Ids have colons, so that one
+    may begin like another one's: `matrix:@ada:example.org` and `matrix:@ada:example.org:8448`.
+    """
+    return bool(page.viewer.person) and find_web_person(session) == page.viewer.person
 
 
 def name_in_address(session: str, page: PageRequest) -> str:
     """Return the name of a chat in an address of the page."""
-    name = session.removeprefix(own_prefix(page))
-    if name != session and NAME.fullmatch(name):
-        return name
+    if is_own_chat(session, page):
+        return session.rpartition(":")[2]
     return ENCODED + urlsafe_b64encode(session.encode(errors="replace")).decode().rstrip("=")
 
 
 def find_session(name: str, page: PageRequest) -> str:
     """Return the session of a chat by its name in an address; `UsageError` ENOENT for no name."""
-    if NAME.fullmatch(name):
-        return f"{own_prefix(page)}{name}"
+    if WEB_CHAT.fullmatch(name):
+        return f"web:{page.viewer.person}:{name}"
     if name.startswith(ENCODED) and len(name) < 2_000:
         encoded = name.removeprefix(ENCODED)
         try:
@@ -74,12 +72,11 @@ def list_chats(page: PageRequest, here: str = "", title_here: str = "") -> list[
     cache = page.deps.chats
     live = page.deps.live
     working = live.list_working() if live else cache.list_working(app)
-    prefix = own_prefix(page)
     found: dict[str, ListedChat] = {}
     for each in cache.list_sessions(app):
         if len(found) >= SHOWN_MOST:
             break
-        is_own = each.session.startswith(prefix)
+        is_own = is_own_chat(each.session, page)
         if (
             each.session in found
             or each.platform == OWN
@@ -99,7 +96,7 @@ def list_chats(page: PageRequest, here: str = "", title_here: str = "") -> list[
         )
     listed = list(found.values())
     if here and here not in found:
-        unnamed = load_words(page.language).new_chat if here.startswith(prefix) else here
+        unnamed = load_words(page.language).new_chat if is_own_chat(here, page) else here
         title = title_here or unnamed
         name = name_in_address(here, page)
         platform = here.partition(":")[0]
@@ -120,6 +117,6 @@ def _is_readable(each: ListedSession, page: PageRequest) -> bool:
 
 
 def _name_untitled(each: ListedSession, page: PageRequest) -> str:
-    if each.session.startswith(own_prefix(page)):
-        return each.session.removeprefix(own_prefix(page))
+    if is_own_chat(each.session, page):
+        return each.session.rpartition(":")[2]
     return each.session

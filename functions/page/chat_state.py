@@ -356,7 +356,9 @@ class _Drawing:
         return f'<li class="window" id="window"><span>{text}</span></li>'
 
     def _draw_item(self, item: Said) -> str:
-        place = (self.place.session, f"{self.page.language}{self.page.base}", item.id)
+        here = self.place
+        # its addresses, and whether it can be asked again, differ from viewer to viewer
+        place = (here.session, here.name, here.is_own, self.page.language, self.page.base, item.id)
         bare = replace(item, is_gone=False)
         return self.page.deps.chats.draw_row(place, bare, lambda: self._draw_new(bare))
 
@@ -401,7 +403,7 @@ class PageReader:
         wait for has not changed.
         """
         page, place = self.page, self.place
-        key = (place.session, page.language, page.viewer.person, page.base)
+        key = (place, page.language, page.viewer.person, page.base)
         read = partial(read_state, page, place, view)
         return page.deps.chats.find_state(key, view.version, read)
 

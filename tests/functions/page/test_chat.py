@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from functions.agent.access.web_codes import WebCodes
 from functions.agent.conversation.messages import Message, ToolCall, make_inbox
 from functions.agent.session.document import Document
 from functions.channels.visible_text import clean_text
@@ -230,6 +231,45 @@ def test_hostile_words_break_out_of_no_part_of_the_page(served: Served, browser:
         assert [
             each for each in links if not each.startswith(("/ui", "?", "#", "http", "mailto:"))
         ] == []
+
+
+def test_an_id_that_begins_like_another_one_is_another_person(
+    served: Served, model: ScriptedModel
+) -> None:
+    model.then(say("hello"))
+    people = served.runtime.app.people
+    codes = WebCodes(served.runtime.stores.kv, "main", served.runtime.app.clock.now)
+    ada, other = "matrix:@ada:example.org:8448", "matrix:@ada:example.org"
+    with Browser(served.url) as mine, Browser(served.url) as theirs:
+        for who, opened in ((ada, mine), (other, theirs)):
+            people.let_in(who, "member", "Ada", "test")
+            opened.sign_in(codes.make(who, "member"))
+        ask(mine, "my secret")
+        name = urlsafe_b64encode(f"web:{ada}:main".encode()).decode().rstrip("=")
+        for path in ("", "/state", "/live"):
+            assert theirs.get(f"/chat/~{name}{path}").status_code == 404
+        assert "my secret" not in theirs.get("/chat/main").text
+        assert "my secret" in mine.get(f"/chat/~{name}").text
+
+
+def test_rows_lead_whoever_looks_to_the_chat_at_which_they_look(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    """What was drawn for one of them is not shown to the other one."""
+    model.then(say("hello"))
+    made = runtime(llm_url=model.url, web_texts="all")
+    codes = WebCodes(made.stores.kv, "main", made.app.clock.now)
+    made.app.people.let_in("telegram:66", "member", "Ada", "test")
+    with serving(made) as server, Browser(server.url) as ada, Browser(server.url) as owner:
+        ada.sign_in(codes.make("telegram:66", "member"))
+        owner.sign_in()
+        ada.post("/chat/main", {"text": "look"}, files=[("file", ("a.txt", b"hi", "text/plain"))])
+        until(lambda: "hello" in texts(ada))
+        assert 'href="/ui/chat/main/kept/' in ada.get("/chat/main").text
+        name = urlsafe_b64encode(b"web:telegram:66:main").decode().rstrip("=")
+        shown = owner.get(f"/chat/~{name}").text
+        assert f'href="/ui/chat/~{name}/kept/' in shown
+        assert 'data-act="again"' not in shown
 
 
 def test_another_site_sends_nothing(browser: Browser) -> None:
