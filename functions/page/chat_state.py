@@ -22,10 +22,12 @@ from functions.page.chat_list import ListedChat, list_chats
 from functions.page.frame import PageDeps, PageRequest
 from functions.page.live import AskedMessage, LiveChats, LiveView
 from functions.page.markdown import render
+from functions.page.reach import require_chat
 from functions.page.talk import Said, Talk, load_talk
 from functions.page.words_chat import ChatWords, load_words
 from functions.page.working_set import WorkingSet, read_working_set
 from functions.prices import format_money
+from sigil.errors import UsageError
 from sigil.http.page.filters import write_duration
 from sigil.storage.kv import keys
 
@@ -397,6 +399,24 @@ class PageReader:
 
     page: PageRequest
     place: ChatPlace
+
+    @property
+    def who(self) -> str:
+        """Return the id of the person who looks."""
+        return self.page.viewer.person
+
+    def is_admitted(self) -> bool:
+        """Return whether the sign-in of the page is still what it was, and may read the chat."""
+        page = self.page
+        viewer = page.site.parts.visitors.find_viewer(page.request)
+        if viewer is None or (viewer.person, viewer.role) != (self.who, page.viewer.role):
+            return False
+        if self.place.is_own:
+            return True
+        try:
+            return require_chat(page, self.place.session) == "texts"
+        except UsageError:
+            return False
 
     def read_state(self, view: LiveView) -> ChatState:
         """Return the state of the chat: one for all streams of its viewer, as long as what they

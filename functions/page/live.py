@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from functions import log
@@ -31,17 +31,25 @@ if TYPE_CHECKING:
 
 STREAMS_MOST: Final = 64
 """So many pages look on over a stream at once; others ask again and again."""
+STREAMS_EACH: Final = 16
+"""So many of them are one person's, whoever opens more: the others' pages go on."""
 HEARD_SECONDS: Final = 60.0
 """The words of a chat are kept for so long for a page that comes, or comes again."""
 LOOK_SECONDS: Final = 1.0
 """So often it is looked whether another process, or another channel, has changed a chat."""
 JOIN_SECONDS: Final = 0.06
 """What changes within so many seconds comes at once."""
+ADMIT_SECONDS: Final = 1.0
+"""A stream sends nothing to a sign-in that was not looked up within so many seconds."""
 LARGE_CHARACTERS: Final = 8_192
 LARGE_SECONDS: Final = 0.25
 """An open block that is so large comes anew so often only."""
 THREAD_CHARACTERS: Final = 2_000
 """An open block that is so large is drawn in a thread."""
+RESTS: Final = 9.0
+"""A block that took a second to draw is drawn again after so many: that is a tenth of a core."""
+CHARACTERS_A_SECOND: Final = 100_000
+"""An open block is sent anew at most as often as gives so many characters a second."""
 CHATS_SECONDS: Final = 2.0
 """The list of chats comes anew so often at most."""
 ASKED_SECONDS: Final = 900.0
@@ -70,7 +78,8 @@ class LiveView:
     """What a chat's turn shows at one moment: `version` grows with each change of its state, and
     `number` with each answer that is begun. `asks` are the seconds since the model was asked, None
     while it is not. `blocks` have the words so far as HTML. `stopped` are those of an answer that
-    was given up. `worked` grows with each change of which chats are at work.
+    was given up. `worked` grows with each change of which chats are at work. `lags`: there are
+    words that are drawn at a later look.
     """
 
     version: int = 0
@@ -81,13 +90,15 @@ class LiveView:
     asked: tuple[AskedMessage, ...] = ()
     progress: Mapping[str, str] = field(default_factory=dict)
     worked: int = 0
+    lags: bool = False
 
 
 @dataclass(eq=False, slots=True)
 class Watcher:
-    """A stream of a page. `wake` is called in any thread."""
+    """A stream of a page of `who`. `wake` is called in any thread."""
 
     wake: Callable[[], None]
+    who: str = ""
 
 
 @dataclass(slots=True)
@@ -107,7 +118,8 @@ class _Chat:
     asked_at: float | None = None
     progress: dict[str, str] = field(default_factory=dict)
     asked: dict[str, AskedMessage] = field(default_factory=dict)
-    stopped: tuple[str, ...] = ()
+    stopped: GrowingText | None = None
+    rests_until: float = 0.0
 
 
 class LiveChats:
@@ -167,12 +179,12 @@ class LiveChats:
                 chat.asked_at = None
             case "open":
                 chat.asked.pop(event.id, None)
-                chat.stopped = ()
+                chat.stopped = None
                 chat.progress.clear()
             case "progress":
                 chat.progress[step.name] = step.text
             case "note" if step.name == STOPPED and chat.words is not None:
-                chat.stopped = tuple(chat.words.draw())
+                chat.stopped = chat.words
             case "save":
                 # what was written is in the history by now
                 chat.words = None
@@ -220,7 +232,9 @@ class LiveChats:
                 chat.key, chat.head = key, head
 
     def look(self, session: str, *, draws: bool = True) -> LiveView:
-        """Return what a chat's turn shows now; `draws` draws the words that came since."""
+        """Return what a chat's turn shows now; `draws` draws the words that came since, unless
+        their drawing has been too dear for that so soon.
+        """
         with self._lock:
             chat = self._chats.get(session)
             if chat is None:
@@ -228,19 +242,33 @@ class LiveChats:
             now = time.monotonic()
             old = time.time() - ASKED_SECONDS
             words = chat.words
-            blocks: list[str] = []
-            if words is not None:
-                blocks = words.draw() if draws else words.blocks
-            return LiveView(
+            stopped = chat.stopped
+            view = LiveView(
                 chat.version,
                 chat.number,
                 None if chat.asked_at is None else now - chat.asked_at,
-                tuple(blocks),
-                chat.stopped,
-                tuple(each for each in chat.asked.values() if each.at > old),
-                dict(chat.progress),
-                self._worked,
+                asked=tuple(each for each in chat.asked.values() if each.at > old),
+                progress=dict(chat.progress),
+                worked=self._worked,
             )
+        # others do not wait while a long answer is drawn: neither the turns nor the pages
+        blocks: Sequence[str] = ()
+        if words is not None:
+            if draws and now >= chat.rests_until:
+                blocks = words.draw()
+                took = time.monotonic() - now
+                size = words.open_size
+                if size > LARGE_CHARACTERS:
+                    rest = max(took * RESTS, size / CHARACTERS_A_SECOND)
+                    chat.rests_until = now + took + rest
+            else:
+                blocks = words.blocks
+        return replace(
+            view,
+            blocks=tuple(blocks),
+            stopped=tuple(stopped.draw(waits=True)) if stopped else (),
+            lags=words is not None and words.lags,
+        )
 
     def count_open(self, session: str) -> int:
         """Return how many characters the open block of a chat's words has."""
@@ -253,13 +281,13 @@ class LiveChats:
             self._note_working(self._read_working())
         return self._working
 
-    def watch(self, session: str, wake: Callable[[], None]) -> Watcher:
-        """Return what a page waits with for changes of a chat, until `leave`."""
+    def watch(self, session: str, wake: Callable[[], None], who: str = "") -> Watcher:
+        """Return what a page of `who` waits with for changes of a chat, until `leave`."""
         with self._lock:
             now = time.monotonic()
             for name in [name for name, chat in self._chats.items() if _is_over(chat, now)]:
                 del self._chats[name]
-            watcher = Watcher(wake)
+            watcher = Watcher(wake, who)
             self._open(session).watchers.append(watcher)
             return watcher
 
@@ -275,6 +303,13 @@ class LiveChats:
         with self._lock:
             pages = sum(len(chat.watchers) for chat in self._chats.values())
         return pages + self._beside.count_watchers()
+
+    def is_full(self, who: str) -> bool:
+        """Return whether a person can open no more streams now."""
+        with self._lock:
+            watchers = (each for chat in self._chats.values() for each in chat.watchers)
+            own = sum(watcher.who == who for watcher in watchers)
+        return self.streams >= STREAMS_MOST or own >= STREAMS_EACH
 
     def close(self) -> None:
         """End every stream: the server stops, and waits for its connections."""
@@ -352,6 +387,7 @@ def _begin_words(chat: _Chat) -> None:
     from functions.page.markdown import GrowingText
 
     chat.words = GrowingText()
+    chat.rests_until = 0.0
     chat.number += 1
 
 
@@ -366,6 +402,13 @@ def _is_over(chat: _Chat, now: float) -> bool:
 
 class ChatReader(Protocol):
     """Reads what a page shows of a chat, in a thread. `SigilError` when the store fails."""
+
+    @property
+    def who(self) -> str:
+        """Return the id of the person who looks."""
+
+    def is_admitted(self) -> bool:
+        """Return whether the sign-in is still what it was, and may read the chat."""
 
     def read_state(self, view: LiveView) -> ReadState:
         """Return the state of the chat, with what a turn of this process shows."""
@@ -399,12 +442,12 @@ async def stream_chat(
     live: LiveChats, session: str, reader: ChatReader, after: int = 0
 ) -> AsyncGenerator[bytes]:
     """Yield what a page shows of a chat from now on, as the events of a stream: `state`, `words`,
-    `asks` and `chats`; at last `end` when the server stops, or `full` at once where too many look
-    on.
+    `asks` and `chats`; at last `end` when the server stops or the sign-in is over, or `full` at once
+    where too many look on.
 
     `after`: the page has all messages to this number.
     """
-    if live.streams >= STREAMS_MOST:
+    if live.is_full(reader.who):
         yield format_event("full", "", {})
         return
     loop = asyncio.get_running_loop()
@@ -415,22 +458,34 @@ async def stream_chat(
             loop.call_soon_threadsafe(changed.set)
 
     live.streams += 1
-    watcher = live.watch(session, wake)
+    watcher = live.watch(session, wake, reader.who)
     live.keep_looking()
     sent = _Sent()
+    looked = time.monotonic()
     try:
         yield COMMENT
         while not live.is_closed:
+            if time.monotonic() - looked >= ADMIT_SECONDS:
+                if not await _is_admitted(reader):
+                    break
+                looked = time.monotonic()
             changed.clear()
             size = live.count_open(session)
             if size > THREAD_CHARACTERS:
                 view = await asyncio.to_thread(live.look, session)
             else:
                 view = live.look(session)
-            for part in await _list_parts(view, sent, reader, after):
+            try:
+                parts = await _list_parts(view, sent, reader, after)
+            except SigilError as problem:
+                log.note("unseen", code=problem.code)
+                yield format_event("problem", str(sent.seq), {"error": problem.as_dict()})
+                await asyncio.sleep(LOOK_SECONDS)  # the next look may go well
+                continue
+            for part in parts:
                 yield part
             await asyncio.sleep(LARGE_SECONDS if size > LARGE_CHARACTERS else JOIN_SECONDS)
-            while not changed.is_set():
+            if not (view.lags or changed.is_set()):
                 try:
                     await asyncio.wait_for(changed.wait(), COMMENT_SECONDS)
                 except TimeoutError:
@@ -439,6 +494,15 @@ async def stream_chat(
     finally:
         live.streams -= 1
         live.leave(session, watcher)
+
+
+async def _is_admitted(reader: ChatReader) -> bool:
+    """Return whether a stream goes on: not where the store cannot say so."""
+    try:
+        return await asyncio.to_thread(reader.is_admitted)
+    except SigilError as problem:
+        log.note("unseen", code=problem.code)
+        return False
 
 
 @dataclass(slots=True)
@@ -459,14 +523,12 @@ class _Sent:
 
 
 async def _list_parts(view: LiveView, sent: _Sent, reader: ChatReader, after: int) -> list[bytes]:
-    """Return the events that bring a page to what is shown now."""
+    """Return the events that bring a page to what is shown now. `SigilError` when the store
+    fails.
+    """
     parts: list[bytes] = []
     if view.version != sent.version or sent.parts is None:
-        try:
-            state = await asyncio.to_thread(reader.read_state, view)
-        except SigilError as problem:
-            log.note("unseen", code=problem.code)
-            return [format_event("problem", str(sent.seq), {"error": problem.as_dict()})]
+        state = await asyncio.to_thread(reader.read_state, view)
         known = sent.parts if sent.parts is not None else state.find_known(after)
         row = state.describe(known)
         sent.version, sent.parts, sent.seq = view.version, state.digest(), state.seq

@@ -9,6 +9,7 @@ that does nothing but draw is shown as a picture, which runs nothing.
 from __future__ import annotations
 
 import re
+import threading
 from base64 import b64encode
 from collections.abc import Iterator, MutableMapping, Sequence
 from functools import lru_cache
@@ -269,8 +270,8 @@ class GrowingText:
     """A text that grows, with the HTML of its blocks. Those that nothing can change any more are
     drawn once; the last one is drawn anew with its next words.
 
-    `blocks` are all of them; `settled` of them, from the first on, stay as they are. It is used by
-    one thread at a time.
+    `blocks` are all of them; `settled` of them, from the first on, stay as they are. One thread adds
+    words, and any draws them.
     """
 
     def __init__(self) -> None:
@@ -281,6 +282,7 @@ class GrowingText:
         self._drawn = 0  # so many characters are in the blocks
         self._pictures = PICTURES_MOST
         self._ends_in_return = False  # half a line break of Windows may have come
+        self._drawing = threading.Lock()
 
     @property
     def open_size(self) -> int:
@@ -294,20 +296,31 @@ class GrowingText:
             self._ends_in_return = words.endswith("\r")
         self.text += clean_text(new)
 
-    def draw(self) -> list[str]:
-        """Draw what came since, and return the blocks."""
-        if self._drawn == len(self.text):
-            return self.blocks
-        self._settle()
-        open_text = self.text[self._open :]
-        drawn = draw_blocks(open_text, self._pictures)
-        self.blocks = [*self.blocks[: self.settled], *drawn]
-        self._drawn = len(self.text)
+    @property
+    def lags(self) -> bool:
+        """Return whether there are words that are in no block yet."""
+        return self._drawn != len(self.text)
+
+    def draw(self, *, waits: bool = False) -> list[str]:
+        """Draw what came since, and return the blocks. While another thread draws they are those of
+        before, unless one `waits` for it.
+        """
+        if self.lags and self._drawing.acquire(blocking=waits):
+            try:
+                self._draw_open(self.text)
+            finally:
+                self._drawing.release()
         return self.blocks
 
-    def _settle(self) -> None:
+    def _draw_open(self, text: str) -> None:
+        self._settle(text)
+        drawn = draw_blocks(text[self._open :], self._pictures)
+        self.blocks = [*self.blocks[: self.settled], *drawn]
+        self._drawn = len(text)
+
+    def _settle(self, text: str) -> None:
         """Draw the blocks for good behind which another one has begun with a whole line."""
-        open_text = self.text[self._open :]
+        open_text = text[self._open :]
         end = open_text.rfind("\n") + 1
         if len(open_text) > DRAWN_CHARACTERS or "\n" not in open_text[: end - 1]:
             return

@@ -13,7 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from functions.page.live import STREAMS_MOST
+from functions.agent.access.web_codes import WebCodes
+from functions.agent.app import TurnStep
+from functions.live_turns import LiveTurns
+from functions.page.live import ADMIT_SECONDS, STREAMS_EACH, STREAMS_MOST, LiveChats
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event, run_event
@@ -22,6 +25,7 @@ from tests.functions.page.hostile import DrawnText
 from tests.functions.serving import Served, serving
 from tests.functions.test_live_turns import Pieces
 from tests.machine import until, within
+from tests.tables import each_row
 
 CHAT = "web:http:admin:main"
 
@@ -258,7 +262,10 @@ def test_what_another_process_does_is_seen(
         assert time.monotonic() - began < within(3)
 
 
-def test_too_many_are_told_to_ask_again_and_again(browser: Browser) -> None:
+def test_too_many_are_told_to_ask_again_and_again(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("functions.page.live.STREAMS_EACH", STREAMS_MOST)
     with ExitStack() as stack:
         pages = [stack.enter_context(look(browser)) for _ in range(STREAMS_MOST)]
         for page in pages:
@@ -268,6 +275,68 @@ def test_too_many_are_told_to_ask_again_and_again(browser: Browser) -> None:
             assert late.ended == "full"
         assert browser.get_json("/chat/main/state").status_code == 200
     until(lambda: _is_let_in(browser), "a place is free again")
+
+
+def test_one_person_leaves_streams_for_the_others(
+    served: Served, browser: Browser, model: ScriptedModel
+) -> None:
+    codes = WebCodes(served.runtime.stores.kv, "main", served.runtime.app.clock.now)
+    served.runtime.app.people.let_in("telegram:66", "member", "Ada", "test")
+    with ExitStack() as stack:
+        ada = stack.enter_context(Browser(served.url))
+        ada.sign_in(codes.make("telegram:66", "member"))
+        pages = [stack.enter_context(look(ada, f"c{each}")) for each in range(STREAMS_EACH)]
+        for page in pages:
+            page.take()
+        late = stack.enter_context(look(ada))
+        late.take()
+        assert late.ended == "full"
+        assert _is_let_in(browser)
+
+
+@each_row("how", ["signed out", "shown the door"])
+def test_a_stream_ends_with_its_sign_in(served: Served, model: ScriptedModel, how: str) -> None:
+    """Nothing that is written afterwards is sent to it."""
+    app = served.runtime.app
+    app.people.let_in("telegram:66", "member", "Ada", "test")
+    codes = WebCodes(served.runtime.stores.kv, "main", app.clock.now)
+    pieces = Pieces("It is ", f"secret: {how}.")
+    model.then(pieces.answer())
+    with Browser(served.url) as browser:
+        browser.sign_in(codes.make("telegram:66", "member"))
+        with look(browser) as page:
+            send(browser, "do it")
+            pieces.let_go(0)
+            page.until(lambda page: page.words == "It is")
+            if how == "signed out":
+                browser.post("/logout")
+            else:
+                app.people.remove_member("telegram:66")
+            time.sleep(ADMIT_SECONDS)
+            pieces.let_go(1)
+            page.until(lambda page: page.ended)
+            assert page.ended == "end"
+            assert how not in page.words + page.text
+
+
+def test_a_long_answer_is_drawn_beside_everything_else(served: Served) -> None:
+    """While one thread draws it, words are added and others look; it is not drawn all the time."""
+    live = LiveChats(LiveTurns(), served.runtime.stores.kv, "main")
+    watcher = live.watch(CHAT, lambda: None)
+    turn = event("do it", session=CHAT)
+    for step in (TurnStep("ask"), TurnStep("words", text="a|b\n-|-\n" + "x\n" * 6_000)):
+        live.note_step(turn, step)
+    slow = threading.Thread(target=live.look, args=(CHAT,))
+    slow.start()
+    until(lambda: live._chats[CHAT].words._drawing.locked())  # type: ignore[union-attr]
+    began = time.monotonic()
+    live.note_step(turn, TurnStep("words", text="y\n"))
+    assert live.look(CHAT).lags
+    assert time.monotonic() - began < 0.1
+    assert slow.is_alive()
+    slow.join()
+    assert live.look(CHAT).lags, "it rests before it draws again"
+    live.leave(CHAT, watcher)
 
 
 def _is_let_in(browser: Browser) -> bool:
