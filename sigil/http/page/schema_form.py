@@ -191,7 +191,8 @@ def _number(schema: Mapping[str, Json], *names: str) -> str:
     for name in names:
         value = schema.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return f"{value:g}" if isinstance(value, float) else str(value)
+            is_whole = isinstance(value, int) or (value.is_integer() and abs(value) < 2**53)
+            return str(int(value)) if is_whole else repr(value)
     return ""
 
 

@@ -17,6 +17,7 @@ GOOD: list[tuple[dict[str, Any], str, Any]] = [
     ({"type": "integer", "minimum": 1, "maximum": 5}, "5", 5),
     ({"type": "integer"}, "5.0", 5),
     ({"type": "number"}, "-1.5e3", -1_500.0),
+    ({"type": "number", "minimum": 1_234_567.5, "maximum": 1e300}, "1234567.5", 1_234_567.5),
     ({"enum": ["a", 1, True]}, "1", 1),
     ({"enum": ["a", 1, True]}, "true", True),
     ({"type": "boolean"}, "on", True),
