@@ -7,6 +7,7 @@ and a name that it lets point to this machine (DNS rebinding) is none of ours.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
@@ -32,6 +33,7 @@ HEADERS: Final = {
 }
 """Of every answer that does not say otherwise itself."""
 WRONG_HOST: Final = 421
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:@/\[\]]+))(?::[0-9]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +110,8 @@ def find_host(request: Request) -> str:
     named = request.headers.getlist("host")
     if len(named) != 1:
         return ""
-    host = named[0].strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].removesuffix(".")
+    found = _HOST.fullmatch(named[0].strip().lower())
+    return (found[1] or found[2]).removesuffix(".") if found else ""
 
 
 def is_loopback(host: str) -> bool:

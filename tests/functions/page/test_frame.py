@@ -133,6 +133,8 @@ def test_the_page_has_its_own_names_alone(
             (f"evil.example:{port}", 421),
             ("127.0.0.1.evil.example", 421),
             ("localhost.evil.example", 421),
+            ("localhost:80@evil.example", 421),
+            ("[::1]evil.example", 421),
             ("192.168.1.5:8000", 421),
             ("", 421),
             # known, and yet everybody on the way could read along
