@@ -91,8 +91,8 @@ def show_chat(page: PageRequest) -> Response:
         new_name=f"c-{secrets.token_hex(4)}",
         typed="",
         files_most=FILES_MOST,
-        bytes_most=min(OPENED_BYTES, BYTES_MOST),
-        text_most=TEXT_LIMIT,
+        bytes_most=OPENED_BYTES,
+        together_most=BYTES_MOST,
     )
 
 

@@ -26,6 +26,9 @@ class ChatWords:
     no_microphone: str = "The microphone cannot be used: {why}"
     too_large: str = "{name} has more than {size}: send a smaller file, or a part of it."
     too_many: str = "A message brings at most {count} files: send the others with the next one."
+    too_large_together: str = (
+        "The files of a message have at most {size} together: send the others with the next one."
+    )
     hint: str = "Enter sends · Shift+Enter breaks the line · / for commands"
     to_end: str = "To the newest message"
     thinking: str = "Thinking · {seconds} s"
@@ -105,6 +108,9 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         no_microphone="Das Mikrofon geht nicht: {why}",
         too_large="{name} hat mehr als {size}: sende eine kleinere Datei oder einen Teil davon.",
         too_many="Eine Nachricht bringt höchstens {count} Dateien mit: sende die anderen danach.",
+        too_large_together=(
+            "Die Dateien einer Nachricht haben zusammen höchstens {size}: sende die anderen danach."
+        ),
         hint="Enter sendet · Umschalt+Enter bricht die Zeile um · / für Befehle",
         to_end="Zur neuesten Nachricht",
         thinking="Denkt nach · {seconds} s",
@@ -185,6 +191,7 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         no_microphone="无法使用麦克风：{why}",
         too_large="{name} 超过 {size}：请发送较小的文件，或只发送其中一部分。",
         too_many="一条消息最多带 {count} 个文件：其余的请随下一条发送。",
+        too_large_together="一条消息的文件合计最多 {size}：其余的请随下一条发送。",
         hint="Enter 发送 · Shift+Enter 换行 · / 查看命令",
         to_end="到最新消息",
         thinking="思考中 · {seconds} 秒",
@@ -247,7 +254,7 @@ WORDS: Final[Mapping[str, ChatWords]] = {
 }
 
 SCRIPT: Final = (
-    "take_back recording no_microphone too_large too_many thinking copy copied copy_table"
+    "take_back recording no_microphone too_large too_large_together too_many thinking copy copied copy_table"
     " connecting signed_out sign_in not_sent again_soon"
 ).split()
 """The texts that the script of the page shows itself."""

@@ -81,7 +81,7 @@ class Chat {
     setInterval(() => this.count(), 500);
     watchChats();
     this.toEnd();
-    if (!new URLSearchParams(location.search).has("before")) this.lines.open();
+    if (!new URLSearchParams(location.search).has("before")) this.lines.look();
   }
 
   get isAtEnd() {
@@ -145,7 +145,7 @@ class Chat {
     /** @type {Element | null} */
     let before = null;
     for (const [id, isGone] of state.ids) {
-      this.field?.sending.delete(id);
+      this.field?.noteArrival(id);
       if (id === "earlier" && this.first < state.first) continue;
       let row = document.getElementById(id);
       const html = state.put[id];
@@ -270,7 +270,8 @@ class Chat {
       headers: { accept: "text/html" },
     }).catch(() => null);
     link.ariaBusy = null;
-    if (!answer?.ok) return;
+    if (answer?.status === 401) this.field?.showSignedOut();
+    if (!answer?.ok) return void location.assign(/** @type {HTMLAnchorElement} */ (link).href);
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const rows = page.querySelectorAll("#talk > li");
     const height = this.pane.scrollHeight;
@@ -284,6 +285,23 @@ class Chat {
   }
 }
 
+/** Takes one of the places for streams in this browser, which has six connections to a server for
+ * all its tabs; returns what gives it back, null where there is none.
+ * @returns {Promise<(() => void) | null>} */
+async function takePlace() {
+  if (!navigator.locks) return () => {};
+  for (const place of [1, 2, 3]) {
+    /** @type {(() => void) | null} */
+    const leave = await new Promise((resolve) => {
+      /** @param {Lock | null} lock */
+      const hold = (lock) => (lock ? new Promise((end) => resolve(() => end(null))) : resolve(null));
+      navigator.locks.request(`uncaged stream ${place}`, { ifAvailable: true }, hold).catch(() => resolve(null));
+    });
+    if (leave) return leave;
+  }
+  return null;
+}
+
 /** The connection of a chat's page: a stream, or a look again and again where there is none. */
 class Lines {
   /** @param {Chat} chat */
@@ -291,6 +309,9 @@ class Lines {
     this.chat = chat;
     /** @type {EventSource | null} */
     this.source = null;
+    /** @type {(() => void) | null} */
+    this.leave = null;
+    this.opened = 0;
     this.polls = chat.root.dataset.live !== "yes";
     this.wait = 1;
     this.tag = "";
@@ -301,24 +322,32 @@ class Lines {
     document.addEventListener("visibilitychange", () => this.look());
     addEventListener("online", () => this.retry(0));
     addEventListener("pagehide", () => this.close());
-    addEventListener("pageshow", (event) => event.persisted && this.open());
+    addEventListener("pageshow", (event) => event.persisted && this.look());
   }
 
   look() {
     clearTimeout(this.sleep);
     if (document.hidden) this.sleep = setTimeout(() => this.close(), 20_000);
-    else if (!this.source) this.open();
+    else if (!this.source) void this.open();
   }
 
   close() {
+    this.opened += 1;
     clearTimeout(this.timer);
     this.source?.close();
     this.source = null;
+    this.leave?.();
+    this.leave = null;
   }
 
-  open() {
+  async open() {
     this.close();
     if (this.polls) return void this.poll();
+    const opened = this.opened;
+    const leave = await takePlace();
+    if (opened !== this.opened) return void leave?.();
+    if (!leave) return void this.poll();
+    this.leave = leave;
     const source = new EventSource(`${this.chat.base}/live?after=${this.chat.seq}`);
     this.source = source;
     /** @param {string} kind @param {(data: any) => void} take */
@@ -332,9 +361,10 @@ class Lines {
     on("chats", ({ html }) => this.chat.showParts({ chats: html }));
     on("asks", ({ asks }) => this.chat.showAsks(asks));
     on("end", () => this.retry(1));
+    on("problem", () => this.chat.field?.say(this.chat.says.connecting ?? "", false));
     on("full", () => {
       this.polls = true;
-      this.open();
+      void this.open();
     });
     source.onopen = () => this.connected();
     source.onerror = () => {
@@ -356,13 +386,14 @@ class Lines {
     this.timer = setTimeout(() => {
       if (document.hidden) return;
       if (asks) void this.ask().then((is) => (is ? this.open() : undefined));
-      else this.open();
+      else void this.open();
     }, seconds * (800 + Math.random() * 400));
   }
 
   async poll() {
-    if (await this.ask()) {
-      this.timer = setTimeout(() => !document.hidden && this.poll(), this.chat.busy ? 2_000 : 10_000);
+    const opened = this.opened;
+    if ((await this.ask()) && opened === this.opened) {
+      this.timer = setTimeout(() => !document.hidden && this.open(), this.chat.busy ? 2_000 : 10_000);
     }
   }
 
@@ -403,10 +434,12 @@ class Field {
     this.sending = new Set();
     /** @type {File[]} */
     this.files = [];
+    /** @type {{key: string, words: string, files: File[]} | null} what could not be sent, as far as is known */
+    this.unsent = null;
     this.store = `uncaged ${location.pathname}`;
     this.menu = new Menu(this);
     this.voice = new Voice(this);
-    if (!this.text.value) this.text.value = localStorage.getItem(this.store) ?? "";
+    this.recover();
     this.text.addEventListener("input", () => this.changed());
     this.text.addEventListener("keydown", (event) => this.press(event));
     this.text.addEventListener("paste", (event) => this.attach(event.clipboardData?.files, event));
@@ -415,6 +448,29 @@ class Field {
     document.addEventListener("keydown", (event) => this.pressOutside(event));
     if (!coarse.matches) this.text.focus({ preventScroll: true });
     else this.text.enterKeyHint = "enter";
+    this.changed();
+  }
+
+  /** Writes what was typed, and what was on its way, when the page was left. */
+  recover() {
+    const typed = this.text.value || (localStorage.getItem(this.store) ?? "");
+    const [key, words] = JSON.parse(localStorage.getItem(`${this.store} sent`) ?? "[]");
+    if (words) this.unsent = { key, words, files: [] };
+    this.text.value = [words, typed].filter(Boolean).join("\n");
+  }
+
+  /** @param {string} id the row of a message that the server has */
+  noteArrival(id) {
+    this.sending.delete(id);
+    if (!this.unsent || id !== `p-web:${this.unsent.key}`) return;
+    const { words, files } = this.unsent;
+    this.unsent = null;
+    localStorage.removeItem(`${this.store} sent`);
+    if (this.text.value.trim() !== words.trim()) return;
+    this.text.value = "";
+    this.files = this.files.filter((file) => !files.includes(file));
+    this.say("");
+    this.showFiles();
     this.changed();
   }
 
@@ -501,12 +557,19 @@ class Field {
       headers: { accept: "application/json" },
     }).catch(() => null);
     this.stop.disabled = false;
-    if (!answer?.ok) this.say(fill(this.chat.says.not_sent ?? "", { why: this.chat.says.again_soon ?? "" }));
+    if (answer?.status === 401) this.showSignedOut();
+    else if (!answer?.ok) this.say(fill(this.chat.says.not_sent ?? "", { why: this.chat.says.again_soon ?? "" }));
   }
 
   /** Sends a message, which stands in the talk at once. @param {string} words @param {File[]} files */
   async post(words, files) {
-    const key = [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
+    // what may have come to the server is sent again under its name, and answered once
+    const was = this.unsent;
+    const isAgain = was?.words === words && was.files.length === files.length && was.files.every((file) => files.includes(file));
+    const random = [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
+    const key = was && isAgain ? was.key : random;
+    this.unsent = null;
+    localStorage.setItem(`${this.store} sent`, JSON.stringify([key, words]));
     const row = make("li", "own asked");
     row.id = `p-web:${key}`;
     if (files.length) {
@@ -531,12 +594,11 @@ class Field {
     try {
       const answer = await fetch(this.chat.base, { method: "POST", body, headers: { accept: "application/json" } });
       if (answer.ok) {
-        this.unsay();
-        this.chat.busy = true;
-        this.showBusy();
-        // the next state says where it stands
+        this.say("");
+        localStorage.removeItem(`${this.store} sent`);
+        // the next state says where it stands, and whether a turn is at work
         this.sending.delete(row.id);
-        if (this.chat.lines.polls) this.chat.lines.open();
+        if (!this.chat.lines.source) void this.chat.lines.open();
         return;
       }
       const told = await answer.json().catch(() => ({}));
@@ -545,8 +607,10 @@ class Field {
     } catch {
       // the server cannot be reached: what was written goes back
     }
-    this.sending.delete(row.id);
+    localStorage.removeItem(`${this.store} sent`);
+    if (!this.sending.delete(row.id)) return; // its row has come meanwhile: only the answer was lost
     row.remove();
+    this.unsent = { key, words, files };
     this.files = [...files, ...this.files];
     this.showFiles();
     this.text.value = this.text.value ? `${words}\n${this.text.value}` : words;
@@ -603,13 +667,18 @@ class Field {
     event?.preventDefault();
     const most = Number(this.chat.root.dataset.files);
     const bytes = Number(this.chat.root.dataset.bytes);
+    const together = Number(this.chat.root.dataset.together);
+    let size = this.files.reduce((sum, file) => sum + file.size, 0);
     this.say("");
     for (const file of files) {
       if (file.size > bytes) {
         this.say(fill(this.chat.says.too_large ?? "", { name: file.name, size: writeSize(bytes) }));
       } else if (this.files.length >= most) {
         this.say(fill(this.chat.says.too_many ?? "", { count: most }));
+      } else if (size + file.size > together) {
+        this.say(fill(this.chat.says.too_large_together ?? "", { size: writeSize(together) }));
       } else {
+        size += file.size;
         this.files.push(file);
       }
     }
@@ -755,23 +824,30 @@ class Voice {
     if (!button || !navigator.mediaDevices || !("MediaRecorder" in window)) return;
     this.button = button;
     button.hidden = false;
-    button.addEventListener("click", () => (this.recorder ? this.end() : void this.begin()));
+    this.wanted = false;
+    const toggle = () => (this.wanted ? this.end() : void this.begin());
+    // the keyboard clicks without a pointer
+    button.addEventListener("click", (event) => event.detail === 0 && toggle());
     let held = 0;
-    button.addEventListener("pointerdown", () => {
-      held = Date.now();
+    button.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      button.setPointerCapture(event.pointerId);
+      held = this.wanted ? 0 : Date.now();
+      toggle();
     });
     button.addEventListener("contextmenu", (event) => event.preventDefault());
-    button.addEventListener("pointerup", (event) => {
-      if (Date.now() - held > 600 && this.recorder) {
-        event.preventDefault();
-        this.end();
-      }
+    button.addEventListener("pointerup", () => {
+      if (held && Date.now() - held > 600) this.end();
+      held = 0;
     });
   }
 
   async begin() {
+    this.wanted = true;
     try {
       const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
+      // let go of before the microphone was there
+      if (!this.wanted) return stream.getTracks().forEach((track) => track.stop());
       const type = ["audio/webm;codecs=opus", "audio/mp4"].find((each) => MediaRecorder.isTypeSupported(each)) ?? "";
       const recorder = new MediaRecorder(stream, type ? { mimeType: type } : {});
       /** @type {Blob[]} */
@@ -791,12 +867,14 @@ class Voice {
       recorder.start();
       this.show(true);
     } catch (problem) {
+      this.wanted = false;
       const why = problem instanceof Error ? problem.message : "";
       this.field.say(fill(this.field.chat.says.no_microphone ?? "", { why }));
     }
   }
 
   end() {
+    this.wanted = false;
     this.recorder?.stop();
   }
 
@@ -804,6 +882,7 @@ class Voice {
   cancel() {
     const recorder = this.recorder;
     this.recorder = null;
+    this.wanted = false;
     recorder?.stop();
     return Boolean(recorder);
   }

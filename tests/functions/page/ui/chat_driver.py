@@ -11,7 +11,22 @@ from collections.abc import Callable
 from typing import Any
 
 from driver import FLAGS, sign_in
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, Route, sync_playwright
+
+MICROPHONE = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+CHAT = "**/ui/chat/typed"
+
+
+def lose_answer(route: Route) -> None:
+    """Let a request come to the server, and its answer not to the page."""
+    route.fetch()
+    route.abort()
+
+
+def hold_form(route: Route) -> None:
+    """Let what is sent come nowhere, and nobody know."""
+    if route.request.method == "GET":
+        route.continue_()
 
 
 def wait(holds: Callable[[], object], seconds: float = 20.0) -> float:
@@ -43,7 +58,7 @@ def main() -> None:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=told["chromium"], args=FLAGS, headless=True
+            executable_path=told["chromium"], args=[*FLAGS, *MICROPHONE], headless=True
         )
         state = sign_in(browser, told["url"], told["code"])
         context = browser.new_context(storage_state=state, viewport={"width": 1280, "height": 800})
@@ -108,6 +123,40 @@ def main() -> None:
         check("a.txt" in read(page, "#attached"), "a file is shown before it is sent")
         page.get_by_label("Take back a.txt").click()
         check(read(page, "#attached") == "", "and taken back")
+
+        page.route(CHAT, lose_answer)
+        field.fill("only once")
+        page.keyboard.press("Enter")
+        wait(lambda: is_over(page) and any("ERR_FAILED" in each for each in errors))
+        errors.clear()
+        page.unroute(CHAT)
+        wait(lambda: "done" in read(page, ".answer .body") and is_over(page))
+        if field.input_value():  # whether it came was not known
+            page.keyboard.press("Enter")
+            wait(lambda: not field.input_value() and page.locator("#trouble").is_hidden())
+            wait(lambda: is_over(page))
+        check(page.locator(".own .bubble").count() == 3, "what came twice is answered once")
+
+        page.route(CHAT, hold_form)
+        field.fill("on its way")
+        page.keyboard.press("Enter")
+        check(field.input_value() == "", "it is sent")
+        page.reload()
+        check(field.input_value() == "on its way", "what was not sent yet outlives the page")
+        page.unroute(CHAT)
+        field.fill("")
+
+        page.locator("#voice").hover()
+        page.mouse.down()
+        wait(lambda: "Recording · 1 s" in read(page, "#trouble"))
+        page.mouse.up()
+        wait(lambda: "voice.webm" in read(page, ".own") and is_over(page))
+        check(page.locator("#trouble").is_hidden(), "it is recorded while it is held")
+
+        # a browser has six connections to a server
+        for _ in range(6):
+            open_tab()
+        wait(lambda: "voice.webm" in read(context.pages[-1], ".own"))
         check(not errors, f"no errors: {errors}")
         browser.close()
     print(json.dumps(found))
