@@ -90,6 +90,8 @@ def show_chat(page: PageRequest) -> Response:
         live=page.deps.is_live and page.deps.live is not None,
         new_name=f"c-{secrets.token_hex(4)}",
         typed="",
+        look=_read_number(page.query.get("look", "")),
+        is_written="write" in page.query,
         files_most=FILES_MOST,
         bytes_most=OPENED_BYTES,
         together_most=BYTES_MOST,

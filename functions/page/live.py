@@ -442,8 +442,8 @@ async def stream_chat(
     live: LiveChats, session: str, reader: ChatReader, after: int = 0
 ) -> AsyncGenerator[bytes]:
     """Yield what a page shows of a chat from now on, as the events of a stream: `state`, `words`,
-    `asks` and `chats`; at last `end` when the server stops or the sign-in is over, or `full` at once
-    where too many look on.
+    `asks` and `chats`; at last `end` when the server stops or the sign-in is over, or `full` at
+    once where too many look on.
 
     `after`: the page has all messages to this number.
     """

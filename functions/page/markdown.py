@@ -270,8 +270,8 @@ class GrowingText:
     """A text that grows, with the HTML of its blocks. Those that nothing can change any more are
     drawn once; the last one is drawn anew with its next words.
 
-    `blocks` are all of them; `settled` of them, from the first on, stay as they are. One thread adds
-    words, and any draws them.
+    `blocks` are all of them; `settled` of them, from the first on, stay as they are. One thread
+    adds words, and any draws them.
     """
 
     def __init__(self) -> None:

@@ -78,6 +78,8 @@ class ChatWords:
     example_2: str = "what is 15% of 240"
     example_3: str = "convert 5 miles to kilometers"
     read_only: str = "You read this chat. It goes on where its people write."
+    looks_again: str = "A turn is at work, and this page looks again by itself."
+    write_meanwhile: str = "Write meanwhile"
     connecting: str = "Connecting again …"
     signed_out: str = "You are signed out. Sign in, and your words are still here."
     sign_in: str = "Sign in"
@@ -165,6 +167,8 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         example_2="was sind 15% von 240",
         example_3="rechne 5 Meilen in Kilometer um",
         read_only="Du liest diesen Chat. Er geht dort weiter, wo seine Leute schreiben.",
+        looks_again="Die Antwort entsteht noch, und diese Seite sieht von selbst nach.",
+        write_meanwhile="Inzwischen schreiben",
         connecting="Verbindet wieder …",
         signed_out="Du bist abgemeldet. Melde dich an, deine Worte bleiben hier.",
         sign_in="Anmelden",
@@ -241,6 +245,8 @@ WORDS: Final[Mapping[str, ChatWords]] = {
         example_2="240 的 15% 是多少",
         example_3="把 5 英里换算成公里",
         read_only="你正在查看此聊天。它在其成员发消息的地方继续。",
+        looks_again="正在处理，此页面会自动刷新。",
+        write_meanwhile="先写消息",
         connecting="正在重新连接 …",
         signed_out="你已退出。请登录，你输入的内容还在这里。",
         sign_in="登录",
@@ -254,8 +260,8 @@ WORDS: Final[Mapping[str, ChatWords]] = {
 }
 
 SCRIPT: Final = (
-    "take_back recording no_microphone too_large too_large_together too_many thinking copy copied copy_table"
-    " connecting signed_out sign_in not_sent again_soon"
+    "take_back recording no_microphone too_large too_large_together too_many thinking copy copied"
+    " copy_table connecting signed_out sign_in not_sent again_soon"
 ).split()
 """The texts that the script of the page shows itself."""
 

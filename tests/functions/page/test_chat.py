@@ -171,7 +171,15 @@ def test_a_turn_is_stopped(browser: Browser, model: ScriptedModel) -> None:
     model.then(pieces.answer())
     browser.post("/chat/main", {"text": "do it"})
     until(lambda: len(model.chats) == 1)
-    assert "http-equiv" in browser.get("/chat/main").text
+    # without a script; to an address that differs from this one in more than its #end
+    looks = re.compile(r'http-equiv="refresh" content="2; url=/ui(/chat/main\?look=\d)#end"')
+    [next] = looks.findall(browser.get("/chat/main").text)
+    looked = browser.get(next).text
+    assert looks.findall(looked) not in ([], [next])
+    assert "<textarea" not in looked, "the next look would take what is typed along"
+    [writes] = re.findall(r'href="/ui(/chat/main\?write=1)#text"', looked)
+    assert "<textarea" in browser.get(writes).text
+    assert "http-equiv" not in browser.get(writes).text
     pieces.let_go(0)
     until(lambda: browser.post("/chat/main/stop", {}, JSON).json() == {"stopped": True})
     until(lambda: not read(browser)["busy"])

@@ -328,7 +328,7 @@ def test_a_long_answer_is_drawn_beside_everything_else(served: Served) -> None:
         live.note_step(turn, step)
     slow = threading.Thread(target=live.look, args=(CHAT,))
     slow.start()
-    until(lambda: live._chats[CHAT].words._drawing.locked())  # type: ignore[union-attr]
+    until(live._chats[CHAT].words._drawing.locked)  # type: ignore[union-attr]
     began = time.monotonic()
     live.note_step(turn, TurnStep("words", text="y\n"))
     assert live.look(CHAT).lags
