@@ -55,7 +55,7 @@ def show_overview(page: PageRequest) -> Response:
     facts = (
         (words.halted, Cell(len(halted), "figure", "/safety" if halted and is_owner else "")),
         (words.running_now, Cell(len(working), "figure", "/runs" if working else "")),
-        (words.tokens_today, Cell(spent, path="/usage")),
+        (words.limit.format(period=report.period), Cell(spent, path="/usage")),
         (
             words.people,
             Cell(len(members) + len(app.rules.owners), "figure", "/people" if is_owner else ""),

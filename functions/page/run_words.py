@@ -271,10 +271,7 @@ class RunWords:
     by_person = "By person"
     no_use = "No token was spent yet."
     no_use_type = "uncaged chat"
-    saved = "Saved"
-    saved_said = (
-        "{count} tokens were saved: all tools in each request would have cost them as well."
-    )
+    saved = "Not counted for the budget"
     ledger = "Ledger"
     ledger_good = "{entries} entries, and the chain holds"
     ledger_bad = "The chain does not hold: {problem}"
@@ -598,10 +595,7 @@ class German(RunWords):
     by_person = "Nach Person"
     no_use = "Noch wurde kein Token verbraucht."
     no_use_type = "uncaged chat"
-    saved = "Gespart"
-    saved_said = (
-        "{count} Tokens wurden gespart: Alle Werkzeuge in jeder Anfrage hätten sie auch gekostet."
-    )
+    saved = "Zählt nicht für das Budget"
     ledger = "Hauptbuch"
     ledger_good = "{entries} Einträge, und die Kette hält"
     ledger_bad = "Die Kette hält nicht: {problem}"
@@ -899,8 +893,7 @@ class Chinese(RunWords):
     by_person = "按用户"
     no_use = "还没有用过词元。"
     no_use_type = "uncaged chat"
-    saved = "节省"
-    saved_said = "节省了 {count} 个词元：如果每次请求都带上全部工具，还要多用这些。"
+    saved = "不计入预算"
     ledger = "账本"
     ledger_good = "{entries} 条记录，链条完整"
     ledger_bad = "链条不完整：{problem}"

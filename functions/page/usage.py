@@ -81,8 +81,7 @@ def show_usage(page: PageRequest) -> Response:
         twin["by_person"] = _group(every, lambda row: row.by)
         sections.append(_make_groups(words.by_person, words.person, twin["by_person"], words))
         sections.append(_make_ledger(page, words, twin))
-    lead = words.saved_said.format(count=figures.count(total.saved)) if total.saved else ""
-    view = View(words.usage, tuple(sections), plain(twin), facts=tuple(facts), lead=lead)
+    view = View(words.usage, tuple(sections), plain(twin), facts=tuple(facts))
     return show_view(page, view)
 
 
