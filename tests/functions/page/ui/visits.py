@@ -7,17 +7,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from html import unescape
 from urllib.parse import unquote
 
 from starlette.routing import compile_path
 
+from functions.agent.memory.thing import Thing
+from functions.agent.memory.things import Things
 from functions.agent.policy.proposals import Proposal
 from functions.events import Event, Sender
+from functions.hooks import Hook, Hooks, make_token
 from functions.page import pages
 from functions.page.viewer import VIEWERS
 from functions.queues import dead_letters
+from sigil.access.tokens import TokenRequest
+from sigil.errors import UsageError
+from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from tests.functions.agent.talk import event
 from tests.functions.page.browsing import Browser
@@ -35,6 +42,7 @@ UNFILLED: frozenset[str] = frozenset(
         "/chat/{name}/files/{id}",
         "/chat/{name}/kept/{path:path}",
         "/chat/{name}/state",
+        "/people/export",
     }
 )
 """The routes of what is no page: files, and what scripts ask."""
@@ -97,6 +105,30 @@ def let_wait(server: Served, texts: tuple[str, ...]) -> None:
     dead_letters.give_up(app.kv, given_up, texts[1][:200], now)
 
 
+def keep_things(server: Served, texts: tuple[str, ...]) -> None:
+    """Write documents with versions, things, an access key and a hook."""
+    app = server.runtime.app
+    scope = app.documents.agent
+    for text in texts[:6]:
+        clean = " ".join(text.split())[:1_000] or "x"
+        with suppress(UsageError):  # an invisible sign is refused
+            app.documents.write(scope, "soul", clean, by=clean[:80], why=clean)
+        thing = Thing("fact", (clean[:100], "is", clean), "user", 1.0, app.clock.now(), clean[:80])
+        Things(app.kv, scope, app.helpers.terms).save(thing)
+    request = TokenRequest("invoke", " ".join(texts[0].split())[:60], ("run:*",))
+    app.registry.keys.create(request, Caller(app.root, owner=True))
+    hook = Hook(
+        id="1",
+        name="builds",
+        agent=app.name,
+        digest=make_token()[1],
+        by="telegram:900",
+        since=1.0,
+        text=texts[0],
+    )
+    Hooks(app.kv, app.root).add(hook)
+
+
 def write_on_the_page(server: Served, texts: tuple[str, ...]) -> None:
     """Fill the chat of whoever signs in: a person of the machine."""
     app = server.runtime.app
@@ -122,6 +154,7 @@ FILLERS: tuple[Callable[[Served, tuple[str, ...]], None], ...] = (
     add_documents,
     make_agents_and_skills,
     let_wait,
+    keep_things,
     write_on_the_page,
 )
 """Each writes texts into everything of a kind that people, programs or models write. What is refused
@@ -165,7 +198,7 @@ def list_visits(browser: Browser) -> list[str]:
             route = next((path for path, pattern in routes.items() if pattern.match(there)), "")
             if (
                 route
-                and route not in found[route]
+                and route not in (*found[route], *UNFILLED)
                 and link not in found[route]
                 and len(found[route]) < EACH
             ):
