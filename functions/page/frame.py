@@ -59,6 +59,8 @@ __all__ = [
 
 TRIES_A_MINUTE: Final = 10
 """So many codes may be tried from one address."""
+EXPORTS_A_MINUTE: Final = 6
+"""So often may somebody export what is kept of a person, for which the whole store is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class PageDeps:
     put: Callable[[Event], None]
     readings: Readings = field(default_factory=Readings)
     sign_in_tries: RateLimiter = field(default_factory=lambda: RateLimiter(TRIES_A_MINUTE))
+    exports: RateLimiter = field(default_factory=lambda: RateLimiter(EXPORTS_A_MINUTE))
     live: LiveChats | None = None
     is_live: bool = False
     secure: bool = False

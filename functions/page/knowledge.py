@@ -107,7 +107,9 @@ def show_knowledge(page: PageRequest) -> Response:
         ),
         memory.make_documents(page, place, documents),
     )
-    choices = tuple((each, f"/knowledge?scope={each}", each == scope) for each in ("agent", "team"))
+    choices = tuple(
+        (name, f"/knowledge?scope={each}", each == scope) for each, name in own.scope_names.items()
+    )
     following = twin.get("next")
     more = None
     if following:

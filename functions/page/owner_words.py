@@ -51,6 +51,7 @@ class OwnerWords:
     newest_only = "The newest {count} are shown."
     things_kinds: ClassVar[Mapping[str, str]] = {"kv": "value", "fact": "fact", "event": "event"}
     # documents and skills
+    scope_names: ClassVar[Mapping[str, str]] = {"agent": "the agent", "team": "the team"}
     delete = "Delete"
     delete_title = "Delete {name}"
     remove_skill = "Remove"
@@ -82,6 +83,8 @@ class OwnerWords:
     export_own = "Download what is kept of me"
     export_refused = "the private words of others are exported on the machine of the store"
     export_next = "uncaged people export {id}, or UNCAGED_WEB_TEXTS=all"
+    export_often = "exports came too fast: each reads the whole store"
+    export_wait = "wait a minute"
     erase = "Erase"
     erase_title = "Erase everything that is kept of {name}, for good"
     erase_lead = "Their chats, memory, files, use and traces go, and what they said in groups."
@@ -269,6 +272,7 @@ class German(OwnerWords):
         "fact": "Tatsache",
         "event": "Ereignis",
     }
+    scope_names: ClassVar[Mapping[str, str]] = {"agent": "der Agent", "team": "das Team"}
     delete = "Löschen"
     delete_title = "{name} löschen"
     remove_skill = "Entfernen"
@@ -299,6 +303,8 @@ class German(OwnerWords):
     export_own = "Herunterladen, was von mir aufgehoben ist"
     export_refused = "private Worte anderer werden auf der Maschine des Speichers exportiert"
     export_next = "uncaged people export {id}, oder UNCAGED_WEB_TEXTS=all"
+    export_often = "Exporte kamen zu schnell: Jeder liest den ganzen Speicher"
+    export_wait = "eine Minute warten"
     erase = "Tilgen"
     erase_title = "Alles, was von {name} aufgehoben ist, für immer tilgen"
     erase_lead = (
@@ -491,6 +497,7 @@ class Chinese(OwnerWords):
     forgotten = "已忘记。"
     newest_only = "显示最新的 {count} 条。"
     things_kinds: ClassVar[Mapping[str, str]] = {"kv": "值", "fact": "事实", "event": "事件"}
+    scope_names: ClassVar[Mapping[str, str]] = {"agent": "智能体", "team": "团队"}
     delete = "删除"
     delete_title = "删除 {name}"
     remove_skill = "移除"
@@ -521,6 +528,8 @@ class Chinese(OwnerWords):
     export_own = "下载关于我的全部数据"
     export_refused = "他人的私人内容只能在存储所在的机器上导出"
     export_next = "uncaged people export {id}，或 UNCAGED_WEB_TEXTS=all"
+    export_often = "导出太频繁：每次都要读取整个存储"
+    export_wait = "等一分钟"
     erase = "抹除"
     erase_title = "永久抹除关于 {name} 的一切"
     erase_lead = "此人的聊天、记忆、文件、用量和痕迹都会消失，在群里说过的话也一样。"

@@ -392,6 +392,15 @@ def export_person(page: PageRequest) -> Response:
                 suggestion=own.export_next.format(id=one_line(who, 80)),
             )
         note_reading(page, who)
+    wait = page.deps.exports.take(viewer.person)
+    if wait:
+        raise Refused(
+            "ERATE",
+            own.export_often,
+            source="page",
+            suggestion=own.export_wait,
+            retry_after=wait,
+        )
     data = _open_data(page)
     document = data.export(data.find(who))
     body = orjson.dumps(document, option=orjson.OPT_INDENT_2)

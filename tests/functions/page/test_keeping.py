@@ -168,6 +168,8 @@ def test_a_person_is_made_an_owner_exported_and_erased(
         assert refused.status_code == 403
         assert f"uncaged people export {MEMBER}" in Parsed(refused.text).text
         assert member.get("/people/export?id=telegram:67").status_code == 403
+        often = [member.get("/people/export").status_code for _ in range(6)]
+        assert (often[0], often[-1]) == (200, 429)
         assert member.get(f"/people/erase?id={MEMBER}").status_code == 403
 
         role = "/people/owner?id=telegram:67"

@@ -187,6 +187,9 @@ def test_an_edit_of_the_board_reaches_the_agent(filled: AgentRuntime, model: Scr
         )
         assert made.status_code == 303
         path = made.headers["location"].removeprefix("/ui")
+        form = Parsed(owner.get(f"{path}/change").text)
+        states = {each.attributes["value"]: each.text for each in form.find_all("option")}
+        assert states["completed"] == "done"
         fields = find_form(owner, f"{path}/change")
         assert fields["a-subject"] == "Paint the fence"
         changed = owner.post(f"{path}/change", {**fields, "a-subject": "Paint it blue"})
