@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 200
 ENVIRONMENT: Final = "environment"
+START: Final = "start"
+"""Where a setting comes from that no variable and no file has: whoever started the process."""
 
 
 def show_settings(page: PageRequest) -> Response:
@@ -127,7 +129,7 @@ def _make_settings(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> 
             "name": facts.name,
             "value": facts.format_value(value),
             "set": value != facts.default,
-            "source": sources.get(facts.name, "start") if value != facts.default else "",
+            "source": sources.get(facts.name, START) if value != facts.default else "",
             "secret": facts.secret,
             "meaning": facts.meaning,
         }
@@ -147,7 +149,7 @@ def _make_settings(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> 
                 (
                     Cell(row["name"], "code"),
                     Cell(own.is_secret if row["secret"] and is_set else row["value"]),
-                    Cell(_name_source(str(row["source"]), own)),
+                    _name_source(str(row["source"]), own),
                     Cell(row["meaning"], "long"),
                 )
             )
@@ -167,8 +169,10 @@ def _make_settings(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> 
     return found
 
 
-def _name_source(source: str, own: OwnerWords) -> str:
-    return {ENVIRONMENT: own.from_environment, "start": own.from_start}.get(source, source)
+def _name_source(source: str, own: OwnerWords) -> Cell:
+    """Return where a setting comes from: a word of ours, or the path of a file."""
+    names = {ENVIRONMENT: own.from_environment, START: own.from_start}
+    return Cell(names[source], "short") if source in names else Cell(source)
 
 
 def _make_channels(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> Section:

@@ -21,7 +21,8 @@ from sigil.http.page.schema_form import Field, blame, make_fields, read_form
 from sigil.http.status_codes import status_of
 from sigil.protocol import Json
 
-CellKind = Literal["text", "figure", "time", "code", "bad", "long"]
+CellKind = Literal["text", "figure", "time", "code", "bad", "long", "short"]
+"""`short` is a word of ours, which is never broken."""
 SURE: Final = "sure"
 """The field of a form by which somebody confirms it."""
 TAG: Final = "tag"
@@ -66,7 +67,7 @@ class Cell:
     @property
     def is_plain(self) -> bool:
         """Return whether it is its text and nothing else, which most are."""
-        return not (self.path or self.chips) and self.kind in ("text", "figure", "long")
+        return not (self.path or self.chips) and self.kind in ("text", "figure", "long", "short")
 
     @property
     def is_void(self) -> bool:
