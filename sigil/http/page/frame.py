@@ -212,7 +212,7 @@ class Site(Generic[D]):
             page = replace(page, path=values)
             if page.viewer.role not in route.roles:
                 if route.reads_form:  # a sign-in may have ended while somebody typed
-                    page = replace(page, form=await _read_lost_form(request))
+                    page = replace(page, form=await self._read_lost_form(request, route))
                 return self._refuse(page)
             if route.reads_form or route.takes_files:
                 limits = self.parts.files if route.takes_files else FormLimits()
@@ -275,6 +275,16 @@ class Site(Generic[D]):
         if response is None:
             raise UsageError("EROUTE", "there is no such file", source="page")
         return response
+
+    async def _read_lost_form(self, request: Request, route: PageRoute[D]) -> Mapping[str, str]:
+        """Return the fields that somebody sent who may not, so that what they typed is not lost. A
+        form for files has a part for them even where nobody chose one.
+        """
+        limits = self.parts.files if route.takes_files else FormLimits()
+        try:
+            return (await read_form(request, replace(limits, files_bytes=0))).fields
+        except SigilError:
+            return {}
 
     def _count(self, viewer: Viewer) -> None:
         wait = self._rates.take(viewer.login)
@@ -396,14 +406,6 @@ def _come_again(page: PageRequest[Any]) -> Response:
     query = page.request.url.query
     address = f"{there}?{query}" if query else there
     return render(page, "again.html", title=page.words.one_moment, address=address)
-
-
-async def _read_lost_form(request: Request) -> Mapping[str, str]:
-    """Return the fields that somebody sent who may not, so that what they typed is not lost."""
-    try:
-        return (await read_form(request, FormLimits())).fields
-    except SigilError:
-        return {}
 
 
 def _is_unshown(name: str) -> bool:

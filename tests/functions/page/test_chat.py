@@ -280,6 +280,21 @@ def test_rows_lead_whoever_looks_to_the_chat_at_which_they_look(
         assert 'data-act="again"' not in shown
 
 
+def test_what_was_typed_is_shown_to_whoever_is_signed_out(browser: Browser) -> None:
+    """The form of a chat has a part for files, in which nobody chose one."""
+    browser.client.cookies.clear()
+    refused = browser.post(
+        "/chat/main", {"text": "a long thought"}, files=[("file", ("", b"", "text/plain"))]
+    )
+    assert refused.status_code == 401
+    assert "a long thought</textarea>" in refused.text
+    assert 'href="/ui/login" target="_blank"' in refused.text
+    heavy = browser.post(
+        "/chat/main", {"text": "hi"}, files=[("file", ("a", b"x" * 2_000_000, "text/plain"))]
+    )
+    assert heavy.status_code == 401, "nothing large is read of a stranger"
+
+
 def test_another_site_sends_nothing(browser: Browser) -> None:
     for path in ("/chat/main", "/chat/main/stop"):
         sent = browser.post(path, {"text": "hi"}, {"sec-fetch-site": "cross-site"})
