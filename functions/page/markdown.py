@@ -245,7 +245,9 @@ def _name_host(address: str, words: str) -> str:
         host = urlsplit(address).hostname or ""
     except ValueError:
         return ""
-    if not host or host in words.lower():
+    shown = words.lower().removeprefix("https://").removeprefix("http://")
+    # `paypal.com` would hide `pal.com`, and `paypal.com/?evil.example` hides `evil.example`
+    if not host or re.match(rf"{re.escape(host)}(?::\d+)?(?![\w.@:-])", shown):
         return ""
     return f' <span class="host">{escape(host)}</span>'
 
