@@ -239,7 +239,7 @@ class LiveChats:
             chat = self._chats.get(session)
             if chat is None:
                 return LiveView()
-            now = time.monotonic()
+            now = chat.heard = time.monotonic()  # a page that asks again and again looks on, too
             old = time.time() - ASKED_SECONDS
             words = chat.words
             stopped = chat.stopped
@@ -284,9 +284,6 @@ class LiveChats:
     def watch(self, session: str, wake: Callable[[], None], who: str = "") -> Watcher:
         """Return what a page of `who` waits with for changes of a chat, until `leave`."""
         with self._lock:
-            now = time.monotonic()
-            for name in [name for name, chat in self._chats.items() if _is_over(chat, now)]:
-                del self._chats[name]
             watcher = Watcher(wake, who)
             self._open(session).watchers.append(watcher)
             return watcher
@@ -379,7 +376,10 @@ class LiveChats:
                     _wake(chat)
 
     def _open(self, session: str) -> _Chat:
-        return self._chats.setdefault(session, _Chat())
+        now = time.monotonic()
+        for name in [name for name, chat in self._chats.items() if _is_over(chat, now)]:
+            del self._chats[name]
+        return self._chats.setdefault(session, _Chat(heard=now))
 
 
 def _begin_words(chat: _Chat) -> None:

@@ -16,7 +16,15 @@ import pytest
 from functions.agent.access.web_codes import WebCodes
 from functions.agent.app import TurnStep
 from functions.live_turns import LiveTurns
-from functions.page.live import ADMIT_SECONDS, STREAMS_EACH, STREAMS_MOST, LiveChats
+from functions.page.live import (
+    ADMIT_SECONDS,
+    HEARD_SECONDS,
+    STREAMS_EACH,
+    STREAMS_MOST,
+    AskedMessage,
+    LiveChats,
+    LiveView,
+)
 from functions.wiring import AgentRuntime
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event, run_event
@@ -337,6 +345,35 @@ def test_a_long_answer_is_drawn_beside_everything_else(served: Served) -> None:
     slow.join()
     assert live.look(CHAT).lags, "it rests before it draws again"
     live.leave(CHAT, watcher)
+
+
+def test_what_nobody_looks_at_is_forgotten(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks again and again looks on as well."""
+    clock = Seconds()
+    monkeypatch.setattr("functions.page.live.time", clock)
+    live = LiveChats(LiveTurns(), served.runtime.stores.kv, "main")
+    for name in ("web:a:1", "web:a:2"):
+        live.expect(name, AskedMessage("e", "hello", clock.time()))
+    clock.now += HEARD_SECONDS - 1
+    assert live.look("web:a:1").asked
+    clock.now += 2
+    live.expect("web:a:3", AskedMessage("e", "hello", clock.time()))
+    assert live.look("web:a:1").asked
+    assert live.look("web:a:2") == LiveView()
+    assert live.hears_words(event("hi", session="web:a:1"))
+    assert not live.hears_words(event("hi", session="web:a:2"))
+
+
+@dataclass
+class Seconds:
+    """A clock that a test moves."""
+
+    now: float = 1_000.0
+
+    def time(self) -> float:
+        return self.now
+
+    monotonic = time
 
 
 def _is_let_in(browser: Browser) -> bool:
