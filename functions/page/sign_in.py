@@ -17,7 +17,7 @@ from sigil.access.tokens import PREFIX
 from sigil.catalog.owner import ADMIN as ADMIN_KIND
 from sigil.errors import Refused
 from sigil.http.page.filters import write_time
-from sigil.http.page.logins import digest_token, drop_cookie, set_cookie
+from sigil.http.page.logins import CLEARED, digest_token, drop_cookie, set_cookie
 
 PATH: Final = "/login"
 HEADER: Final = "Bearer "
@@ -109,8 +109,7 @@ def sign_out_everywhere(page: PageRequest) -> Response:
 def _leave(page: PageRequest) -> Response:
     response = redirect(page, PATH)
     drop_cookie(page.request, response)
-    # what this browser has drawn or kept of the page goes with the sign-in
-    response.headers["Clear-Site-Data"] = '"cache", "storage"'
+    response.headers["Clear-Site-Data"] = CLEARED
     return response
 
 

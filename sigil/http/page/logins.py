@@ -34,6 +34,8 @@ SEALED_COOKIE: Final = "__Host-uncaged"
 4.1.3).
 """
 PLAIN_COOKIE: Final = "uncaged"
+CLEARED: Final = '"cache", "storage"'
+"""The `Clear-Site-Data` of signing out: what a browser has drawn or kept goes with the sign-in."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 Way = Literal["code", "token", "key"]

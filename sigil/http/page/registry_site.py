@@ -27,6 +27,7 @@ from sigil.http.page.capabilities import Asker, CapabilityPages
 from sigil.http.page.frame import Site, SiteParts, redirect, render
 from sigil.http.page.guard import Guard
 from sigil.http.page.logins import (
+    CLEARED,
     IDLE_SECONDS,
     LIFE_SECONDS,
     digest_token,
@@ -188,6 +189,8 @@ def _sign_in(page: PageRequest) -> Response:
         told = words.tries if problem.code == "ERATE" else words.key_unknown
         status = 429 if problem.code == "ERATE" else 401
         return _render_form(page, told, status)
+    if page.viewer.login:  # whoever signs in as somebody else has left
+        page.deps.logins.end(page.viewer.login)
     response = redirect(page, "/")
     set_cookie(page.request, response, token)
     return response
@@ -197,6 +200,7 @@ def _sign_out(page: PageRequest) -> Response:
     page.deps.logins.end(page.viewer.login)
     response = redirect(page, "/login")
     drop_cookie(page.request, response)
+    response.headers["Clear-Site-Data"] = CLEARED
     return response
 
 

@@ -75,7 +75,12 @@ def test_the_admin_finds_runs_and_rolls_back_in_a_browser(url: str) -> None:
         card = browser.get("/ui/capabilities/main/mine")
         assert "return &#39;m&#39;" in card.text
         assert browser.get("/ui/runs").status_code == 404
-        assert browser.post("/ui/logout").status_code == 303
+        left = dict(browser.cookies)
+        assert browser.post("/ui/login", data={"code": ADMIN}).status_code == 303
+        before = httpx.get(f"{url}/ui/capabilities", headers=OURS, cookies=left)
+        assert before.headers["location"] == "/ui/login", "the sign-in before is over"
+        out = browser.post("/ui/logout")
+        assert (out.status_code, out.headers["clear-site-data"]) == (303, '"cache", "storage"')
         assert browser.get("/ui/capabilities").status_code == 303
 
 
