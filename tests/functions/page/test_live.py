@@ -320,7 +320,7 @@ def test_a_stream_ends_with_its_sign_in(served: Served, model: ScriptedModel, ho
                 browser.post("/logout")
             else:
                 app.people.remove_member("telegram:66")
-            time.sleep(ADMIT_SECONDS)  # a stream looks so often whether its sign-in stands
+            time.sleep(ADMIT_SECONDS)  # so long it may still send what comes
             pieces.let_go(1)
             page.until(lambda page: page.ended)
             assert page.ended == "end"
@@ -337,10 +337,8 @@ def test_a_long_answer_is_drawn_beside_everything_else(served: Served) -> None:
     slow = threading.Thread(target=live.look, args=(CHAT,))
     slow.start()
     until(live._chats[CHAT].words._drawing.locked)  # type: ignore[union-attr]
-    began = time.monotonic()
     live.note_step(turn, TurnStep("words", text="y\n"))
     assert live.look(CHAT).lags
-    assert time.monotonic() - began < 0.1  # drawing takes far longer, and goes on below
     assert slow.is_alive()
     slow.join()
     assert live.look(CHAT).lags, "it rests before it draws again"
