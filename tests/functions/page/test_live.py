@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from functions.agent.access.web_codes import WebCodes
 from functions.agent.app import TurnStep
-from functions.live_turns import LiveTurns
+from functions.live_turns import COMMENT, LiveTurns
 from functions.page.live import (
     ADMIT_SECONDS,
     HEARD_SECONDS,
@@ -24,8 +25,11 @@ from functions.page.live import (
     AskedMessage,
     LiveChats,
     LiveView,
+    stream_chat,
 )
 from functions.wiring import AgentRuntime
+from sigil.errors import BackendError
+from tests.coroutines import run_apart
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event, run_event
 from tests.functions.page.browsing import Browser
@@ -360,6 +364,57 @@ def test_what_nobody_looks_at_is_forgotten(served: Served, monkeypatch: pytest.M
     assert live.look("web:a:2") == LiveView()
     assert live.hears_words(event("hi", session="web:a:1"))
     assert not live.hears_words(event("hi", session="web:a:2"))
+
+
+def test_a_stream_outlives_a_store_that_is_away(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so, looks again by itself, and ends where nobody can tell who looks."""
+    monkeypatch.setattr("functions.page.live.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("functions.page.live.ADMIT_SECONDS", 0.0)
+    monkeypatch.setattr("functions.page.live.COMMENT_SECONDS", 0.01)
+    live = LiveChats(LiveTurns(), served.runtime.stores.kv, "main")
+
+    async def take() -> list[str]:
+        parts = [part async for part in stream_chat(live, CHAT, AwayReader())]
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others)
+        return [part.partition(b"\n")[0].decode() for part in parts if part != COMMENT]
+
+    assert run_apart(take()) == ["event: problem", "event: state", "event: end"]
+
+
+@dataclass
+class AwayReader:
+    """The store fails at the first look at a chat, and at the third look at who asks."""
+
+    looks: int = 0
+    who: str = "telegram:66"
+    busy: bool = False
+    seq: int = 0
+
+    def is_admitted(self) -> bool:
+        self.looks += 1
+        if self.looks == 3:
+            raise BackendError("ESTORE", "it is away")
+        return True
+
+    def read_state(self, view: LiveView) -> AwayReader:
+        if self.looks == 1:
+            raise BackendError("ESTORE", "it is away")
+        return self
+
+    def read_chats(self) -> str:
+        return ""
+
+    def describe(self, known: Mapping[str, str]) -> dict[str, object]:
+        return {}
+
+    def digest(self) -> dict[str, str]:
+        return {}
+
+    def find_known(self, after: int) -> dict[str, str]:
+        return {}
 
 
 @dataclass
