@@ -5,9 +5,12 @@ written, how soon it stops, and what pages cost that only look on.
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +20,7 @@ from typing import Any, Final
 
 import httpx
 
+from functions.page.live import STREAMS_EACH
 from scripts.benchmarks.rows import Row
 from tests.fakes.model import ScriptedModel, say
 from tests.fakes.server import Answer
@@ -43,7 +47,12 @@ Serve = Callable[..., AbstractContextManager[tuple[str, Any]]]
 def measure_streams(serve: Serve, token: str, read_cpu: Callable[[int], float]) -> Iterator[Row]:
     """Measure over a server in a process of its own, whose model answers word by word."""
     with TemporaryDirectory() as folder, ScriptedModel() as model:
-        settings = {"UNCAGED_LLM_URL": model.url, "UNCAGED_LIBRARY": "none"}
+        owners = [f"telegram:{number}" for number in range(1, IDLE // STREAMS_EACH + 1)]
+        settings = {
+            "UNCAGED_LLM_URL": model.url,
+            "UNCAGED_LIBRARY": "none",
+            "UNCAGED_OWNERS": ",".join(owners),
+        }
         with serve(folder, **settings) as (url, process):
             limits = httpx.Limits(max_connections=2 * IDLE)
             headers = {"sec-fetch-site": "same-origin"}
@@ -57,22 +66,43 @@ def measure_streams(serve: Serve, token: str, read_cpu: Callable[[int], float]) 
                 name = f"{WORDS_A_SECOND} words a second"
                 yield _row(f"{name}, the server's work", percent, "%", STREAM_PERCENT)
                 yield _row(f"{name}, what is sent of it", times, "x the text", STREAM_TIMES)
+                browsers = [_sign_in(folder, url, who) for who in owners]
                 with ExitStack() as stack:
-                    for _ in range(IDLE):
-                        _look(stack, browser)
+                    for number in range(IDLE):
+                        _look(stack, browsers[number % len(browsers)])
                     before = read_cpu(process.pid)
                     time.sleep(IDLE_SECONDS)
                     percent = 100 * (read_cpu(process.pid) - before) / IDLE_SECONDS
                 yield _row(f"{IDLE} pages that look on", percent, "%", IDLE_PERCENT)
                 time.sleep(1.0)  # until they have gone
                 with ExitStack() as stack:
-                    for _ in range(ENDING):
-                        _look(stack, browser)
+                    for number in range(ENDING):
+                        _look(stack, browsers[number % len(browsers)])
                     began = time.monotonic()
                     process.send_signal(signal.SIGTERM)
                     process.wait(30)
                     took = time.monotonic() - began
+                for each in browsers:
+                    each.close()
                 yield _row(f"the end of the server with {ENDING}", took, "s", END_SECONDS)
+
+
+def _sign_in(folder: str, url: str, who: str) -> httpx.Client:
+    """Return the browser of a person, of whom each has a part of the streams."""
+    command = [sys.executable, "-m", "functions.cli", "web", who, "--json"]
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "HOME": folder,
+        "UNCAGED_DATA": folder,
+        "UNCAGED_OWNERS": who,
+    }
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    limits = httpx.Limits(max_connections=2 * STREAMS_EACH)
+    headers = {"sec-fetch-site": "same-origin"}
+    browser = httpx.Client(base_url=url, headers=headers, timeout=60, limits=limits)
+    code = json.loads(told.stdout)["code"]
+    assert browser.post("/ui/login", data={"code": code}).status_code == 303
+    return browser
 
 
 def _row(name: str, value: float, unit: str, target: float) -> Row:
@@ -83,6 +113,8 @@ def _look(stack: ExitStack, browser: httpx.Client) -> Iterator[str]:
     """Look on at the chat; return the lines of the stream behind its first state."""
     answer = stack.enter_context(browser.stream("GET", f"{CHAT}/live"))
     lines = answer.iter_lines()
+    first = next(line for line in lines if line.startswith("event: "))
+    assert first == "event: state", first
     next(line for line in lines if line.startswith("data: "))
     return lines
 
