@@ -76,7 +76,10 @@ class Chat {
     this.lines = new Lines(this);
     decorate(this.talk, this.says);
     this.talk.addEventListener("click", (event) => this.act(event));
+    this.stays = true;
     this.pane.addEventListener("scroll", () => this.showDown(), { passive: true });
+    // a picture has its height when it is there
+    this.talk.addEventListener("load", () => this.stays && this.toEnd(), true);
     this.down?.addEventListener("click", () => this.toEnd(true));
     setInterval(() => this.count(), 500);
     watchChats();
@@ -95,7 +98,8 @@ class Chat {
   }
 
   showDown() {
-    if (this.down) this.down.hidden = this.isAtEnd;
+    this.stays = this.isAtEnd;
+    if (this.down) this.down.hidden = this.stays;
   }
 
   /** Changes what is shown, and stays at the end where the viewer is there. @param {() => void} change */
