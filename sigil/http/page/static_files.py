@@ -1,7 +1,7 @@
 """The style, the script and the pictures of the pages, each under an address with its digest.
 
-What has a digest in its address never changes, so browsers keep it. All style sheets are one file:
-a page needs one request for them.
+What has a digest in its address never changes, so browsers keep it. Style sheets are one file, but
+for that of all pages and those of a page of its own, so that no page waits for another one's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from typing import Final
 
 from starlette.responses import Response
 
-STYLE: Final = "page.css"
+ALONE: Final = frozenset(("page.css", "chat.css"))
+"""The style of all pages, and that of a page which needs no other one's."""
+LISTS: Final = "lists.css"
+"""All other style sheets."""
 TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -44,19 +47,19 @@ class StaticFile:
 
 class StaticFiles:
     """The static files of some folders, read at the start. Of two of one name the last one counts;
-    of style sheets all do, in the order of the folders and names, with `page.css` first.
+    of the style sheets that do not stand alone all do, in the order of the folders and names.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        styles: list[tuple[bool, int, str, bytes]] = []
         bodies: dict[str, bytes] = {}
-        for place, folder in enumerate(folders):
+        lists: list[bytes] = []
+        for folder in folders:
             for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-                if path.suffix == ".css":
-                    styles.append((path.name != STYLE, place, path.name, path.read_bytes()))
+                if path.suffix == ".css" and path.name not in ALONE:
+                    lists.append(path.read_bytes())
                 elif path.suffix in TYPES:
                     bodies[path.name] = path.read_bytes()
-        bodies[STYLE] = b"\n".join(body for *_, body in sorted(styles))
+        bodies[LISTS] = b"\n".join(lists)
         self._files = {name: _make_file(name, body) for name, body in bodies.items()}
 
     def find_path(self, name: str) -> str:
