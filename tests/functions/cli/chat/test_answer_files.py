@@ -86,6 +86,19 @@ def test_words_come_without_marks_and_the_picture_is_drawn_by_kitty(
     assert "<svg" not in second
 
 
+def test_iterm2_gets_the_whole_picture_in_one_sequence(
+    settings: dict[str, str], model: ScriptedModel
+) -> None:
+    model.then(say(ANSWER))
+    with terminal(settings, "show me", TERM="xterm-256color", TERM_PROGRAM="iTerm.app") as screen:
+        shown = screen.wait_for_end()
+    found = re.search(r"\x1b\]1337;File=inline=1;size=(\d+):([A-Za-z0-9+/=]+)\x07", shown)
+    assert found
+    picture = base64.b64decode(found[2])
+    assert len(picture) == int(found[1])
+    assert find_type(picture) is FileType.PNG
+
+
 def test_a_terminal_is_asked_and_draws_sixels_and_nothing_is_written_over(
     settings: dict[str, str], model: ScriptedModel, tmp_path: Path
 ) -> None:
