@@ -122,7 +122,7 @@ def walk_by_keys(looker: Looker, path: str) -> list[str]:
     found = []
     looker.evaluate("document.querySelector('a').focus({focusVisible: true})")
     first = looker.evaluate(FOCUS)  # where a field has the focus first, this is before it
-    for _ in range(250):  # a chat of hostile words has some two hundred buttons and links
+    for _ in range(400):  # a chat of hostile words has some two hundred buttons and links
         looker.page.keyboard.press("Tab")
         focus = looker.evaluate(FOCUS)
         if focus["here"]:
