@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from sigil.cli.doctor import Finding
 
 SHOWN: Final = 200
+DEFAULTS: Final = "defaults"
+"""The parameter by which the settings that stand as they come are shown as well."""
 ENVIRONMENT: Final = "environment"
 START: Final = "start"
 """Where a setting comes from that no variable and no file has: whoever started the process."""
@@ -74,8 +76,12 @@ def _show(page: PageRequest, findings: list[Finding] | None) -> Response:
     sections.append(_make_sign_ins(page, own, twin))
     sections.append(_make_hooks(page, own, twin))
     sections.append(_make_backup(page, own, twin))
-    acts = (Act(words.usage, "/usage"), Act(words.safety, "/safety"))
-    view = View(own.settings, tuple(sections), plain(twin), lead=own.nothing_changes, acts=acts)
+    acts = [Act(words.usage, "/usage"), Act(words.safety, "/safety")]
+    if not _shows_defaults(page):
+        acts.append(Act(own.defaults, f"/settings?{DEFAULTS}=1"))
+    view = View(
+        own.settings, tuple(sections), plain(twin), lead=own.nothing_changes, acts=tuple(acts)
+    )
     return show_view(page, view)
 
 
@@ -115,9 +121,14 @@ def _make_checks(
     return Section(own.checks, columns, rows, form=form)  # type: ignore[arg-type]
 
 
+def _shows_defaults(page: PageRequest) -> bool:
+    """Return whether the settings that stand as they come are wanted: they are many."""
+    return page.query.get(DEFAULTS) == "1"
+
+
 def _make_settings(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> list[Section]:
-    """Return the settings that differ from how they come, and the others; of a secret only that it
-    is set.
+    """Return the settings that differ from how they come, and the others where they are wanted; of
+    a secret only that it is set.
     """
     settings = page.deps.settings
     try:
@@ -143,7 +154,8 @@ def _make_settings(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> 
         (own.meaning, "text"),
     )
     found = []
-    for title, is_set in ((own.set_ones, True), (own.defaults, False)):
+    wanted = ((own.set_ones, True), (own.defaults, False))
+    for title, is_set in wanted if _shows_defaults(page) else wanted[:1]:
         shown = tuple(
             TableRow(
                 (
@@ -163,7 +175,6 @@ def _make_settings(page: PageRequest, own: OwnerWords, twin: dict[str, Any]) -> 
                 shown,
                 nothing=own.nothing_set,
                 type=own.nothing_set_type,
-                is_folded=not is_set,
             )
         )
     return found
