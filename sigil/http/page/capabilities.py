@@ -41,7 +41,7 @@ from sigil.http.status_codes import status_of
 from sigil.json_fields import as_mapping, as_sequence, as_string
 from sigil.protocol import LIBRARY, Caller, Json, Ran, query_page
 
-PAGE: Final = 30
+PAGE: Final = 25
 FOUND_MOST: Final = 20
 OUTPUT_CHARACTERS: Final = 60_000
 SOURCE_CHARACTERS: Final = 60_000

@@ -187,7 +187,8 @@ class Site(Generic[D]):
         request = Request(scope, receive)
         response = await self._respond(request)
         _compress(request, response)
-        guard.add_headers(response.headers)
+        is_file = response.status_code == 200 and _find_path(request).startswith("/static/")
+        guard.add_headers(response.headers, is_file=is_file)
         await response(scope, receive, send)
 
     def render_text(self, template: str, values: Mapping[str, object]) -> str:

@@ -32,6 +32,12 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 """Of every answer that does not say otherwise itself."""
+FILE_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of a style, a script or a picture of ours, which is no document of its own."""
 WRONG_HOST: Final = 421
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:@/\[\]]+))(?::[0-9]*)?")
 
@@ -124,7 +130,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def add_headers(headers: MutableHeaders) -> None:
-    """Add the headers that every answer has; its own count more."""
-    for name, value in HEADERS.items():
+def add_headers(headers: MutableHeaders, *, is_file: bool = False) -> None:
+    """Add the headers that every answer has, or every static file; its own count more."""
+    for name, value in (FILE_HEADERS if is_file else HEADERS).items():
         headers.setdefault(name, value)

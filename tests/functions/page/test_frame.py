@@ -80,7 +80,7 @@ def test_static_files_are_compressed_and_kept_for_ever_under_their_digest(
     page = browser.get("/login").text
     [address] = re.findall(r'href="/ui(/static/page\.css\?v=[0-9a-f]{12})"', page)
     style = browser.client.get(f"/ui{address}", headers={"accept-encoding": "gzip"})
-    assert style.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert style.headers["cache-control"] == "max-age=31536000, immutable"
     assert style.headers["content-encoding"] == "gzip"
     assert style.headers["content-type"] == "text/css; charset=utf-8"
     assert len(gzip.compress(style.content)) < 8_000
@@ -181,7 +181,7 @@ def test_every_answer_has_the_headers_that_keep_others_out(browser: Browser) -> 
         browser.get_json("/account"),
         browser.post("/account"),
         browser.post("/logout", headers={}),
-        browser.get("/static/page.css"),
+        browser.get("/static/no-such.css"),
     ):
         headers = answer.headers
         policy = dict(
@@ -203,6 +203,10 @@ def test_every_answer_has_the_headers_that_keep_others_out(browser: Browser) -> 
         assert headers["cross-origin-resource-policy"] == "same-origin"
         assert "microphone=(self)" in headers["permissions-policy"]
         assert headers["cache-control"] in ("no-store", "no-cache")
+    style = browser.get("/static/page.css").headers
+    assert style["content-security-policy"] == "default-src 'none'"
+    assert style["x-content-type-options"] == "nosniff"
+    assert style["cross-origin-resource-policy"] == "same-origin"
     assert "<script" not in re.sub(
         r'<script type="module" src="[^"]+"></script>', "", browser.get("/account").text
     )
