@@ -441,6 +441,12 @@ def make_work(kind: str, now: float) -> Event:
     )
 
 
+def list_heard(system: System) -> tuple[str, ...]:
+    """Return what the platform has heard until a server was gone, also by its last request."""
+    time.sleep(within(0.05))  # it may be on its way still, and nothing tells that none is
+    return tuple(system.platform.texts)
+
+
 def play_work(open_system: OpenSystem, kind: str, point: str) -> Row:
     """Crash at the point in work of the agent's own, and look at what its chat has heard."""
     with open_system(lease=within(LEASES[MODES[0]])) as system:
@@ -449,7 +455,7 @@ def play_work(open_system: OpenSystem, kind: str, point: str) -> Row:
             put_work(system, kind)
             until(system.fired, f"a server gets to {point}")
             system.forker.ended(victim)
-            texts = tuple(system.platform.texts)
+            texts = list_heard(system)
             system.start()
             system.platform.wait_for_texts(OUTCOME)
             # the victim's other lane may have been about to give its own session back
@@ -523,7 +529,7 @@ def play_both(open_system: OpenSystem, point: str) -> Row:
             until(system.fired, f"a server gets to {point}")
             system.forker.ended(victim)
             runs = Counter(system.notes("runs"))
-            moment = Moment(system.document(), tuple(system.platform.texts), runs)
+            moment = Moment(system.document(), list_heard(system), runs)
             survivor = system.start()
             assert survivor.post_update(EARLIER)
             finish(system, survivor)
@@ -575,7 +581,7 @@ def crash(system: System, point: str, mode: Mode) -> tuple[Server, Moment]:
         until(lambda: not all(map(system.forker.lives, (target, other))), "a server dies")
         victim = target if not system.forker.lives(target) else other
     system.forker.ended(victim)
-    moment = Moment(system.document(), tuple(system.platform.texts), Counter(system.notes("runs")))
+    moment = Moment(system.document(), list_heard(system), Counter(system.notes("runs")))
     survivor = (other if victim is target else target) or system.start()
     assert taken or survivor.post_update(FIRST)
     return survivor, moment
