@@ -250,7 +250,7 @@ def _link_files(reply: Outgoing, shown: Collection[str], runtime: AgentRuntime) 
     names = {file.id: file.name for file in reply.files}
     named = named_files.list_targets(reply.text)
 
-    def write(mark: named_files.Mark) -> str | None:
+    def write(mark: named_files.FileMark) -> str | None:
         if mark.target not in types:
             return None
         sign = "!" if mark.is_picture and types[mark.target] in shown else ""

@@ -229,7 +229,7 @@ class OwnerWords:
         return self.roles.get(name, name)
 
 
-class German(OwnerWords):
+class GermanOwnerWords(OwnerWords):
     """See `OwnerWords`."""
 
     code = "de"
@@ -460,7 +460,7 @@ class German(OwnerWords):
     )
 
 
-class Chinese(OwnerWords):
+class ChineseOwnerWords(OwnerWords):
     """See `OwnerWords`."""
 
     code = "zh"
@@ -669,7 +669,7 @@ class Chinese(OwnerWords):
 
 
 LANGUAGES: Final[Mapping[str, OwnerWords]] = {
-    each.code: each for each in (OwnerWords(), German(), Chinese())
+    each.code: each for each in (OwnerWords(), GermanOwnerWords(), ChineseOwnerWords())
 }
 
 

@@ -334,7 +334,7 @@ class RunWords:
         return self.sent_names.get(name, name)
 
 
-class German(RunWords):
+class GermanRunWords(RunWords):
     """See `RunWords`."""
 
     code = "de"
@@ -636,7 +636,7 @@ class German(RunWords):
     done = "Erledigt."
 
 
-class Chinese(RunWords):
+class ChineseRunWords(RunWords):
     """See `RunWords`."""
 
     code = "zh"
@@ -935,7 +935,7 @@ class Chinese(RunWords):
 
 
 LANGUAGES: Final[Mapping[str, RunWords]] = {
-    each.code: each for each in (RunWords(), German(), Chinese())
+    each.code: each for each in (RunWords(), GermanRunWords(), ChineseRunWords())
 }
 
 

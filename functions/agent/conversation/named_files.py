@@ -41,7 +41,7 @@ _CODE: Final = re.compile(r"(?<!`)(`++)[^`\n]++\1(?!`)")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class FileMark:
     """A mark in a line: `target` is an id or a path, `words` are what a reader sees of it."""
 
     start: int
@@ -76,7 +76,7 @@ def _read_lines(text: str) -> Iterator[tuple[str, bool]]:
         yield line, bool(begins)
 
 
-def _find_in_line(line: str) -> list[Mark]:
+def _find_in_line(line: str) -> list[FileMark]:
     if SIGN not in line:
         return []
     code = [span.span() for span in _CODE.finditer(line)]
@@ -86,7 +86,7 @@ def _find_in_line(line: str) -> list[Mark]:
         if not any(begin < end and start < stop for begin, stop in code):
             target, _, _ = match[3].partition(' "')  # a title
             target = unquote(target.strip())
-            marks.append(Mark(start, end, match[2], target, bool(match[1])))
+            marks.append(FileMark(start, end, match[2], target, bool(match[1])))
     return marks
 
 
@@ -109,7 +109,7 @@ def list_targets(text: str) -> list[str]:
     return list(dict.fromkeys(mark.target for line in lines for mark in _find_in_line(line)))
 
 
-def rewrite_marks(text: str, write: Callable[[Mark], str | None]) -> str:
+def rewrite_marks(text: str, write: Callable[[FileMark], str | None]) -> str:
     """Return a text with what `write` makes of its marks; None leaves one as it is."""
     if SIGN not in text:
         return text
@@ -119,7 +119,7 @@ def rewrite_marks(text: str, write: Callable[[Mark], str | None]) -> str:
     return "\n".join(lines)
 
 
-def _rewrite_line(line: str, write: Callable[[Mark], str | None]) -> str:
+def _rewrite_line(line: str, write: Callable[[FileMark], str | None]) -> str:
     pieces = []
     start = 0
     for mark in _find_in_line(line):
@@ -133,7 +133,7 @@ def _rewrite_line(line: str, write: Callable[[Mark], str | None]) -> str:
 def point_at(text: str, addresses: Mapping[str, str]) -> str:
     """Return a text in which the marks of these files have their addresses."""
 
-    def write(mark: Mark) -> str | None:
+    def write(mark: FileMark) -> str | None:
         address = addresses.get(mark.target)
         sign = "!" if mark.is_picture else ""
         return f"{sign}[{mark.words}]({address})" if address else None
@@ -203,7 +203,7 @@ def divide_at_files(text: str, files: Sequence[KeptFile]) -> list[Piece]:
     return pieces
 
 
-def _choose_words(files: Sequence[KeptFile], is_alone: bool, mark: Mark) -> str | None:
+def _choose_words(files: Sequence[KeptFile], is_alone: bool, mark: FileMark) -> str | None:
     """Return the words that stay of a mark: none where its file stands in their place."""
     file = find_file(files, mark.target)
     if file is None:

@@ -93,7 +93,7 @@ def name_files(
         if file:
             found[target] = file
 
-    def write(mark: named_files.Mark) -> str | None:
+    def write(mark: named_files.FileMark) -> str | None:
         file = found.get(mark.target)
         has_words = bool(mark.words.strip())
         if file is None:

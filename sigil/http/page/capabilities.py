@@ -364,7 +364,7 @@ def _describe_run(ran: Ran, *, with_logs: bool) -> dict[str, object]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownOutput:
     """What a run came to, for the page: its text, and a picture where it is one."""
 
     text: str
@@ -373,7 +373,7 @@ class Shown:
     logs: tuple[str, ...]
 
 
-def _show_output(ran: Ran, words: CapabilityWords, *, with_logs: bool) -> Shown:
+def _show_output(ran: Ran, words: CapabilityWords, *, with_logs: bool) -> ShownOutput:
     value = orjson.loads(ran.output)
     text = value if isinstance(value, str) else ran.output.decode()
     drawn = value.get("svg") if isinstance(value, dict) else value
@@ -389,7 +389,7 @@ def _show_output(ran: Ran, words: CapabilityWords, *, with_logs: bool) -> Shown:
     if ran.cold:
         note = f"{note}, {words.cold}"
     logs = tuple(figures.line(line, 1_000) for line in ran.logs) if with_logs else ()
-    return Shown(shown, picture, note, logs)
+    return ShownOutput(shown, picture, note, logs)
 
 
 def _render_card(

@@ -139,7 +139,7 @@ class CapabilityWords:
     }
 
 
-class German(CapabilityWords):
+class GermanCapabilityWords(CapabilityWords):
     """See `CapabilityWords`."""
 
     code = "de"
@@ -270,7 +270,7 @@ class German(CapabilityWords):
     }
 
 
-class Chinese(CapabilityWords):
+class ChineseCapabilityWords(CapabilityWords):
     """See `CapabilityWords`."""
 
     code = "zh"
@@ -400,7 +400,8 @@ class Chinese(CapabilityWords):
 
 
 LANGUAGES: Final[Mapping[str, CapabilityWords]] = {
-    each.code: each for each in (CapabilityWords(), German(), Chinese())
+    each.code: each
+    for each in (CapabilityWords(), GermanCapabilityWords(), ChineseCapabilityWords())
 }
 
 
