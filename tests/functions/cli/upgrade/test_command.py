@@ -356,6 +356,7 @@ def test_whenever_it_is_ended_the_old_version_works_and_the_next_upgrade_succeed
     lines = BECOME + (CHANGE.format(program=WAIT) if is_tried else STOP.format(how=how))
     pid = os.fork()
     if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has left it ignored
         try:
             upgrade(lines)
         finally:
