@@ -59,8 +59,8 @@ class ServerProcess:
 
     @property
     def alive(self) -> bool:
-        """Return whether it can be asked."""
-        return not self._over
+        """Return whether it can be asked: it has not ended, seen from its output or its exit."""
+        return not self._over and self._process.poll() is None
 
     def ask(
         self,
