@@ -27,7 +27,7 @@ from sigil.storage.kv.base import get_many
 from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import Shape, Stored, dumps
 
-STEPS_BYTES: Final = 2_048
+STEPS_BYTES: Final = 2_304
 """About so many bytes of steps does a row have; what is between its first and its last is left out
 beyond that.
 """

@@ -39,11 +39,12 @@ def test_wrong_tokens_are_told_when_to_come_back(compiled: Path) -> None:
         web(compiled) as place,
         httpx.Client(base_url=place.url, headers={"Authorization": "Bearer wrong"}) as stranger,
     ):
-        answers = [stranger.get("/_api/whoami") for _ in range(62)]
+        answers = [stranger.get("/_api/whoami")]
+        while answers[-1].status_code == 401 and len(answers) < 600:  # one more each second
+            answers.append(stranger.get("/_api/whoami"))
     assert {error(answer) for answer in answers} == {"401 EAUTH", "429 ERATE"}
-    assert all(
-        answer.headers["retry-after"] == "1" for answer in answers if answer.status_code == 429
-    )
+    assert len(answers) > 60
+    assert answers[-1].headers["retry-after"] == "1"
 
 
 def test_every_way_to_429_and_503_says_when_to_come_back(place: Web) -> None:

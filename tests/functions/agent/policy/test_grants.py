@@ -99,6 +99,9 @@ def test_an_owner_is_asked_below_the_answer_and_yes_makes_the_call_once(
         press(agent, yes["callback_data"])
         press(agent, yes["callback_data"])
         agent.until(lambda: any("There are 7 hens." in text for text in agent.list_texts(OWNER)))
+        # both presses are answered, the second after the first was applied or before
+        said_yes = re.compile("Approved: |applied already")
+        agent.until(lambda: len([*filter(said_yes.search, agent.list_texts(OWNER))]) == 2)
         assert len(farm.requests) == 1
         (entry,) = list_audit(agent)
         assert entry["session"] == f"telegram:{OWNER}"
