@@ -11,8 +11,9 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import orjson
 from mangum import Mangum
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -78,9 +79,14 @@ from sigil.wiring import Stores, admin_token, open_stores
 
 if TYPE_CHECKING:
     from functions.file_links import FileLinks
+    from sigil.access.tokens import Tokens
 
 BY = "http:admin"
 BODY_BYTES = 1 << 20
+ANSWER_BYTES = 5_500_000
+"""Lambda takes answers of 6 MB, as JSON, in which a file is longer by a third."""
+FORM_FILES_BYTES = 4_000_000
+"""The files of a form on AWS together: what Lambda is given has 6 MB as well."""
 PURGE_SECONDS = 5.0
 """A purge waits so long for a turn of the agent that is still at work."""
 
@@ -922,10 +928,16 @@ def _open_deps() -> AdminDeps:
         token = ""
     stores = _open_stores()
     app = wiring.open_control_app(settings, stores)
+
+    def open_keys() -> Tokens:
+        from sigil.access.tokens import Tokens
+
+        return Tokens(stores.kv)
+
     return AdminDeps(
         app,
         wiring.open_notifier(settings),
-        Authenticator(token, None, settings.agent, settings.rate),
+        Authenticator(token, open_keys, settings.agent, settings.rate),
         wiring.open_directory(wiring.AgentMaker(settings, stores)),
         wiring.open_ingress_queue(settings),
         open_turns(app.sessions, settings, stores.kv),
@@ -954,6 +966,7 @@ def _open_pages() -> ASGIApp:
         replies=HttpReplies(stores.kv),
         put=control.queue.put,
         secure=True,
+        files_bytes=FORM_FILES_BYTES,
     )
     return open_site(lambda: deps)
 
@@ -982,4 +995,25 @@ async def serve(scope: Scope, receive: Receive, send: Send) -> None:
     await app(without_base_path(scope), receive, send)
 
 
-handler = Mangum(serve, lifespan="off")
+_handle = Mangum(serve, lifespan="off")
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Answer a request of the API. An answer that Lambda would not take is 413, with a way to what
+    was asked for: the API would say 502, and nothing else.
+    """
+    answer = _handle(event, context)
+    if len(orjson.dumps(answer)) <= ANSWER_BYTES:
+        return answer
+    refused = failure_response(
+        UsageError(
+            "ETOOBIG",
+            "the answer is larger than a function of AWS may send",
+            source="http",
+            suggestion="ask for less, or on a machine whose settings name this store, for example"
+            " with `uncaged people export`",
+        )
+    )
+    headers = {name: text for name, text in refused.headers.items() if name != "content-length"}
+    body = bytes(refused.body).decode()
+    return {"statusCode": refused.status_code, "headers": headers, "body": body}

@@ -22,7 +22,7 @@ from functions.agent.commands.command import Reader
 from functions.agent.commands.table import COMMANDS
 from functions.agent.offline_signature import NAME as OFFLINE
 from functions.agent.safety.stop_mark import BY_SENDER
-from functions.agent.workspace.received import BYTES_MOST, FILES_MOST, OPENED_BYTES
+from functions.agent.workspace.received import FILES_MOST, OPENED_BYTES
 from functions.channels.render.pictures import make_document
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.message_files import UploadedFile, attach_files
@@ -93,8 +93,8 @@ def show_chat(page: PageRequest) -> Response:
         look=_read_number(page.query.get("look", "")),
         is_written="write" in page.query,
         files_most=FILES_MOST,
-        bytes_most=OPENED_BYTES,
-        together_most=BYTES_MOST,
+        bytes_most=min(OPENED_BYTES, page.deps.files_bytes),
+        together_most=page.deps.files_bytes,
     )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from functions.agent.agent_directory import AgentDirectory
 from functions.agent.app import App
+from functions.agent.workspace.received import BYTES_MOST
 from functions.alerts import Notifier
 from functions.channels.replies.http_replies import HttpReplies
 from functions.events import Event
@@ -71,7 +72,8 @@ class PageDeps:
     others. `live` shows the turns of this process, and is None where no turn runs in it; `is_live`
     says that a page may keep a stream open. `secure`: the pages are called over TLS alone. `chats`
     is what the process knows of the chats that its pages have shown. `check` runs the checks of the
-    doctor, and is None where there is no command line.
+    doctor, and is None where there is no command line. `files_bytes` are those that the files of a
+    message may have together.
     """
 
     app: App
@@ -91,6 +93,7 @@ class PageDeps:
     live: LiveChats | None = None
     is_live: bool = False
     secure: bool = False
+    files_bytes: int = BYTES_MOST
     chats: ChatCache = field(default_factory=ChatCache)
     check: Callable[[], list[Finding]] | None = None
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from functions import log
 from functions.agent.safety.locks import read_lock
-from functions.agent.workspace.received import BYTES_MOST, FILES_MOST
+from functions.agent.workspace.received import FILES_MOST
 from functions.page import pages
 from functions.page.frame import PageDeps
 from functions.page.visitors import AgentVisitors
@@ -18,8 +18,8 @@ from sigil.http.page.guard import Guard
 from sigil.storage.kv import keys
 
 _HERE: Final = Path(__file__).parent
-FILES: Final = FormLimits(fields_bytes=1 << 20, files=FILES_MOST, files_bytes=BYTES_MOST)
-"""How large a form with files may be: a message's."""
+FIELDS_BYTES: Final = 1 << 20
+"""How large the fields of a form with files may be: a message's."""
 
 
 def open_site(open_deps: Callable[[], PageDeps]) -> Site[PageDeps]:
@@ -36,7 +36,7 @@ def open_site(open_deps: Callable[[], PageDeps]) -> Site[PageDeps]:
             templates=[_HERE / "templates"],
             static=[_HERE / "static"],
             language=deps.settings.language or "en",
-            files=FILES,
+            files=FormLimits(FIELDS_BYTES, FILES_MOST, deps.files_bytes),
             requests_a_minute=deps.settings.rate,
             note=log.note,
         ),

@@ -91,6 +91,7 @@ def test_the_settings_of_an_agent_can_be_chosen() -> None:
         "UNCAGED_DEPLOY",
         "UNCAGED_AGENT",
         "UNCAGED_TURN_SECONDS",
+        "UNCAGED_WEB_TEXTS",
     }
     wanted |= {
         "UNCAGED_GUIDE",

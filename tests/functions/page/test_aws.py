@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from functions import admin
+from sigil.access.tokens import TokenRequest, Tokens
 from tests.functions.serving import TOKEN
 
 EVENT = Path(__file__).parents[2] / "events" / "lambda" / "admin_status.json"
@@ -27,7 +28,12 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
         getattr(admin, name).cache_clear()
 
     def ask(
-        method: str, base: str, path: str, cookie: str = "", form: dict[str, str] | None = None
+        method: str,
+        base: str,
+        path: str,
+        *cookies: str,
+        form: dict[str, str] | None = None,
+        accept: str = "text/html",
     ) -> dict[str, Any]:
         event = orjson.loads(EVENT.read_bytes())
         event["rawPath"] = f"{base}/ui{path.partition('?')[0]}"
@@ -38,12 +44,12 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
         event["headers"] = {
             "host": "abc.execute-api.eu-central-1.amazonaws.com",
             "x-forwarded-proto": "https",
-            "accept": "text/html",
+            "accept": accept,
             "accept-encoding": "gzip",
             "sec-fetch-site": "same-origin",
             "content-type": "application/x-www-form-urlencoded",
         }
-        event["cookies"] = [cookie] if cookie else []
+        event["cookies"] = [*cookies]
         event["body"] = b64encode(urlencode(form or {}).encode()).decode()
         event["isBase64Encoded"] = True
         return dict(admin.handler(event, None))  # type: ignore[arg-type]
@@ -74,3 +80,28 @@ def test_the_function_signs_in_and_shows_pages_with_their_base_path(
     assert file["headers"]["cache-control"].endswith("immutable")
     assert b"--paper" in gzip.decompress(b64decode(file["body"]))
     assert ask("GET", base, "/account", "__Host-uncaged=" + "x" * 43)["statusCode"] == 303
+
+
+def test_an_access_key_shows_numbers(ask: Callable[..., dict[str, Any]]) -> None:
+    tokens = Tokens(admin._open_stores().kv)
+    key, token = tokens.create(TokenRequest("invoke", "watcher"), "main")
+    signed = ask("POST", "", "/login", form={"code": key})
+    assert signed["statusCode"] == 303
+    cookie = signed["cookies"][0].partition(";")[0]
+    account = orjson.loads(ask("GET", "", "/account", cookie, accept="application/json")["body"])
+    assert account["role"] == "reader"
+    # of two cookies of this name one counts, and never somebody else's words
+    assert ask("GET", "", "/account", "__Host-uncaged=x", cookie)["statusCode"] == 200
+    assert ask("GET", "", "/people", cookie)["statusCode"] == 403
+    tokens.revoke(token.id)
+    assert ask("GET", "", "/account", cookie)["statusCode"] == 303
+
+
+def test_what_the_function_cannot_send_is_said(
+    ask: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cookie = ask("POST", "", "/login", form={"code": TOKEN})["cookies"][0].partition(";")[0]
+    monkeypatch.setattr(admin, "ANSWER_BYTES", 300)
+    refused = ask("GET", "", "/people/export", cookie)
+    assert refused["statusCode"] == 413
+    assert orjson.loads(refused["body"])["error"]["code"] == "ETOOBIG"
