@@ -423,7 +423,8 @@ class PageReader:
         wait for has not changed.
         """
         page, place = self.page, self.place
-        key = (place, page.language, page.viewer.person, page.base)
+        viewer = page.viewer  # what else there is beside the chat goes by the role
+        key = (place, page.language, viewer.person, viewer.role, page.base)
         read = partial(read_state, page, place, view)
         return page.deps.chats.find_state(key, view.version, read)
 
