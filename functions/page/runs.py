@@ -37,6 +37,8 @@ OUTCOMES: Final = ("said", "silent", "failed", "stopped", "skipped", "given-up")
 KINDS: Final = ("message", *REASONS, "wakeup", "mail", "task")
 SCANNED_PAGES: Final = 40
 """So many pages of runs are looked through for those that somebody may see."""
+WORDS: Final = ("arguments", "result", "detail", "progress")
+"""The fields of a step that have words of people, models, capabilities and endpoints."""
 Row = Mapping[str, Any]
 
 
@@ -80,18 +82,30 @@ def list_runs(page: PageRequest, query: Mapping[str, str]) -> dict[str, Any]:
     short = asked.pop("agent", "")
     agent = deps.app.name if short in ("", deps.app.name) else _require_agent(deps.app.root, short)
     running = [] if asked.get("after") else [each.run for each in deps.turns.list_all()]
-    if page.viewer.role != "member":
-        return run_rows.list_runs(deps.app, agent, asked, running)
-    if "session" in asked:
-        require_chat(page, asked["session"])
-    return _list_own(page, agent, asked, running)
+    seen = SeenChats(page)
+    if page.viewer.role == "member":
+        if "session" in asked:
+            require_chat(page, asked["session"])
+        return _list_own(page, seen, agent, asked, running)
+    found: dict[str, Any] = run_rows.list_runs(deps.app, agent, asked, running)
+    return {**found, "items": [_without_notes(row, seen) for row in found["items"]]}
+
+
+def _without_notes(row: Row, seen: SeenChats) -> Row:
+    """Return a row without what the agent noted in a chat that the viewer does not read."""
+    if not row["notes"] or seen.find(row["session"]) == "texts":
+        return row
+    return {**row, "notes": ()}
 
 
 def _list_own(
-    page: PageRequest, agent: str, asked: dict[str, str], running: Sequence[Run]
+    page: PageRequest,
+    seen: SeenChats,
+    agent: str,
+    asked: dict[str, str],
+    running: Sequence[Run],
 ) -> dict[str, Any]:
     """Return a page of the runs of a member's own chats."""
-    seen = SeenChats(page)
     items: list[Row] = []
     most = run_rows.PAGE
     for _ in range(SCANNED_PAGES):
@@ -151,10 +165,11 @@ def load_run(page: PageRequest, id: str) -> tuple[dict[str, Any], bool]:
     found = deps.turns.find(id)
     running = found.run if found else None
     plain = _plain(run_rows.show_run(deps.app, id, with_texts=False, running=running))
+    seen = SeenChats(page)
     if require_chat(page, plain["session"]) == "texts":
         plain = _plain(run_rows.show_run(deps.app, id, with_texts=True, running=running))
-        return plain, True
-    return _without_words(plain), False
+        return _with_words_below(plain, seen), True
+    return _without_words(plain, seen), False
 
 
 def stop_run(page: PageRequest) -> Response:
@@ -304,14 +319,22 @@ def _require_agent(root: str, short: str) -> str:
     return join_name(root, short)
 
 
-def _without_words(run: dict[str, Any]) -> dict[str, Any]:
-    """Return a run and those below it without anybody's words."""
+def _without_words(run: dict[str, Any], seen: SeenChats) -> dict[str, Any]:
+    """Return a run without anybody's words, and those below it as `_with_words_below`."""
     steps = []
     for step in as_sequence(run.get("steps")):
         fields = as_mapping(step)
-        steps.append({name: value for name, value in fields.items() if name != "detail"})
-    children = [_without_words(child) for child in run.get("children", [])]
-    return {**run, "steps": steps, "notes": [], "children": children}
+        steps.append({name: value for name, value in fields.items() if name not in WORDS})
+    return _with_words_below({**run, "steps": steps, "notes": []}, seen)
+
+
+def _with_words_below(run: dict[str, Any], seen: SeenChats) -> dict[str, Any]:
+    """Return a run; those that it set off in chats that the viewer does not read have no words."""
+    children = []
+    for child in run["children"]:
+        is_read = seen.find(child["session"]) == "texts"
+        children.append((_with_words_below if is_read else _without_words)(child, seen))
+    return {**run, "children": children}
 
 
 def _plain(value: object) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from tests.functions.serving import serving
 
 SEARCH = ("sigil_query", {"query": "a wish of mine"})
 MEMBER = "telegram:66"
+OWN = "http:admin:lisbon"
 
 
 @contextmanager
@@ -173,6 +174,43 @@ def make_run(number: int, name: str = "x", **fields: Any) -> Run:
         "steps": steps,
     }
     return Run(**{**values, **fields})
+
+
+def test_what_an_agent_noted_is_read_by_whoever_reads_its_chat(home: AgentRuntime) -> None:
+    """Also in the list, and where another one's run has set it off."""
+    let_in(home)
+    for number, (session, other) in enumerate(((MEMBER, OWN), (OWN, MEMBER))):
+        event = f"telegram:1:{number}"
+        first = make_run(number, event=event, session=session, posts=1, notes=(f"of {session}",))
+        child = make_run(
+            number,
+            event=f"say:{number}",
+            session=other,
+            began=first.began + 1,
+            cause=event,
+            root=event,
+            notes=(f"below, of {other}",),
+            steps=({"kind": "request", "n": 1, "at": 0, "ms": 9, "detail": f"why, of {other}"},),
+        )
+        save_run(home.stores.kv, first, 90)
+        save_run(home.stores.kv, child, 90)
+    others = {"member": f"of {OWN}", "owner": f"of {MEMBER}", "reader": "below, of"}
+    with opened(home) as sign_in:
+        signed = {
+            "member": sign_in(MEMBER, "member"),
+            "owner": sign_in(),
+            "reader": sign_in(MEMBER, "reader"),
+        }
+        for role, browser in signed.items():
+            items = browser.get_json("/runs").json()["items"]
+            assert len(items) == (2 if role == "member" else 4)
+            paths = ["/runs", *(f"/runs/{each['id']}" for each in items)]
+            texts = [ask(path).text for path in paths for ask in (browser.get, browser.get_json)]
+            assert not [text for text in texts if others[role] in text], role
+            if role != "reader":
+                own = MEMBER if role == "member" else OWN
+                assert any(f"below, of {own}" in text for text in texts)
+                assert any(f"why, of {own}" in text for text in texts)
 
 
 def test_no_name_in_a_run_becomes_a_part_of_the_page(home: AgentRuntime) -> None:
