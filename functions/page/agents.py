@@ -17,10 +17,11 @@ from functions.agent.agents.record import (
 )
 from functions.agent.management import agents as agent_rows
 from functions.agent.management import board, wakeups
-from functions.agent.schedules.schedule import Schedules
+from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.team.task import PRIORITY_MOST, TaskConflict
 from functions.agent_data import AgentData
 from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.reach import require_chat
 from functions.page.run_words import RunWords
 from functions.page.seen import words_of
 from functions.page.viewer import OWNERS, WATCHERS
@@ -109,7 +110,7 @@ def show_agent(page: PageRequest) -> Response:
         steps = agent_rows.list_steps(record.state)
         schedules = Schedules(app.kv, join_name(app.root, name))
     planned = [
-        plain(wakeups.make_row(each, app))
+        _describe_schedule(page, each)
         for each in sorted(schedules.list_of_chat(), key=lambda each: each.due)[:SCHEDULES_SHOWN]
     ]
     facts = [(words.state, Cell(words.name_state(as_string(row.get("status")))))]
@@ -483,6 +484,16 @@ def _order(rows: list[dict[str, Any]], root: str) -> list[tuple[dict[str, Any], 
     # what is in a circle is shown all the same
     ordered += [(row, 1) for rest in by_parent.values() for row in rest]
     return ordered
+
+
+def _describe_schedule(page: PageRequest, schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule as programs get it, without the words that were written for it in a chat
+    that the viewer does not read.
+    """
+    row = plain(wakeups.make_row(schedule, page.deps.app))
+    if require_chat(page, schedule.session) == "texts":
+        return row
+    return {**row, "name": words_of(page).private, "text": "", "say": ""}
 
 
 def _make_schedule_row(row: Row) -> TableRow:

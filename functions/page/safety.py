@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -26,11 +26,13 @@ from functions.alerts import halt_alert, send_alert
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
 from functions.page.owner_words import load_words
+from functions.page.reach import require_chat
 from functions.page.run_words import RunWords
 from functions.page.runs import run_path
 from functions.page.seen import words_of
 from functions.page.viewer import OWNERS
 from functions.queues import dead_letters
+from functions.queues.dead_letters import DeadLetter
 from sigil.errors import UsageError, one_line
 from sigil.http.page.capabilities import describe_permission
 from sigil.http.page.capability_words import CapabilityWords
@@ -86,13 +88,22 @@ def read_waiting(page: PageRequest) -> Waiting:
             "session": each.event.session if each.event else "",
             "by": each.event.sender.id if each.event else "",
         }
-        for each in islice(dead_letters.scan_dead_letters(app.kv), SHOWN)
+        for each in islice(scan_letters(app), SHOWN)
     ]
     return Waiting(
         plain([*found, *team.list_plans(app)]),  # type: ignore[arg-type]
         list_waiting_grants(app),
         plain(letters),  # type: ignore[arg-type]
     )
+
+
+def scan_letters(app: App) -> Iterator[DeadLetter]:
+    """Yield the dead letters of a root and of those below it: other agents may have the store too.
+    Of one that cannot be read nobody knows whose it is.
+    """
+    for letter in dead_letters.scan_dead_letters(app.kv):
+        if letter.event is None or keys.root_of(letter.event.agent) == app.root:
+            yield letter
 
 
 def list_waiting_grants(app: App) -> Sequence[Row]:
@@ -440,7 +451,7 @@ def answer_letter(page: PageRequest) -> Response:
     """Put a dead letter back into the queue, or delete it."""
     operation = _make_letter(page)
     deps = page.deps
-    letter = dead_letters.find(deps.app.kv, page.query.get("id", ""))
+    letter = _find_letter(page)
 
     def perform(_: dict[str, Json], __: str) -> str:
         if page.path["verb"] == "retry":
@@ -452,6 +463,24 @@ def answer_letter(page: PageRequest) -> Response:
     return take_form(page, operation, perform)
 
 
+def _find_letter(page: PageRequest) -> DeadLetter:
+    """Return the dead letter that a request names; `UsageError` ENOENT for none."""
+    id = page.query.get("id", "")
+    found = next((each for each in scan_letters(page.deps.app) if each.id == id), None)
+    if found is None:
+        raise UsageError("ENOENT", "there is no such dead letter", source="page")
+    return found
+
+
+def _read_letter(page: PageRequest, letter: DeadLetter) -> str:
+    """Return the words of a dead letter, as far as the viewer may read them."""
+    if letter.event is None:
+        return letter.reason
+    if require_chat(page, letter.event.session) != "texts":
+        return words_of(page).private
+    return one_line(letter.event.text, 400)
+
+
 def _make_letter(page: PageRequest) -> Operation:
     words = words_of(page)
     verb = page.path["verb"]
@@ -459,15 +488,14 @@ def _make_letter(page: PageRequest) -> Operation:
     titles = {"retry": (words.retry_title, words.retry), "drop": (words.drop_title, words.drop)}
     if verb not in titles:
         raise UsageError("EROUTE", "there is no such page", source="page")
-    letter = dead_letters.find(page.deps.app.kv, id)
+    letter = _find_letter(page)
     title, button = titles[verb]
-    text = letter.event.text if letter.event else letter.reason
     return Operation(
         f"/safety/dead/{verb}?id={_quote(id)}",
         title.format(id=one_line(id, 80)),
         button,
         is_danger=True,
-        changes=((one_line(letter.reason, 120), one_line(text, 400), ""),)
+        changes=((one_line(letter.reason, 120), _read_letter(page, letter), ""),)
         if verb == "drop"
         else (),
         back="/safety",

@@ -4,9 +4,12 @@ has a version, a name and a reason, nothing that two people type is lost, and no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import orjson
 import pytest
@@ -22,12 +25,13 @@ from functions.cli import doctor
 from functions.hooks import Hook, Hooks, make_token
 from functions.page import pages
 from functions.page.viewer import OWNERS, PEOPLE, VIEWERS, WATCHERS
+from functions.queues import dead_letters
 from functions.wiring import AgentRuntime
 from sigil.access.tokens import TokenRequest
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, call, say
-from tests.functions.agent.talk import tell
+from tests.functions.agent.talk import event, tell
 from tests.functions.page.browsing import Browser
 from tests.functions.page.parsed import HOSTILE, Parsed
 from tests.functions.page.test_lists import find_form
@@ -358,6 +362,41 @@ ROLES = {
     "owners and readers": WATCHERS,
     "owners": OWNERS,
 }
+
+
+def test_an_owner_finds_no_words_of_a_members_private_chat(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    """Wherever the links of the pages lead."""
+    let_in(home)
+    word = "saffron"
+    model.then(call(("cap_nothing", {"text": word})), say(f"the {word}"))
+    for text in (
+        f"look for {word}",
+        f"/remind tomorrow at nine buy {word}",
+        f"/remind every day at 10:30 {word} tea",
+        f"/mem remember: likes {word}",
+        "/status",
+    ):
+        tell(home, text, session=MEMBER, sender=MEMBER)
+    letter = event(word, session=MEMBER, sender=MEMBER)
+    others = replace(event(f"{word} of another agent", session="telegram:42"), agent="other")
+    for each in (letter, others):
+        dead_letters.give_up(home.app.kv, each, "damaged", home.app.clock.now())
+    with opened(home) as sign_in:
+        owner = sign_in()
+        waiting = [f"/ui{each.path}" for each in pages.PAGES]
+        seen: dict[str, str] = {}
+        while waiting:
+            path = waiting.pop()
+            if path in seen or re.search(r"as=json|/export|runs\?|edit", path):
+                continue
+            seen[path] = owner.get(path.removeprefix("/ui")).text
+            seen[f"{path} as JSON"] = owner.get_json(path.removeprefix("/ui")).text
+            links = Parsed(seen[path]).find_all("a") if seen[path].startswith("<!doctype") else []
+            waiting += [each.attributes["href"].partition("#")[0] for each in links]
+        assert {"/ui/agents/main", f"/ui/safety/dead/drop?id={quote(letter.id)}"} <= seen.keys()
+        assert not [path for path, text in seen.items() if word in text]
 
 
 def test_the_documentation_says_for_whom_each_page_is() -> None:
