@@ -14,6 +14,7 @@ from functions.personal_data import PersonalData
 from functions.wiring import AgentRuntime
 from sigil.storage.kv import keys
 from tests.fakes.model import ScriptedModel, say
+from tests.functions.agent.commands.test_links import learn, offer
 
 ADA, BOB = "telegram:66", "telegram:77"
 
@@ -83,3 +84,23 @@ def test_what_was_said_on_the_page_is_exported_and_erased_with_the_person(
     assert "azure" in left
     assert "crimson" not in left
     assert "violet" not in left
+
+
+def test_what_is_remembered_elsewhere_is_known_here_once_the_chats_are_linked(
+    agent: AgentRuntime,
+) -> None:
+    """And in nobody else's chat, nor in another one of this person."""
+    agent.app.people.let_in(BOB, "member", "Bob", "test")
+    phone = {"session": ADA, "sender": ADA}
+    learn(agent, phone, "Ada", "likes", "violet soap")
+    # somebody else's chat is asked once more, and has nothing so far
+    assert "violet" not in write(agent, BOB, f"/link {offer(agent, phone)}", 1)
+    assert "violet" not in write(agent, BOB, "/recall soap", 2)
+    assert ADA in write(agent, ADA, f"/link {offer(agent, phone)}", 3)
+    assert "violet soap" in write(agent, ADA, "/recall soap", 4)
+    assert "violet" not in write(agent, ADA, "/recall soap", 5, "other")
+    assert "violet" not in write(agent, BOB, "/recall soap", 6)
+    write(agent, ADA, "/unlink", 7)
+    learn(agent, phone, "Ada", "likes", "amber soap")
+    assert "violet soap" in write(agent, ADA, "/recall soap", 8)
+    assert "amber" not in write(agent, ADA, "/recall soap", 9)
