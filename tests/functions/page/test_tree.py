@@ -1,26 +1,44 @@
 """One wish, and all that came of it: what the model was asked, what was called, the subagent that
 was made, its own turn and its report. The page of the run, its JSON, `uncaged trace` and what the
-model's endpoint saw are the same.
+model's endpoint saw are the same. So is what people do and see on every kind of store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from functions.agent.access.web_codes import WebCodes
 from functions.cli.commands import trace
 from functions.wiring import AgentRuntime
+from sigil.protocol import Caller
 from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.agents.test_agents import message
 from tests.functions.agent.agents.test_subagents import FOUND, create, settle
+from tests.functions.page.browsing import Browser
 from tests.functions.page.parsed import Parsed
+from tests.functions.page.test_chat import ask, texts
+from tests.functions.page.test_keeping import edit
+from tests.functions.page.test_live import look
 from tests.functions.page.test_runs import opened
 from tests.functions.people import platform
+from tests.functions.serving import serving
+from tests.selection import thorough
+from tests.servers.stores import empty_store
 
+ADA = "telegram:66"
+SPEC = {
+    "name": "double",
+    "description": "doubles a number",
+    "schema": {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]},
+    "execute": "return input.n * 2",
+    "tests": [{"input": {"n": 2}, "output": 4}],
+}
 KINDS = {"run", "request", "call", "note"}
 
 
@@ -103,3 +121,65 @@ def test_all_that_came_of_a_wish_is_one_tree_on_the_page_and_in_the_terminal(
     trace.show_runs(run["event"], follow=False, json=True)
     told = orjson.loads(capsys.readouterr().out)
     assert list_numbers(told) == list_numbers(run)
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The setting of a store of the kind that the test names, empty."""
+    with empty_store(request.param, request, tmp_path) as setting:
+        yield setting
+
+
+@pytest.mark.parametrize("store", ["sqlite", *thorough("redis", "dynamodb")], indirect=True)
+def test_what_is_done_and_seen_on_the_page_is_the_same_on_every_store(
+    runtime: Callable[..., AgentRuntime], model: ScriptedModel, store: str
+) -> None:
+    home = runtime(llm_url=model.url, store=store)
+    home.app.registry.deploy(SPEC, Caller("main"))
+    home.app.people.let_in(ADA, "member", "Ada", "test")
+    codes = WebCodes(home.stores.kv, "main", home.app.clock.now)
+    model.then(call(("sigil_query", {"query": "double a number"})))
+    model.then(call(("cap_double", {"n": 21})), say("It is 42."))
+    with serving(home) as server, Browser(server.url) as ada, Browser(server.url) as owner:
+        code = codes.make(ADA, "member")
+        assert ada.sign_in(code).status_code == 303
+        assert owner.sign_in(code).status_code == 401
+        assert owner.sign_in().status_code == 303
+        with look(ada) as page:
+            ask(ada, "double 21")
+            page.until(lambda page: "It is 42." in page.text and not page.busy)
+        assert texts(ada)[-1] == "It is 42."
+        [chat] = ada.get_json("/chats").json()["items"]
+        assert chat["session"] == f"web:{ADA}:main"
+
+        [run] = ada.get_json("/runs").json()["items"]
+        tree = ada.get_json(f"/runs/{run['id']}").json()
+        made = [step["name"] for step in tree["steps"] if step["kind"] == "call"]
+        assert made == ["sigil_query", "cap_double"]
+        assert "42" in Parsed(ada.get(f"/runs/{run['id']}").text).text
+        assert owner.get_json(f"/runs/{run['id']}").json()["requests"] == 3
+        assert "double 21" not in owner.get(f"/runs/{run['id']}").text
+
+        found = owner.get_json("/capabilities?q=double a number").json()["items"]
+        assert found[0]["capability"] == "double"
+        card = "/capabilities/-/double"
+        assert "doubles a number" in owner.get(card).text
+        assert "84" in Parsed(owner.post(f"{card}/run", {"a-n": "42"}).text).text
+        assert owner.get_json(card).json()["schema"] == SPEC["schema"]
+
+        assert "Ada" in Parsed(owner.get("/people").text).text
+        person: Any = owner.get_json(f"/people/person?id={ADA}").json()
+        assert [each["session"] for each in person["chats"]] == [f"web:{ADA}:main"]
+        assert edit(owner, "/documents/edit?name=soul", "Speak like a pirate") == 303
+        known = owner.get_json("/documents?name=soul").json()
+        assert [each["by"] for each in known["versions"]] == ["web:http:admin"]
+        assert owner.get("/knowledge").status_code == owner.get("/safety").status_code == 200
+        spent = owner.get_json("/usage?verify=1").json()
+        assert spent["ledger"]["ok"]
+        assert spent["total"]["requests"] == 3
+        assert ada.get_json("/usage").json()["total"] == spent["total"]
+        assert ada.get_json("/people/export").json()
+        erasing = f"/people/erase?id={ADA}"
+        assert owner.post(erasing, {"sure": "yes"}).status_code == 200
+        assert ada.get("/account").status_code == 303
+        assert not owner.get_json("/chats").json()["items"]
