@@ -86,7 +86,7 @@ class Logins:
         now = self._now()
         if login is None or _is_over(login, now):
             return None
-        if now - login.seen >= SEEN_SECONDS:
+        if abs(now - login.seen) >= SEEN_SECONDS:
             left = login.at + LIFE_SECONDS - now
 
             def note(value: bytes | None) -> tuple[bytes | None, None]:
@@ -164,7 +164,8 @@ def drop_cookie(request: Request, response: Response) -> None:
 
 
 def _is_over(login: Login, now: float) -> bool:
-    return now - login.seen >= IDLE_SECONDS or now - login.at >= LIFE_SECONDS
+    # of a clock that was ahead it would last until that time has come, and longer
+    return abs(now - login.seen) >= IDLE_SECONDS or abs(now - login.at) >= LIFE_SECONDS
 
 
 def _read(value: bytes) -> Login | None:

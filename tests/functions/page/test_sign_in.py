@@ -136,6 +136,15 @@ def test_a_sign_in_slides_for_twelve_hours_and_thirty_days_at_most(
     assert logins.find(used)
     clock.advance(6 * 3600)
     assert logins.find(used) is None
+    # of a clock that was wrong nothing is left: neither what it made ends later, nor what it noted
+    right = digest_token(logins.open("http:admin", "owner", "token"))
+    clock.advance(2 * 86_400)
+    early = digest_token(logins.open("http:admin", "owner", "token"))
+    assert logins.find(early)
+    clock.advance(-2 * 86_400)
+    assert logins.find(early) is None
+    assert early not in dict(logins.scan())
+    assert logins.find(right)
 
 
 def test_signing_out_everywhere_ends_the_sign_ins_of_this_person_alone(
