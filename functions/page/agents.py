@@ -34,6 +34,7 @@ from sigil.http.page.operations import (
     Section,
     TableRow,
     View,
+    read_version,
     show_form,
     show_view,
     take_form,
@@ -341,7 +342,7 @@ def change_task(page: PageRequest) -> Response:
         }
         if not fields:
             return f"/board/{number}"
-        revision = int(tag) if tag.isdecimal() and len(tag) < 10 else None
+        revision = read_version(tag)
         editor = board.open_editor(app, page.by, f"page:{uuid.uuid4().hex}")
         try:
             edited = board.change_task(editor, app, number, fields, revision)

@@ -29,6 +29,7 @@ from sigil.http.page.operations import (
     Section,
     TableRow,
     View,
+    read_version,
     show_form,
     show_view,
     take_form,
@@ -273,7 +274,7 @@ def change_skill(page: PageRequest) -> Response:
 
     def perform(_: dict[str, Json], tag: str) -> str:
         if verb == "remove":
-            store.remove(shown.name, by=page.by, expect=int(tag) if tag.isdecimal() else None)
+            store.remove(shown.name, by=page.by, expect=read_version(tag))
             return "/knowledge"
         store.pin(shown.name, pinned=verb == "pin")
         return shown.path

@@ -26,6 +26,7 @@ from sigil.http.page.operations import (
     Section,
     TableRow,
     View,
+    read_version,
     show_form,
     show_view,
     take_form,
@@ -195,7 +196,7 @@ def edit_file(page: PageRequest) -> Response:
     path = parse_path(page.query["path"])
 
     def perform(arguments: dict[str, Json], tag: str) -> str:
-        base = int(tag) if tag.isdecimal() and len(tag) < 10 else None
+        base = read_version(tag)
         there = app.open_workspace(find_scopes_of_agent(app.name).choose(path))
         body = str(arguments.get("text", "")).encode("utf-8", "replace")
         try:

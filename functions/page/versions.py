@@ -28,6 +28,7 @@ from sigil.http.page.operations import (
     Section,
     TableRow,
     View,
+    read_version,
     show_form,
     show_view,
     take_form,
@@ -95,7 +96,7 @@ def show_versions(
     if page.query.get("diff"):
         parts.append(_make_difference(page, shown, own, values))
     elif page.query.get("version"):
-        doc = shown.read_version(_read_number(page.query["version"]))
+        doc = shown.read_version(read_version(page.query["version"]))
         values |= {**describe_version(doc), "text": doc.text}
         title = own.version_number.format(version=doc.version)
         parts.append(Section(title, text=figures.clean(doc.text, TEXT_CHARACTERS), nothing="–"))
@@ -213,7 +214,7 @@ def take_edit(page: PageRequest, shown: VersionedText) -> Response:
 
     def perform(arguments: dict[str, Json], tag: str) -> str:
         text = str(arguments.get("text", ""))
-        shown.write(text, str(arguments.get("why", "")), _read_number(tag))
+        shown.write(text, str(arguments.get("why", "")), read_version(tag))
         return shown.find_path()
 
     return take_form(page, _make_edit(page, shown), perform)
@@ -251,10 +252,10 @@ def ask_rollback(page: PageRequest, shown: VersionedText) -> Response:
 
 def take_rollback(page: PageRequest, shown: VersionedText) -> Response:
     """Write an earlier version again, as a new one."""
-    version = _read_number(page.query.get("version", ""))
+    version = read_version(page.query.get("version", ""))
 
     def perform(_: dict[str, Json], tag: str) -> str:
-        if tag and _read_number(tag) != shown.newest.version:
+        if tag and read_version(tag) != shown.newest.version:
             raise Conflict(
                 f"{shown.name} was changed meanwhile: it is at version {shown.newest.version}"
             )
@@ -266,7 +267,7 @@ def take_rollback(page: PageRequest, shown: VersionedText) -> Response:
 
 def _make_rollback(page: PageRequest, shown: VersionedText) -> Operation:
     own = load_words(page.language)
-    version = _read_number(page.query.get("version", ""))
+    version = read_version(page.query.get("version", ""))
     before = shown.read_version(version)
     return Operation(
         shown.find_path("rollback", version=version),
@@ -277,12 +278,3 @@ def _make_rollback(page: PageRequest, shown: VersionedText) -> Operation:
         changes=((own.text, shown.newest.text, before.text),),
         back=shown.find_path(),
     )
-
-
-def _read_number(text: str) -> int:
-    """Return a version's number; `UsageError` EINVAL for what is none."""
-    if not (text.isascii() and text.isdecimal()) or len(text) > 9:
-        raise UsageError(
-            "EINVAL", "version is the number of one", source="page", suggestion="such as 3"
-        )
-    return int(text)

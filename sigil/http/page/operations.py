@@ -205,6 +205,7 @@ class Operation:
         return self.name_choices(field).get(field.value, field.value)
 
 
+VERSION_DIGITS: Final = 9
 Perform = Callable[[dict[str, Json], str], str]
 """Does it with what was typed and the version that it was made from, and returns the path of the
 page that shows what came of it."""
@@ -255,6 +256,17 @@ def take_form(page: PageRequest[Any], operation: Operation, perform: Perform) ->
     if page.wants_json:
         return answer_json(page, {"done": operation.path})
     return redirect(page, path)
+
+
+def read_version(text: str) -> int:
+    """Return the number of a version, such as that from which a form was made; `UsageError` EINVAL
+    for what is none.
+    """
+    if not (text.isascii() and text.isdecimal()) or len(text) > VERSION_DIGITS:
+        raise UsageError(
+            "EINVAL", "version is the number of one", source="page", suggestion="such as 3"
+        )
+    return int(text)
 
 
 def words_of(page: PageRequest[Any]) -> CapabilityWords:

@@ -216,6 +216,7 @@ def test_two_who_edit_one_file_lose_nothing(home: AgentRuntime, model: ScriptedM
     app = home.app
     there = app.open_workspace(find_scopes_of_agent(app.name).own)
     FileEditor(app.kv, there, "terminal:local").write("plan.md", b"# Plan\n\nfirst </textarea>\n")
+    Board(app.kv, app.root, app.clock.now).add(NewTask(subject="Dig", description="a hole"))
     with opened(home) as sign_in:
         ada, bob = sign_in(), sign_in()
         path = "/edit?path=plan.md"
@@ -238,6 +239,10 @@ def test_two_who_edit_one_file_lose_nothing(home: AgentRuntime, model: ScriptedM
             -1
         ] == "+Bob's words"
         assert ada.get("/edit?path=../etc/passwd").status_code == 400
+        # a form that does not say what it was made from overwrites nothing
+        for tag in ({}, {"tag": ""}, {"tag": "²"}, {"tag": "9" * 99}):
+            assert ada.post(path, {"a-text": "Eve's words", **tag}).status_code == 400
+            assert ada.post("/board/1/change", {"a-subject": "Eve's", **tag}).status_code == 400
     tell(home, "what is new?", session="http:admin:main")
     assert "plan.md" in str(model.chats[-1]["messages"])
 
