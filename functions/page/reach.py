@@ -2,7 +2,8 @@
 
 An owner sees how much every chat does, and reads what is said in all but the private chats of
 others: theirs only where `UNCAGED_WEB_TEXTS=all`, and then the ledger says so. A member has their
-own chats. For everybody else a chat is not there.
+own chats. What the agent does by itself for a chat is seen as that chat is. For everybody else a
+chat is not there.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from functions.agent.access.roles import LOCAL_OWNERS
+from functions.agent.agents.record import scan_agents
 from functions.agent.app import App
 from functions.agent.ledger.entry import Entry
 from functions.agent.management.ledger import add_entries
+from functions.agent.runs.tree import list_agents
+from functions.agent.schedules.schedule import Schedules
 from functions.channels.platforms import OWN_CHAT
-from functions.events import find_web_person
+from functions.events import OWN, find_web_person
+from functions.hooks import Hooks
 from functions.page.frame import PageRequest
 from functions.page.viewer import Viewer
 from sigil.errors import UsageError
@@ -41,6 +46,8 @@ def require_chat(page: PageRequest, session: str) -> Reach:
 def find_reach(app: App, viewer: Viewer, session: str) -> Reach:
     """Return how much of a chat a viewer may see, whatever the settings let owners read."""
     chat = session.partition("#")[0]  # what an agent below the root does there is of that chat
+    if chat.startswith(f"{OWN}:") and viewer.role != "reader":
+        chat = _find_home(app, chat)
     if viewer.role == "owner":
         return "numbers" if _is_private_of_others(app, chat) else "texts"
     if viewer.role == "reader":
@@ -49,6 +56,25 @@ def find_reach(app: App, viewer: Viewer, session: str) -> Reach:
     if any(app.private_chats.owns(who, chat) for who in ids):
         return "texts"
     return "nothing"
+
+
+def _find_home(app: App, session: str) -> str:
+    """Return the chat for which the agent works in a session of its own: that of a schedule, a hook
+    or a subagent. It is the session itself where there is none.
+    """
+    kind, _, id = session.removeprefix(f"{OWN}:").partition("-")
+    home = ""
+    if kind == "w":
+        for agent in list_agents(app.kv, app.root):
+            schedule = Schedules(app.kv, agent).find(id)
+            home = home or (schedule.session if schedule else "")
+    elif kind == "h":
+        hooks = Hooks(app.kv, app.root).scan()
+        home = next((hook.session for _, hook in hooks if hook.id == id), "")
+    elif kind == "t":
+        records = (record for _, record in scan_agents(app.kv, app.root) if record)
+        home = next((each.home for each in records if str(each.generation) == id), "")
+    return home or session
 
 
 def _is_private_of_others(app: App, chat: str) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from functions.agent.conversation.messages import Usage
 from functions.agent.runs.run import Run, save_run
+from functions.agent.schedules.schedule import Schedule
+from functions.agent.schedules.when import When
 from functions.page.viewer import Role
 from functions.wiring import AgentRuntime
 from sigil.http.page.logins import Logins
@@ -211,6 +214,31 @@ def test_what_an_agent_noted_is_read_by_whoever_reads_its_chat(home: AgentRuntim
                 own = MEMBER if role == "member" else OWN
                 assert any(f"below, of {own}" in text for text in texts)
                 assert any(f"why, of {own}" in text for text in texts)
+
+
+def test_what_is_done_for_a_chat_is_seen_as_that_chat_is(
+    home: AgentRuntime, model: ScriptedModel
+) -> None:
+    let_in(home)
+    sessions = []
+    for who, chat in ((MEMBER, MEMBER), ("http:admin", OWN)):
+        when = When(kind="cron", cron="0 8 * * 1-5", zone="UTC")
+        since = home.app.clock.now()
+        asked = Schedule(id="", when=when, session=chat, by=who, since=since, text="look")
+        made, _ = home.app.schedules.add(asked)
+        sessions.append(made.own_session)
+        model.then(call(("cap_nothing", {"x": f"words for {chat}"})), say("nothing"))
+        tell(home, "go on", session=made.own_session, sender="terminal:local")
+    with opened(home) as sign_in:
+        member, owner = sign_in(MEMBER, "member"), sign_in()
+        ids = {each["session"]: each["id"] for each in owner.get_json("/runs").json()["items"]}
+        theirs, own = (f"/runs/{ids[session]}" for session in sessions)
+        assert f"words for {MEMBER}" in member.get(theirs).text
+        assert f"words for {MEMBER}" not in owner.get(theirs).text
+        assert f"words for {OWN}" in owner.get(own).text
+        assert member.get(own).status_code == 404
+        chat = urlsafe_b64encode(sessions[0].encode()).decode().rstrip("=")
+        assert owner.get(f"/chat/~{chat}").status_code == 404
 
 
 def test_no_name_in_a_run_becomes_a_part_of_the_page(home: AgentRuntime) -> None:
