@@ -30,6 +30,7 @@ from functions.agent.conversation.messages import (
     is_by,
     names_sender,
 )
+from functions.agent.knowledge.earlier_versions import DocumentVersion
 from functions.agent.knowledge.knowledge_base import KnowledgeBase, StoredDocument
 from functions.agent.ledger.chain import LedgerChain
 from functions.agent.ledger.entry import hash_name
@@ -127,6 +128,7 @@ KINDS: Final[Mapping[str, str]] = {
     "board-done": "tasks",
     "kb": "knowledge documents",
     "kb-chunk": "knowledge documents",
+    "kb-version": "knowledge documents",
     "kb-index": "search index",
 }
 """What people read for the kinds of records, by the first part of their partition."""
@@ -393,6 +395,11 @@ class PersonalData:
                 fields = orjson.loads(dumps(document.record))
                 text = base.read_text(document.id)
                 knowledge.append({"id": document.id, **fields, "text": text})
+        for base, version in self._list_earlier_versions(person):
+            with suppress(BackendError):
+                fields = orjson.loads(dumps(version.record))
+                text = base.read_text_of(version.id, version.record)
+                knowledge.append({"id": version.id, **fields, "text": text})
         notes: list[Json] = [
             {"task": number, "text": comment.text, "at": comment.at}
             for number, comment in self._list_notes(person)
@@ -434,6 +441,7 @@ class PersonalData:
             _add(counts, KINDS["history"], len(found.history))
         _add(counts, KINDS["thing"], len(self._list_things(self._app.documents.agent, person)))
         _add(counts, KINDS["kb"], len(self._list_documents(person)))
+        _add(counts, KINDS["kb"], len(self._list_earlier_versions(person)))
         _add(counts, NOTES, len(self._list_notes(person)))
         for each in person.below:
             for kind, count in self._open_below(each.agent).count(each).items():
@@ -471,6 +479,9 @@ class PersonalData:
             self._drop_things(self._app.documents.agent, person, removed)
             for base, document in self._list_documents(person, erasing=True):
                 base.drop(document.id)
+                _add(removed, KINDS["kb"])
+            for base, version in self._list_earlier_versions(person):
+                base.drop_version(version.id, version.record)
                 _add(removed, KINDS["kb"])
             self._erase_bodies(bodies, removed)
             if sum(removed.values()) == before:
@@ -795,17 +806,31 @@ class PersonalData:
         with those of the root. `erasing`: also those that are not whole, and what an interrupted
         removal left is removed.
         """
-        bases = [self._app.open_knowledge("agent")]
-        if self._app.is_root:
-            bases.append(self._app.open_knowledge("team"))
         found = []
-        for base in bases:
+        for base in self._list_knowledge_bases():
             if erasing:
                 base.sweep()
             for document in base.scan_all_records():
                 if document.record.by in person.ids and (erasing or document.record.is_there):
                     found.append((base, document))
         return found
+
+    def _list_earlier_versions(
+        self, person: PersonFound
+    ) -> list[tuple[KnowledgeBase, DocumentVersion]]:
+        """Return the versions by a person of documents in the knowledge bases that say something
+        else by now.
+        """
+        return [
+            (base, version)
+            for base in self._list_knowledge_bases()
+            for version in base.scan_earlier()
+            if version.record.by in person.ids
+        ]
+
+    def _list_knowledge_bases(self) -> list[KnowledgeBase]:
+        own = [self._app.open_knowledge("agent")]
+        return [*own, self._app.open_knowledge("team")] if self._app.is_root else own
 
     def _fence(self, session: str, person: PersonFound, removed: dict[str, int]) -> None:
         """Put a mark in the place of a conversation, and let its running turn stop.

@@ -90,6 +90,9 @@ def tick(
         versions = sweep_files(stores, agent, clock)
         if versions:
             log.note("old versions of files removed", count=versions)
+        versions = sweep_documents(stores, agent, clock)
+        if versions:
+            log.note("old versions of documents removed", count=versions)
         retried = retry_consolidations(stores.kv, queue, agent, clock())
         again += retried
         if retried:
@@ -203,6 +206,19 @@ def sweep_files(stores: Stores, agent: str, clock: Callable[[], float]) -> int:
     from functions.agent.workspace.sweep import sweep_workspaces
 
     return sweep_workspaces(stores.kv, stores.artifacts, agent, clock)
+
+
+def sweep_documents(stores: Stores, agent: str, clock: Callable[[], float]) -> int:
+    """Remove the earlier versions that the knowledge bases of an agent and of those below it keep
+    no longer, and return how many these were.
+    """
+    # once a day, as above
+    from functions.agent.knowledge.sweep import sweep_knowledge
+    from functions.agent.runs.tree import list_agents
+    from functions.wiring import make_helpers
+
+    agents = list_agents(stores.kv, agent)
+    return sweep_knowledge(stores.kv, agent, agents, make_helpers().ranker, clock)
 
 
 def end_agents(stores: Stores, agent: str, clock: Callable[[], float]) -> int:

@@ -9,6 +9,9 @@ from urllib.parse import urlencode
 import orjson
 from starlette.responses import Response
 
+from functions.agent.knowledge.earlier_versions import KEPT_SECONDS, VERSIONS_MOST
+from functions.agent.knowledge.record import KnowledgeDocument, make_draft
+from functions.agent.knowledge.search import read_scope
 from functions.agent.management import knowledge, skills
 from functions.agent.memory.documents import Doc
 from functions.agent.skills.package import SkillPackage
@@ -18,7 +21,7 @@ from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
 from functions.page.owner_words import load_words
 from functions.page.seen import words_of
-from functions.page.versions import VersionedText
+from functions.page.versions import ListedVersion, VersionedText
 from functions.page.viewer import OWNERS
 from sigil.errors import UsageError
 from sigil.http.page import figures
@@ -36,7 +39,7 @@ from sigil.http.page.operations import (
 )
 from sigil.protocol import Json
 
-TEXT_CHARACTERS: Final = 60_000
+EDITED_CHARACTERS: Final = 100_000
 SKILL_CHARACTERS: Final = 100_000
 
 
@@ -126,28 +129,83 @@ def show_knowledge(page: PageRequest) -> Response:
     return show_view(page, view)
 
 
-def show_document(page: PageRequest) -> Response:
-    """Show a document of the knowledge base with its text."""
+def _open_document(page: PageRequest) -> VersionedText:
+    """Return the document of the knowledge base that a request names; `UsageError` for none."""
     words = words_of(page)
     own = load_words(page.language)
+    app = page.deps.app
+    id = page.path["id"]
+    asked = _scope_of(page)
+    base = app.open_knowledge(read_scope(asked.get("scope", "agent")))
+    newest = base.read(id)
+
+    def as_document(record: KnowledgeDocument) -> Doc:
+        text = base.read_text_of(id, record)
+        return Doc("", record.title, record.version, text, record.at, record.by, record.why)
+
+    def write(text: str, why: str, expect: int) -> None:
+        draft = make_draft(
+            title=newest.title,
+            source=newest.source,
+            text=text,
+            by=page.by,
+            time=app.clock.now(),
+            author=newest.stated_author,
+            confidence=newest.known_confidence,
+            tags=newest.tags,
+            is_stated=newest.is_stated,
+            why=why,
+        )
+        base.update(id, draft, str(expect))
+
+    return VersionedText(
+        newest.title,
+        f"/knowledge/{id}",
+        (words.knowledge, "/knowledge"),
+        as_document(newest),
+        lambda: [
+            ListedVersion(each.version, each.characters, each.at, each.by, each.why)
+            for each in base.list_versions(id)
+        ],
+        lambda version: as_document(base.read_version(id, version)),
+        write,
+        lambda version: base.roll_back(id, version, by=page.by, expect=str(newest.version)),
+        EDITED_CHARACTERS,
+        asked,
+        note=own.versions_kept.format(count=VERSIONS_MOST, days=int(KEPT_SECONDS // 86_400)),
+    )
+
+
+def show_document(page: PageRequest) -> Response:
+    """Show a document of the knowledge base with its text and its versions."""
+    words = words_of(page)
+    own = load_words(page.language)
+    shown = _open_document(page)
     twin = _read_document(page)
     facts = (
         (words.source, Cell(twin["source"] or "–")),
-        (words.by, Cell(twin["by"] or "–")),
-        (words.when, Cell(twin["at"], "time")),
-        (words.size, Cell(twin["characters"], "figure")),
         (words.tags, Cell("", chips=tuple(twin["tags"]))),
     )
-    text = figures.clean(twin["text"], TEXT_CHARACTERS)
-    view = View(
-        twin["title"] or twin["id"],
-        (Section(text=text),),
-        twin,
-        crumb=(words.knowledge, "/knowledge"),
-        facts=facts,
-        acts=(Act(own.delete, _find_deleting(page), is_danger=True),),
-    )
-    return show_view(page, view)
+    acts = (Act(own.delete, _find_deleting(page), is_danger=True),)
+    return versions.show_versions(page, shown, facts=facts, acts=acts, twin=twin)
+
+
+def ask_document_change(page: PageRequest) -> Response:
+    """Ask what a document says from now on, or whether an earlier version is to be the newest."""
+    if page.path["verb"] == "edit":
+        return versions.ask_edit(page, _open_document(page))
+    if page.path["verb"] == "rollback":
+        return versions.ask_rollback(page, _open_document(page))
+    raise UsageError("EROUTE", "there is no such page", source="page")
+
+
+def change_document(page: PageRequest) -> Response:
+    """Write a document of the knowledge base, or an earlier version of it again."""
+    if page.path["verb"] == "edit":
+        return versions.take_edit(page, _open_document(page))
+    if page.path["verb"] == "rollback":
+        return versions.take_rollback(page, _open_document(page))
+    raise UsageError("EROUTE", "there is no such page", source="page")
 
 
 def ask_deleting(page: PageRequest) -> Response:
@@ -310,6 +368,15 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/knowledge/{id}", "GET", show_document, OWNERS),
     PageRoute("/knowledge/{id}/delete", "GET", ask_deleting, OWNERS),
     PageRoute("/knowledge/{id}/delete", "POST", delete_document, OWNERS, reads_form=True),
+    PageRoute("/knowledge/{id}/{verb}", "GET", ask_document_change, OWNERS),
+    PageRoute(
+        "/knowledge/{id}/{verb}",
+        "POST",
+        change_document,
+        OWNERS,
+        reads_form=True,
+        takes_files=True,
+    ),
     PageRoute("/skills/{name}", "GET", show_skill, OWNERS),
     PageRoute("/skills/{name}/{verb}", "GET", ask_skill_change, OWNERS),
     PageRoute(

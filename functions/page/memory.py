@@ -21,7 +21,7 @@ from functions.agent.memory.things import Things
 from functions.page import versions
 from functions.page.agents import plain
 from functions.page.frame import PageRequest, PageRoute
-from functions.page.owner_words import load_words
+from functions.page.owner_words import OwnerWords, load_words
 from functions.page.reach import require_chat
 from functions.page.seen import words_of
 from functions.page.versions import VersionedText
@@ -203,8 +203,16 @@ def _make_things(page: PageRequest, place: MemoryPlace, things: list[Thing]) -> 
         rows,
         nothing=own.no_things,
         type=own.no_things_type,
-        note=own.newest_only.format(count=SHOWN) if len(things) > SHOWN else "",
+        note=_describe_things(own, len(things)),
     )
+
+
+def _describe_things(own: OwnerWords, count: int) -> str:
+    """Return what is said below the things: which are shown, and why they have no versions."""
+    if not count:
+        return ""
+    shown = own.newest_only.format(count=SHOWN) if count > SHOWN else ""
+    return f"{shown} {own.things_versions}".strip()
 
 
 def ask_forgetting(page: PageRequest) -> Response:

@@ -30,6 +30,10 @@ class OwnerWords:
     never_written_type = "uncaged agent doc edit {name}"
     same_text = "Nothing changed between these two."
     first_version = "before the first"
+    versions_kept = (
+        "{count} earlier versions are kept, each for {days} days after it was replaced; fewer of"
+        " long texts."
+    )
     # memory
     memory = "Memory"
     of_agent = "Documents of the agent"
@@ -38,6 +42,10 @@ class OwnerWords:
     things = "Remembered"
     no_things = "Nothing is remembered here yet."
     no_things_type = "remember that the bins go out on Tuesday"
+    things_versions = (
+        "A thing has no versions: what is not true any more stays with its end, and a new thing"
+        " says what holds since. What is forgotten is gone for good."
+    )
     kind = "Kind"
     what = "What"
     source = "From"
@@ -247,6 +255,10 @@ class GermanOwnerWords(OwnerWords):
     never_written_type = "uncaged agent doc edit {name}"
     same_text = "Zwischen diesen beiden hat sich nichts geändert."
     first_version = "vor der ersten"
+    versions_kept = (
+        "{count} frühere Fassungen bleiben, jede {days} Tage nachdem sie ersetzt wurde; bei langen"
+        " Texten weniger."
+    )
     memory = "Gedächtnis"
     of_agent = "Dokumente des Agenten"
     of_chat = "Dokumente dieses Chats"
@@ -254,6 +266,10 @@ class GermanOwnerWords(OwnerWords):
     things = "Gemerktes"
     no_things = "Hier ist noch nichts gemerkt."
     no_things_type = "merke dir, dass dienstags die Tonnen rausgehen"
+    things_versions = (
+        "Gemerktes hat keine Fassungen: Was nicht mehr stimmt, bleibt mit seinem Ende stehen, und"
+        " was seither gilt, steht daneben. Vergessenes ist endgültig weg."
+    )
     kind = "Art"
     what = "Was"
     source = "Von"
@@ -478,6 +494,7 @@ class ChineseOwnerWords(OwnerWords):
     never_written_type = "uncaged agent doc edit {name}"
     same_text = "这两个版本没有差别。"
     first_version = "最初之前"
+    versions_kept = "保留 {count} 个早期版本，每个在被替换后保留 {days} 天；长文本保留得更少。"
     memory = "记忆"
     of_agent = "智能体的文档"
     of_chat = "此聊天的文档"
@@ -485,6 +502,9 @@ class ChineseOwnerWords(OwnerWords):
     things = "记住的事"
     no_things = "这里还没有记住任何事。"
     no_things_type = "记住：每周二倒垃圾"
+    things_versions = (
+        "记住的事没有版本：不再成立的会保留并注明结束时间，之后成立的另记一条。忘掉的无法找回。"
+    )
     kind = "种类"
     what = "内容"
     source = "来源"

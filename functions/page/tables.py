@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from starlette.responses import Response
 
 from functions.agent.management import files, sessions
 from functions.agent.management.files import FileEditor
-from functions.agent.workspace.file import FileConflict
+from functions.agent.memory.documents import Doc
+from functions.agent.workspace.file import FileConflict, FileVersion
 from functions.agent.workspace.path import parse_path
 from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
+from functions.page import versions
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
 from functions.page.owner_words import load_words
 from functions.page.seen import SeenChats, take_page_parameters, words_of
+from functions.page.versions import ListedVersion, VersionedText
 from functions.page.viewer import OWNERS, VIEWERS
 from sigil.errors import UsageError
 from sigil.http.page import figures
 from sigil.http.page.operations import (
     Act,
     Cell,
-    Operation,
     Section,
     TableRow,
     View,
-    read_version,
-    show_form,
     show_view,
-    take_form,
 )
-from sigil.protocol import Json
 
 SHOWN: Final = 500
-FILE_CHARACTERS: Final = 60_000
-EDITED_BYTES: Final = 40_000
-"""A form has at most 64 KiB, and a text that is edited may grow."""
+EDITED_CHARACTERS: Final = 100_000
 
 
 def show_chats(page: PageRequest) -> Response:
@@ -126,123 +123,121 @@ def show_files(page: PageRequest) -> Response:
     return show_view(page, View(words.files, (section,), twin, crumb=crumb))
 
 
-def show_file(page: PageRequest) -> Response:
-    """Show what is known of a file, its versions, and what changed between two of them."""
+@dataclass(frozen=True, slots=True)
+class VersionedFile(VersionedText):
+    """A file with its versions; a path may end like the name of a form, so it is a parameter of
+    these.
+    """
+
+    def find_path(self, verb: str = "", **more: object) -> str:
+        """Return the path of its page, or of one of its forms, with parameters."""
+        if verb:
+            return f"/{verb}?{urlencode({'path': self.name, **more})}"
+        return f"{self.path}?{urlencode(more)}" if more else self.path
+
+
+def _open_file(page: PageRequest, path: str) -> tuple[VersionedFile, FileVersion]:
+    """Return the file of a path, also of one that was removed, and the record of its newest
+    version; `UsageError` ENOENT for none.
+    """
     app = page.deps.app
     words = words_of(page)
-    path = parse_path(page.path["path"])
+    path = parse_path(path)
     there = app.open_workspace(find_scopes_of_agent(app.name).choose(path))
-    versions = [files.describe_version(each) for each in there.list_versions(path)]
-    if not versions:
+    listed = there.list_versions(path)
+    if not listed:
         there.require(path)
-    twin: dict[str, Any] = {"path": path, "items": versions}
-    sections = []
-    if "diff" in page.query:
-        first, last = files.read_range(page.query["diff"])
-        found = files.compare_versions(there, path, first, last)
-        twin["difference"] = found
-        text = figures.clean(found["diff"], FILE_CHARACTERS)
-        sections.append(
-            Section(f"{found['from']} → {found['to']}", text=text, is_difference=True, nothing="–")
-        )
-    content = there.read(path, 0)
-    if content.text is not None and "diff" not in page.query:
-        sections.append(Section(text=figures.clean(content.text, FILE_CHARACTERS)))
-    twin = plain(twin)
-    sections.append(
-        Section(
-            words.versions,
-            (
-                (words.version, "figure"),
-                (words.size, "text"),
-                (words.by, "text"),
-                (words.text, "text"),
-                (words.when, "time"),
-            ),
-            tuple(
-                TableRow(
-                    (
-                        Cell(
-                            each["version"],
-                            "figure",
-                            f"/files/{quote(path)}?diff={each['before'] or ''}..{each['version']}",
-                        ),
-                        Cell(figures.size(each["bytes"])),
-                        Cell(each["by"]),
-                        Cell(each["why"]),
-                        Cell(each.get("at"), "time"),
-                    )
-                )
-                for each in twin["items"][:SHOWN]
-            ),
-        )
+    editor = FileEditor(app.kv, there, page.by)
+
+    def read_version(version: int) -> Doc:
+        content = there.read(path, _require_number(version))
+        return _as_document(content.version, content.text or "")
+
+    def write(text: str, why: str, expect: int) -> None:
+        try:
+            editor.write(path, text.encode("utf-8", "replace"), base=expect, why=why)
+        except FileConflict as conflict:
+            raise files.fail_condition(conflict) from None
+
+    newest = listed[0]
+    text = None if newest.removed else there.read(path).text
+    shown = VersionedFile(
+        path,
+        f"/files/{quote(path)}",
+        (words.files, "/files"),
+        _as_document(newest, text or ""),
+        lambda: [
+            ListedVersion(each.version, each.size, each.at, each.by, each.why) for each in listed
+        ],
+        read_version,
+        write,
+        lambda version: editor.roll_back(path, version),
+        EDITED_CHARACTERS,
+        {},
+        is_fixed=text is None,
     )
-    acts: tuple[Act, ...] = ()
-    if _is_editable(content.text):
-        acts = (Act(words.change_task, f"/edit?path={quote(path, safe='')}"),)
-    view = View(path, tuple(sections), twin, crumb=(words.files, "/files"), acts=acts)
-    return show_view(page, view)
+    return shown, newest
+
+
+def _require_number(version: int) -> int:
+    if not version:
+        raise UsageError("ENOENT", "there is no version 0", source="files")
+    return version
+
+
+def _as_document(version: FileVersion, text: str) -> Doc:
+    return Doc("", version.path, version.version, text, version.at, version.by, version.why)
+
+
+def show_file(page: PageRequest) -> Response:
+    """Show a file, its versions, and what changed between two of them."""
+    words = words_of(page)
+    shown, newest = _open_file(page, page.path["path"])
+    facts = ((words.size, Cell(figures.size(newest.size))),)
+    twin = {"path": shown.name, **files.describe_version(newest)}
+    return versions.show_versions(page, shown, facts=facts, twin=twin)
 
 
 def ask_edit(page: PageRequest) -> Response:
     """Ask what a file says from now on."""
-    return show_form(page, _make_edit(page))
+    return versions.ask_edit(page, _open_text(page))
 
 
 def edit_file(page: PageRequest) -> Response:
     """Write a file from the version that the form was made from; the agent is told of it."""
-    app = page.deps.app
-    operation = _make_edit(page)
-    path = parse_path(page.query["path"])
-
-    def perform(arguments: dict[str, Json], tag: str) -> str:
-        base = read_version(tag)
-        there = app.open_workspace(find_scopes_of_agent(app.name).choose(path))
-        body = str(arguments.get("text", "")).encode("utf-8", "replace")
-        try:
-            FileEditor(app.kv, there, page.by).write(path, body, base=base)
-        except FileConflict as conflict:
-            raise files.fail_condition(conflict) from None
-        return f"/files/{quote(path)}"
-
-    return take_form(page, operation, perform)
+    return versions.take_edit(page, _open_text(page))
 
 
-def _is_editable(text: str | None) -> bool:
-    """Return whether a file is a text that has room in a form."""
-    return text is not None and len(quote(text.encode())) <= EDITED_BYTES
+def ask_rollback(page: PageRequest) -> Response:
+    """Ask whether an earlier version of a file is to be the newest again."""
+    return versions.ask_rollback(page, _open_file(page, page.query.get("path", ""))[0])
 
 
-def _make_edit(page: PageRequest) -> Operation:
-    app = page.deps.app
-    words = words_of(page)
-    path = parse_path(page.query.get("path", ""))
-    there = app.open_workspace(find_scopes_of_agent(app.name).choose(path))
-    content = there.read(path, 0)
-    if not _is_editable(content.text):
+def take_rollback(page: PageRequest) -> Response:
+    """Write an earlier version of a file again; the agent is told of it."""
+    return versions.take_rollback(page, _open_file(page, page.query.get("path", ""))[0])
+
+
+def _open_text(page: PageRequest) -> VersionedFile:
+    """Return a file that has a form; `UsageError` EINVAL for any other."""
+    shown = _open_file(page, page.query.get("path", ""))[0]
+    if shown.is_fixed or len(shown.newest.text) > shown.most:
         raise UsageError(
             "EINVAL",
             "this file is no text, or too long to be edited here",
             source="page",
             suggestion="`uncaged files put` writes any",
         )
-    return Operation(
-        f"/edit?path={quote(path, safe='')}",
-        path,
-        words.save,
-        schema={"type": "object", "properties": {"text": {"type": "string"}}},
-        values={"text": content.text},
-        tag=str(content.version.version),
-        back=f"/files/{quote(path)}",
-        labels={"text": words.text_of_file},
-    )
+    return shown
 
 
 ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/chats", "GET", show_chats, VIEWERS),
     PageRoute("/files", "GET", show_files, OWNERS),
     PageRoute("/edit", "GET", ask_edit, OWNERS),
-    PageRoute("/edit", "POST", edit_file, OWNERS, reads_form=True),
+    PageRoute("/edit", "POST", edit_file, OWNERS, reads_form=True, takes_files=True),
+    PageRoute("/rollback", "GET", ask_rollback, OWNERS),
+    PageRoute("/rollback", "POST", take_rollback, OWNERS, reads_form=True),
     PageRoute("/files/{path:path}", "GET", show_file, OWNERS),
 )
 PAGES: tuple[Page, ...] = ()

@@ -4,10 +4,9 @@ between two, how it is edited, and the way back to an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import unified_diff
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -15,6 +14,7 @@ from starlette.responses import Response
 
 from functions.agent.management.files import read_range
 from functions.agent.memory.documents import Doc
+from functions.agent.workspace.difference import compare_texts
 from functions.page.agents import plain
 from functions.page.frame import PageRequest
 from functions.page.owner_words import OwnerWords, load_words
@@ -41,20 +41,31 @@ WHY_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
+class ListedVersion:
+    """A version of a text that is long, so that a list of versions does not read it."""
+
+    version: int
+    characters: int
+    at: float
+    by: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class VersionedText:
     """A text with versions, and what its pages do with it.
 
     `path` is that of its page, and `parameters` those that stand behind this and its forms' paths.
     `crumb` leads back. `write` takes the text, why it was written, and the version that it was made
     from, and raises `Conflict` where that is the newest no more. `most` is how many characters the
-    text may have.
+    text may have; one that has more, or `is_fixed`, has no form. `note` is said of all versions.
     """
 
     name: str
     path: str
     crumb: tuple[str, str]
     newest: Doc
-    list_versions: Callable[[], Iterable[Doc]]
+    list_versions: Callable[[], Iterable[Doc | ListedVersion]]
     read_version: Callable[[int], Doc]
     write: Callable[[str, str, int], object]
     roll_back: Callable[[int], object]
@@ -62,6 +73,8 @@ class VersionedText:
     parameters: Mapping[str, str]
     nothing: str = ""
     type: str = ""
+    note: str = ""
+    is_fixed: bool = False
 
     def find_path(self, verb: str = "", **more: object) -> str:
         """Return the path of its page, or of one of its forms, with parameters."""
@@ -84,13 +97,13 @@ def show_versions(
     """
     words = words_of(page)
     own = load_words(page.language)
-    versions = list(islice(shown.list_versions(), SHOWN))
+    versions = list(islice(shown.list_versions(), SHOWN + 1))
     newest = shown.newest
     values: dict[str, Any] = {
         **(twin or {}),
         **describe_version(newest),
         "text": newest.text,
-        "versions": [describe_version(each) for each in versions],
+        "versions": [describe_version(each) for each in versions[:SHOWN]],
     }
     parts: list[Section] = []
     if page.query.get("diff"):
@@ -114,6 +127,9 @@ def show_versions(
             (words.when, Cell(newest.at, "time")),
             (own.characters, Cell(len(newest.text), "figure")),
         )
+    edits: tuple[Act, ...] = ()
+    if not shown.is_fixed and len(newest.text) <= shown.most:
+        edits = (Act(own.edit, shown.find_path("edit")),)
     return show_view(
         page,
         View(
@@ -122,16 +138,20 @@ def show_versions(
             plain(values),
             crumb=shown.crumb,
             facts=(*written, *facts),
-            acts=(Act(own.edit, shown.find_path("edit")), *acts),
+            acts=(*edits, *acts),
         ),
     )
 
 
-def describe_version(doc: Doc) -> dict[str, Any]:
+def _count_characters(version: Doc | ListedVersion) -> int:
+    return len(version.text) if isinstance(version, Doc) else version.characters
+
+
+def describe_version(doc: Doc | ListedVersion) -> dict[str, Any]:
     """Return a version without its text, as programs get it."""
     return {
         "version": doc.version,
-        "characters": len(doc.text),
+        "characters": _count_characters(doc),
         "at": doc.at,
         "by": doc.by,
         "why": doc.why,
@@ -150,9 +170,9 @@ def _make_difference(
     )
     before = _read_text(shown, first)
     after = _read_text(shown, last)
-    lines = list(unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm=""))
-    values["difference"] = {"from": first, "to": last, "diff": "\n".join(lines)}
-    text = figures.clean("\n".join(lines), TEXT_CHARACTERS)
+    found = compare_texts(before, after, old, new)
+    values["difference"] = {"from": first, "to": last, "diff": found.text}
+    text = figures.clean(found.text, TEXT_CHARACTERS)
     return Section(f"{old} → {new}", text=text, is_difference=True, nothing=own.same_text)
 
 
@@ -166,14 +186,17 @@ def _read_text(shown: VersionedText, version: int) -> str:
         return ""
 
 
-def _make_table(page: PageRequest, shown: VersionedText, versions: list[Doc]) -> Section:
+def _make_table(
+    page: PageRequest, shown: VersionedText, versions: Sequence[Doc | ListedVersion]
+) -> Section:
     words = words_of(page)
     own = load_words(page.language)
     rows = []
-    for each in versions:
-        acts = [
-            Act(own.what_changed, shown.find_path(diff=f"{each.version - 1}..{each.version}")),
-        ]
+    for each, before in zip_longest(versions[:SHOWN], versions[1:]):
+        acts: list[Act] = []
+        if before or each.version == 1:  # of the oldest that is kept the one before is gone
+            between = f"{before.version if before else 0}..{each.version}"
+            acts.append(Act(own.what_changed, shown.find_path(diff=between)))
         if each.version != shown.newest.version:
             acts.append(Act(own.go_back, shown.find_path("rollback", version=each.version)))
         rows.append(
@@ -182,7 +205,7 @@ def _make_table(page: PageRequest, shown: VersionedText, versions: list[Doc]) ->
                     Cell(each.version, "figure", shown.find_path(version=each.version)),
                     Cell(each.by),
                     Cell(each.why),
-                    Cell(len(each.text), "figure"),
+                    Cell(_count_characters(each), "figure"),
                     Cell(each.at, "time"),
                 ),
                 tuple(acts),
@@ -200,7 +223,7 @@ def _make_table(page: PageRequest, shown: VersionedText, versions: list[Doc]) ->
         tuple(rows),
         nothing=shown.nothing,
         type=shown.type,
-        note=own.newest_only.format(count=SHOWN) if len(versions) == SHOWN else "",
+        note=own.newest_only.format(count=SHOWN) if len(versions) > SHOWN else shown.note,
     )
 
 

@@ -103,10 +103,14 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
         for base in (app.open_knowledge("agent"), app.open_knowledge("team")):
             base.add(make_draft(title=f"Of {name}", source="test", text=f"secret-{name}-knowledge",
                                 by=who["sender"], time=1.0), may_replace=False)  # fmt: skip
+            fields = {"title": f"Another of {name}", "source": "test", "time": 1.0}
+            text = f"secret-{name}-replaced"
+            made = base.add(make_draft(**fields, text=text, by=who["sender"]), may_replace=False)
+            base.update(made.id, make_draft(**fields, text="Of an owner", by="http:admin"))
         board = Board(app.kv, "main", app.clock.now)
         for subject in ("task", "task-done"):
-            made = board.add(NewTask(subject=f"secret-{name}-{subject}", by=who["sender"]))
-        board.complete(made.id)
+            task = board.add(NewTask(subject=f"secret-{name}-{subject}", by=who["sender"]))
+        board.complete(task.id)
         board.add(NewTask(subject="of the group", by="telegram:9", key="group"))
         board.comment(3, who["sender"], f"secret-{name}-note")
         home.queue.put(event(f"secret-{name}-waiting", **who))
@@ -143,6 +147,7 @@ def fill(home: AgentRuntime, model: ScriptedModel) -> None:
 
 SECRETS = (
     "answer private later large memory memory-2 history statement thing waiting dead value name unread knowledge"
+    " replaced"
     " called chain file file-large task task-done note"
 ).split()
 GROUP_SECRETS = ("group", "waiting-group", "heard", "archived", "sent")

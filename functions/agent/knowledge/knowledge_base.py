@@ -1,8 +1,8 @@
 """A knowledge base keeps the documents of one scope, and finds the chunks that answer a question.
 
 A document is there once its record says which version of it counts; its chunks and their postings
-are written before that, and those of an earlier version removed after it. What a crash leaves is
-found by nobody, and the next writer removes it.
+are written before that, and the postings of an earlier version removed after it, whose chunks stay
+for a while. What a crash leaves is found by nobody, and the next writer removes it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.knowledge.chunking import split_text
+from functions.agent.knowledge.earlier_versions import (
+    DocumentVersion,
+    EarlierVersions,
+    list_surplus,
+)
 from functions.agent.knowledge.record import (
     DOCUMENT,
     GROUP,
     TOTALS,
+    WHY_CHARACTERS,
     Chunk,
     ChunkGroup,
     Draft,
@@ -29,6 +35,7 @@ from functions.agent.knowledge.record import (
 )
 from functions.agent.memory.helpers import Ranker
 from functions.agent.memory.postings import StoredPostings
+from functions.events import LOCAL_SENDERS
 from sigil.errors import Conflict, Refused, UsageError, one_line
 from sigil.storage.kv import ABSENT, KV, Expect, Item, Key, keys
 from sigil.storage.kv.base import get_many
@@ -101,6 +108,7 @@ class KnowledgeBase:
         self._scope = scope
         self._ranker = ranker
         self._now = now
+        self._earlier = EarlierVersions(kv, scope)
         self._postings = StoredPostings(
             kv, partial(keys.knowledge_index, scope), self._scan_entries, BUCKETS
         )
@@ -117,12 +125,83 @@ class KnowledgeBase:
         """Return the whole text of a document; errors as `read`, and `BackendError` EDAMAGED when a
         part of it is gone.
         """
-        record = self.read(id)
+        return self.read_text_of(id, self.read(id))
+
+    def read_text_of(self, id: str, record: KnowledgeDocument) -> str:
+        """Return the whole text of a version of a document; errors as `read_text`."""
         chunks = [chunk for group in self._scan_groups(record.serial) for chunk in group.chunks]
         if len(chunks) != record.chunks:
             hint = "add it again, or drop it"
             raise damaged(f"a part of the document {id} is gone", suggestion=hint)
         return "".join(chunk.text for chunk in chunks)
+
+    def read_version(self, id: str, version: int) -> KnowledgeDocument:
+        """Return a version of a document; errors as `read`, and ENOENT for one that is not kept."""
+        newest = self.read(id)
+        if version == newest.version:
+            return newest
+        found = self._earlier.find(id, version) if 0 < version < newest.version else None
+        if found is None:
+            kept = ", ".join(str(each.version) for each in self.list_versions(id))
+            raise UsageError(
+                "ENOENT",
+                f"version {version} of the document {id} is not kept",
+                source="knowledge",
+                suggestion=f"its versions: {kept}",
+            )
+        return found
+
+    def list_versions(self, id: str) -> list[KnowledgeDocument]:
+        """Return the versions of a document, the newest first; errors as `read`."""
+        newest = self.read(id)
+        return [newest, *reversed(self._list_earlier(id, newest))]
+
+    def scan_earlier(self) -> Iterator[DocumentVersion]:
+        """Yield the earlier versions of all documents."""
+        heads = {each.id: each.record for each in self.scan_all_records()}
+        for each in self._earlier.scan():
+            if each.id in heads and each.record.version < heads[each.id].version:
+                yield each
+
+    def drop_version(self, id: str, record: KnowledgeDocument) -> None:
+        """Remove an earlier version of a document."""
+        self._purge(record.serial)
+        self._earlier.drop(id, record.version)
+
+    def drop_surplus(self) -> int:
+        """Remove the earlier versions that are not kept any longer; return how many these were."""
+        self.sweep()
+        ids = dict.fromkeys(each.id for each in self.scan_earlier())
+        count = 0
+        for id in ids:
+            record = _decode_or_none(self._kv.get(keys.knowledge_document(self._scope, id)))
+            count += self._trim(id, record) if record and not record.writing else 0
+        return count
+
+    def _number_version(self, id: str, item: Item | None, before: KnowledgeDocument | None) -> int:
+        """Return the number of the next version; behind a damaged one the kept ones go on."""
+        if before:
+            return before.version + 1 if before.is_there else before.version
+        kept = [each.record.version for each in self._earlier.scan(id)] if item else []
+        return max(kept) + 2 if kept else 1
+
+    def _list_earlier(self, id: str, newest: KnowledgeDocument) -> list[KnowledgeDocument]:
+        """Return the versions before the newest one, the oldest first."""
+        found = [each.record for each in self._earlier.scan(id)]
+        return [record for record in found if record.version < newest.version]
+
+    def _trim(self, id: str, newest: KnowledgeDocument) -> int:
+        """Remove the surplus of a document's versions, and return how many these were."""
+        surplus = list_surplus(self._list_earlier(id, newest), newest, self._now())
+        pending = self._read_totals().pending.values() if surplus else ()
+        busy = {int(serial) for noted in pending for serial in noted.chunks}
+        gone = [record for record in surplus if record.serial not in busy]
+        for record in gone:
+            # nothing of the index leads there any more
+            for key, _ in list(self._scan_group_items(record.serial)):
+                self._kv.delete(key)
+            self._earlier.drop(id, record.version)
+        return len(gone)
 
     def scan(self, after: str = "") -> Iterator[StoredDocument]:
         """Yield all documents by their ids, from behind one on; damaged ones are left out."""
@@ -154,17 +233,36 @@ class KnowledgeBase:
     def update(self, id: str, draft: Draft, expect: str = "") -> WrittenDocument:
         """Replace a document; errors as `add` and `read`. It keeps its id whatever it is called.
 
-        `expect` is the digest of the text that it is made from, empty for any; `Conflict` when it
-        has another one by now.
+        `expect` is the digest of the text that it is made from, or the number of its version, empty
+        for any; `Conflict` when it has another one by now.
         """
-        before = self.read(id)
-        if expect and before.digest != expect:
-            raise Conflict("the document was changed meanwhile: read it again")
-        return self._write(id, draft, may_replace=True)
+        self.read(id)
+        return self._write(id, draft, may_replace=True, expect=expect)
+
+    def roll_back(
+        self, id: str, version: int, *, by: str, why: str = "", expect: str = ""
+    ) -> WrittenDocument:
+        """Write an earlier version of a document again, as a new one; errors as `update` and
+        `read_version`. What nobody has stated of it stays hearsay.
+        """
+        before = self.read_version(id, version)
+        draft = Draft(
+            before.title,
+            before.source,
+            self.read_text_of(id, before),
+            by,
+            before.time,
+            before.stated_author if before.is_stated else before.by,
+            before.known_confidence,
+            before.tags,
+            is_stated=True,
+            why=one_line(why, WHY_CHARACTERS) or f"rolled back to version {version}",
+        )
+        return self.update(id, draft, expect)
 
     def drop(self, id: str) -> KnowledgeDocument | None:
-        """Remove a document and return it; None when there was none. `Conflict` when somebody
-        writes it at the same time.
+        """Remove a document with its versions and return it; None when there was none. `Conflict`
+        when somebody writes it at the same time.
         """
         key = keys.knowledge_document(self._scope, id)
         item = self._kv.get(key) if is_id(id) else None
@@ -233,12 +331,21 @@ class KnowledgeBase:
                     yield FoundChunk(group.id, record, group.chunks[place], score)
 
     def _write(
-        self, id: str, draft: Draft, *, may_replace: bool, holder: Holder | None = None
+        self,
+        id: str,
+        draft: Draft,
+        *,
+        may_replace: bool,
+        holder: Holder | None = None,
+        expect: str = "",
     ) -> WrittenDocument:
         self.sweep()
         key = keys.knowledge_document(self._scope, id)
         item = self._kv.get(key)
         before = _decode_or_none(item)
+        is_there = before is not None and before.is_there
+        if expect and (before is None or expect not in (before.digest, str(before.version))):
+            raise Conflict("the document was changed meanwhile: read it again")
         chunks = split_text(draft.text)
         record = KnowledgeDocument(
             title=draft.title,
@@ -252,9 +359,11 @@ class KnowledgeBase:
             characters=len(draft.text),
             chunks=len(chunks),
             tags=draft.tags,
+            version=self._number_version(id, item, before),
+            why=draft.why,
+            stated=draft.is_stated and draft.by not in LOCAL_SENDERS,
             _rest=before._rest if before else None,
         )
-        is_there = before is not None and before.is_there
         if before and is_there:
             if _says_the_same(before, record, is_hearsay=draft.is_hearsay):
                 return WrittenDocument(id, before, new=False, changed=False)
@@ -273,9 +382,11 @@ class KnowledgeBase:
         try:
             # The version of this write is the fence: whoever takes the document over changes it.
             writing = replace(before or record, writing=serial)
-            expect: Expect = item.version if item else ABSENT
-            fence = self._kv.put(key, dumps(writing), expect=expect)
+            condition: Expect = item.version if item else ABSENT
+            fence = self._kv.put(key, dumps(writing), expect=condition)
             self._put_chunks(id, after, chunks)
+            if before and is_there:
+                self._earlier.put(id, replace(before, writing=0))
             self._kv.put(key, dumps(after), expect=fence)
             gone = serials
         except (Conflict, Refused, UsageError) as problem:
@@ -287,8 +398,10 @@ class KnowledgeBase:
                 raise Conflict(WRITTEN_MEANWHILE) from None
             raise
         for old in gone:
-            self._purge(int(old))
+            self._leave_index(int(old))
         self._end(change, gone)
+        if is_there:
+            self._trim(id, after)
         return WrittenDocument(id, after, new=not is_there, changed=True)
 
     def _put_chunks(self, id: str, record: KnowledgeDocument, chunks: Sequence[Chunk]) -> None:
@@ -307,6 +420,11 @@ class KnowledgeBase:
 
     def _purge(self, serial: int) -> None:
         """Remove the chunks of a version, and first what leads to them."""
+        for key in self._leave_index(serial):
+            self._kv.delete(key)
+
+    def _leave_index(self, serial: int) -> list[Key]:
+        """Remove what leads to the chunks of a version, and return where they are."""
         terms: set[str] = set()
         groups: list[Key] = []
         for key, item in list(self._scan_group_items(serial)):
@@ -317,8 +435,7 @@ class KnowledgeBase:
         if terms:
             shift = STRENGTH_BITS + START_BITS
             self._postings.drop_entries(terms, lambda entry: entry >> shift == serial)
-        for key in groups:
-            self._kv.delete(key)
+        return groups
 
     def _begin(
         self,
@@ -409,8 +526,19 @@ class KnowledgeBase:
             self._stop_writing(key, item, record)
         serial = str(record.serial) if record else ""
         gone = [each for each in noted.chunks if each != serial]
+        # a document that is in its first version again was dropped meanwhile, and added anew
+        is_dropped = record is None or (record.version == 1 and serial not in noted.chunks)
+        kept: set[int] = set()
+        for earlier in list(self._earlier.scan(noted.id)):
+            if change not in noted.chunks and is_dropped and earlier.record.serial < int(change):
+                self.drop_version(noted.id, earlier.record)
+            else:
+                kept.add(earlier.record.serial)
         for each in gone:
-            self._purge(int(each))
+            if int(each) in kept:
+                self._leave_index(int(each))
+            else:
+                self._purge(int(each))
         self._end(change, gone)
 
     def _forget_writing(self, key: Key, serial: int) -> None:
@@ -458,10 +586,13 @@ class KnowledgeBase:
                 yield group
 
     def _scan_entries(self) -> Iterator[tuple[int, Collection[str]]]:
-        """Yield the entries of all chunks, and the terms of each."""
+        """Yield the entries of all chunks but those of earlier versions, and the terms of each."""
+        earlier = {each.record.serial for each in self.scan_earlier()}
         partition = keys.knowledge_chunks(self._scope, 0, 0).partition
         for sort, item in scan_all(self._kv, partition):
             serial = int(sort.partition("#")[0])
+            if serial in earlier:
+                continue
             group = _decode_group(item)
             for place, chunk in enumerate(group.chunks if group else ()):
                 assert group

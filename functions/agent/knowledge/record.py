@@ -22,6 +22,7 @@ SOURCE_CHARACTERS: Final = 500
 AUTHOR_CHARACTERS: Final = 200
 TAG_CHARACTERS: Final = 40
 TAGS_MOST: Final = 20
+WHY_CHARACTERS: Final = 200
 TEXT_CHARACTERS: Final = 2_000_000
 """A document has at most so many characters."""
 TIME_MOST: Final = 1e11
@@ -38,7 +39,8 @@ Serial = Annotated[int, Meta(ge=0, lt=1 << 32)]
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A document as somebody wants it kept. `time` is when its source said so, in seconds since
-    1970; `by` is who adds it. `is_hearsay` says that it comes from a turn, whoever's that is.
+    1970; `by` is who adds it, and `why` for what. `is_hearsay` says that it comes from a turn,
+    whoever's that is, and `is_stated` that an owner states author and confidence on the page.
     """
 
     title: str
@@ -50,6 +52,8 @@ class Draft:
     confidence: float = SURE
     tags: tuple[str, ...] = ()
     is_hearsay: bool = False
+    is_stated: bool = False
+    why: str = ""
 
     @property
     def id(self) -> str:
@@ -67,10 +71,11 @@ class KnowledgeDocument(Stored):
     """A document: what it is called, and its provenance.
 
     `author` wrote it, `time` is when (seconds since 1970), and `confidence` how sure it is, 0 to 1.
-    `by` has added it, `at`. Only an owner at the shell or over HTTP says who wrote it and how sure
-    it is; earlier versions stored what anybody said. `serial` is the number of its version, 0 while
-    the first one is being written, and `writing` that of the version which is being written, 0 for
-    none.
+    `by` has added it, `at`, and said `why`. Only an owner at the shell, over HTTP or on the page
+    says who wrote it and how sure it is, and `stated` marks that; earlier versions of this software
+    stored what anybody said. `version` counts its texts from 1. `serial` is where the chunks of the
+    version are, 0 while the first one is being written, and `writing` that of the version which is
+    being written, 0 for none.
     """
 
     title: str
@@ -86,6 +91,9 @@ class KnowledgeDocument(Stored):
     tags: tuple[str, ...] = ()
     serial: Serial = 0
     writing: Serial = 0
+    version: Annotated[int, Meta(ge=1)] = later(1)
+    why: str = later("")
+    stated: bool = later(False)
 
     @property
     def is_there(self) -> bool:
@@ -93,9 +101,14 @@ class KnowledgeDocument(Stored):
         return self.serial > 0
 
     @property
+    def is_stated(self) -> bool:
+        """Return whether an owner has stated its author and its confidence."""
+        return self.stated or self.by in LOCAL_SENDERS
+
+    @property
     def stated_author(self) -> str:
         """The author as an owner has stated it, empty where none has."""
-        return self.author if self.by in LOCAL_SENDERS else ""
+        return self.author if self.is_stated else ""
 
     @property
     def known_author(self) -> str:
@@ -105,7 +118,7 @@ class KnowledgeDocument(Stored):
     @property
     def known_confidence(self) -> float:
         """The confidence that an owner has stated; that of anybody else is at most hearsay."""
-        if self.by in LOCAL_SENDERS:
+        if self.is_stated:
             return self.confidence
         return min(self.confidence, HEARSAY)
 
@@ -191,6 +204,8 @@ def describe_document(id: str, record: KnowledgeDocument, scope: str) -> dict[st
         "characters": record.characters,
         "chunks": record.chunks,
         "digest": record.digest,
+        "version": record.version,
+        "why": record.why,
     }
 
 
@@ -205,6 +220,8 @@ def make_draft(
     confidence: float = SURE,
     tags: Sequence[str] = (),
     is_hearsay: bool = False,
+    is_stated: bool = False,
+    why: str = "",
 ) -> Draft:
     """Return a document in clean texts; `UsageError` EINVAL or ETOOBIG for one that is none.
 
@@ -243,6 +260,8 @@ def make_draft(
         confidence=round(confidence, 3),
         tags=check_tags(tags),
         is_hearsay=is_hearsay,
+        is_stated=is_stated,
+        why=one_line(clean_text(why), WHY_CHARACTERS),
     )
 
 

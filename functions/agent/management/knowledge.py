@@ -30,15 +30,19 @@ from functions.agent.knowledge.search import (
     read_scopes,
     search_knowledge,
 )
+from functions.agent.management.files import read_number, read_range
+from functions.agent.workspace.difference import compare_texts
 from sigil.errors import UsageError, one_line
 from sigil.protocol import Json
 
 BY: Final = "http:admin"
 PAGE: Final = 100
 FIELDS: Final = frozenset(
-    ("text", "title", "source", "scope", "tags", "author", "time", "confidence")
+    ("text", "title", "source", "scope", "tags", "author", "time", "confidence", "why")
 )
 CHANGES: Final = FIELDS - {"scope"} | {"expect"}
+ROLLBACK: Final = frozenset(("version", "why", "expect"))
+VIEWS: Final = frozenset(("version", "versions", "diff"))
 SHOWN_CHARACTERS: Final = 60
 _LIMIT: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 
@@ -83,20 +87,65 @@ def add_document(app: App, fields: Mapping[str, Json]) -> tuple[dict[str, object
 
 
 def show_document(app: App, id: str, query: Mapping[str, str]) -> dict[str, object]:
-    """Return a document with its text."""
-    scope, base = _open_base(app, query)
-    row = describe_document(id, base.read(id), scope)
-    return {**row, "text": base.read_text(id)}
+    """Return a document with its text, or one of its versions (`version=3`), what changed between
+    two (`diff=1..3`), or all that are kept without their texts (`versions=1`).
+    """
+    asked = VIEWS & query.keys()
+    if len(asked) > 1:
+        raise _refuse("ask by version, diff or versions")
+    scope, base = _open_base(app, {name: query[name] for name in query.keys() - VIEWS})
+    if "versions" in asked:
+        versions = base.list_versions(id)
+        return {"id": id, "items": [describe_document(id, each, scope) for each in versions]}
+    if "diff" in asked:
+        return _compare_versions(base, id, *read_range(query["diff"]))
+    record = base.read_version(id, read_number(query, "version") or base.read(id).version)
+    return {**describe_document(id, record, scope), "text": base.read_text_of(id, record)}
+
+
+def _compare_versions(base: KnowledgeBase, id: str, first: int, last: int) -> dict[str, object]:
+    after = base.read_version(id, last or base.read(id).version)
+    first = first or after.version - 1
+    before = base.read_text_of(id, base.read_version(id, first)) if first else ""
+    found = compare_texts(
+        before, base.read_text_of(id, after), f"version {first}", f"version {after.version}"
+    )
+    return {
+        "id": id,
+        "from": first,
+        "to": after.version,
+        "added": found.added,
+        "removed": found.removed,
+        "diff": found.text,
+    }
 
 
 def change_document(
     app: App, id: str, query: Mapping[str, str], fields: Mapping[str, Json]
 ) -> dict[str, object]:
-    """Replace a document; what the fields leave out, but for its text and source, stays."""
+    """Replace a document, or go back to the `version` that the fields name; what they leave out,
+    but for its text and source, stays.
+    """
+    if "version" in fields:
+        return _roll_back(app, id, query, fields)
     _require_known(fields, CHANGES)
     scope, base = _open_base(app, query)
     draft = _read_draft(app, fields, base.read(id))
     written = base.update(id, draft, _read_text(fields, "expect"))
+    row = describe_document(id, written.record, scope)
+    return {**row, "new": False, "changed": written.changed}
+
+
+def _roll_back(
+    app: App, id: str, query: Mapping[str, str], fields: Mapping[str, Json]
+) -> dict[str, object]:
+    _require_known(fields, ROLLBACK)
+    version = fields["version"]
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise _refuse("version is the number of one")
+    scope, base = _open_base(app, query)
+    expect = _read_text(fields, "expect")
+    written = base.roll_back(id, version, by=BY, why=_read_text(fields, "why"), expect=expect)
     row = describe_document(id, written.record, scope)
     return {**row, "new": False, "changed": written.changed}
 
@@ -135,6 +184,7 @@ def _read_draft(
         author=_read_text(fields, "author") or (before.stated_author if before else ""),
         confidence=_read_number(fields, "confidence", before.known_confidence if before else SURE),
         tags=tags,
+        why=_read_text(fields, "why"),
     )
 
 

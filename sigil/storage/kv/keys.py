@@ -300,6 +300,11 @@ def knowledge_chunks(scope: str, serial: int, part: int) -> Key:
     return Key(f"kb-chunk#{scope}", f"{serial:010d}#{part:05d}")
 
 
+def knowledge_version(scope: str, id: str, version: int) -> Key:
+    """The record of an earlier version of a document."""
+    return Key(f"kb-version#{scope}", f"{id}#{version:09d}")
+
+
 def knowledge_index(scope: str, bucket: int) -> Key:
     """The terms of a bucket, and the chunks that each of them occurs in."""
     return Key(f"kb-index#{scope}", f"{bucket:04d}")
@@ -883,7 +888,7 @@ PERSON_PARTITIONS = frozenset(
 PERSONAL_OTHERS = frozenset(
     (
         "usage dead trace run chain spent stored binding wakeup wakeup-run hook proposal"
-        " kb kb-chunk kb-index board board-done"
+        " kb kb-chunk kb-version kb-index board board-done"
     ).split()
 )
 PERSONAL = (
@@ -915,8 +920,8 @@ AGENT_PARTITIONS = (
     SESSION_PARTITIONS
     | MEMORY_PARTITIONS
     | frozenset(
-        "run spent wakeup wakeup-run skill-file kb kb-chunk kb-index capability version digest"
-        " deployment changes health use grant secret stored".split()
+        "run spent wakeup wakeup-run skill-file kb kb-chunk kb-version kb-index capability version"
+        " digest deployment changes health use grant secret stored".split()
     )
 )
 """The first parts of the partitions that are named by an agent, one of its sessions, or the
@@ -1000,7 +1005,7 @@ def list_memory_partitions(scope: str) -> list[str]:
 
 def list_knowledge_partitions(scope: str) -> list[str]:
     """Return the partitions of the knowledge base of a scope."""
-    return [f"{kind}#{scope}" for kind in ("kb", "kb-chunk", "kb-index")]
+    return [f"{kind}#{scope}" for kind in ("kb", "kb-chunk", "kb-version", "kb-index")]
 
 
 def list_memory_items(scope: str) -> list[Key]:

@@ -17,10 +17,14 @@ import pytest
 from functions.agent.agents.lifecycle import create_agent
 from functions.agent.agents.record import make_record
 from functions.agent.app import App
+from functions.agent.management import knowledge
+from functions.agent.management.files import FileEditor
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from functions.agent.policy.proposals import Proposal
 from functions.agent.team.board import Board, NewTask
+from functions.agent.workspace.files import Writer
+from functions.agent.workspace.scope import find_scopes_of_agent
 from functions.cli import doctor
 from functions.hooks import Hook, Hooks, make_token
 from functions.page import pages
@@ -92,6 +96,62 @@ def test_a_document_is_edited_by_two_and_goes_back(
     assert "Speak like a pirate" in str(model.chats[-1]["messages"][0])
 
 
+@pytest.mark.parametrize("kind", ["knowledge", "file"])
+def test_documents_and_files_have_versions_and_a_way_back(home: AgentRuntime, kind: str) -> None:
+    app = home.app
+    if kind == "file":
+        there = app.open_workspace(find_scopes_of_agent(app.name).own)
+        FileEditor(app.kv, there, "terminal:local").write("a b/edit.md", b"The shop opens at nine.")
+        path = "/files/a%20b/edit.md"
+        forms = "/{verb}?path=a+b%2Fedit.md"
+    else:
+        fields = {
+            "title": "Hours",
+            "text": "The shop opens at nine.",
+            "source": "x",
+            "author": "HR",
+        }
+        id = knowledge.add_document(app, fields)[0]["id"]
+        path, forms = f"/knowledge/{id}", f"/knowledge/{id}/{{verb}}?"
+    change = forms.format(verb="edit")
+    back = forms.format(verb="rollback") + "&version=1"
+    with opened(home) as sign_in:
+        ada, bob = sign_in(), sign_in(language="zh")
+        late = find_form(bob, change)
+        assert edit(ada, change, "The shop opens at eight.", HOSTILE[0]) == 303
+        refused = bob.post(change, {**late, "a-text": "The shop opens at ten."})
+        assert refused.status_code in (409, 412)
+        for said in ("at eight.", "at ten."):
+            assert said in Parsed(refused.text).text
+        page = Parsed(ada.get(path).text)
+        page.require_harmless()
+        Parsed(bob.get(path).text).require_harmless()
+        twin = ada.get_json(path).json()
+        newest, _ = twin["versions"]
+        assert (newest["version"], newest["by"]) == (2, "web:http:admin")
+        assert newest["why"] in page.text
+        difference = Parsed(ada.get(f"{path}?diff=1..2").text)
+        assert [each.text.strip() for each in difference.find_all("span", "plus")][-1] == (
+            "+The shop opens at eight."
+        )
+        assert ada.get_json(f"{path}?version=1").json()["text"] == "The shop opens at nine."
+        asked = Parsed(ada.post(back).text)
+        assert "BeforeThe shop opens at eight. AfterThe shop opens at nine." in asked.text
+        assert ada.post(back, {**find_form(ada, back), **SURE}).status_code == 303
+        newest = ada.get_json(path).json()
+        assert (newest["text"], newest["version"]) == ("The shop opens at nine.", 3)
+        assert newest["by"] == "web:http:admin"
+        if kind == "file":
+            there.remove("a b/edit.md", Writer("telegram:7"))
+            assert "was removed" not in ada.get(path).text
+            assert ada.post(back, {**find_form(ada, back), **SURE}).status_code == 303
+            assert ada.get_json(path).json()["text"] == "The shop opens at nine."
+        else:
+            assert newest["author"] == "HR"
+            assert ada.post(f"{path}/delete", SURE).status_code == 303
+            assert ada.get(f"{path}?version=1").status_code == 404
+
+
 def test_what_is_remembered_is_forgotten_and_stays_private(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
@@ -112,6 +172,7 @@ def test_what_is_remembered_is_forgotten_and_stays_private(
         place = "/memory?chat=http:admin:main"
         page = Parsed(owner.get(place).text)
         assert "Ada likes green tea" in page.text
+        assert "A thing has no versions" in page.text
         [row] = owner.get_json(place).json()["things"]
         forget = f"/memory/forget?chat=http:admin:main&id={row['id']}"
         assert "Ada likes green tea" in Parsed(owner.get(forget).text).text

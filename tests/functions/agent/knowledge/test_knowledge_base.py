@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from functions.agent.knowledge import knowledge_base
+from functions.agent.knowledge.earlier_versions import KEPT_SECONDS
 from functions.agent.knowledge.knowledge_base import STALE_SECONDS, KnowledgeBase
 from functions.agent.knowledge.record import Draft, make_draft
+from functions.agent.knowledge.sweep import sweep_knowledge
 from sigil.errors import BackendError, Conflict, Refused, UsageError
 from sigil.storage.kv import KV, Expect, Key, keys
 from sigil.storage.kv.memory import MemoryKV
@@ -284,10 +286,15 @@ def check_whole(base: KnowledgeBase) -> None:
 
 
 def check_nothing_stays(kv: KV, base: KnowledgeBase) -> None:
-    """Check that there are no chunks, entries or notes but those of the documents."""
+    """Check that there are no chunks, entries or notes but those of the documents, and chunks of
+    their earlier versions.
+    """
     serials = {each.record.serial for each in base.scan()}
+    earlier = {each.record.serial for each in base.scan_earlier()}
     chunks = {int(sort.partition("#")[0]) for sort, _ in kv.scan(f"kb-chunk#{AGENT}", limit=10_000)}
-    assert chunks == serials
+    assert chunks == serials | earlier
+    # a write that was interrupted leaves the record of the newest, which the next one writes again
+    assert earlier <= {each.record.serial for each in base._earlier.scan()} <= serials | earlier
     assert base.count_chunks() == sum(each.record.chunks for each in base.scan())
     assert base._read_totals().pending == {}
     entries = base._postings.find(["vacat", "holiday", "tea", "refund", "milk", "dry"])
@@ -432,6 +439,36 @@ def test_an_update_of_a_text_that_was_changed_meanwhile_is_told() -> None:
         base.update(written.id, draft(text=TEA), written.record.digest)
     with pytest.raises(UsageError, match="ENOENT"):
         base.update("0" * 16, draft(text=TEA))
+
+
+def test_earlier_versions_are_bounded_by_count_size_and_age(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1e9]
+    kv = MemoryKV()
+    base = open_base(kv, now=lambda: now[0])
+    id = base.add(draft("Tea", "Tea of round 0."), may_replace=False).id
+
+    def replace_ten(first: int) -> list[int]:
+        for number in range(first, first + 10):
+            base.update(id, draft("Tea", f"Tea of round {number}."), str(number))
+        return [each.version for each in base.list_versions(id)]
+
+    assert replace_ten(1) == list(range(11, 0, -1))
+    assert base.count_chunks() == 1
+    now[0] += KEPT_SECONDS - 1
+    replace_ten(11)
+    assert replace_ten(21) == list(range(31, 10, -1))  # twenty earlier ones
+    assert base.read_text_of(id, base.read_version(id, 11)) == "Tea of round 10."
+    with pytest.raises(UsageError, match="ENOENT"):
+        base.read_version(id, 10)
+    now[0] += KEPT_SECONDS + 1
+    assert sweep_knowledge(kv, "main", ["main"], base._ranker, lambda: now[0]) == 20
+    assert [each.version for each in base.list_versions(id)] == [31]
+    check_nothing_stays(kv, base)
+    monkeypatch.setattr("functions.agent.knowledge.earlier_versions.TEXT_CHARACTERS", 40)
+    assert replace_ten(31) == [41, 40, 39]
+    check_nothing_stays(kv, base)
 
 
 def test_a_search_reads_few_items(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,50 @@ def test_a_document_is_added_found_replaced_and_deleted(live: Lives) -> None:
         assert client.put(f"/kb/{id}", json=DOCUMENT).status_code == 404
 
 
+def test_a_document_has_versions_that_can_be_compared_and_brought_back(live: Lives) -> None:
+    with live() as agent:
+        client = agent.server.client
+        id = client.post("/kb", json={**DOCUMENT, "author": "HR", "tags": ["shop"]}).json()["id"]
+        new = {"text": HANDBOOK.replace("28", "30"), "source": "board", "why": "the new contract"}
+        assert client.put(f"/kb/{id}", json=new).json()["version"] == 2
+        first = client.get(f"/kb/{id}", params={"version": 1}).json()
+        assert (first["text"], first["source"], first["version"]) == (HANDBOOK, "hr", 1)
+        listed = client.get(f"/kb/{id}", params={"versions": 1}).json()["items"]
+        assert [(each["version"], each["by"], each["why"]) for each in listed] == [
+            (2, "http:admin", "the new contract"),
+            (1, "http:admin", ""),
+        ]
+        found = client.get(f"/kb/{id}", params={"diff": "1..2"}).json()
+        assert (found["from"], found["to"], found["added"], found["removed"]) == (1, 2, 1, 1)
+        assert "+Everybody has 30 days" in found["diff"]
+        (hit, *_) = client.get("/kb/search", params={"q": "vacation days"}).json()["items"]
+        assert "30 days" in hit["text"]
+
+        back = {"version": 1, "why": "it was never signed", "expect": first["digest"]}
+        assert client.put(f"/kb/{id}", json=back).status_code == 409
+        made = client.put(f"/kb/{id}", json={**back, "expect": "2"}).json()
+        assert (made["version"], made["why"], made["author"]) == (3, "it was never signed", "HR")
+        assert client.get(f"/kb/{id}").json()["text"] == HANDBOOK
+        assert (
+            "28 days"
+            in client.get("/kb/search", params={"q": "vacation"}).json()["items"][0]["text"]
+        )
+        for asked, status in (
+            ("version=4", 404),
+            ("version=x", 400),
+            ("diff=1", 400),
+            ("x=1", 400),
+        ):
+            assert client.get(f"/kb/{id}?{asked}").status_code == status, asked
+        assert client.put(f"/kb/{id}", json={"version": 9}).status_code == 404
+        assert client.put(f"/kb/{id}", json={"version": 1, "text": "x"}).status_code == 400
+        # deleting takes the earlier versions along
+        client.delete(f"/kb/{id}")
+        assert client.get(f"/kb/{id}?version=1").status_code == 404
+        assert client.post("/kb", json=DOCUMENT).json()["version"] == 1
+        assert len(client.get(f"/kb/{id}?versions=1").json()["items"]) == 1
+
+
 def test_scopes_and_agents_are_apart(live: Lives) -> None:
     with live() as agent:
         kv = agent.server.runtime.stores.kv
