@@ -98,12 +98,13 @@ def show_document(app: App, id: str, query: Mapping[str, str]) -> dict[str, obje
         versions = base.list_versions(id)
         return {"id": id, "items": [describe_document(id, each, scope) for each in versions]}
     if "diff" in asked:
-        return _compare_versions(base, id, *read_range(query["diff"]))
+        return compare_versions(base, id, *read_range(query["diff"]))
     record = base.read_version(id, read_number(query, "version") or base.read(id).version)
     return {**describe_document(id, record, scope), "text": base.read_text_of(id, record)}
 
 
-def _compare_versions(base: KnowledgeBase, id: str, first: int, last: int) -> dict[str, object]:
+def compare_versions(base: KnowledgeBase, id: str, first: int, last: int) -> dict[str, object]:
+    """Return what changed between two versions of a document; 0 for the last ones."""
     after = base.read_version(id, last or base.read(id).version)
     first = first or after.version - 1
     before = base.read_text_of(id, base.read_version(id, first)) if first else ""

@@ -52,6 +52,7 @@ Title = Annotated[str, typer.Option(help="What it is called; else its first head
 Tags = Annotated[
     list[str] | None, typer.Option("--tag", help="A word to find it by; can be repeated.")
 ]
+Why = Annotated[str, typer.Option(help="What the change is for; it stands beside the version.")]
 Author = Annotated[str, typer.Option(help="Who wrote it.")]
 Confidence = Annotated[
     float | None,
@@ -219,21 +220,104 @@ def list_documents(scope: AnyScope = None, agent: Whose = None, json: Json = Fal
 
 
 @cli.command()
-def show(id: Id, scope: AnyScope = None, agent: Whose = None, json: Json = False) -> None:
+def show(
+    id: Id,
+    version: Annotated[int, typer.Option(help="An earlier version.", min=0)] = 0,
+    scope: AnyScope = None,
+    agent: Whose = None,
+    json: Json = False,
+) -> None:
     """Print a document; with --json also its provenance.
 
     Example: uncaged kb show 5c0e3a1b9d7f2468
     """
     with open_agent(switch=True, name=agent) as (app, _):
         name, base = _find_base(app, id, scope)
-        record = base.read(id)
+        record = base.read_version(id, version) if version else base.read(id)
         row = _describe(id, record, name)
-        text = base.read_text(id)
+        text = base.read_text_of(id, record)
     if json:
         Printer(json=True).document({**row, "text": text})
         return
     Printer().text(text.removesuffix("\n"))
     Printer().note(f"{row['title']}, from {row['source']}, {_describe_author(record)}")
+
+
+@cli.command()
+def history(id: Id, scope: AnyScope = None, agent: Whose = None, json: Json = False) -> None:
+    """Show the versions of a document that are kept, the newest first.
+
+    Example: uncaged kb history 5c0e3a1b9d7f2468
+    """
+    from sigil.cli.times import format_time
+
+    with open_agent(switch=True, name=agent) as (app, _):
+        name, base = _find_base(app, id, scope)
+        records = base.list_versions(id)
+    if json:
+        Printer(json=True).document([_describe(id, each, name) for each in records])
+        return
+    Printer().table(
+        ("version", "characters", "written", "by", "source", "why"),
+        [
+            (
+                each.version,
+                f"{each.characters:,}",
+                format_time(each.at),
+                each.by,
+                each.source,
+                each.why,
+            )
+            for each in records
+        ],
+    )
+
+
+@cli.command()
+def diff(
+    id: Id,
+    old: Annotated[int, typer.Argument(help="A version; else the one before.", min=0)] = 0,
+    new: Annotated[int, typer.Argument(help="A later version; else the newest.", min=0)] = 0,
+    *,
+    scope: AnyScope = None,
+    agent: Whose = None,
+    json: Json = False,
+) -> None:
+    """Show what changed between two versions of a document.
+
+    Example: uncaged kb diff 5c0e3a1b9d7f2468 1
+    """
+    from functions.agent.management.knowledge import compare_versions
+
+    with open_agent(switch=True, name=agent) as (app, _):
+        row = compare_versions(_find_base(app, id, scope)[1], id, old, new)
+    if json:
+        Printer(json=True).document(row)
+    elif row["diff"]:
+        Printer().text(str(row["diff"]))
+    else:
+        Printer().note(f"version {row['from']} and version {row['to']} say the same")
+
+
+@cli.command()
+def rollback(
+    id: Id,
+    version: Annotated[int, typer.Argument(help="The version to go back to.", min=1)],
+    *,
+    why: Why = "",
+    scope: AnyScope = None,
+    agent: Whose = None,
+    json: Json = False,
+) -> None:
+    """Make an earlier version the document again, as a new version.
+
+    Example: uncaged kb rollback 5c0e3a1b9d7f2468 1
+    """
+    with open_agent(switch=True, name=agent) as (app, _):
+        name, base = _find_base(app, id, scope)
+        written = base.roll_back(id, version, by=BY, why=why)
+    row = {"state": _name_state(written), **_describe(id, written.record, name)}
+    print_result(row, f"{written.record.title} is at version {written.record.version}", json)
 
 
 @cli.command()
@@ -246,6 +330,7 @@ def update(
     tag: Tags = None,
     author: Author = "",
     confidence: Confidence = None,
+    why: Why = "",
     scope: AnyScope = None,
     agent: Whose = None,
     json: Json = False,
@@ -272,6 +357,7 @@ def update(
                 tags=before.tags if tag is None else tag,
                 author=author or before.stated_author,
                 confidence=before.known_confidence if confidence is None else confidence,
+                why=why,
             ),
         )
     row = {"state": _name_state(written), **_describe(id, written.record, name)}
@@ -343,6 +429,7 @@ def _make_draft(
     tags: Sequence[str],
     author: str,
     confidence: float,
+    why: str = "",
 ) -> Draft:
     from functions.agent.knowledge.record import make_draft
 
@@ -355,6 +442,7 @@ def _make_draft(
         author=author,
         confidence=confidence,
         tags=tags,
+        why=why,
     )
 
 

@@ -88,6 +88,13 @@ def test_a_changed_file_replaces_what_is_there_and_an_update_keeps_the_id(
     assert (changed["title"], changed["source"]) == ("Handbook", "new.md")
     assert "31 days" in run("search", "days of vacation").stdout
     assert len(rows(run, "list")) == 1
+    id = str(first["id"])
+    listed = json.loads(run("history", id, "--json").stdout)
+    assert [each["version"] for each in listed] == [3, 2, 1]
+    assert run("diff", id).stdout.count("\n+") >= 1
+    assert f"{first['title']} is at version 4" in run("rollback", id, "1", "--why", "a slip").stdout
+    assert "a slip" in run("history", id).stdout
+    assert run("show", id).stdout == run("show", id, "--version", "1").stdout
 
 
 def test_a_file_that_is_added_again_keeps_what_is_left_out(run: Run, tmp_path: Path) -> None:
