@@ -227,8 +227,8 @@ class Settings:
     web_names: tuple[str, ...] = setting(
         "UNCAGED_WEB_NAMES",
         (),
-        "the names under which a proxy with TLS shows the page, such as agent.example.org; this"
-        " machine's own are known",
+        "the names under which a proxy with TLS shows the page, such as agent.example.org, or"
+        " example.org/agent where it takes the path /agent away; this machine's own are known",
         rules=True,
     )
     connections: int = setting(

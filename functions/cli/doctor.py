@@ -4,7 +4,6 @@ and owners.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
@@ -335,11 +334,14 @@ def require_working_webhook(platform: str, channel: HasWebhook, *, polls_first: 
 
 def check_page(settings: Settings) -> str:
     """Check that others than this machine can open the page where it has names for them."""
+    from sigil.http.page.guard import WEB_NAME
+
     for name in settings.web_names:
-        if not re.fullmatch(r"[a-z0-9.-]{1,253}", name):
+        if not WEB_NAME.fullmatch(name):
             raise DoctorWarning(
                 f"UNCAGED_WEB_NAMES: {one_line(name, 80)} is no name of a host",
-                suggestion="the name alone, such as agent.example.org, without https:// and port",
+                suggestion="a name such as agent.example.org, without https:// and port, or with"
+                " the path that the proxy takes away, such as example.org/agent",
             )
     if settings.web_names and not settings.proxies:
         raise DoctorWarning(

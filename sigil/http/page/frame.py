@@ -252,7 +252,7 @@ class Site(Generic[D]):
             {},
             (),
             choose_language(accepted, self.parts.language),
-            str(request.scope.get(BASE, "")),
+            str(request.scope.get(BASE, "")) or self.parts.guard.find_base(request),
         )
 
     def _find_route(self, method: str, path: str) -> tuple[PageRoute[D], dict[str, str]]:

@@ -42,21 +42,36 @@ WRONG_HOST: Final = 421
 _HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:@/\[\]]+))(?::[0-9]*)?")
 
 
+WEB_NAME: Final = re.compile(r"([a-z0-9.-]{1,253})((?:/[a-z0-9_-]{1,60}){0,4})", re.ASCII)
+"""A name of the pages: a host, and the path before `/ui` that the proxy takes away."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """The names under which the pages are called: this machine's own, those of `names`, and any
-    where a gateway that only passes its own on stands in front (`is_behind_gateway`).
+    where a gateway that only passes its own on stands in front (`is_behind_gateway`). A name may
+    have a path: see `WEB_NAME`.
     """
 
     names: Collection[str] = ()
     is_behind_gateway: bool = False
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Return the hosts of the names, each with its path, which is mostly empty."""
+        found = (WEB_NAME.fullmatch(name) for name in self.names)
+        return {name[1]: name[2] for name in found if name}
+
+    def find_base(self, request: Request) -> str:
+        """Return the path that a proxy has taken away before a request came, empty for none."""
+        return self.paths.get(find_host(request), "")
 
     def require_known_host(self, request: Request) -> None:
         """Raise `UsageError` EHOST for a request under a name that is none of ours."""
         host = find_host(request)
         server = request.scope.get("server")
         address = str(server[0]) if server else ""
-        if self.is_behind_gateway or is_loopback(host) or host in (address, *self.names):
+        if self.is_behind_gateway or is_loopback(host) or host in (address, *self.paths):
             return
         raise UsageError(
             "EHOST",

@@ -57,4 +57,6 @@ async def _lead_to_pages(request: Request) -> Response:
     if not any(kind.partition(";")[0].strip() == "text/html" for kind in kinds):
         raise HTTPException(404)
     base = str(request.scope.get(BASE, ""))
-    return Response(status_code=303, headers={"Location": f"{base}{PREFIX}"})
+    # a proxy may have taken a path away, so without a base it leads from / of wherever that is
+    location = f"{base}{PREFIX}" if base else PREFIX.removeprefix("/")
+    return Response(status_code=303, headers={"Location": location})

@@ -6,7 +6,7 @@ import gzip
 import re
 import time
 from collections.abc import Callable, Iterator
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 import httpx
 import pytest
@@ -24,6 +24,7 @@ from sigil.http.page.viewer import OWNERS, Viewer
 from tests.coroutines import run_apart
 from tests.functions.page.browsing import OURS, Browser
 from tests.functions.page.markup import list_faults
+from tests.functions.page.parsed import Parsed
 from tests.functions.page.ui.hostile import HOSTILE
 from tests.functions.serving import TOKEN, Served, serving
 from tests.tables import each_row
@@ -43,7 +44,7 @@ def browser(server: Served) -> Iterator[Browser]:
 
 def test_a_browser_signs_in_looks_and_signs_out(server: Served, browser: Browser) -> None:
     first = httpx.get(server.url, headers={"accept": "text/html,*/*"})
-    assert (first.status_code, first.headers["location"]) == (303, "/ui")
+    assert (first.status_code, first.headers["location"]) == (303, "ui")
     assert httpx.get(server.url).json()["error"]["code"] == "EROUTE"
 
     assert browser.get("").headers["location"] == "/ui/login"
@@ -171,6 +172,43 @@ def test_behind_a_proxy_with_tls_the_cookie_is_sealed(
         assert cookie.startswith("__Host-uncaged=") is believed
         assert ("; Secure" in cookie) is believed
         assert "domain" not in cookie.lower()
+
+
+def test_a_proxy_may_take_a_path_away(runtime: Callable[..., AgentRuntime]) -> None:
+    made = runtime(web_names=("example.org/agent", 'x.org/"><b>', "y.org/../z"))
+    app = ProxyHeadersMiddleware(build_app(made, TOKEN), trusted_hosts=["127.0.0.1"])
+    transport = httpx.ASGITransport(app)
+    sent = {"host": "example.org", "x-forwarded-proto": "https", "accept": "text/html", **OURS}
+
+    async def visit() -> None:
+        async with httpx.AsyncClient(transport=transport, base_url="https://example.org") as http:
+            first = await http.get("/", headers=sent)
+            assert urljoin("https://example.org/agent/", first.headers["location"]) == (
+                "https://example.org/agent/ui"
+            )
+            signed = await http.post("/ui/login", data={"code": TOKEN}, headers=sent)
+            assert signed.headers["location"].startswith("/agent/ui")
+            for path in ("/ui/chat/main", "/ui/knowledge", "/ui/board/new", "/ui/usage"):
+                page = Parsed((await http.get(path, headers=sent)).text)
+                links = [
+                    each.attributes[name]
+                    for each in page.elements
+                    for name in ("href", "src", "action", "data-chat")
+                    if each.attributes.get(name, "").startswith("/")
+                ]
+                assert len(links) > 5
+                for link in links:
+                    assert link.startswith("/agent/ui"), link
+                    found = await http.get(link.removeprefix("/agent"), headers=sent)
+                    assert found.status_code in (200, 303, 405), link
+            # on this machine itself nothing is taken away, and a name that is none is not known
+            near = await http.get("/ui/login", headers={**sent, "host": "localhost"})
+            assert "/agent" not in near.text
+            for host in ("x.org", "y.org"):
+                odd = await http.get("/ui/login", headers={**sent, "host": host})
+                assert odd.status_code == 421
+
+    run_apart(visit())
 
 
 def test_every_answer_has_the_headers_that_keep_others_out(browser: Browser) -> None:
