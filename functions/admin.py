@@ -648,9 +648,11 @@ def _list_sessions(deps: AdminDeps, request: Request) -> object:
 def _list_usage(deps: AdminDeps, request: Request) -> object:
     # few ask for it
     from functions.agent.management.usage import list_usage
+    from functions.all_tools import compare_all_tools
 
     agent, query = _read_agent(deps, request)
-    return list_usage(deps.app, agent if "agent" in request.query_params else "", query)
+    named = agent if "agent" in request.query_params else ""
+    return list_usage(deps.app, named, query, compare_all_tools)
 
 
 def _show_run(deps: AdminDeps, request: Request) -> object:

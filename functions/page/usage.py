@@ -11,8 +11,9 @@ from starlette.responses import Response
 from functions.agent.commands import status
 from functions.agent.conversation.messages import Usage
 from functions.agent.management import ledger
-from functions.agent.runs.spending import Spending, Spent
-from functions.agent.runs.tree import list_agents
+from functions.agent.management.usage import TOOL, AllTools, DaySum, list_sums, sum_usage
+from functions.agent.runs.spending import Spent
+from functions.all_tools import compare_all_tools
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
 from functions.page.run_words import RunWords
@@ -30,18 +31,24 @@ GROUPS_SHOWN: Final = 30
 Days = dict[date, list[Spent]]
 
 
-def read_days(page: PageRequest) -> Days:
-    """Return what was spent on each of the last days, by all agents: a member sees their own."""
+def read_sums(page: PageRequest) -> list[DaySum]:
+    """Return what was spent in the last days by all agents: a member sees their own."""
+    app = page.deps.app
+    found = list_sums(app, days=DAYS)
+    if page.viewer.role == "member":
+        own = list_ids(app, page.viewer.person)
+        return [each for each in found if each.spent.by in own]
+    return found
+
+
+def _group_by_day(page: PageRequest, found: Sequence[DaySum]) -> Days:
     app = page.deps.app
     last = to_local(app.clock.now(), app.zone).date()
     first = last - timedelta(days=DAYS - 1)
     days: Days = {first + timedelta(days=number): [] for number in range(DAYS)}
-    for agent in list_agents(app.kv, app.root):
-        for day, rows in Spending(app.kv, agent, app.zone).read(first, last).items():
-            days[day] += rows
-    if page.viewer.role == "member":
-        own = list_ids(app, page.viewer.person)
-        days = {day: [row for row in rows if row.by in own] for day, rows in days.items()}
+    for each in found:
+        if each.day in days:  # midnight may have passed meanwhile
+            days[each.day].append(each.spent)
     return days
 
 
@@ -49,7 +56,8 @@ def show_usage(page: PageRequest) -> Response:
     """Show today's tokens against the limit, and thirty days as bars and as a table."""
     app = page.deps.app
     words = words_of(page)
-    days = read_days(page)
+    found = read_sums(page)
+    days = _group_by_day(page, found)
     every = [row for rows in days.values() for row in rows]
     today = _sum(days[max(days)])
     twin: dict[str, Any] = {
@@ -73,7 +81,16 @@ def show_usage(page: PageRequest) -> Response:
     if total.cost:
         facts.append((words.money, Cell(format_money(total.cost, app.currency))))
     sections = [_make_days(days, words)]
+    compared = compare_all_tools(app, found)
+    twin["all_tools"] = compared.describe() if compared else None
+    sections.append(_make_all_tools(compared, words))
     sections.append(_make_groups(words.by_model, words.model, twin["by_model"], words))
+    by_capability = sum_usage(found, TOOL)
+    twin["by_capability"] = [
+        {"name": each.name, "calls": each.calls, "failed": each.failed}
+        for each in by_capability[:GROUPS_SHOWN]
+    ]
+    sections.append(_make_capabilities(twin["by_capability"], words))
     if page.viewer.role != "reader":
         twin["by_chat"] = _group(every, lambda row: row.session)
         sections.append(_make_groups(words.by_chat, words.chat, twin["by_chat"], words))
@@ -142,6 +159,44 @@ def _make_groups(
         (words.calls, "figure"),
     )
     return Section(title, columns, rows, nothing=words.no_use, type=words.no_use_type)  # type: ignore[arg-type]
+
+
+def _make_capabilities(rows: Sequence[dict[str, Any]], words: RunWords) -> Section:
+    """Return the part about what was called: a request has many tools, so that none has tokens."""
+    return Section(
+        words.by_capability,
+        ((words.capability, "text"), (words.calls, "figure"), (words.failed, "figure")),
+        tuple(
+            TableRow(
+                (
+                    Cell(row["name"] or words.other_calls),
+                    Cell(row["calls"], "figure"),
+                    Cell(row["failed"], "figure"),
+                )
+            )
+            for row in rows
+        ),
+        nothing=words.no_calls,
+        type=words.no_calls_type,
+    )
+
+
+def _make_all_tools(compared: AllTools | None, words: RunWords) -> Section:
+    """Return the part about what the requests would have cost with all tools in them."""
+    if compared is None or not compared.measured:
+        return Section(words.all_tools, note=words.all_tools_unknown, nothing="")
+    facts = (
+        (words.all_tools_saved, Cell(compared.saved, "figure")),
+        (words.all_tools_each, Cell(compared.tokens, "figure")),
+        (words.all_tools_requests, Cell(compared.measured, "figure")),
+        (words.all_tools_resident, Cell(compared.resident, "figure")),
+    )
+    said = words.all_tools_whole if compared.is_whole else words.all_tools_part
+    note = said.format(count=figures.count(compared.capabilities))
+    unknown = compared.requests - compared.measured
+    if unknown:
+        note = f"{note} {words.all_tools_left_out.format(count=figures.count(unknown))}"
+    return Section(words.all_tools, facts=facts, note=note)
 
 
 def _make_ledger(page: PageRequest, words: RunWords, twin: dict[str, Any]) -> Section:

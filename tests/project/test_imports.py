@@ -76,6 +76,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "model_ends",
             "personal_data",
             "agent_data",
+            "all_tools",
             "turns_in_progress",
             "live_turns",
             "metrics",
@@ -92,6 +93,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
         "message_files",
         "personal_data",
         "agent_data",
+        "all_tools",
         "alerts",
         "base_path",
         "backup",
@@ -102,6 +104,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "backup": ("agent", "queues", *COMMON),
     "personal_data": ("agent", *COMMON),
     "agent_data": ("agent", *COMMON),
+    "all_tools": ("agent",),
     "turns_in_progress": ("agent", "queues", *COMMON),
     "live_turns": ("agent", *COMMON),
     "metrics": ("agent", "queues", *COMMON),
@@ -180,6 +183,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
         )
     ),
     "agent_data": ("storage", "errors"),
+    "all_tools": ("catalog", "protocol", "storage", "errors"),
     **dict.fromkeys(
         ("channels", "queues", "events", "overheard", "hooks"),
         ("protocol", "storage", "errors", "strict_json", "json_fields", "builtin_tools"),

@@ -11,15 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.knowledge.chunking import split_text
-from functions.agent.knowledge.earlier_versions import (
-    DocumentVersion,
-    EarlierVersions,
-    list_surplus,
-)
 from functions.agent.knowledge.record import (
     DOCUMENT,
     GROUP,
@@ -43,6 +38,7 @@ from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import damaged, dumps
 
 if TYPE_CHECKING:
+    from functions.agent.knowledge.earlier_versions import DocumentVersion, EarlierVersions
     from functions.agent.shares import Holder
 
 CHUNKS_MOST: Final = 20_000
@@ -108,10 +104,16 @@ class KnowledgeBase:
         self._scope = scope
         self._ranker = ranker
         self._now = now
-        self._earlier = EarlierVersions(kv, scope)
         self._postings = StoredPostings(
             kv, partial(keys.knowledge_index, scope), self._scan_entries, BUCKETS
         )
+
+    @cached_property
+    def _earlier(self) -> EarlierVersions:
+        # a turn that neither writes nor brings back a document needs none of it
+        from functions.agent.knowledge.earlier_versions import EarlierVersions
+
+        return EarlierVersions(self._kv, self._scope)
 
     def read(self, id: str) -> KnowledgeDocument:
         """Return a document; `UsageError` ENOENT when there is none of this id."""
@@ -192,6 +194,8 @@ class KnowledgeBase:
 
     def _trim(self, id: str, newest: KnowledgeDocument) -> int:
         """Remove the surplus of a document's versions, and return how many these were."""
+        from functions.agent.knowledge.earlier_versions import list_surplus
+
         surplus = list_surplus(self._list_earlier(id, newest), newest, self._now())
         pending = self._read_totals().pending.values() if surplus else ()
         busy = {int(serial) for noted in pending for serial in noted.chunks}

@@ -7,7 +7,7 @@ It is made from the sums of the days that are over, and from the runs of the oth
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Final
@@ -56,13 +56,52 @@ class UsageRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _DaySum:
+class DaySum:
+    """What one kind of work of an agent (its full name) cost on a day: see `Spent`."""
+
     day: date
     agent: str
     spent: Spent
 
 
-_NAMES: Final[Mapping[str, Callable[[_DaySum], str]]] = {
+@dataclass(frozen=True, slots=True)
+class AllTools:
+    """Requests compared with the same ones that had all capabilities as tools.
+
+    `tokens` are those of all definitions in one request, at least so many unless `is_whole`.
+    `measured` counts the requests of which it is known what was in them, and `resident` are the
+    tokens of the tools that had been paged in, in all of these together. `saved` is `measured` ×
+    `tokens` − `resident`.
+    """
+
+    capabilities: int
+    tokens: int
+    is_whole: bool
+    requests: int
+    measured: int
+    resident: int
+
+    @property
+    def saved(self) -> int:
+        """Return the tokens that were not sent."""
+        return self.measured * self.tokens - self.resident
+
+    def describe(self) -> dict[str, object]:
+        """Return it as programs see it."""
+        return {
+            "capabilities": self.capabilities,
+            "tokens": self.tokens,
+            "whole": self.is_whole,
+            "requests": self.requests,
+            "measured": self.measured,
+            "resident": self.resident,
+            "saved": self.saved,
+        }
+
+
+Compare = Callable[[App, Sequence[DaySum]], AllTools | None]
+"""Compares what requests had in them with all capabilities that there are."""
+_NAMES: Final[Mapping[str, Callable[[DaySum], str]]] = {
     "day": lambda each: each.day.isoformat(),
     "agent": lambda each: each.agent,
     "person": lambda each: each.spent.by,
@@ -74,11 +113,22 @@ TOOL: Final = "tool"
 GROUPS: Final = (*_NAMES, TOOL)
 
 
-def sum_usage(app: App, agent: str = "", days: int = DAYS, by: str = "day") -> list[UsageRow]:
+def list_sums(app: App, agent: str = "", days: int = DAYS) -> list[DaySum]:
     """Return what the last days cost, today included, of an agent, or of the root and all agents
-    below it: by day the newest first, else what cost the most.
+    below it.
     """
-    found = list(_scan_sums(app, [agent] if agent else list_agents(app.kv, app.root), days))
+    last = to_local(app.clock.now(), app.zone).date()
+    first = last - timedelta(days=days - 1)
+    return [
+        DaySum(day, each, spent)
+        for each in ([agent] if agent else list_agents(app.kv, app.root))
+        for day, sums in Spending(app.kv, each, app.zone).read(first, last).items()
+        for spent in sums
+    ]
+
+
+def sum_usage(found: Sequence[DaySum], by: str = "day") -> list[UsageRow]:
+    """Return sums as rows: by day the newest first, else what cost the most."""
     if by == TOOL:
         return _sum_tools([each.spent for each in found])
     name_of = _NAMES[by]
@@ -100,16 +150,9 @@ def _sum_tools(sums: Sequence[Spent]) -> list[UsageRow]:
     return sorted(rows.values(), key=lambda each: (-each.calls, each.name))
 
 
-def _scan_sums(app: App, agents: Sequence[str], days: int) -> Iterator[_DaySum]:
-    last = to_local(app.clock.now(), app.zone).date()
-    first = last - timedelta(days=days - 1)
-    for agent in agents:
-        for day, sums in Spending(app.kv, agent, app.zone).read(first, last).items():
-            for spent in sums:
-                yield _DaySum(day, agent, spent)
-
-
-def list_usage(app: App, agent: str, query: Mapping[str, str]) -> dict[str, object]:
+def list_usage(
+    app: App, agent: str, query: Mapping[str, str], compare: Compare
+) -> dict[str, object]:
     """Return what the parameters of a request ask for, at most `ROWS_MOST` rows; `left_out` counts
     those beyond.
 
@@ -123,12 +166,17 @@ def list_usage(app: App, agent: str, query: Mapping[str, str]) -> dict[str, obje
         raise _refuse(f"days is a number from 1 to {DAYS_MOST}")
     if by not in GROUPS:
         raise _refuse(f"by is one of {', '.join(GROUPS)}")
-    return describe_usage(sum_usage(app, agent, int(days), by), int(days), by)
+    found = list_sums(app, agent, int(days))
+    return describe_usage(found, int(days), by, compare(app, found))
 
 
-def describe_usage(rows: Sequence[UsageRow], days: int, by: str) -> dict[str, object]:
-    """Return rows as programs get them."""
+def describe_usage(
+    found: Sequence[DaySum], days: int, by: str, compared: AllTools | None
+) -> dict[str, object]:
+    """Return the rows of sums as programs get them."""
+    rows = sum_usage(found, by)
     answer: dict[str, object] = {"by": by, "days": days}
+    answer["all_tools"] = compared.describe() if compared else None
     answer["items"] = [row(each) for each in rows[:ROWS_MOST]]
     if len(rows) > ROWS_MOST:
         answer["left_out"] = len(rows) - ROWS_MOST

@@ -17,6 +17,7 @@ from functions.agent.conversation.messages import Count, Number, Usage
 from functions.agent.runs.run import Run, scan_runs
 from functions.agent.session.document import name_run
 from functions.time.time_zone import find_midnight, to_local
+from sigil.json_fields import as_number
 from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import scan_all
 from sigil.storage.stored import Shape, Stored, dumps, later
@@ -29,6 +30,8 @@ FOLDED_MOST: Final = 7
 TOOLS_MOST: Final = 50
 """So many tools are named in a sum; calls of others are under `OTHERS`."""
 OTHERS: Final = ""
+STATIC_TOOLS: Final = 2
+"""Every request has `sigil_query` and `sigil_deploy`; in one with no other nothing is paged in."""
 WORK: Final = ("chat", "command", "memory", "wakeup", "mail", "task")
 """The kinds of work, in the order in which people read them."""
 _CHAT: Final = frozenset(("message", "say"))
@@ -42,7 +45,8 @@ class Spent(Stored):
     `turns` counts the runs, `at` is when the last of them began (seconds since 1970). `tools` has
     how often each tool was called and how often that failed; `OTHERS` are calls that a long run's
     row leaves out, and those beyond `TOOLS_MOST`. What was summed up before there were `tools` has
-    none.
+    none. `measured` counts the requests of which a row tells what tools they had, and `resident`
+    are about the tokens of those that had been paged in, in all of these requests together.
     """
 
     session: str
@@ -56,9 +60,12 @@ class Spent(Stored):
     failed: Count = 0
     at: Number = 0.0
     tools: Mapping[str, tuple[Count, Count]] = later(default_factory=dict)
+    measured: Count = later(0)
+    resident: Count = later(0)
 
     def add(self, run: Run) -> Spent:
         """Return the sum with one more run."""
+        resident = _list_resident(run)
         return replace(
             self,
             usage=self.usage + run.usage,
@@ -68,7 +75,18 @@ class Spent(Stored):
             failed=self.failed + run.failed,
             at=max(self.at, run.began),
             tools=_add_tools(self.tools, run),
+            measured=self.measured + len(resident),
+            resident=self.resident + sum(resident),
         )
+
+
+def _list_resident(run: Run) -> list[int]:
+    """Return about how many tokens the tools took that had been paged in, for each request whose
+    step tells it.
+    """
+    steps = [step for step in run.steps if step["kind"] == "request" and "tools" in step]
+    known = [step for step in steps if "tool_tokens" in step or step["tools"] == STATIC_TOOLS]
+    return [round(as_number(step.get("tool_tokens"))) for step in known]
 
 
 def _add_tools(

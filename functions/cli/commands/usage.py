@@ -8,10 +8,13 @@ from functions.agent.management.usage import (
     DAYS_MOST,
     ROWS_MOST,
     TOOL,
+    AllTools,
     UsageRow,
     describe_usage,
+    list_sums,
     sum_usage,
 )
+from functions.all_tools import compare_all_tools
 from functions.cli.local_agent import open_agent
 from functions.prices import format_money
 from sigil.cli.printing import Printer
@@ -24,11 +27,13 @@ def show_usage(agent: str | None, *, days: int, by: str, json: bool) -> None:
     if not 1 <= days <= DAYS_MOST:
         raise UsageError("EINVAL", f"days is a number from 1 to {DAYS_MOST}", source="usage")
     with open_agent(switch=True, name=agent) as (app, _):
-        rows = sum_usage(app, app.name if agent else "", days, by)
+        found = list_sums(app, app.name if agent else "", days)
+        compared = compare_all_tools(app, found)
         currency = app.currency
     if json:
-        Printer(json=True).document(describe_usage(rows, days, by))
+        Printer(json=True).document(describe_usage(found, days, by, compared))
         return
+    rows = sum_usage(found, by)
     if not rows:
         Printer().note(f"nothing was used in the last {format_count(days, 'day')}")
         return
@@ -43,6 +48,21 @@ def show_usage(agent: str | None, *, days: int, by: str, json: bool) -> None:
     Printer().table(heads, shown[:ROWS_MOST])
     if len(rows) > ROWS_MOST:
         Printer().note(f"and {len(rows) - ROWS_MOST:,} more")
+    if compared and compared.measured:
+        Printer().note(_format_compared(compared))
+
+
+def _format_compared(compared: AllTools) -> str:
+    """Return what the requests would have cost with all tools, and how that is estimated."""
+    least = "" if compared.is_whole else "at least "
+    known = f"{compared.measured:,} requests"
+    if compared.measured < compared.requests:
+        known = f"{compared.measured:,} of {compared.requests:,} requests, the others being unknown"
+    return (
+        f"about {compared.saved:,} tokens saved by paging tools in, an estimate:"
+        f" {least}{compared.capabilities:,} capabilities as they are today would be"
+        f" {compared.tokens:,} tokens in each of {known}; {compared.resident:,} were in them"
+    )
 
 
 def _format_row(row: UsageRow, currency: str) -> tuple[str, ...]:

@@ -7,24 +7,39 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from functions.agent.conversation.messages import Usage
-from functions.agent.runs.run import LEFT_OUT, Run, save_run
+from functions.agent.management.usage import list_usage
+from functions.agent.runs.run import LEFT_OUT, Run, save_run, scan_runs
 from functions.agent.runs.spending import TOOLS_MOST, Spending, sum_runs
+from functions.all_tools import compare_all_tools
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
+from sigil.catalog.catalog import Catalog
+from sigil.protocol import Caller
 from sigil.storage.kv import Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import tell
+from tests.functions.page.parsed import Parsed
+from tests.functions.page.test_runs import opened
 from tests.functions.serving import serving
 
 RUN = Run(
     "e1", "telegram:7", "main", "message", "message", "said", 1_800_000_000.0, by="telegram:1"
 )
+
+
+TOOL_SPEC = {
+    "name": "shout",
+    "description": "Shout a text",
+    "schema": {"type": "object", "properties": {"text": {"type": "string"}}},
+    "execute": "function execute(input) { return input.text }",
+}
 
 
 def make_call(name: str, error: str = "") -> dict[str, object]:
@@ -77,6 +92,55 @@ def test_use_is_told_over_http_and_in_the_terminal_by_whatever_is_asked(
         ["sigil_query", "1", "0"]
     ]
     assert "telegram:8" in run("--by", "person")
+
+
+def test_what_all_tools_would_have_cost_is_one_figure_everywhere(
+    runtime: Callable[..., AgentRuntime],
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("UNCAGED_DATA", str(tmp_path))
+    home = runtime(llm_url=model.url, access="open", library="builtin")
+    app = home.app
+    model.then(call(("sigil_query", {"query": "convert 5 miles to kilometers"})), say("found"))
+    tell(home, "convert 5 miles", session="telegram:7", sender="telegram:7")
+    sent = [len(body["tools"]) for body in model.chats]
+    assert sent[0] == 2 < sent[1]
+    [run] = scan_runs(app.kv, "main")
+    resident = [step.get("tool_tokens", 0) for step in run.steps if step["kind"] == "request"]
+    older = tuple({"kind": "request", "n": 1, "tools": 9, "prompt": 5} for _ in range(3))
+    # an earlier release did not tell what was in its requests, and a long run leaves steps out
+    save_run(app.kv, replace(RUN, began=run.began - 1, requests=4, steps=older), 90)
+    with opened(home) as sign_in:
+        headers = {"authorization": "Bearer admin-token-of-the-tests"}
+        owner = sign_in()
+        told = owner.client.get("/usage", headers=headers).json()["all_tools"]
+        page = Parsed(owner.get("/usage").text)
+        page.require_harmless()
+        assert owner.get_json("/usage").json()["all_tools"] == told
+        called = owner.get_json("/usage").json()["by_capability"]
+        assert called == [{"name": "sigil_query", "calls": 1, "failed": 0}]
+        assert page.facts()["Saved, about"] == f"{told['saved']:,}"
+        assert "Of 4 more requests it is not known" in page.text
+    rows = [each for each in app.registry.list(Caller("main")) if each["kind"] != "bundle"]
+    offers = [app.registry.inspect(each["capability"], Caller("main")) for each in rows]
+    tokens = told["tokens"]
+    assert (told["capabilities"], told["whole"]) == (len(offers), True)
+    assert len(offers) * 50 < tokens < len(offers) * 1_000
+    assert (told["requests"], told["measured"]) == (6, 2)
+    assert told["resident"] == sum(resident) > 0
+    assert told["saved"] == 2 * tokens - sum(resident)
+    done = CliRunner().invoke(cli, ["usage"])
+    assert f"about {told['saved']:,} tokens saved" in done.output
+    assert "2 of 6 requests" in done.output
+    # a capability that changes counts at once, and each namespace is read once until then
+    with monkeypatch.context() as patched:
+        patched.setattr(Catalog, "list_visible", None)
+        assert list_usage(app, "", {}, compare_all_tools)["all_tools"] == told
+    app.registry.deploy(TOOL_SPEC, Caller("main", owner=True))
+    now: Any = list_usage(app, "", {}, compare_all_tools)["all_tools"]
+    assert (now["capabilities"], now["tokens"] > tokens) == (told["capabilities"] + 1, True)
 
 
 def test_the_calls_of_tools_are_in_the_sum_of_a_day_also_those_that_rows_leave_out() -> None:
