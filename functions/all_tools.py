@@ -16,7 +16,7 @@ from functions.agent.agents.record import read_agent
 from functions.agent.app import App
 from functions.agent.conversation import tokens
 from functions.agent.management.usage import AllTools, DaySum
-from sigil.catalog.catalog import Catalog
+from sigil.catalog.definitions import read_generation, scan_definitions
 from sigil.errors import SigilError
 from sigil.protocol import LIBRARY
 from sigil.storage.kv import KV
@@ -24,6 +24,7 @@ from sigil.storage.kv import KV
 READ_MOST: Final = 2_000
 """So many capabilities of a namespace are read; there may be more, of which nothing is said."""
 REMEMBERED: Final = 16
+DAY_SECONDS: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def compare_all_tools(app: App, sums: Iterable[DaySum]) -> AllTools | None:
 
     Requests of an agent that reaches some capabilities alone count as not measured.
     """
-    found = measure_definitions(app.kv, app.root)
+    found = measure_definitions(app.kv, app.root, app.clock.now())
     if not found.capabilities:
         return None
     known: dict[str, bool] = {app.root: True}
@@ -59,11 +60,12 @@ def compare_all_tools(app: App, sums: Iterable[DaySum]) -> AllTools | None:
     return AllTools(found.capabilities, size, found.is_whole, requests, measured, resident)
 
 
-def measure_definitions(kv: KV, root: str) -> Definitions:
+def measure_definitions(kv: KV, root: str, now: float) -> Definitions:
     """Return the size of what a root and the agents below it reach: their own capabilities and
-    those of the library, without what single chats have made.
+    those of the library, without what single chats have made. `now` is in seconds since 1970.
     """
-    own, library = _measure(kv, root), _measure(kv, LIBRARY)
+    day = int(now // DAY_SECONDS)
+    own, library = _measure(kv, root, day), _measure(kv, LIBRARY, day)
     sizes = {**library.sizes, **own.sizes}  # the nearest of a name is the one that counts
     return Definitions(len(sizes), sum(sizes.values()), own.is_whole and library.is_whole)
 
@@ -74,25 +76,25 @@ class _Sizes:
     is_whole: bool
 
 
-def _measure(kv: KV, namespace: str) -> _Sizes:
-    generation = Catalog(kv).read_generation(namespace)
-    return _measure_namespace(kv, namespace, generation)  # type: ignore[arg-type]  # by identity
+def _measure(kv: KV, namespace: str, day: int) -> _Sizes:
+    generation = read_generation(kv, namespace)
+    return _measure_namespace(kv, namespace, generation, day)  # type: ignore[arg-type]  # by identity
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _measure_namespace(kv: KV, namespace: str, generation: str) -> _Sizes:
+def _measure_namespace(kv: KV, namespace: str, generation: str, day: int) -> _Sizes:
     """Return the tokens of the capabilities of a namespace by their names.
 
-    They are read once for a `generation`, which is another one whenever one of them has changed.
+    They are read once a day, some of them having an end, and for each `generation`, which is
+    another one whenever one of them has changed.
     """
     sizes: dict[str, float] = {}
     if not generation:
         return _Sizes(sizes, is_whole=True)
-    for number, record in enumerate(Catalog(kv).list_visible(namespace)):
+    for number, offer in enumerate(scan_definitions(kv, namespace, day * DAY_SECONDS)):
         if number >= READ_MOST:
             return _Sizes(sizes, is_whole=False)
-        if record.manifest.kind != "bundle":  # a bundle is no tool, but its members are
-            sizes[record.name] = tokens.of_offer(record.offer)
+        sizes[offer.name] = tokens.of_offer(offer)
     return _Sizes(sizes, is_whole=True)
 
 

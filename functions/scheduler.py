@@ -215,10 +215,8 @@ def sweep_documents(stores: Stores, agent: str, clock: Callable[[], float]) -> i
     # once a day, as above
     from functions.agent.knowledge.sweep import sweep_knowledge
     from functions.agent.runs.tree import list_agents
-    from functions.wiring import make_helpers
 
-    agents = list_agents(stores.kv, agent)
-    return sweep_knowledge(stores.kv, agent, agents, make_helpers().ranker, clock)
+    return sweep_knowledge(stores.kv, agent, list_agents(stores.kv, agent), clock)
 
 
 def end_agents(stores: Stores, agent: str, clock: Callable[[], float]) -> int:

@@ -171,8 +171,10 @@ class KnowledgeBase:
         self._earlier.drop(id, record.version)
 
     def drop_surplus(self) -> int:
-        """Remove the earlier versions that are not kept any longer; return how many these were."""
-        self.sweep()
+        """Remove the earlier versions that are not kept any longer; return how many these were.
+
+        The index is left alone: it leads to none of them.
+        """
         ids = dict.fromkeys(each.id for each in self.scan_earlier())
         count = 0
         for id in ids:

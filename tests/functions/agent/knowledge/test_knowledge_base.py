@@ -463,7 +463,7 @@ def test_earlier_versions_are_bounded_by_count_size_and_age(
     with pytest.raises(UsageError, match="ENOENT"):
         base.read_version(id, 10)
     now[0] += KEPT_SECONDS + 1
-    assert sweep_knowledge(kv, "main", ["main"], base._ranker, lambda: now[0]) == 20
+    assert sweep_knowledge(kv, "main", ["main"], lambda: now[0]) == 20
     assert [each.version for each in base.list_versions(id)] == [31]
     check_nothing_stays(kv, base)
     monkeypatch.setattr("functions.agent.knowledge.earlier_versions.TEXT_CHARACTERS", 40)

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from functions.agent.conversation.messages import Usage
+from functions.agent.conversation.tokens import MARGIN, of_offers
 from functions.agent.management.usage import list_usage
 from functions.agent.runs.run import LEFT_OUT, Run, save_run, scan_runs
 from functions.agent.runs.spending import TOOLS_MOST, Spending, sum_runs
@@ -20,7 +21,7 @@ from functions.all_tools import compare_all_tools
 from functions.cli.app import cli
 from functions.wiring import AgentRuntime
 from sigil.catalog.catalog import Catalog
-from sigil.protocol import Caller
+from sigil.protocol import LIBRARY, Caller
 from sigil.storage.kv import Key, keys
 from sigil.storage.kv.memory import MemoryKV
 from tests.fakes.model import ScriptedModel, call, say
@@ -123,11 +124,12 @@ def test_what_all_tools_would_have_cost_is_one_figure_everywhere(
         assert called == [{"name": "sigil_query", "calls": 1, "failed": 0}]
         assert page.facts()["Saved, about"] == f"{told['saved']:,}"
         assert "Of 4 more requests it is not known" in page.text
-    rows = [each for each in app.registry.list(Caller("main")) if each["kind"] != "bundle"]
-    offers = [app.registry.inspect(each["capability"], Caller("main")) for each in rows]
+    # the same as the prompt would count them
+    records = Catalog(app.kv).list_visible(LIBRARY)
+    offers = [record.offer for record in records if record.manifest.kind != "bundle"]
     tokens = told["tokens"]
     assert (told["capabilities"], told["whole"]) == (len(offers), True)
-    assert len(offers) * 50 < tokens < len(offers) * 1_000
+    assert tokens == round(of_offers(offers) * MARGIN)
     assert (told["requests"], told["measured"]) == (6, 2)
     assert told["resident"] == sum(resident) > 0
     assert told["saved"] == 2 * tokens - sum(resident)
@@ -136,7 +138,7 @@ def test_what_all_tools_would_have_cost_is_one_figure_everywhere(
     assert "2 of 6 requests" in done.output
     # a capability that changes counts at once, and each namespace is read once until then
     with monkeypatch.context() as patched:
-        patched.setattr(Catalog, "list_visible", None)
+        patched.setattr("functions.all_tools.scan_definitions", None)
         assert list_usage(app, "", {}, compare_all_tools)["all_tools"] == told
     app.registry.deploy(TOOL_SPEC, Caller("main", owner=True))
     now: Any = list_usage(app, "", {}, compare_all_tools)["all_tools"]
