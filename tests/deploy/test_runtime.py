@@ -436,9 +436,15 @@ def test_a_document_is_added_over_http_found_and_dropped(running: Deployment) ->
     fields = {"title": "Tea", "source": "a book", "text": "Green tea is brewed at 70 degrees."}
     made = function.invoke(admin("POST", "/kb", fields))
     found = function.invoke(admin("GET", "/kb/search", query="q=how+hot+for+green+tea"))
-    gone = function.invoke(admin("DELETE", f"/kb/{made.body['id']}"))
+    path = f"/kb/{made.body['id']}"
+    written = function.invoke(admin("PUT", path, {"source": "a book", "text": "At 80 degrees."}))
+    back = function.invoke(admin("PUT", path, {"version": 1}))
+    used = function.invoke(admin("GET", "/usage"))
+    gone = function.invoke(admin("DELETE", path))
 
-    assert (made.status, gone.status) == (201, 200)
+    assert (made.status, written.status, back.status, gone.status) == (201, 200, 200, 200)
+    assert back.body["version"] == 3
+    assert (used.status, "all_tools" in used.body) == (200, True)
     assert [(each["id"], each["source"]) for each in found.body["items"]] == [
         (made.body["id"], "a book")
     ]

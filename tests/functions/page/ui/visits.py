@@ -72,10 +72,12 @@ def let_people_in(server: Served, texts: tuple[str, ...]) -> None:
 def add_documents(server: Served, texts: tuple[str, ...]) -> None:
     for number, text in enumerate(texts[:12]):
         title = " ".join(text.split())[:60] or "x"
-        body = f"# {title}\n\n{text[:5_000]}"
-        server.post("/kb", json={"title": title, "text": body, "source": title})
         path = f"/files/main/notes/{number}.md"
-        server.client.put(path, content=text[:5_000].encode("utf-8", "replace"))
+        for version in (text[:5_000], f"{text[:4_000]}\n\n{text[:1_000]}"):
+            body = f"# {title}\n\n{version}"
+            fields = {"title": title, "text": body, "source": title, "why": title}
+            server.post("/kb", json=fields)
+            server.client.put(path, content=version.encode("utf-8", "replace"))
 
 
 def make_agents_and_skills(server: Served, texts: tuple[str, ...]) -> None:
