@@ -182,7 +182,7 @@ def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
     """Return the routes POST /halt and /unlock with {"session"} or {"agent"} or neither, GET
     /status?session= or ?agent=, those of schedules under /wakeups, of documents under /kb, of
     skills under /skills, of files under /files/{agent} and of tasks under /board/{name}, GET /runs
-    and /runs/{id}, POST /runs/{id}/stop, and GET /sessions, /usage,
+    and /runs/{id}, POST /runs/{id}/stop, POST /people/{verb}, and GET /people, /sessions, /usage,
     /ledger and /team.
 
     `open_deps` is called by each request.
@@ -339,6 +339,16 @@ def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
         except SigilError as problem:
             return failure_response(problem)
 
+    async def act_on_people(request: Request) -> Response:
+        try:
+            deps = await run_in_threadpool(open_deps)
+            require_admin(await admit_request(request, deps.gate), "does this")
+            text = await read_checked_body(request, BODY_BYTES)
+            return json_response(await run_in_threadpool(_change_people, deps, request, text))
+        except SigilError as problem:
+            return failure_response(problem)
+
+    routes.append(Route("/people/{verb}", act_on_people, methods=["POST"]))
     # an API of AWS takes nothing behind an id that may have slashes
     routes.append(Route("/runs/{id:path}", stop_run, methods=["POST"]))
     add_agent_route("GET", "/wakeups", _list_wakeups)
@@ -365,6 +375,7 @@ def build_routes(open_deps: Callable[[], AdminDeps]) -> list[Route]:
     add_reading_route("/usage", _list_usage)
     add_reading_route("/ledger", _list_entries)
     add_reading_route("/team", _show_team)
+    add_reading_route("/people", _list_people)
     add_reading_route("/policy/{agent}", _show_policy)
     add_reading_route("/proposals", _list_proposals)
     add_deciding_route("/proposals/{id}/approve", approvals.approve)
@@ -694,6 +705,27 @@ def _show_team(deps: AdminDeps, request: Request) -> object:
             suggestion=f"the team is that of {deps.app.name}",
         )
     return team.describe_team(deps.app)
+
+
+def _list_people(deps: AdminDeps, request: Request) -> object:
+    # few ask for it
+    from functions.agent.management.people import describe_people
+
+    if request.query_params:
+        raise UsageError("EINVAL", "/people has no parameter", source="http")
+    return describe_people(deps.app)
+
+
+def _change_people(deps: AdminDeps, request: Request, text: bytes) -> object:
+    """Do what the path says with the people whom a body names, and tell these of it."""
+    from functions.agent.management import people
+
+    fields = strict_json.read_object(text, source="http")
+    name = request.headers.get("idempotency-key", "") or uuid.uuid4().hex
+    verb = str(request.path_params["verb"])
+    change = people.perform(deps.app, verb, fields, BY, f"http:{name}")
+    people.settle(deps.app, change, BY, deps.queue.put)
+    return {"done": verb, "id": change.id, "name": change.name, "tells": len(change.notices)}
 
 
 def _show_policy(deps: AdminDeps, request: Request) -> object:

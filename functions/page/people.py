@@ -5,7 +5,7 @@ of them, which is exported and erased here.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 import orjson
 from starlette.responses import Response
 
-from functions.agent.access.members import Person
+from functions.agent.access.members import LinkedRole, Person
 from functions.agent.access.roles import PERSON
 from functions.agent.app import App
-from functions.agent.commands.pairing import open_link_requests
-from functions.agent.management import sessions
+from functions.agent.management import people, sessions
+from functions.agent.management.people import PeopleChange, open_link_requests
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
 from functions.page.owner_words import load_words
@@ -87,7 +87,7 @@ def show_people(page: PageRequest) -> Response:
                 Cell(each["today"]),
                 Cell(each["at"], "time"),
             ),
-            (Act(words.remove, f"/people/remove?{urlencode({'id': each['id']})}", is_danger=True),),
+            (_make_removal_act(page, each["id"], each["same"]),),
         )
         for each in members
     ]
@@ -156,10 +156,29 @@ def _make_asking(page: PageRequest, asking: list[dict[str, Any]]) -> Section:
         own.link_requests,
         ((words.name, "text"), (words.person, "code"), (own.same_as, "code")),
         tuple(
-            TableRow((Cell(each["name"]), Cell(each["id"], "code"), Cell(each["same"], "code")))
+            TableRow(
+                (Cell(each["name"]), Cell(each["id"], "code"), Cell(each["same"], "code")),
+                tuple(
+                    Act(label, f"/people/links/{verb}?{_name_link(each)}", is_danger=is_danger)
+                    for verb, label, is_danger in (
+                        ("accept", own.link, False),
+                        ("refuse", own.refuse_link, True),
+                    )
+                ),
+            )
             for each in asking
         ),
     )
+
+
+def _name_link(asked: Row) -> str:
+    return urlencode({"id": asked["id"], "same": asked["same"]})
+
+
+def _make_removal_act(page: PageRequest, who: str, same: str) -> Act:
+    """Return the button that takes somebody out, or one further id of theirs."""
+    label = load_words(page.language).unlink if same else words_of(page).remove
+    return Act(label, f"/people/remove?{urlencode({'id': who})}", is_danger=True)
 
 
 def _find_card(who: str) -> str:
@@ -195,9 +214,8 @@ def show_person(page: PageRequest) -> Response:
         (words.role, Cell(own.name_role(role))),
         (own.limits, Cell(today or own.no_limits)),
     ]
-    others = tuple(each for each in ids if each != who)
-    if others:
-        facts.append((own.links, Cell("", chips=others)))
+    if first != who:
+        facts.append((own.same_as, Cell(first, "code", _find_card(first))))
     if person:
         facts.append((own.in_since, Cell(person.at, "time")))
         facts.append((own.let_in_by, Cell(person.by)))
@@ -226,7 +244,7 @@ def show_person(page: PageRequest) -> Response:
     )
     view = View(
         (person.name if person else "") or who,
-        (section,),
+        (*_list_further_ids(page, who, ids), section),
         plain(twin),
         crumb=(words.people, "/people"),
         facts=tuple(facts),
@@ -235,16 +253,49 @@ def show_person(page: PageRequest) -> Response:
     return show_view(page, view)
 
 
+def _list_further_ids(page: PageRequest, who: str, ids: Sequence[str]) -> tuple[Section, ...]:
+    """Return the section of the ids that are linked to this one; none where there are none."""
+    own = load_words(page.language)
+    found = [page.deps.app.people.find_member(each) for each in ids if each != who]
+    rows = tuple(
+        TableRow(
+            (
+                Cell(each.id, "code", _find_card(each.id)),
+                Cell(own.name_role(each.role)),
+                Cell(each.by),
+                Cell(each.at, "time"),
+            ),
+            (_make_removal_act(page, each.id, each.same),),
+        )
+        for each in found
+        if each and each.same == who
+    )
+    section = Section(
+        own.links,
+        (
+            (own.person_id, "code"),
+            (words_of(page).role, "text"),
+            (own.let_in_by, "text"),
+            (own.in_since, "time"),
+        ),
+        rows,
+    )
+    return (section,) if rows else ()
+
+
 def _list_acts(page: PageRequest, who: str, person: Person | None, role: str) -> list[Act]:
-    words = words_of(page)
     own = load_words(page.language)
     asked = urlencode({"id": who})
     acts = []
-    if person and not person.same and role == "member":
-        acts.append(Act(own.make_owner, f"/people/owner?{asked}"))
+    if person and not person.same:
+        other = "member" if role == "owner" else "owner"
+        label = own.make_owner if other == "owner" else own.make_member
+        acts.append(Act(label, f"/people/role?{asked}&role={other}"))
+    if role != "guest" and not (person and person.same):
+        acts.append(Act(own.link, f"/people/link?{asked}"))
     acts.append(Act(own.export, f"/people/export?{asked}"))
     if person:
-        acts.append(Act(words.remove, f"/people/remove?{asked}", is_danger=True))
+        acts.append(_make_removal_act(page, who, person.same))
     acts.append(Act(own.erase, f"/people/erase?{asked}", is_danger=True))
     return acts
 
@@ -286,53 +337,159 @@ def ask_code(page: PageRequest) -> Response:
 
 
 def let_in(page: PageRequest) -> Response:
-    """Let in whoever was told the code that was typed."""
+    """Let in whoever was told the code that was typed, who is told so."""
 
     def perform(arguments: dict[str, Json], _: str) -> str:
-        cause = f"page:{uuid.uuid4().hex}"
-        page.deps.app.pairing.accept_code(str(arguments["code"]), page.by, cause)
+        code = str(arguments["code"])
+        _settle(page, people.let_in(page.deps.app, code, page.by, _name_cause()))
         return "/people"
 
     return take_form(page, _make_pairing(page), perform)
 
 
+def _name_cause() -> str:
+    """Return a name of its own for what is done by one form."""
+    return f"page:{uuid.uuid4().hex}"
+
+
+def _settle(page: PageRequest, change: PeopleChange) -> None:
+    people.settle(page.deps.app, change, page.by, page.deps.put)
+
+
 def ask_role(page: PageRequest) -> Response:
-    """Ask whether a member is to be an owner."""
-    return show_form(page, _make_role(page))
+    """Ask whether a member is to be an owner, or an owner a member."""
+    return show_form(page, _make_role(page, people.parse_role(page.query.get("role", ""))))
 
 
 def change_role(page: PageRequest) -> Response:
-    """Make a member an owner."""
-    operation = _make_role(page)
+    """Make a member an owner, or an owner a member, who is told so."""
+    role = people.parse_role(page.query.get("role", ""))
 
     def perform(_: dict[str, Json], __: str) -> str:
         app = page.deps.app
-        known = _require_member(app, _require_id(page))
-        app.people.let_in(known.id, "owner", known.name, page.by)
-        return _find_card(known.id)
+        who = _require_id(page)
+        _settle(page, people.change_role(app, who, role, page.by))
+        return _find_card(who) if app.people.is_owner(page.viewer.person) else "/"
+
+    return take_form(page, _make_role(page, role), perform)
+
+
+def _make_role(page: PageRequest, role: LinkedRole) -> Operation:
+    words = words_of(page)
+    own = load_words(page.language)
+    known = _require_member(page.deps.app, _require_id(page))
+    if known.same or known.role == role:
+        raise UsageError(
+            "EINVAL",
+            f"{known.id} cannot be made {role}",
+            source="page",
+            suggestion="look once more: an id that is linked has the first one's role",
+        )
+    is_raised = role == "owner"
+    title = own.make_owner_title if is_raised else own.make_member_title
+    return Operation(
+        f"/people/role?{urlencode({'id': known.id, 'role': role})}",
+        title.format(name=_name(known)),
+        own.make_owner if is_raised else own.make_member,
+        is_danger=True,
+        changes=((words.role, own.name_role(known.role), own.name_role(role)),),
+        back=_find_card(known.id),
+    )
+
+
+def ask_link(page: PageRequest) -> Response:
+    """Ask for the code that another id of a person was told."""
+    return show_form(page, _make_link(page))
+
+
+def link_id(page: PageRequest) -> Response:
+    """Link the id that was told the code that was typed, once it was shown whose that is."""
+
+    def perform(arguments: dict[str, Json], _: str) -> str:
+        who = _require_id(page)
+        code = str(arguments["code"])
+        _settle(page, people.link_by_code(page.deps.app, code, who, page.by, _name_cause()))
+        return _find_card(page.deps.app.people.find_first(who))
+
+    return take_form(page, _make_link(page), perform)
+
+
+def _make_link(page: PageRequest) -> Operation:
+    words = words_of(page)
+    own = load_words(page.language)
+    app = page.deps.app
+    who = _require_id(page)
+    first = app.people.find_first(who)
+    role = "owner" if app.people.is_owner(who) else "member"
+    waiting = app.pairing.find_waiting(page.form.get("a-code", ""))
+    changes: tuple[tuple[str, str, str], ...] = ()
+    if waiting:
+        named = figures.line(f"{waiting.name} ({waiting.id})" if waiting.name else waiting.id, 120)
+        after = f"{own.name_role(role)}, {own.same_as.lower()} {first}"
+        changes = ((named, own.name_role("guest"), after),)
+    return Operation(
+        f"/people/link?{urlencode({'id': who})}",
+        own.link_title.format(name=figures.line(who, 80)),
+        own.link,
+        schema={
+            "type": "object",
+            "required": ["code"],
+            "properties": {
+                "code": {"type": "string", "maxLength": 40, "description": own.link_help}
+            },
+        },
+        is_danger=bool(changes),  # a code that is none is refused before anybody is asked
+        changes=changes,
+        back=_find_card(who),
+        labels={"code": words.code_name},
+    )
+
+
+def ask_decision(page: PageRequest) -> Response:
+    """Ask whether an id that somebody calls theirs is to be linked to them, or is not."""
+    return show_form(page, _make_decision(page))
+
+
+def decide_link(page: PageRequest) -> Response:
+    """Link an id that somebody calls theirs, or refuse that; they are told."""
+    operation = _make_decision(page)
+    decide = people.accept_link if page.path["verb"] == "accept" else people.refuse_link
+
+    def perform(_: dict[str, Json], __: str) -> str:
+        who, first = page.query["id"], page.query["same"]
+        _settle(page, decide(page.deps.app, who, first, page.by, _name_cause()))
+        return "/people"
 
     return take_form(page, operation, perform)
 
 
-def _make_role(page: PageRequest) -> Operation:
+def _make_decision(page: PageRequest) -> Operation:
     words = words_of(page)
     own = load_words(page.language)
-    known = _require_member(page.deps.app, _require_id(page))
-    if known.same or known.role != "member":
-        raise UsageError(
-            "EINVAL",
-            f"{known.id} is no member by themselves",
-            source="page",
-            suggestion="an id that is linked has the role of the first one",
-        )
+    verb = page.path["verb"]
+    if verb not in ("accept", "refuse"):
+        raise UsageError("EROUTE", "there is no such page", source="page")
+    who = _require_id(page)
+    asked = open_link_requests(page.deps.app).list_open()
+    found = next((each for each in asked if (each.id, each.first) == _read_link(page)), None)
+    if found is None:
+        raise UsageError("ENOENT", "nobody asks that, or it is over", source="page")
+    is_linked = verb == "accept"
+    title = own.accept_title if is_linked else own.refuse_title
+    after = f"{own.name_role(found.role)}, {own.same_as.lower()} {found.first}"
+    guest = own.name_role("guest")
     return Operation(
-        f"/people/owner?{urlencode({'id': known.id})}",
-        own.make_owner_title.format(name=_name(known)),
-        own.make_owner,
+        f"/people/links/{verb}?{urlencode({'id': who, 'same': found.first})}",
+        title.format(id=figures.line(found.id, 80), first=figures.line(found.first, 80)),
+        own.link if is_linked else own.refuse_link,
         is_danger=True,
-        changes=((words.role, own.name_role("member"), own.name_role("owner")),),
-        back=_find_card(known.id),
+        changes=((words.role, guest, after if is_linked else guest),),
+        back="/people",
     )
+
+
+def _read_link(page: PageRequest) -> tuple[str, str]:
+    return page.query.get("id", ""), page.query.get("same", "")
 
 
 def _require_member(app: App, who: str) -> Person:
@@ -352,12 +509,12 @@ def ask_removal(page: PageRequest) -> Response:
 
 
 def remove_person(page: PageRequest) -> Response:
-    """Take somebody out, who may not write any more."""
+    """Take somebody out, who may not write any more, or one further id of theirs."""
     operation = _make_removal(page)
 
     def perform(_: dict[str, Json], __: str) -> str:
-        page.deps.app.people.remove_member(page.query["id"])
-        return "/people"
+        _settle(page, people.remove(page.deps.app, page.query["id"], page.by))
+        return operation.back
 
     return take_form(page, operation, perform)
 
@@ -366,13 +523,14 @@ def _make_removal(page: PageRequest) -> Operation:
     words = words_of(page)
     own = load_words(page.language)
     known = _require_member(page.deps.app, page.query.get("id", ""))
+    title = own.unlink_title if known.same else words.remove_title
     return Operation(
         f"/people/remove?{urlencode({'id': known.id})}",
-        words.remove_title.format(name=_name(known)),
-        words.remove,
+        title.format(name=_name(known)),
+        own.unlink if known.same else words.remove,
         is_danger=True,
         changes=((words.role, own.name_role(known.role), own.name_role("guest")),),
-        back="/people",
+        back=_find_card(known.same) if known.same else "/people",
     )
 
 
@@ -421,6 +579,9 @@ def ask_erasure(page: PageRequest) -> Response:
 def erase_person(page: PageRequest) -> Response:
     """Erase what is kept of a person once that is confirmed, and show what went and what stays."""
     operation = _make_erasure(page)
+    known = page.deps.app.people.find_member(_require_id(page))
+    if known:  # all ids of a person are erased together
+        page.deps.app.people.require_other_owner(known.same or known.id)
     if page.form.get(SURE) != "yes":
         return take_form(page, operation, lambda _, __: "/people")
     own = load_words(page.language)
@@ -482,8 +643,12 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/people/person", "GET", show_person, OWNERS),
     PageRoute("/people/let-in", "GET", ask_code, OWNERS),
     PageRoute("/people/let-in", "POST", let_in, OWNERS, reads_form=True),
-    PageRoute("/people/owner", "GET", ask_role, OWNERS),
-    PageRoute("/people/owner", "POST", change_role, OWNERS, reads_form=True),
+    PageRoute("/people/role", "GET", ask_role, OWNERS),
+    PageRoute("/people/role", "POST", change_role, OWNERS, reads_form=True),
+    PageRoute("/people/link", "GET", ask_link, OWNERS),
+    PageRoute("/people/link", "POST", link_id, OWNERS, reads_form=True),
+    PageRoute("/people/links/{verb}", "GET", ask_decision, OWNERS),
+    PageRoute("/people/links/{verb}", "POST", decide_link, OWNERS, reads_form=True),
     PageRoute("/people/remove", "GET", ask_removal, OWNERS),
     PageRoute("/people/remove", "POST", remove_person, OWNERS, reads_form=True),
     PageRoute("/people/export", "GET", export_person, PEOPLE),

@@ -1465,6 +1465,7 @@ class German(Texts):
     now_owner = (
         "Jetzt gehöre ich dir. /help zeigt, was ich kann, und /pair, wer sonst mit mir reden darf."
     )
+    now_member = "Du bist jetzt Mitglied und nicht mehr mein Besitzer. /help zeigt, was ich kann."
     wrong_code = "Das ist nicht der Code. Du hast noch {tries}."
     last_wrong_code = (
         "Das ist nicht der Code, und es war dein letzter Versuch. `uncaged serve` zeigt beim"
@@ -1511,6 +1512,7 @@ class German(Texts):
             " hereingelassen. Sieh bitte noch einmal nach."
         ),
         "ELIMIT": "Es ist voll: Nimm erst jemanden mit `/pair remove ID` heraus.",
+        "ELAST": "Das ist der letzte Besitzer: Mach erst jemand anderen dazu.",
         "ECONFLICT": (
             "Dieser Code ist schon benutzt. Wer herein möchte, schreibt mir noch einmal und bekommt"
             " einen neuen."

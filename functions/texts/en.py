@@ -1287,6 +1287,7 @@ class Texts:
     now_owner = (
         "You are my owner now. /help shows what I can do, and /pair who else may talk to me."
     )
+    now_member = "You are a member now, and not my owner any more. /help shows what I can do."
     wrong_code = "That is not the code. You have {tries} left."
     last_wrong_code = (
         "That is not the code, and it was your last try. `uncaged serve` prints a new one when it"

@@ -1179,6 +1179,7 @@ class Chinese(Texts):
         " `/pair confirm {code}`。如果是别人让你这么做，就什么都不要发。"
     )
     now_owner = "你现在是我的主人了。/help 看看我能做什么，/pair 看看还有谁可以和我说话。"
+    now_member = "你现在是成员，不再是我的主人了。/help 看看我能做什么。"
     wrong_code = "码不对。你还有 {tries}机会。"
     last_wrong_code = "码不对，而且这是最后一次机会。`uncaged serve` 重新启动时会显示新的码。"
     no_tries_left = "机会已经用完了。`uncaged serve` 重新启动时会显示新的码。"
@@ -1207,6 +1208,7 @@ class Chinese(Texts):
         "EINVAL": "这个不行：码由字母和数字组成，例如 4F7K-9QXZ；编号形如 telegram:123。",
         "ENOENT": "没有找到：这个码没有开放或已过期，或这个编号没有被允许过。请再看一遍。",
         "ELIMIT": "人数已满，先用 `/pair remove 编号` 请人离开。",
+        "ELAST": "这是最后一位主人：请先让别人成为主人。",
         "ECONFLICT": "这个码已经用过了。请对方再写一次，会得到新的码。",
     }
 

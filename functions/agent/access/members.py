@@ -18,7 +18,7 @@ from functions.agent.sanitize import clean_text
 from functions.channels.platforms import find_about, find_id_scope
 from functions.events import ID_CHARACTERS, Event
 from sigil.errors import Refused, UsageError, one_line
-from sigil.storage.kv import KV, Item, Key, keys
+from sigil.storage.kv import ABSENT, KV, Item, Key, keys
 from sigil.storage.kv.update import scan_all, update
 from sigil.storage.stored import Shape, Stored, dumps, later
 
@@ -181,6 +181,38 @@ class People:
 
         update(self._kv, keys.person(self._agent, who), decide)
 
+    def change_role(self, who: str, role: LinkedRole) -> Role:
+        """Give somebody who was let in another role, with all their ids, and return the one before.
+
+        Raises `UsageError` for an id that has no role of its own, and `Refused` ELAST where nobody
+        would own the agent.
+        """
+        self.require_unnamed(who)
+
+        def decide(value: bytes | None) -> tuple[bytes | None, Role]:
+            known = _read_person(value) if value is not None else None
+            if known is None:
+                raise _unknown_member(who)
+            if known.same:
+                raise UsageError(
+                    "EINVAL",
+                    f"{who} has the role of {known.same}, which it is linked to",
+                    suggestion=f"change the role of {known.same}",
+                )
+            if known.role == role:
+                return None, known.role
+            return dumps(replace(known, role=role)), known.role
+
+        key = keys.person(self._agent, who)
+        if role != "owner":
+            self.require_other_owner(who)
+        before = update(self._kv, key, decide)
+        if before == "owner" != role and not self.has_owner():
+            # two owners made each other members at the same moment: neither of them stays one
+            update(self._kv, key, lambda value: (_give_role(value, "owner"), None))
+            raise _last_owner(who)
+        return before
+
     def let_in_by_id(self, who: str, by: str) -> None:
         """Let in somebody by their id, who can be given no code; `UsageError` when it is none."""
         name, _, id = who.partition(":")
@@ -266,8 +298,28 @@ class People:
         """Take somebody out again, with the further ids that are linked to this one: from their
         next message on they are guests.
 
-        Raises `UsageError` when they were never let in or the settings name them.
+        Raises `UsageError` when they were never let in or the settings name them, and `Refused`
+        ELAST where nobody would own the agent.
         """
+        self.require_unnamed(who)
+        person = self._read(who)
+        if person is None:
+            raise _unknown_member(who)
+        self.require_other_owner(who)
+        had_owner = self.has_owner()
+        # the first id goes last: what is interrupted can be done again
+        gone = [*(each for each in self._scan_members() if each.same == who), person]
+        for each in gone:
+            self._kv.delete(keys.person(self._agent, each.id))
+        if had_owner and not self.has_owner():
+            # two owners took each other out at the same moment: neither of them goes
+            for each in reversed(gone):
+                self._kv.put(keys.person(self._agent, each.id), dumps(each), expect=ABSENT)
+            raise _last_owner(who)
+        return person
+
+    def require_unnamed(self, who: str) -> None:
+        """Raise `UsageError` for nobody's id, and for an owner of the settings."""
         if not PERSON.fullmatch(who):
             raise UsageError(
                 "EINVAL", "that is nobody's id", suggestion="PLATFORM:ID, such as telegram:123"
@@ -278,16 +330,14 @@ class People:
                 f"the settings make {who} an owner",
                 suggestion="take the id out of UNCAGED_OWNERS",
             )
-        person = self._read(who)
-        if person is None:
-            raise UsageError(
-                "ENOENT", f"the id {who} was not let in", suggestion="see who is in, without an id"
-            )
-        # the first id goes last: what is interrupted can be done again
-        for linked in [each.id for each in self._scan_members() if each.same == who]:
-            self._kv.delete(keys.person(self._agent, linked))
-        self._kv.delete(keys.person(self._agent, who))
-        return person
+
+    def require_other_owner(self, who: str) -> None:
+        """Raise `Refused` ELAST where nobody but `who`, by whatever id, owns the agent."""
+        if self._rules.owners:
+            return
+        owners = [each for each in self.list_members() if each.role == "owner"]
+        if owners and all(who in (each.id, each.same) for each in owners):
+            raise _last_owner(who)
 
     def _read(self, who: str) -> Person | None:
         item = self._kv.get(keys.person(self._agent, who))
@@ -316,6 +366,36 @@ class People:
             person = _read_person(item.value)
             if person:
                 yield person
+
+
+def format_person(id: str, name: str) -> str:
+    """Return a person as they are named in a chat: by their id, and as they call themselves."""
+    return f"`{quote(id)}` (`{quote(name)}`)" if name else f"`{quote(id)}`"
+
+
+def quote(text: str) -> str:
+    """Return somebody else's words so that they end no code span."""
+    return text.replace("`", "'")
+
+
+def _give_role(value: bytes | None, role: Role) -> bytes | None:
+    """Return the record of somebody with another role; None where there is none."""
+    known = _read_person(value) if value is not None else None
+    return dumps(replace(known, role=role)) if known else None
+
+
+def _unknown_member(who: str) -> UsageError:
+    return UsageError(
+        "ENOENT", f"the id {who} was not let in", suggestion="see who is in, without an id"
+    )
+
+
+def _last_owner(who: str) -> Refused:
+    return Refused(
+        "ELAST",
+        f"{who} is the last owner",
+        suggestion="make somebody else an owner first, with `uncaged people role ID owner`",
+    )
 
 
 def _account(who: str) -> str:

@@ -118,8 +118,13 @@ class Pairing:
 
     def is_open(self, text: str) -> bool:
         """Return whether the code `text` was told to somebody who still waits."""
+        return self.find_waiting(text) is not None
+
+    def find_waiting(self, text: str) -> Waiting | None:
+        """Return who was told the code `text` and still waits; None where nobody does."""
         digest = pairing_code.hash_code(pairing_code.parse_code(text, CHARACTERS))
-        return any(compare_digest(known.digest, digest) for known in self.list_waiting())
+        waiting = self.list_waiting()
+        return next((each for each in waiting if compare_digest(each.digest, digest)), None)
 
     def take_code(
         self, text: str, event: str, require: Callable[[Waiting], None] = lambda _: None

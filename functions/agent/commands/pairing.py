@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from functions.agent.access import pairing_code
-from functions.agent.access.pairing import SECONDS, CodeUsed, Waiting
+from functions.agent.access.members import format_person, quote
+from functions.agent.access.pairing import SECONDS, CodeUsed
 from functions.agent.access.pairing_code import EDGES
 from functions.agent.access.roles import PERSON
 from functions.agent.app import App
@@ -24,7 +25,7 @@ from functions.texts.en import Texts
 from sigil.errors import Refused, SigilError, UsageError
 
 if TYPE_CHECKING:
-    from functions.agent.access.link_requests import LinkRequest, LinkRequests
+    from functions.agent.management.people import PeopleChange
 
 PAIR: Final = "pair"
 LINK: Final = "link"
@@ -117,16 +118,18 @@ def run_pair(call: CommandCall) -> CommandResult:
     reply = _claim_ownership(call)
     if reply:
         return call.reply(reply)
+    from functions.agent.management import people
+
+    who = event.sender.id
     try:
         removal = _REMOVE.fullmatch(call.text)
         if removal:
-            person = app.people.remove_member(removal[1] or "")
-            who = _format_person(person.id, person.name)
-            return call.reply(texts.guest_again.format(person=who))
+            change = people.remove(app, removal[1] or "", who)
+            return _answer_change(call, change, texts.guest_again)
         by_id = _MEMBER.fullmatch(call.text)
         if by_id:
-            app.people.let_in_by_id(by_id[1], event.sender.id)
-            return call.reply(texts.may_talk_now.format(person=_format_person(by_id[1], "")))
+            change = people.let_in_by_id(app, by_id[1], who)
+            return _answer_change(call, change, texts.may_talk_now)
         own = _ME.fullmatch(call.text)
         if own:
             return _ask_to_link(call, own[1])
@@ -136,14 +139,10 @@ def run_pair(call: CommandCall) -> CommandResult:
         decision = _DECIDE.fullmatch(call.text)
         if decision:
             return _decide_link(call, decision[1].lower(), decision[2], decision[3])
-        accepted = app.pairing.accept_code(call.text, event.sender.id, event.id)
+        change = people.let_in(app, call.text, who, event.id)
     except (UsageError, Refused, CodeUsed) as problem:
         return call.reply(_explain_refusal(problem, texts))
-    welcome = write_welcome(accepted, event.id, app.clock.now())
-    return CommandResult(
-        texts.may_talk_now.format(person=_format_person(accepted.id, accepted.name)),
-        replace(call.document, outbox=(*call.document.outbox, welcome)),
-    )
+    return _answer_change(call, change, texts.may_talk_now)
 
 
 def _ask_to_link(call: CommandCall, code: str) -> CommandResult:
@@ -153,6 +152,8 @@ def _ask_to_link(call: CommandCall, code: str) -> CommandResult:
     event = call.event
     if not event.private:
         return call.reply(texts.ask_privately)
+    from functions.agent.management.people import open_link_requests
+
     requests = open_link_requests(app)
     try:
         asked = requests.ask(
@@ -161,7 +162,7 @@ def _ask_to_link(call: CommandCall, code: str) -> CommandResult:
     except (UsageError, Refused, CodeUsed) as problem:
         return call.reply(_explain_refusal(problem, texts))
     request = asked.request
-    person = _format_person(request.id, request.name)
+    person = format_person(request.id, request.name)
     if asked.code:
         return call.reply(
             texts.link_confirm.format(
@@ -174,10 +175,10 @@ def _ask_to_link(call: CommandCall, code: str) -> CommandResult:
     outbox = []
     for number, chat in enumerate(app.people.list_owner_chats(app.private_chats)):
         told = load_texts_for(code, chat).link_asked.format(
-            who=_format_person(request.by, event.sender.name),
+            who=format_person(request.by, event.sender.name),
             person=person,
-            id=_quote(request.id),
-            first=_quote(request.first),
+            id=quote(request.id),
+            first=quote(request.first),
             hours=hours,
         )
         outbox.append(Outgoing(f"pair:{event.id}:{number}", chat, told, at=now))
@@ -189,47 +190,31 @@ def _ask_to_link(call: CommandCall, code: str) -> CommandResult:
 
 def _confirm_link(call: CommandCall, code: str) -> CommandResult:
     """Link the owner's own id, whose request has this second code."""
+    from functions.agent.management import people
+
     if not call.event.private:
         return call.reply(call.texts.ask_privately)
-    who = call.event.sender.id
-    request = open_link_requests(call.app).confirm(code, who, who, call.event.id)
-    welcome = write_link_welcome(request, call.event.id, call.app.clock.now())
-    return CommandResult(
-        call.texts.linked_now.format(person=_format_person(request.id, request.name)),
-        replace(call.document, outbox=(*call.document.outbox, welcome)),
-    )
+    change = people.confirm_link(call.app, code, call.event.sender.id, call.event.id)
+    return _answer_change(call, change, call.texts.linked_now)
 
 
 def _decide_link(call: CommandCall, verb: str, who: str, first: str) -> CommandResult:
     """Accept or refuse what a member asked, and tell them in the chat where they did."""
-    event = call.event
-    requests = open_link_requests(call.app)
-    now = call.app.clock.now()
-    notices: list[Outgoing] = []
-    if verb == "accept":
-        request = requests.accept(who, first, event.sender.id, event.id)
-        notices.append(write_link_welcome(request, event.id, now))
-        text = call.texts.link_accepted
-        result = load_texts_for(request.asked_language, request.asked_in).linked_now
-    else:
-        request = requests.refuse(who, first, event.id)
-        text = call.texts.link_refused
-        result = load_texts_for(request.asked_language, request.asked_in).link_refused
-    person = _format_person(request.id, request.name)
-    if request.asked_in:
-        told = result.format(person=person, first=_quote(request.first))
-        notices.append(Outgoing(f"pair:{event.id}:asked", request.asked_in, told, at=now))
-    return CommandResult(
-        text.format(person=person, first=_quote(request.first)),
-        replace(call.document, outbox=(*call.document.outbox, *notices)),
-    )
+    from functions.agent.management import people
+
+    decide = people.accept_link if verb == "accept" else people.refuse_link
+    change = decide(call.app, who, first, call.event.sender.id, call.event.id)
+    pattern = call.texts.link_accepted if verb == "accept" else call.texts.link_refused
+    return _answer_change(call, change, pattern, first)
 
 
-def open_link_requests(app: App) -> LinkRequests:
-    """Return the link requests of the root, which are those of all its agents."""
-    from functions.agent.access.link_requests import LinkRequests
-
-    return LinkRequests(app.kv, app.root, app.people, app.pairing, app.clock.now)
+def _answer_change(
+    call: CommandCall, change: PeopleChange, pattern: str, first: str = ""
+) -> CommandResult:
+    """Return the answer to an act of the sender, with what others and the ledger are told of it."""
+    text = pattern.format(person=format_person(change.id, change.name), first=quote(first))
+    outbox = (*call.document.outbox, *change.notices)
+    return CommandResult(text, replace(call.document, outbox=outbox), entries=(change.entry,))
 
 
 def _explain_refusal(problem: SigilError, texts: Texts) -> str:
@@ -247,7 +232,7 @@ def run_whoami(call: CommandCall) -> CommandResult:
     allowances = call.app.make_allowances(call.app.find_zone(call.document))
     since = ""
     if person:
-        since = texts.since_day.format(day=_format_day(person.at), by=_quote(person.by))
+        since = texts.since_day.format(day=_format_day(person.at), by=quote(person.by))
     lines = [
         texts.you_are.format(who=who, role=texts.role_names[call.role], since=since),
         texts.this_chat.format(session=call.event.session),
@@ -256,38 +241,23 @@ def run_whoami(call: CommandCall) -> CommandResult:
     return call.reply("\n".join(filter(None, lines)))
 
 
-def write_welcome(waiting: Waiting, event: str, now: float) -> Outgoing:
-    """Return the message to somebody who was let in, for their own chat.
-
-    It has an id of its own, beside the answer to the event.
-    """
-    text = load_texts_for(waiting.language, waiting.session).let_in
-    return Outgoing(f"pair:{event}", waiting.session, text, at=now)
-
-
-def write_link_welcome(request: LinkRequest, event: str, now: float) -> Outgoing:
-    """Return the message to an id that was linked, for the chat where it got its code."""
-    text = load_texts_for(request.language, request.session).linked_in.format(
-        who=_quote(request.first)
-    )
-    return Outgoing(f"pair:{event}", request.session, text, at=now)
-
-
 def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN, *, asker: str = "") -> str:
     """Return who waits and who is in, for owners; the one who asks knows of themselves.
 
     Codes are not shown: the person who gives one to an owner proves with it who they are.
     """
+    from functions.agent.management.people import open_link_requests
+
     now = app.clock.now()
     waiting = [
         texts.waiting_line.format(
-            person=_format_person(one.id, one.name), minutes=round(one.seconds_left(now) / 60)
+            person=format_person(one.id, one.name), minutes=round(one.seconds_left(now) / 60)
         )
         for one in app.pairing.list_waiting()
     ]
     asking = [
         texts.link_asked_line.format(
-            person=_format_person(one.id, one.name), id=_quote(one.id), first=_quote(one.first)
+            person=format_person(one.id, one.name), id=quote(one.id), first=quote(one.first)
         )
         for one in open_link_requests(app).list_open()
     ]
@@ -295,15 +265,15 @@ def list_people(app: App, texts: Texts = ENGLISH, most: int = SHOWN, *, asker: s
     for person in app.people.list_members():
         if person.id == asker:
             continue
-        who = _format_person(person.id, person.name)
+        who = format_person(person.id, person.name)
         since = _format_day(person.at)
         role = texts.role_names[person.role]
         form = texts.same_line if person.same else texts.let_in_line
-        first = _quote(person.same)
+        first = quote(person.same)
         people.append(
-            form.format(person=who, role=role, day=since, by=_quote(person.by), first=first)
+            form.format(person=who, role=role, day=since, by=quote(person.by), first=first)
         )
-    owners = ", ".join(f"`{_quote(owner)}`" for owner in sorted(app.rules.owners))
+    owners = ", ".join(f"`{quote(owner)}`" for owner in sorted(app.rules.owners))
     lines = [
         *_list_section(texts.waiting_head, waiting, most, texts),
         *_list_section(texts.link_asked_head, asking, most, texts),
@@ -368,15 +338,6 @@ def _list_section(title: str, lines: Sequence[str], most: int, texts: Texts) -> 
     if more > 0:
         section.append(texts.more_people.format(count=more))
     return section
-
-
-def _format_person(id: str, name: str) -> str:
-    return f"`{_quote(id)}` (`{_quote(name)}`)" if name else f"`{_quote(id)}`"
-
-
-def _quote(text: str) -> str:
-    """Return somebody else's words so that they end no code span."""
-    return text.replace("`", "'")
 
 
 def _format_day(at: float) -> str:

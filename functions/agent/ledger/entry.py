@@ -10,7 +10,9 @@ from typing import Final, Literal
 from sigil.errors import one_line
 from sigil.protocol import Json
 
-What = Literal["request", "call", "grant", "spend", "proposal", "policy", "spawn", "task", "read"]
+What = Literal[
+    "request", "call", "grant", "spend", "proposal", "policy", "spawn", "task", "read", "person"
+]
 FACTS_MOST: Final = 20
 PARTS_MOST: Final = 20
 """So many facts has an entry at most, and so many parts a fact that is a list."""
@@ -28,10 +30,12 @@ class Entry:
 
     `what` says what it is: a `request` to the model, a `call` of a tool, a `grant`, something that
     was `spend`, a `proposal` and what became of it, a change of the `policy`, an agent that was
-    `spawn`, a `task` of the board that was claimed or ended, another one's chat that was `read`.
+    `spawn`, a `task` of the board that was claimed or ended, another one's chat that was `read`, a
+    `person` whom an owner let in, took out or gave another role or id.
     `facts` are scalars or lists of them, never a text of somebody's chat; `names` are the chats
-    that they name. `by` is the person who did or decided it, empty for the one on whose behalf the
-    turn is; `at` is in seconds since 1970, 0 for the time at which it enters the session.
+    and people that they name. `by` is the person who did or decided it, empty for the one on whose
+    behalf the turn is; `at` is in seconds since 1970, 0 for the time at which it enters the
+    session.
     """
 
     what: What

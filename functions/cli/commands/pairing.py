@@ -19,7 +19,9 @@ from sigil.cli.times import format_time
 from sigil.errors import Refused, SigilError, UsageError, one_line
 
 if TYPE_CHECKING:
+    from functions.agent.access.link_requests import LinkRequest
     from functions.agent.app import App
+    from functions.agent.management.people import PeopleChange
     from functions.agent.session.document import Outgoing
     from functions.settings import Settings
 
@@ -64,14 +66,16 @@ def pair(
             "exactly one of CODE, --id ID, --list and --remove ID is needed, --same-as with CODE",
             suggestion="uncaged channel pair --list",
         )
+    from functions.agent.management import people
+
     with open_agent() as (app, settings):
         if listed:
             _list_people(app, Printer(json=json))
         elif remove:
-            removed = app.people.remove_member(remove)
-            print_result({"removed": removed.id}, f"{remove} is a guest again", json)
+            note_change(app, people.remove(app, remove, BY))
+            print_result({"removed": remove}, f"{remove} is a guest again", json)
         elif id:
-            app.people.let_in_by_id(id, BY)
+            note_change(app, people.let_in_by_id(app, id, BY))
             print_result({"paired": id}, f"{id} may talk to it now", json)
         elif same_as:
             _link_id(code, same_as, app, settings, json, yes=yes)
@@ -91,21 +95,25 @@ def send_reply(channels: Mapping[str, Channel], reply: Outgoing) -> bool:
     return True
 
 
+def note_change(app: App, change: PeopleChange) -> None:
+    """Write into the ledger what was done here with a person."""
+    from functions.agent.management.ledger import add_entries
+
+    add_entries(app, [change.entry], BY)
+
+
 def _accept_code(code: str, app: App, settings: Settings, json: bool) -> None:
     """Let in the person with this code, tell them in their chat, and print who it was."""
-    from functions.agent.commands.pairing import write_welcome
+    from functions.agent.management import people
 
-    event = f"terminal:{uuid.uuid4().hex}"
-    person = app.pairing.accept_code(code, BY, event)
-    welcome = write_welcome(person, event, app.clock.now())
-    _print_paired(person.id, person.name, _send_welcome(welcome, settings), json)
+    _settle(people.let_in(app, code, BY, f"terminal:{uuid.uuid4().hex}"), app, settings, json)
 
 
 def _link_id(
     code: str, same_as: str, app: App, settings: Settings, json: bool, *, yes: bool
 ) -> None:
     """Link the id that got this code to a person; one of an owner's only when it is confirmed."""
-    from functions.agent.commands.pairing import open_link_requests, write_link_welcome
+    from functions.agent.management import people
 
     if app.people.is_owner(same_as) and not yes and not sys.stdin.isatty():
         raise UsageError(
@@ -113,87 +121,57 @@ def _link_id(
             f"{same_as} is an owner, and so would be the id that got this code",
             suggestion="run it in a terminal, which asks; or add --yes",
         )
-    event = f"terminal:{uuid.uuid4().hex}"
-    requests = open_link_requests(app)
-    asked = requests.ask(code, same_as, event)
-    request = asked.request
-    if asked.code:
+
+    def confirm(request: LinkRequest) -> None:
         name = f" ({request.name})" if request.name else ""
         question = f"Make {request.id}{name} an owner, as the same person as {request.first}?"
         if not yes and not typer.confirm(one_line(question, 300), default=False, err=True):
             raise Refused(
                 "EPERM", f"{request.id} was not linked", suggestion="they stay a stranger"
             )
-        request = requests.confirm(asked.code, same_as, BY, event)
-    else:
-        request = requests.accept(request.id, request.first, BY, event)
-    welcome = write_link_welcome(request, event, app.clock.now())
-    _print_paired(request.id, request.name, _send_welcome(welcome, settings), json)
+
+    event = f"terminal:{uuid.uuid4().hex}"
+    change = people.link_by_code(app, code, same_as, BY, event, confirm=confirm)
+    _settle(change, app, settings, json)
 
 
-def _send_welcome(welcome: Outgoing, settings: Settings) -> bool:
-    """Tell somebody in their chat that they are in; return whether it was sent."""
+def tell_people(change: PeopleChange, settings: Settings) -> bool:
+    """Tell those whom an act is about in their chats; return whether all of it was sent."""
     described = settings.load_separate_channels(by_worker=True).channels
     reload = partial(settings.reload_channel, by_worker=True)
     channels = IsolatedChannels(described, reload, by_worker=True, tell=lambda *_: None)
-    is_told = send_reply(channels, welcome)
+    sent = [send_reply(channels, notice) for notice in change.notices]
     for channel in channels.values():
         if isinstance(channel, Closable):
             channel.close()
-    return is_told
+    return all(sent)
 
 
-def _print_paired(who: str, name: str, is_told: bool, json: bool) -> None:
-    shown = f" ({name})" if name else ""
+def _settle(change: PeopleChange, app: App, settings: Settings, json: bool) -> None:
+    """Note what was done, tell whoever may talk now, and print who that is."""
+    note_change(app, change)
+    is_told = tell_people(change, settings)
+    shown = f" ({change.name})" if change.name else ""
     notice = "was notified" if is_told else "could not be notified from here"
     print_result(
-        {"paired": who, "name": name, "told": is_told},
-        f"{who}{shown} may talk to it now, and {notice}",
+        {"paired": change.id, "name": change.name, "told": is_told},
+        f"{change.id}{shown} may talk to it now, and {notice}",
         json,
     )
 
 
 def _list_people(app: App, printer: Printer) -> None:
     """Print the owners of the settings, the people who were let in, and those who wait."""
-    from functions.agent.commands.pairing import open_link_requests
+    from functions.agent.management.people import describe_people, open_link_requests
 
+    if printer.json:
+        printer.document(describe_people(app))
+        return
     now = app.clock.now()
     waiting = app.pairing.list_waiting()
     asking = open_link_requests(app).list_open()
     people = app.people.list_members()
     owners = sorted(app.rules.owners)
-    if printer.json:
-        waiting_rows = [
-            {
-                "id": one.id,
-                "name": one.name,
-                "session": one.session,
-                "at": one.at,
-                "left": round(one.seconds_left(now)),
-            }
-            for one in waiting
-        ]
-        people_rows = [
-            {
-                "id": person.id,
-                "role": person.role,
-                "name": person.name,
-                "at": person.at,
-                "by": person.by,
-                "same": person.same,
-            }
-            for person in people
-        ]
-        asking_rows = [{"id": one.id, "name": one.name, "same": one.first} for one in asking]
-        printer.document(
-            {
-                "waiting": waiting_rows,
-                "asking": asking_rows,
-                "people": people_rows,
-                "owners": owners,
-            }
-        )
-        return
     cells = [(owner, "owner", "", "", "UNCAGED_OWNERS") for owner in owners]
     for person in people:
         role = f"{person.role}, as {person.same}" if person.same else person.role

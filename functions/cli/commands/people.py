@@ -1,4 +1,4 @@
-"""`uncaged people`: what is kept of a person, as a file, and its end."""
+"""`uncaged people`: the role of a person, what is kept of them as a file, and its end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from functions.cli.local_agent import Json, open_agent
+from functions.cli.local_agent import BY, Json, open_agent
 from sigil.cli.printing import Printer
-from sigil.errors import SigilError, UsageError
+from sigil.errors import SigilError, UsageError, one_line
 
 if TYPE_CHECKING:
     from functions.personal_data import Erasure, PersonalData, PersonFound
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 cli = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Export or erase what is kept of a person.",
+    help="Change a person's role; export or erase what is kept of them.",
 )
 Id = Annotated[
     str,
@@ -108,6 +108,42 @@ def erase(
 
 def _is_answered_by_somebody() -> bool:
     return sys.stdin.isatty()
+
+
+@cli.command()
+def role(
+    id: Id,
+    role: Annotated[str, typer.Argument(help="owner or member.", show_default=False)],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Change it without asking.")] = False,
+    json: Json = False,
+) -> None:
+    """Make a member an owner, or an owner a member.
+
+    They are told so, and have it from their next message or request on. The last owner stays one.
+
+    Example: uncaged people role telegram:123 owner
+    """
+    from functions.agent.management import people
+    from functions.cli.commands.pairing import note_change, tell_people
+
+    wanted = people.parse_role(role)
+    if not yes and not _is_answered_by_somebody():
+        raise UsageError(
+            "EUSAGE",
+            "this asks for a confirmation, and stdin is no terminal",
+            source=id,
+            suggestion="add --yes",
+        )
+    with open_agent() as (app, settings):
+        known = app.people.find_member(id)
+        question = f"Make {id} ({known.role if known else 'guest'}) {wanted}?"
+        if not yes and not typer.confirm(one_line(question, 300), err=True):
+            raise SigilError("EDECLINED", "nothing was changed")
+        change = people.change_role(app, id, wanted, BY)
+        note_change(app, change)
+        is_told = bool(change.notices) and tell_people(change, settings)
+    row = {"person": id, "role": wanted, "told": is_told}
+    Printer(json=json).result(row, f"{id} is {wanted} now")
 
 
 @contextmanager

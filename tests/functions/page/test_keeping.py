@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import orjson
@@ -30,18 +31,26 @@ from functions.hooks import Hook, Hooks, make_token
 from functions.page import pages
 from functions.page.viewer import OWNERS, PEOPLE, VIEWERS, WATCHERS
 from functions.queues import dead_letters
+from functions.texts.de import TEXTS as GERMAN
+from functions.texts.en import TEXTS as ENGLISH
 from functions.wiring import AgentRuntime
 from sigil.access.tokens import TokenRequest
 from sigil.protocol import Caller
 from sigil.storage.kv import keys
+from tests.fakes.bot_api import BotApi
 from tests.fakes.model import ScriptedModel, call, say
+from tests.functions.agent.access.people import code_of
 from tests.functions.agent.talk import event, tell
 from tests.functions.page.browsing import Browser
 from tests.functions.page.parsed import HOSTILE, Parsed
 from tests.functions.page.test_lists import find_form
 from tests.functions.page.test_runs import MEMBER, let_in, opened
+from tests.functions.people import private_platform
+from tests.functions.serving import serving
+from tests.machine import until
 
 SURE = {"sure": "yes"}
+OWNER, EVE, PHONE = "telegram:42", "telegram:67", "slack:T1.U1"
 
 
 def edit(browser: Browser, path: str, text: str, why: str = "") -> int:
@@ -237,7 +246,7 @@ def test_a_person_is_made_an_owner_exported_and_erased(
         assert (often[0], often[-1]) == (200, 429)
         assert member.get(f"/people/erase?id={MEMBER}").status_code == 403
 
-        role = "/people/owner?id=telegram:67"
+        role = "/people/role?id=telegram:67&role=owner"
         assert "Beforemember Afterowner" in Parsed(owner.get(role).text).text
         assert owner.post(role, SURE).status_code == 303
         assert app.people.find_member("telegram:67").role == "owner"
@@ -259,6 +268,153 @@ def test_a_person_is_made_an_owner_exported_and_erased(
         assert app.people.find_member(MEMBER) is None
         assert member.get("/chat/main").status_code == 303
         assert owner.get("/people/person?id=nobody").status_code == 400
+
+
+def read_ledger(server: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Return who did what with a person, in order."""
+    token = {"authorization": "Bearer admin-token-of-the-tests"}
+    rows = server.client.get("/ledger", headers=token).json()["items"]
+    return [(row["by"], row["facts"]) for row in rows if row["what"] == "person"]
+
+
+def told(bot: BotApi, count: int) -> list[tuple[str, str]]:
+    """Return the first `count` messages that left: to whom, and their text."""
+    found = bot.wait_for_messages(count)
+    return [(f"telegram:{each['chat_id']}", each["text"]) for each in found]
+
+
+def test_who_is_let_in_or_gets_another_role_is_told_and_has_it_at_the_next_request(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, **{**private_platform(bot), "owners": ()})
+    people = home.app.people
+    people.let_in(OWNER, "owner", "Ada", "test")
+    code = code_of(home, MEMBER, "hallo, ich bin neu hier")
+    with opened(home) as sign_in:
+        owner = sign_in(OWNER)
+        let_in = owner.post("/people/let-in", {"a-code": code})
+        assert let_in.status_code == 303
+        assert told(bot, 1) == [(MEMBER, GERMAN.let_in.replace("`", ""))]
+        mia = sign_in(MEMBER)
+        assert mia.get("/people").status_code == 403
+
+        # nobody is left without an owner, and nobody raises themselves
+        step = f"/people/role?id={OWNER}&role=member"
+        for path in (step, f"/people/remove?id={OWNER}", f"/people/erase?id={OWNER}"):
+            refused = owner.post(path, SURE)
+            assert refused.status_code == 403, path
+            assert "the last owner" in Parsed(refused.text).text
+        raising = mia.post(f"/people/role?id={MEMBER}&role=owner", SURE)
+        assert raising.status_code == 403
+
+        card = Parsed(owner.get(f"/people/person?id={MEMBER}").text).text
+        assert "Make an owner" in card
+        path = f"/people/role?id={MEMBER}&role=owner"
+        assert "Beforemember Afterowner" in Parsed(owner.get(path).text).text
+        assert owner.post(path).status_code == 200  # it is asked first
+        assert people.find_member(MEMBER).role == "member"
+        assert owner.post(path, SURE).status_code == 303
+        assert told(bot, 2)[1] == (MEMBER, ENGLISH.now_owner.replace("`", ""))
+        assert mia.get("/people").status_code == 200
+
+        assert owner.post(step, SURE).status_code == 303  # another owner is there: one may go
+        assert owner.get("/people").status_code == 403
+        assert told(bot, 3)[2] == (OWNER, ENGLISH.now_member.replace("`", ""))
+        assert read_ledger(owner) == [
+            (f"web:{OWNER}", {"act": "let-in", "person": read_ledger(owner)[0][1]["person"]}),
+            (f"web:{OWNER}", {**read_ledger(owner)[1][1], "before": "member", "after": "owner"}),
+            (f"web:{OWNER}", {**read_ledger(owner)[2][1], "before": "owner", "after": "member"}),
+        ]
+        assert MEMBER not in str(read_ledger(owner))
+
+
+def test_ids_are_linked_and_unlinked_by_an_owner_wherever_they_decide(
+    runtime: Callable[..., AgentRuntime], bot: BotApi, model: ScriptedModel
+) -> None:
+    home = runtime(llm_url=model.url, **private_platform(bot))
+    app = home.app
+    app.people.let_in(MEMBER, "member", "Mia", "test")
+    with opened(home) as sign_in:
+        owner = sign_in()
+        # by the code that the other id was told: it is shown whose that is before it is done
+        code = code_of(home, EVE, name="<b>Mia</b>")
+        path = f"/people/link?id={OWNER}"
+        refused = owner.post(path, {"a-code": "0000-0000"})
+        assert refused.status_code == 404
+        assert "no such code" in Parsed(refused.text).text
+        same = owner.post(path, {"a-code": code, **SURE})
+        assert (same.status_code, app.people.find_member(EVE)) == (403, None)
+        assert "two people" in Parsed(same.text).text
+        code = code_of(home, PHONE)
+        asked = Parsed(owner.post(f"/people/link?id={MEMBER}", {"a-code": code}).text)
+        asked.require_harmless()
+        assert f"Ada ({PHONE}) Beforeguest Aftermember, same as {MEMBER}" in asked.text
+        assert app.people.find_member(PHONE) is None
+        assert owner.post(f"/people/link?id={MEMBER}", {"a-code": code, **SURE}).status_code == 303
+        assert app.people.find_member(PHONE).same == MEMBER
+
+        phone = sign_in(PHONE, "member")
+        assert phone.get("/account").status_code == 200
+        card = Parsed(owner.get(f"/people/person?id={MEMBER}").text)
+        assert PHONE in card.text
+        assert "Unlink" in card.text
+        unlink = f"/people/remove?id={PHONE}"
+        assert "Beforemember Afterguest" in Parsed(owner.get(unlink).text).text
+        assert owner.post(unlink, SURE).headers["location"].endswith("id=telegram%3A66")
+        assert phone.get("/account").headers["location"] == "/ui/login"
+        assert app.people.find_member(MEMBER).role == "member"
+
+        # by what its person asked for in a chat, who is told what came of it
+        for verb, who, said in (
+            ("refuse", "discord:9", ENGLISH.link_refused),
+            ("accept", "slack:T2.U1", ENGLISH.linked_now),
+        ):
+            tell(home, f"/pair {code_of(home, who)} me", session=MEMBER, sender=MEMBER)
+            asked = Parsed(owner.get("/people").text)
+            assert who in asked.text
+            path = f"/people/links/{verb}?id={who}&same={MEMBER}"
+            assert owner.post(path).status_code == 200
+            assert app.people.find_member(who) is None
+            assert owner.post(path, SURE).status_code == 303
+            assert owner.post(path, SURE).status_code == 404
+            person = f"{who} (Ada)"
+            wanted = (MEMBER, said.format(person=person, first=MEMBER).replace("`", ""))
+            until(lambda wanted=wanted: wanted in told(bot, 0), "whoever asked is told")
+        assert app.people.find_member("slack:T2.U1").same == MEMBER
+        acts = [facts["act"] for _, facts in read_ledger(owner)]
+        assert acts == ["link", "unlink", "refuse-link", "link"]
+
+
+def test_programs_do_the_same_with_people(home: AgentRuntime) -> None:
+    people = home.app.people
+    with serving(home) as server:
+        code = code_of(home, MEMBER)
+        for verb, fields in (
+            ("let-in", {"code": code}),
+            ("let-in-id", {"id": EVE}),
+            ("role", {"id": MEMBER, "role": "owner"}),
+            ("link", {"id": EVE, "code": code_of(home, PHONE)}),
+        ):
+            done = server.post(f"/people/{verb}", json=fields)
+            assert done.status_code == 200, done.text
+        listed = server.client.get("/people").json()
+        rows = [(each["id"], each["role"], each["same"]) for each in listed["people"]]
+        assert rows == [(PHONE, "member", EVE), (MEMBER, "owner", ""), (EVE, "member", "")]
+        for verb, fields, status, code in (
+            ("role", {"id": MEMBER, "role": "member"}, 403, "ELAST"),
+            ("role", {"id": PHONE, "role": "owner"}, 400, "EINVAL"),
+            ("role", {"id": EVE, "role": "reader"}, 400, "EINVAL"),
+            ("role", {"id": "telegram:9", "role": "owner"}, 404, "ENOENT"),
+            ("remove", {"id": MEMBER}, 403, "ELAST"),
+            ("remove", {"id": MEMBER, "x": "y"}, 400, "EINVAL"),
+            ("promote", {"id": MEMBER}, 400, "EINVAL"),
+        ):
+            refused = server.post(f"/people/{verb}", json=fields)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (status, code), verb
+        assert server.post("/people/remove", json={"id": EVE}).status_code == 200
+        assert [each.id for each in people.list_members()] == [MEMBER]
+        for header in ({"authorization": ""}, {"authorization": "Bearer wrong"}):
+            assert server.client.get("/people", headers=header).status_code == 401
 
 
 def test_the_settings_show_where_from_and_no_secret(

@@ -306,22 +306,27 @@ def test_one_person_leaves_streams_for_the_others(
         assert _is_let_in(browser)
 
 
-@each_row("how", ["signed out", "shown the door"])
+@each_row("how", ["signed out", "shown the door", "made a member"])
 def test_a_stream_ends_with_its_sign_in(served: Served, model: ScriptedModel, how: str) -> None:
-    """Nothing that is written afterwards is sent to it."""
+    """Nothing that is written afterwards is sent to it, nor what is no longer theirs to see."""
     app = served.runtime.app
-    app.people.let_in("telegram:66", "member", "Ada", "test")
+    for who in ("telegram:66", "telegram:42"):
+        app.people.let_in(who, "owner", "Ada", "test")
+    run_event(served.runtime, event("the owners' talk", session="telegram:42"))
     codes = WebCodes(served.runtime.stores.kv, "main", app.clock.now)
     pieces = Pieces("It is ", f"secret: {how}.")
     model.then(pieces.answer())
     with Browser(served.url) as browser:
-        browser.sign_in(codes.make("telegram:66", "member"))
+        browser.sign_in(codes.make("telegram:66", "owner"))
         with look(browser) as page:
             send(browser, "do it")
             pieces.let_go(0)
             page.until(lambda page: page.words == "It is")
+            assert "the owners" in page.rows["chats"]
             if how == "signed out":
                 browser.post("/logout")
+            elif how == "made a member":
+                app.people.change_role("telegram:66", "member")
             else:
                 app.people.remove_member("telegram:66")
             time.sleep(ADMIT_SECONDS)  # so long it may still send what comes
@@ -329,6 +334,10 @@ def test_a_stream_ends_with_its_sign_in(served: Served, model: ScriptedModel, ho
             page.until(lambda page: page.ended)
             assert page.ended == "end"
             assert how not in page.words + page.text
+        if how == "made a member":
+            with look(browser) as page:
+                page.take()
+                assert "the owners" not in page.rows["chats"]
 
 
 def test_a_long_answer_is_drawn_beside_everything_else(served: Served) -> None:

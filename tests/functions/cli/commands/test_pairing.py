@@ -74,6 +74,22 @@ def test_at_the_machine_somebody_is_let_in_and_told(
     assert "offline" in say(home, STRANGER, "hi")[0]
 
 
+def test_at_the_machine_somebody_gets_another_role_and_is_told(
+    runtime: Open, environment: dict[str, str], bot: BotApi
+) -> None:
+    home = runtime()
+    home.app.people.let_in(STRANGER, "member", "Ada", "test")
+    asked = uncaged(environment, "people", "role", STRANGER, "owner")
+    assert (asked.returncode, "--yes" in asked.stderr) == (2, True)
+    done = uncaged(environment, "people", "role", STRANGER, "owner", "--yes", "--json")
+    assert json.loads(done.stdout) == {"person": STRANGER, "role": "owner", "told": True}
+    assert bot.messages[-1]["text"] == ENGLISH.now_owner
+    done = uncaged(environment, "people", "role", STRANGER, "member", "--yes")
+    assert done.returncode == 5
+    assert "the last owner" in done.stderr
+    assert len(bot.messages) == 1
+
+
 def test_without_the_platforms_settings_they_are_let_in_all_the_same(
     runtime: Open, environment: dict[str, str]
 ) -> None:
