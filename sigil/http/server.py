@@ -96,6 +96,7 @@ def serve(
             http=connections.make_protocol,  # type: ignore[arg-type]
             ws="none",
             log_level="warning",
+            server_header=False,
             access_log=False,
             backlog=BACKLOG,
             proxy_headers=bool(bounds.proxies),
