@@ -106,6 +106,7 @@ KINDS: Final[Mapping[str, str]] = {
     "link-request": "access",
     "web-login": "sign-ins",
     "web-code": "sign-ins",
+    "web-seen": "marks",
     "person": "access",
     "private-chat": "access",
     "profile": "names",
@@ -657,6 +658,7 @@ class PersonalData:
                     keys.known_person(name, who),
                     keys.first_owner_tries(name, who),
                     keys.link_tries(name, who),
+                    keys.web_seen(name, who),
                 ],
                 "",
             )

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from functions.agent.app import App
 from functions.agent.conversation.messages import is_from_person, read_own_words
 from functions.agent.management.sessions import ListedSession, scan_sessions
+from functions.page.read_marks import ReadMarks, note_look, read_marks
 from functions.queues.queued_sessions import list_queued_sessions
 from sigil.errors import BackendError
 from sigil.storage.kv import keys
@@ -25,6 +26,8 @@ DAYS = 90
 SCAN_SECONDS = 5.0
 """The list of all chats is as old as that at most."""
 WORKING_SECONDS = 1.0
+MARKS_SECONDS = 5.0
+"""So long it may take until a look in another process takes a mark away."""
 REACH_SECONDS = 60.0
 """That a chat is listed for somebody is as old as that at most."""
 TITLE_CHARACTERS = 60
@@ -72,7 +75,8 @@ class ChatCache:
         self._titles: Kept[str] = Kept(TITLES_KEPT)
         self._reaches: Kept[tuple[float, bool]] = Kept(TITLES_KEPT)
         self._commands: Kept[str] = Kept(COMMANDS_KEPT)
-        self._lists: Kept[tuple[float, list[ListedSession]]] = Kept(1)
+        self._lists: Kept[tuple[float, frozenset[str], list[ListedSession]]] = Kept(1)
+        self._marks: Kept[tuple[float, ReadMarks | None]] = Kept(STATES_KEPT)
         self._working: Kept[tuple[float, frozenset[str]]] = Kept(1)
 
     def find_state(self, key: Hashable, version: int, read: Callable[[], T]) -> T:
@@ -118,15 +122,37 @@ class ChatCache:
         """Return the command of an event, empty where nobody knows it any more."""
         return self._commands.find(event) or ""
 
-    def list_sessions(self, app: App) -> list[ListedSession]:
-        """Return all chats of a root, whoever was at work last first."""
+    def list_sessions(self, app: App, working: frozenset[str]) -> list[ListedSession]:
+        """Return all chats of a root, whoever was at work last first. It is looked anew when others
+        are `working` than before: who is not any more has answered.
+        """
         now = time.monotonic()
         known = self._lists.find(app.root)
-        if known and now - known[0] < SCAN_SECONDS:
-            return known[1]
+        if known and now - known[0] < SCAN_SECONDS and known[1] == working:
+            return known[2]
         found = scan_sessions(app, "", DAYS)
-        self._lists.keep(app.root, (now, found))
+        self._lists.keep(app.root, (now, working, found))
         return found
+
+    def find_marks(self, app: App, who: str) -> ReadMarks | None:
+        """Return when somebody last looked at each chat; None for nobody who has looked yet."""
+        now = time.monotonic()
+        known = self._marks.find((app.root, who))
+        if known and now - known[0] < MARKS_SECONDS:
+            return known[1]
+        marks = read_marks(app.kv, app.root, who)
+        self._marks.keep((app.root, who), (now, marks))
+        return marks
+
+    def note_look(self, app: App, who: str, session: str, last: float) -> None:
+        """Note that somebody looks at a chat whose last message is of the time `last` (seconds
+        since 1970): nothing is written where they have seen that.
+        """
+        known = self.find_marks(app, who)
+        if known and last <= known.find(session):
+            return
+        marks = note_look(app.kv, app.root, who, session, app.clock.now())
+        self._marks.keep((app.root, who), (time.monotonic(), marks))
 
     def forget_list(self, app: App) -> None:
         """Look anew the next time: something has come to a chat."""

@@ -25,8 +25,8 @@ ENCODED: Final = "~"
 @dataclass(frozen=True, slots=True)
 class ListedChat:
     """A chat in the list: its session, its name in addresses, its title, its platform, when it was
-    last at work (seconds since 1970), and whether it is now, unless it is open: then it shows that
-    itself.
+    last at work (seconds since 1970), whether it is now, and whether it has answered since the
+    viewer looked at it. One that is open shows these itself.
     """
 
     session: str
@@ -35,6 +35,7 @@ class ListedChat:
     platform: str
     at: float
     is_working: bool = False
+    is_unread: bool = False
 
 
 def is_own_chat(session: str, page: PageRequest) -> bool:
@@ -73,7 +74,8 @@ def list_chats(page: PageRequest, here: str = "", title_here: str = "") -> list[
     live = page.deps.live
     working = live.list_working() if live else cache.list_working(app)
     found: dict[str, ListedChat] = {}
-    for each in cache.list_sessions(app):
+    marks = cache.find_marks(app, page.viewer.person)
+    for each in cache.list_sessions(app, working):
         if len(found) >= SHOWN_MOST:
             break
         is_own = is_own_chat(each.session, page)
@@ -93,6 +95,7 @@ def list_chats(page: PageRequest, here: str = "", title_here: str = "") -> list[
             each.platform,
             each.at,
             each.session in working and each.session != here,
+            marks is not None and here != each.session and each.answered > marks.find(each.session),
         )
     listed = list(found.values())
     if here and here not in found:

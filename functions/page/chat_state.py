@@ -5,6 +5,7 @@ turn is at work. The page, its stream and whoever polls get the same.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
@@ -27,7 +28,7 @@ from functions.page.talk import Said, Talk, load_talk
 from functions.page.words_chat import ChatWords, load_words
 from functions.page.working_set import WorkingSet, read_working_set
 from functions.prices import format_money
-from sigil.errors import UsageError
+from sigil.errors import SigilError, UsageError
 from sigil.http.page.filters import write_duration
 from sigil.storage.kv import keys
 
@@ -163,6 +164,10 @@ def read_state(page: PageRequest, place: ChatPlace, view: LiveView) -> ChatState
         rows = [Row("hello", drawing.draw_hello())]
     first = next((item.text for item in items if item.kind == "own"), "")
     begin = first or next((each.text for each in asked), "")
+    if document.turn is None:
+        last = max((item.at for item in items), default=0.0)
+        with suppress(SigilError):  # a store that only reads still shows what was said
+            deps.chats.note_look(deps.app, page.viewer.person, place.session, last)
     listed = list_chats(page, place.session, " ".join(begin.split())[:TITLE_CHARACTERS])
     state = ChatState(
         rows=tuple(rows),

@@ -37,8 +37,9 @@ class ListedSession:
     """A session and what it spent since a time: `tokens` as they count for the budget, and `usage`
     as the model's endpoint told of them, both with those that its memory asked for.
 
-    `platform` is `own` for work of the agent's own. `at` is when it was last at work, in seconds
-    since 1970. `person` and `title` are empty where `SessionActivity` has none.
+    `platform` is `own` for work of the agent's own. `at` is when it was last at work, and
+    `answered` when its last turn ended, in seconds since 1970. `person` and `title` are empty where
+    `SessionActivity` has none.
     """
 
     session: str
@@ -47,6 +48,7 @@ class ListedSession:
     person: str = ""
     title: str = ""
     at: float = 0.0
+    answered: float = 0.0
     tokens: int = 0
     usage: Usage = Usage()
     requests: int = 0
@@ -61,6 +63,7 @@ class ListedSession:
             person=period.by or self.person,
             title=self.title or period.title,
             at=max(period.at, self.at),
+            answered=max(period.at if period.turns else 0.0, self.answered),
             tokens=self.tokens + period.tokens,
             usage=self.usage + period.usage,
             requests=self.requests + period.requests,

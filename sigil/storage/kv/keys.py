@@ -710,6 +710,11 @@ def web_login(agent: str, digest: str) -> Key:
     return Key(f"web-login#{escape(agent)}", digest)
 
 
+def web_seen(agent: str, who: str) -> Key:
+    """When a person last looked at each chat on an agent's pages."""
+    return Key(f"web-seen#{escape(agent)}", escape(who))
+
+
 def web_code(agent: str, digest: str) -> Key:
     """A code that signs in to an agent's pages, named by its SHA-256."""
     return Key(f"web-code#{escape(agent)}", digest)
@@ -883,6 +888,7 @@ PERSON_PARTITIONS = frozenset(
         "private-chat",
         "web-login",
         "web-code",
+        "web-seen",
     )
 )
 PERSONAL_OTHERS = frozenset(

@@ -13,6 +13,7 @@ from functions.agent.access.web_codes import WebCodes
 from functions.agent.conversation.messages import Message, ToolCall, make_inbox
 from functions.agent.session.document import Document
 from functions.channels.visible_text import clean_text
+from functions.page import chat_cache
 from functions.wiring import AgentRuntime
 from sigil.protocol import KeptFile
 from sigil.storage.kv import keys
@@ -209,6 +210,43 @@ def test_an_owner_reads_the_chats_of_platforms_and_writes_in_none_of_them(
     assert "my secret" not in page
     for name in (f"~{private}", "~_w", "a" * 65, "~" + "A" * 3_000):
         assert browser.get(f"/chat/{name}").status_code == 404, name
+
+
+def test_a_chat_that_has_answered_since_somebody_looked_is_marked_until_they_look(
+    served: Served, browser: Browser, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_cache, "SCAN_SECONDS", 0.0)
+    app = served.runtime
+    kv = app.stores.kv
+
+    def list_unread(browser: Browser) -> list[str]:
+        shown = browser.get("/chat/main").text
+        return re.findall(r'class="unread"><a href="/ui(/chat/[^"]+)"', shown)
+
+    def say_there(text: str) -> None:
+        model.then(say("answered"))
+        run_event(app, event(text, session="telegram:-100", private=False))
+
+    say_there("of before")
+    ask(browser, "mine")
+    with Browser(served.url) as other:
+        other.sign_in()
+        assert list_unread(browser) == list_unread(other) == []
+        say_there("hi all")
+        [group] = list_unread(browser)
+        assert list_unread(other) == [group]
+        assert 'aria-label="new"' in other.get("/chat/main").text
+        assert browser.get(group).status_code == 200
+        assert list_unread(browser) == list_unread(other) == []
+
+        # a look that shows nothing new writes nothing
+        [(name, item)] = kv.scan("web-seen#main")
+        assert name == keys.escape("http:admin")
+        for path in (group, "/chat/main", f"{group}/state"):
+            browser.get(path)
+        assert kv.get(keys.web_seen("main", "http:admin")).version == item.version
+        say_there("hi again")
+        assert list_unread(browser) == list_unread(other) == [group]
 
 
 def test_hostile_words_break_out_of_no_part_of_the_page(served: Served, browser: Browser) -> None:

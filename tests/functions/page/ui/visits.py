@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from starlette.routing import compile_path
 
+from functions.agent.management.people import open_link_requests
 from functions.agent.memory.thing import Thing
 from functions.agent.memory.things import Things
 from functions.agent.policy.proposals import Proposal
@@ -67,6 +68,10 @@ def add_tasks(server: Served, texts: tuple[str, ...]) -> None:
 def let_people_in(server: Served, texts: tuple[str, ...]) -> None:
     for number, text in enumerate(texts[:20]):
         server.runtime.app.people.let_in(f"telegram:{900 + number}", "member", text, "test")
+    app = server.runtime.app
+    phone = "slack:T1.U1"
+    written = replace(event("hi", session=phone, sender=phone), sender=Sender(phone, texts[0]))
+    open_link_requests(app).ask(app.pairing.offer_code(written) or "", "telegram:900", "asked")
 
 
 def add_documents(server: Served, texts: tuple[str, ...]) -> None:
