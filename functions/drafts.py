@@ -64,6 +64,11 @@ class DraftedTurn:
         self._next = 0.0
         self._gave_up = False
 
+    @property
+    def watcher(self) -> str:
+        """The name by which the pages of this process mark the chats at which they look."""
+        return self._live.watcher
+
     def hears_words(self, event: Event) -> bool:
         """Return whether the words of the answer are wanted, here or by whoever looks on."""
         return (self._is_own and self._may_show) or self._live.hears_words(event)

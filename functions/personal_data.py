@@ -92,6 +92,8 @@ KINDS: Final[Mapping[str, str]] = {
     "listening": "marks",
     "encrypted": "marks",
     "draft": "marks",
+    "watched": "marks",
+    "live": "replies",
     "binding": "marks",
     "native-calls": "marks",
     "begun": "marks",

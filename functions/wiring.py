@@ -108,6 +108,12 @@ class Live(Protocol):
     wait. What it shows is a preview that is kept nowhere: the answer leaves as any other.
     """
 
+    @property
+    def watcher(self) -> str:
+        """The name by which the pages of this process mark the chats at which they look, empty
+        without pages.
+        """
+
     def hears_words(self, event: events.Event) -> bool:
         """Return whether somebody wants the words of the event's answer while they come."""
 
@@ -117,6 +123,8 @@ class Live(Protocol):
 
 class Unseen:
     """Nobody looks on."""
+
+    watcher = ""
 
     def hears_words(self, event: events.Event) -> bool:
         return False

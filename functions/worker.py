@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache, partial
 from math import inf
@@ -70,6 +70,7 @@ from sigil.storage.stored import NewerFormat
 if TYPE_CHECKING:
     from functions.drafts import DraftedTurn
     from functions.progress_message import ProgressMessage
+    from functions.shared_words import WordSharer
 
 RETRY_SECONDS = 5.0
 CONFLICT_SECONDS = 0.5
@@ -93,6 +94,8 @@ ALBUM_SECONDS = 1.5
 """The files of one message may come one by one: each waits for the next one so many seconds."""
 UNLOGGED = frozenset({"ask", "words", "progress"})
 """Steps that are shown alone: the last two have what a model or a server says."""
+WORDS = frozenset({"ask", "words"})
+"""Those of them that are there while somebody wants the words of an answer."""
 ROUTES_MOST = 3
 """A turn whose chat is bound anew just then is begun so often."""
 STOP_SECONDS = 5.0
@@ -468,7 +471,7 @@ def _consolidate(event: Event, runtime: AgentRuntime, until: float, *, spent: bo
         raise _OtherConsolidationsRun(app.clock.now() - event.at)
     try:
         with _lost_body_is_final():
-            watch = _TurnWatch(event, runtime.live)
+            watch = _TurnWatch(event, runtime.live, app)
             run = consolidate_owed(session, app, watch, until, event)
     finally:
         runtime.consolidations.release()
@@ -618,8 +621,8 @@ def _run_turn(
             opened = abandon_turn(event, runtime.app)
         else:
             send = partial(_send_earlier_replies, runtime=runtime, channel=channel)
-            watch = _TurnWatch(event, draft or runtime.live)
-            opened = run_turn(event, runtime.app, watch, worker, send, bound=bound)
+            with closing(_TurnWatch(event, draft or runtime.live, runtime.app)) as watch:
+                opened = run_turn(event, runtime.app, watch, worker, send, bound=bound)
         if draft:
             draft.end(opened.document.outbox)
     if may_talk or event.kind == "mail":
@@ -761,18 +764,42 @@ class _TurnWatch:
     said.
     """
 
-    def __init__(self, event: Event, live: Live) -> None:
+    def __init__(self, event: Event, live: Live, app: App) -> None:
         self._event = event
         self._live = live
+        self._app = app
+        self._shared: WordSharer | None = None
 
     @property
     def hears_words(self) -> bool:
         """Whether somebody wants the words of the answer while they come."""
+        if self._shared is not None and self._shared.is_wanted:
+            return True
         return self._live.hears_words(self._event)
+
+    def share_words(self, find_watcher: Callable[[], str], event: str, head: str) -> None:
+        """Share the next answer with the pages of other processes that look on."""
+        if self._shared is None:
+            # at most chats nobody looks
+            from functions.shared_words import WordSharer
+
+            app = self._app
+            session = keys.session_of(app.name, self._event.session)
+            self._shared = WordSharer(app.kv, session, self._live.watcher, app.redact, app.clock)
+        self._shared.begin(find_watcher, event, head)
+
+    def close(self) -> None:
+        """Share nothing more: the turn is over."""
+        if self._shared is not None:
+            self._shared.close()
 
     def __call__(self, step: TurnStep) -> None:
         """Show a step, and log it."""
-        self._live.note_step(self._event, step)
+        if self._shared is not None:
+            self._shared.note_step(step)
+        # words that only others want are shown to nobody here
+        if step.kind not in WORDS or self._shared is None or self._live.hears_words(self._event):
+            self._live.note_step(self._event, step)
         if step.kind in UNLOGGED:
             return
         facts: dict[str, object] = {}

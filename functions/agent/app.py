@@ -87,7 +87,8 @@ class TurnStep:
     """A step that a turn just took, for a terminal or a log; it took `ms` milliseconds.
 
     With `ask` the model is about to be asked, and `words` are those of its answer while they come.
-    Words of which `facts` say `anew` take back those before them since the last `ask`.
+    Words of which `facts` say `anew` take back those before them since the last `ask`. The text of
+    `save` is the version of the session's document that was saved.
     """
 
     kind: Literal[
@@ -122,6 +123,15 @@ class WordsWatch(Protocol):
     def hears_words(self) -> bool: ...
 
     def __call__(self, step: TurnStep) -> None: ...
+
+
+class SharesWords(WordsWatch, Protocol):
+    """A watch that lets pages of other processes have the words, and then wants them as well."""
+
+    def share_words(self, find_watcher: Callable[[], str], event: str, head: str) -> None:
+        """Share the next answer, to an event, with the process that `find_watcher` names at each
+        moment, empty for none; `head` is the version of the document that the answer goes on from.
+        """
 
 
 def hears_words(watch: Watch) -> bool:

@@ -32,13 +32,14 @@ MADE_ANEW: Final = frozenset((*keys.READY_INDEXES, "artifact"))
 """The indexes of the inboxes are made of these, and artifacts are files of their own."""
 PASSING: Final = frozenset(
     "claim room cooldown tries doctor first-owner daily snapshot backup restoring listener"
-    " file-link web-login web-code web-seen".split()
+    " file-link web-login web-code web-seen watched live".split()
 )
 """What has a meaning for the processes of the moment alone: leases, claims of space, short waits,
 the counts of deliveries of another queue, the code of a first owner, the times of daily tasks,
 search indexes (which are built anew), where a listener left off, the notes of backups themselves,
-the key of the addresses of files, which end with a restoration, and sign-ins to the page with the
-codes for one and what was looked at there.
+the key of the addresses of files, which end with a restoration, sign-ins to the page with the codes
+for one and what was looked at there, who looks at a chat, and the words of an answer that is being
+written.
 """
 NAMING: Final = frozenset(
     "capability doc skills skill-head thing things stocked callers-pinned audit-tip memory-link"

@@ -20,6 +20,9 @@ TURNS_MOST: Final = 1_000
 class ShowsTurns(Protocol):
     """What shows the turns of a process while they go on."""
 
+    @property
+    def watcher(self) -> str: ...
+
     def hears_words(self, event: Event) -> bool: ...
 
     def note_step(self, event: Event, step: TurnStep) -> None: ...
@@ -36,6 +39,11 @@ class FirstWords:
         self._meter = meter
         self._began: OrderedDict[str, float] = OrderedDict()
         self._lock = Lock()
+
+    @property
+    def watcher(self) -> str:
+        """The name by which the pages of this process mark the chats at which they look."""
+        return self._live.watcher
 
     def hears_words(self, event: Event) -> bool:
         """Return whether somebody wants the words of the event's answer while they come."""

@@ -236,6 +236,7 @@ def show_state(page: PageRequest) -> Response:
     place = find_place(page)
     view = look_at(page.deps.live, place.session)
     state = read_state(page, place, view)
+    view = state.view
     row = state.describe(state.find_known(_read_number(page.query.get("after", ""))))
     blocks = view.blocks if state.busy else ()
     row["words"] = {"n": view.number, "put": list(enumerate(blocks))}

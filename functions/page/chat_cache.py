@@ -15,8 +15,9 @@ from functions.agent.conversation.messages import is_from_person, read_own_words
 from functions.agent.management.sessions import ListedSession, scan_sessions
 from functions.page.read_marks import ReadMarks, note_look, read_marks
 from functions.queues.queued_sessions import list_queued_sessions
+from functions.shared_words import RENEW_SECONDS, mark_watched
 from sigil.errors import BackendError
-from sigil.storage.kv import keys
+from sigil.storage.kv import KV, keys
 
 STATES_KEPT = 64
 ROWS_KEPT = 2_000
@@ -78,6 +79,7 @@ class ChatCache:
         self._lists: Kept[tuple[float, frozenset[str], list[ListedSession]]] = Kept(1)
         self._marks: Kept[tuple[float, ReadMarks | None]] = Kept(STATES_KEPT)
         self._working: Kept[tuple[float, frozenset[str]]] = Kept(1)
+        self._watched: Kept[float] = Kept(STATES_KEPT)
 
     def find_state(self, key: Hashable, version: int, read: Callable[[], T]) -> T:
         """Return the state under a key that is of this version or a later one; `read` it where
@@ -121,6 +123,16 @@ class ChatCache:
     def find_command(self, event: str) -> str:
         """Return the command of an event, empty where nobody knows it any more."""
         return self._commands.find(event) or ""
+
+    def mark_watched(self, kv: KV, session: str, watcher: str) -> None:
+        """Note in the store, once in a while, that a page of the process `watcher` asks again and
+        again for the state of a chat (S of the keys). `BackendError` when the store fails.
+        """
+        now = time.monotonic()
+        marked = self._watched.find(session)
+        if marked is None or now - marked >= RENEW_SECONDS:
+            mark_watched(kv, session, watcher)
+            self._watched.keep(session, now)
 
     def list_sessions(self, app: App, working: frozenset[str]) -> list[ListedSession]:
         """Return all chats of a root, whoever was at work last first. It is looked anew when others

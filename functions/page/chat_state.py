@@ -17,11 +17,12 @@ from markupsafe import Markup
 from functions.agent.app import App
 from functions.agent.runs.run import load_runs
 from functions.agent.session.document import Document, Turn
+from functions.agent.session.store import SessionHandle
 from functions.metrics.turn_numbers import read_numbers
 from functions.page.chat_cache import TITLE_CHARACTERS
 from functions.page.chat_list import ListedChat, list_chats
 from functions.page.frame import PageDeps, PageRequest
-from functions.page.live import AskedMessage, LiveChats, LiveView
+from functions.page.live import AskedMessage, LiveChats, LiveView, show_shared
 from functions.page.markdown import render
 from functions.page.reach import require_chat
 from functions.page.talk import Said, Talk, load_talk
@@ -75,7 +76,8 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class ChatState:
     """What is shown of a chat. `seq` is the number of the last message of a turn that is over,
-    and `first` that of the first message that is shown. `doubt`: the answer may be checked.
+    and `first` that of the first message that is shown. `doubt`: the answer may be checked. `view`
+    is what its turn shows, in whatever process it runs.
     """
 
     rows: tuple[Row, ...]
@@ -92,6 +94,7 @@ class ChatState:
     document: Document = field(repr=False)
     items: tuple[Said, ...] = field(repr=False)
     working_set: WorkingSet = field(repr=False)
+    view: LiveView = field(repr=False)
     digests: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def digest(self) -> dict[str, str]:
@@ -140,6 +143,8 @@ def read_state(page: PageRequest, place: ChatPlace, view: LiveView) -> ChatState
     key = keys.session_of(app.name, place.session)
     opened = app.sessions.open(key)
     document = opened.document
+    if not (view.is_fed or place.before):
+        view = _look_elsewhere(deps, opened, view)
     runs = load_runs(deps.kv, [(app.name, run) for run in document.runs])
     talk = load_talk(
         app.sessions,
@@ -184,10 +189,21 @@ def read_state(page: PageRequest, place: ChatPlace, view: LiveView) -> ChatState
         document=document,
         items=tuple(items),
         working_set=working_set,
+        view=view,
     ).with_digests()
     if deps.live is not None and not place.before:
         deps.live.note_head(place.session, key, opened.version)
     return state
+
+
+def _look_elsewhere(deps: PageDeps, opened: SessionHandle, view: LiveView) -> LiveView:
+    """Return a view with what a turn of another process shows, for a page that asks again and
+    again, and tell such turns that it does.
+    """
+    deps.chats.mark_watched(deps.kv, opened.key, deps.live.watcher if deps.live else "page")
+    if opened.document.turn is None:
+        return view
+    return show_shared(deps.kv, opened.key, opened.version, view)
 
 
 def _has_begun(event: str, document: Document) -> bool:

@@ -13,15 +13,18 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
+from zlib import crc32
 
 from functions import log
 from functions.live_turns import COMMENT, COMMENT_SECONDS, LiveTurns, format_event
+from functions.shared_words import RENEW_SECONDS, SharedWords, mark_watched, read_words
 from sigil.errors import SigilError
-from sigil.storage.kv import KV, keys
+from sigil.storage.kv import KV, Item, keys
 from sigil.storage.kv.base import KEYS_MOST, get_many
 
 if TYPE_CHECKING:
@@ -79,7 +82,7 @@ class LiveView:
     `number` with each answer that is begun. `asks` are the seconds since the model was asked, None
     while it is not. `blocks` have the words so far as HTML. `stopped` are those of an answer that
     was given up. `worked` grows with each change of which chats are at work. `lags`: there are
-    words that are drawn at a later look.
+    words that are drawn at a later look. `is_fed`: what turns of other processes show is in it.
     """
 
     version: int = 0
@@ -91,6 +94,7 @@ class LiveView:
     progress: Mapping[str, str] = field(default_factory=dict)
     worked: int = 0
     lags: bool = False
+    is_fed: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -106,6 +110,9 @@ class _Chat:
     """A chat at which pages look, or have looked until the monotonic time `heard`.
 
     `key` is the session in the store (S of the keys) and `head` its version as a state had it.
+    `own_asked` is when a turn of this process has asked the model (seconds since 1970), 0 while
+    none waits for its answer. `shared` is what is shown of a turn of another process, and `marked`
+    the monotonic time when these were told last that somebody looks on here.
     """
 
     watchers: list[Watcher] = field(default_factory=list)
@@ -120,11 +127,14 @@ class _Chat:
     asked: dict[str, AskedMessage] = field(default_factory=dict)
     stopped: GrowingText | None = None
     rests_until: float = 0.0
+    own_asked: float = 0.0
+    shared: SharedWords | None = None
+    marked: float | None = None
 
 
 class LiveChats:
     """Shows the turns of this process to the pages that look on, and to `beside`, which has the
-    clients over HTTP.
+    clients over HTTP; and those of other processes to the pages. These know it as the `watcher`.
     """
 
     def __init__(self, beside: LiveTurns, kv: KV, root: str) -> None:
@@ -139,6 +149,7 @@ class LiveChats:
         self._working: frozenset[str] = frozenset()
         self._worked = 0
         self._looked = -LOOK_SECONDS
+        self.watcher = uuid.uuid4().hex
         self.streams = 0
         self._is_closed = False
 
@@ -175,6 +186,8 @@ class LiveChats:
             case "ask":
                 _begin_words(chat)
                 chat.asked_at = time.monotonic()
+                chat.own_asked = time.time()
+                chat.shared = None
             case "request":
                 chat.asked_at = None
             case "open":
@@ -190,6 +203,7 @@ class LiveChats:
                 chat.words = None
                 chat.number += 1
                 chat.progress.clear()
+                chat.own_asked = 0.0
             case _:
                 return
         if step.kind in _CHANGES:
@@ -250,6 +264,7 @@ class LiveChats:
                 asked=tuple(each for each in chat.asked.values() if each.at > old),
                 progress=dict(chat.progress),
                 worked=self._worked,
+                is_fed=bool(chat.watchers or chat.own_asked),
             )
         # others do not wait while a long answer is drawn: neither the turns nor the pages
         blocks: Sequence[str] = ()
@@ -332,7 +347,8 @@ class LiveChats:
             }
             if watched and not self.is_closed:
                 try:
-                    found = await asyncio.to_thread(self._read_versions, list(watched))
+                    found = await asyncio.to_thread(self._read_chats, list(watched))
+                    await asyncio.to_thread(self._mark_chats, watched)
                     working = await asyncio.to_thread(self._read_working)
                 except SigilError as problem:  # the next look may go well
                     log.note("unseen", code=problem.code)
@@ -357,23 +373,47 @@ class LiveChats:
             for chat in self._chats.values():
                 _wake(chat)
 
-    def _read_versions(self, wanted: list[str]) -> dict[str, str | None]:
-        found: dict[str, str | None] = {}
-        for first in range(0, len(wanted), KEYS_MOST):
-            part = wanted[first : first + KEYS_MOST]
-            items = get_many(self._kv, [keys.session_head(key) for key in part])
-            for key, item in zip(part, items, strict=True):
-                found[key] = item.version if item else None
+    def _read_chats(self, wanted: list[str]) -> dict[str, tuple[str | None, SharedWords | None]]:
+        """Return the version of each session and the words that another process shows of it."""
+        found: dict[str, tuple[str | None, SharedWords | None]] = {}
+        for first in range(0, len(wanted), KEYS_MOST // 2):
+            part = wanted[first : first + KEYS_MOST // 2]
+            places = [
+                place(key) for key in part for place in (keys.session_head, keys.shared_words)
+            ]
+            items = get_many(self._kv, places)
+            for key, head, shared in zip(part, items[::2], items[1::2], strict=True):
+                version = head.version if head else None
+                found[key] = version, _choose_current(shared, version)
         return found
 
-    def _compare(self, watched: Mapping[str, str], found: Mapping[str, str | None]) -> None:
+    def _mark_chats(self, watched: Mapping[str, str]) -> None:
+        """Tell the turns of other processes at which chats somebody looks here."""
+        now = time.monotonic()
+        for key, name in watched.items():
+            chat = self._chats.get(name)
+            if chat is None or chat.own_asked:
+                continue
+            if chat.marked is None or now - chat.marked >= RENEW_SECONDS:
+                mark_watched(self._kv, key, self.watcher)
+                chat.marked = now
+
+    def _compare(
+        self,
+        watched: Mapping[str, str],
+        found: Mapping[str, tuple[str | None, SharedWords | None]],
+    ) -> None:
         with self._lock:
             for key, name in watched.items():
                 chat = self._chats.get(name)
-                if chat and chat.key == key and chat.head != found[key]:
-                    chat.head = found[key]
+                if chat is None or chat.key != key:
+                    continue
+                version, shared = found[key]
+                if chat.head != version:
+                    chat.head = version
                     chat.version += 1
                     _wake(chat)
+                _take_shared(chat, shared)
 
     def _open(self, session: str) -> _Chat:
         now = time.monotonic()
@@ -389,6 +429,65 @@ def _begin_words(chat: _Chat) -> None:
     chat.words = GrowingText()
     chat.rests_until = 0.0
     chat.number += 1
+
+
+def _choose_current(item: Item | None, head: str | None) -> SharedWords | None:
+    """Return the words in an item; None where the session has gone on from where they began."""
+    shared = read_words(item)
+    return shared if shared and shared.head == head else None
+
+
+def _take_shared(chat: _Chat, shared: SharedWords | None) -> None:
+    """Show what a turn of another process shows, unless one of this process has asked later; None
+    where there is nothing, or not any more.
+    """
+    asked = shared.asked if shared else 0.0
+    if shared == chat.shared or 0.0 < chat.own_asked >= asked:
+        return
+    was, chat.shared = chat.shared, shared
+    chat.own_asked = 0.0
+    if shared is None:
+        chat.words = chat.asked_at = None
+        chat.number += 1
+        chat.progress.clear()
+        chat.version += 1
+        _wake(chat)
+        return
+    shown = was.text if was and (was.head, was.asked) == (shared.head, shared.asked) else None
+    if shown is None or not shared.text.startswith(shown):
+        _begin_words(chat)
+        shown = ""
+    if chat.words is not None:
+        chat.words.add(shared.text[len(shown) :])
+    waits = not shared.text and shared.asked
+    chat.asked_at = time.monotonic() - _count_seconds(shared) if waits else None
+    if chat.progress != shared.entries:
+        chat.progress = dict(shared.entries)
+        chat.version += 1
+    _wake(chat)
+
+
+def _count_seconds(shared: SharedWords) -> float:
+    """Return the seconds since the model was asked; the clock of another machine may be ahead."""
+    return max(time.time() - shared.asked, 0.0)
+
+
+def show_shared(kv: KV, key: str, head: str | None, view: LiveView) -> LiveView:
+    """Return a view with what a turn of another process shows of a session (S of the keys) at this
+    version of its document, for a page that asks again and again. `BackendError` when the store
+    fails.
+    """
+    shared = _choose_current(kv.get(keys.shared_words(key)), head)
+    if shared is None:
+        return view
+    chat = _Chat()
+    _take_shared(chat, shared)
+    blocks = chat.words.draw() if chat.words else ()
+    number = crc32(f"{shared.head} {shared.asked}".encode())
+    asks = None if chat.asked_at is None else time.monotonic() - chat.asked_at
+    return replace(
+        view, number=number, asks=asks, blocks=tuple(blocks), progress=dict(shared.entries)
+    )
 
 
 def _wake(chat: _Chat) -> None:

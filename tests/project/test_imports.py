@@ -79,6 +79,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
             "all_tools",
             "turns_in_progress",
             "live_turns",
+            "shared_words",
             "metrics",
             "page",
             "backup",
@@ -89,6 +90,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "page": (
         "live_turns",
+        "shared_words",
         "turns_in_progress",
         "message_files",
         "personal_data",
@@ -107,6 +109,7 @@ FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "all_tools": ("agent",),
     "turns_in_progress": ("agent", "queues", *COMMON),
     "live_turns": ("agent", *COMMON),
+    "shared_words": ("agent", *COMMON),
     "metrics": ("agent", "queues", *COMMON),
     "ingress": ("wiring", *PACKAGES, *COMMON),
     "wiring": (
@@ -215,6 +218,7 @@ ACROSS: Mapping[str, tuple[str, ...] | None] = {
     "status_alerts": ("storage", "errors"),
     "turns_in_progress": ("storage", "errors"),
     "live_turns": ("protocol", "errors"),
+    "shared_words": ("storage", "errors"),
     "alerts": ("errors", "storage"),
     "model_ends": ("storage",),
     "model_list": ("json_fields", "protocol", "storage"),

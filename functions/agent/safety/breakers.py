@@ -58,7 +58,7 @@ class SafetyRecords:
     is told to stop, and `away` that all turns are, as the agent is not enabled any more. `own` is
     what the session wrote down for the `period`, `other` what it wrote down for work beside its
     turns; `budgets` are the records of each budget. `read` is when that was, a time of the
-    monotonic clock.
+    monotonic clock. `watched` names a process whose page looks at the chat.
     """
 
     locks: tuple[Lock, ...]
@@ -69,6 +69,7 @@ class SafetyRecords:
     budgets: tuple[BudgetRecords, ...]
     read: float
     away: str = ""
+    watched: Item | None = None
 
     def find_stop(self, event: str) -> StopMark | None:
         """Return the mark that tells the turn of this event to stop; None where none does."""
@@ -103,6 +104,7 @@ class Breakers:
     _unwritten_usage: Usage = field(default=Usage(), init=False)
     _unwritten_requests: int = field(default=0, init=False)
     _records: SafetyRecords | None = field(default=None, init=False)
+    _listed_period: str = field(default="", init=False)
 
     @property
     def limits(self) -> SafetyLimits:
@@ -116,11 +118,13 @@ class Breakers:
 
     def list_keys(self) -> list[Key]:
         """Return the keys of the records that `use_items` takes, in order."""
-        return self._list_keys(self.current_period())
+        self._listed_period = self.current_period()
+        return self._list_keys(self._listed_period)
 
     def use_items(self, items: Sequence[Item | None]) -> None:
         """Take over what was just read at `list_keys`."""
-        self._records = self._make_records(self.current_period(), items)
+        # another period may have begun since
+        self._records = self._make_records(self._listed_period, items)
 
     def reload(self) -> SafetyRecords:
         """Read the records again, however fresh they are."""
@@ -158,6 +162,13 @@ class Breakers:
         mark = records.mark
         is_told = bool(records.away) or (mark is not None and mark.stops_request(event, request))
         return is_told or _is_halted(records)
+
+    def find_watcher(self) -> str:
+        """Return the name of a process whose page looks at the chat, empty for none, as far as the
+        records say that were read last.
+        """
+        watched = self._records.watched if self._records else None
+        return watched.value.decode(errors="replace") if watched else ""
 
     def sum_unlocks(self) -> float:
         """Return a number that grows with every unlock of the session, its agent or the root."""
@@ -379,35 +390,37 @@ class Breakers:
 
     def _list_keys(self, period: str) -> list[Key]:
         other = self.session if self.beside else keys.memory_of(self.session)
-        listed = [keys.owner_lock(whom) for whom in self._list_lock_names()]
         root, _, name = self.agent.partition(".")
+        listed = [keys.owner_lock(keys.escape(root))]
         if name:
-            listed.append(keys.agent_record(root, name))
+            listed += [keys.owner_lock(keys.escape(self.agent)), keys.agent_record(root, name)]
         listed += [
+            keys.owner_lock(self.session),
             keys.control_mark(self.session),
             self.budget.key(period, self._spender),
             self.budget.key(period, other),
         ]
         for budget in self.budgets:
             listed += [budget.forgiven_key(period), budget.total_key(period)]
+        if not self.beside:
+            listed.append(keys.watched_chat(self.session))
         return listed
-
-    def _list_lock_names(self) -> list[str]:
-        """Return whose halts hold for the session: the root's, its agent's and its own."""
-        agents = dict.fromkeys((keys.root_of(self.agent), self.agent))
-        return [*map(keys.escape, agents), self.session]
 
     def _make_records(self, period: str, items: Sequence[Item | None]) -> SafetyRecords:
         read = self.clock.monotonic()
-        count = len(self._list_lock_names())
         away = ""
+        locks = [items[0]]
         if keys.root_of(self.agent) != self.agent:
-            away = find_absence(items[count])
-            items = [*items[:count], *items[count + 1 :]]
-        mark, own, other, *rest = items[count:]
-        locks = tuple(parse_lock(item) for item in items[:count])
+            locks.append(items[1])
+            away = find_absence(items[2])
+            items = items[2:]
+        session_lock, mark, own, other, *rest = items[1:]
+        locks.append(session_lock)
+        parsed = tuple(map(parse_lock, locks))
+        watched = None if self.beside else rest.pop()
         budgets = tuple(BudgetRecords(*rest[at : at + 2]) for at in range(0, len(rest), 2))
-        return SafetyRecords(locks, read_mark(mark), period, own, other, budgets, read, away)
+        known = read_mark(mark)
+        return SafetyRecords(parsed, known, period, own, other, budgets, read, away, watched)
 
     @property
     def _spender(self) -> str:

@@ -605,7 +605,9 @@ def _ask_model(
     tries = max(outage.TRIES_MOST - outage.count_failed_tries(turn.trace), 1)
     if outage.count_waits(turn.trace):
         tries = 1
-    teller = _open_teller(context) if hears_words(context.watch) else None
+    teller = None
+    if context.breakers.find_watcher() or hears_words(context.watch):
+        teller = _open_teller(opened, context)
     request = ModelRequest(
         messages,
         tools=define_tools(offers, deploys=not context.calls.never_deploys),
@@ -664,10 +666,14 @@ def _load_pictures(opened: SessionHandle, context: RoundContext, start: int) -> 
     return shown if shown.beside or shown.behind else None
 
 
-def _open_teller(context: RoundContext) -> WordTeller:
-    from functions.agent.turn.told_words import WordTeller
+def _open_teller(opened: SessionHandle, context: RoundContext) -> WordTeller | None:
+    """Return what tells the words of the next answer; None where nobody here or on a page of
+    another process wants them.
+    """
+    from functions.agent.turn.told_words import WordTeller, share_words
 
-    return WordTeller(context.watch, context.app.redact)
+    share_words(context.watch, context.breakers, _turn_of(opened).event.id, opened.version)
+    return WordTeller(context.watch, context.app.redact) if hears_words(context.watch) else None
 
 
 def _find_late(request: ModelRequest, context: RoundContext) -> str:
@@ -949,5 +955,5 @@ def _save_checkpoint(
     turn = turn.add_step("save", at=turn.count_ms(context.app.clock.now()))
     document = evolve(opened.document.add(*messages), turn=turn)
     saved = context.app.sessions.save(opened, document)
-    context.watch(TurnStep("save", facts={"bytes": saved.size}))
+    context.watch(TurnStep("save", text=saved.version or "", facts={"bytes": saved.size}))
     return saved

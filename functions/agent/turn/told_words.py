@@ -10,9 +10,17 @@ from typing import Final
 
 from functions.agent.app import TurnStep, Watch
 from functions.agent.conversation.named_files import WordFilter
+from functions.agent.safety.breakers import Breakers
 
 ANEW: Final = TurnStep("words", facts={"anew": True})
 """Takes back the words of an answer."""
+
+
+def share_words(watch: Watch, breakers: Breakers, event: str, head: str | None) -> None:
+    """Let a watch that can do so share the next answer with pages of other processes."""
+    share = getattr(watch, "share_words", None)
+    if share is not None:
+        share(breakers.find_watcher, event, head or "")
 
 
 class WordTeller:

@@ -32,6 +32,8 @@ Show = Callable[[Mapping[str, Json]], None]
 class Shown:
     """Shows the steps of all turns of this process to one watch, as their person sits here."""
 
+    watcher = ""
+
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
 

@@ -405,6 +405,16 @@ def shown_draft(session: str) -> Key:
     return Key("draft", session)
 
 
+def watched_chat(session: str) -> Key:
+    """The mark that somebody looks at a chat on a page, with the name of the page's process."""
+    return Key("watched", session)
+
+
+def shared_words(session: str) -> Key:
+    """The words so far of an answer that is being written, for a page in another process."""
+    return Key("live", session)
+
+
 def session_head(session: str) -> Key:
     """The session document."""
     return Key(f"session#{session}", "head")
@@ -870,8 +880,8 @@ SESSION_PARTITIONS = frozenset(
     )
 )
 SESSION_ITEMS = frozenset(
-    "ready ready! ready~work claim listening encrypted draft native-calls begun workspaces"
-    " team-chat".split()
+    "ready ready! ready~work claim listening encrypted draft watched live native-calls begun"
+    " workspaces team-chat".split()
 )
 MEMORY_PARTITIONS = frozenset(("doc", "doc-version", "thing", "thing-index"))
 MEMORY_ITEMS = frozenset(("things", "memory-link"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import threading
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,8 +14,14 @@ import orjson
 import pytest
 
 from functions import admin
+from functions.wiring import AgentRuntime
+from functions.worker import handle_event
 from sigil.access.tokens import TokenRequest, Tokens
+from tests.fakes.model import ScriptedModel
+from tests.functions.agent.talk import event
 from tests.functions.serving import TOKEN
+from tests.functions.test_live_turns import Pieces
+from tests.machine import until, within
 
 EVENT = Path(__file__).parents[2] / "events" / "lambda" / "admin_status.json"
 CACHES = ("_open_settings", "_open_stores", "_open_deps", "_open_pages")
@@ -35,13 +42,13 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
         form: dict[str, str] | None = None,
         accept: str = "text/html",
     ) -> dict[str, Any]:
-        event = orjson.loads(EVENT.read_bytes())
-        event["rawPath"] = f"{base}/ui{path.partition('?')[0]}"
-        event["rawQueryString"] = path.partition("?")[2]
-        event["routeKey"] = "ANY /ui/{proxy+}" if path else "ANY /ui"
-        event["pathParameters"] = {"proxy": path.partition("?")[0].lstrip("/")}
-        event["requestContext"]["http"] |= {"method": method, "path": event["rawPath"]}
-        event["headers"] = {
+        asked = orjson.loads(EVENT.read_bytes())
+        asked["rawPath"] = f"{base}/ui{path.partition('?')[0]}"
+        asked["rawQueryString"] = path.partition("?")[2]
+        asked["routeKey"] = "ANY /ui/{proxy+}" if path else "ANY /ui"
+        asked["pathParameters"] = {"proxy": path.partition("?")[0].lstrip("/")}
+        asked["requestContext"]["http"] |= {"method": method, "path": asked["rawPath"]}
+        asked["headers"] = {
             "host": "abc.execute-api.eu-central-1.amazonaws.com",
             "x-forwarded-proto": "https",
             "accept": accept,
@@ -49,14 +56,40 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
             "sec-fetch-site": "same-origin",
             "content-type": "application/x-www-form-urlencoded",
         }
-        event["cookies"] = [*cookies]
-        event["body"] = b64encode(urlencode(form or {}).encode()).decode()
-        event["isBase64Encoded"] = True
-        return dict(admin.handler(event, None))  # type: ignore[arg-type]
+        asked["cookies"] = [*cookies]
+        asked["body"] = b64encode(urlencode(form or {}).encode()).decode()
+        asked["isBase64Encoded"] = True
+        return dict(admin.handler(asked, None))  # type: ignore[arg-type]
 
     yield ask
     for name in CACHES:
         getattr(admin, name).cache_clear()
+
+
+def test_a_page_that_asks_again_shows_the_words_of_a_worker(
+    ask: Callable[..., dict[str, Any]], runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    pieces = Pieces("It is ", "done.")
+    model.then(pieces.answer())
+    cookie = ask("POST", "", "/login", form={"code": TOKEN})["cookies"][0].partition(";")[0]
+
+    def read_state() -> dict[str, Any]:
+        body = ask("GET", "", "/chat/main/state", cookie)["body"]
+        return dict(orjson.loads(gzip.decompress(b64decode(body))))
+
+    assert read_state()["words"] == {"n": 0, "put": []}
+    worker = runtime(llm_url=model.url)
+    message = event("do it", session="web:http:admin:main", sender="http:admin")
+    turn = threading.Thread(target=handle_event, args=(message, worker), daemon=True)
+    turn.start()
+    until(lambda: read_state()["asks"] is not None, "the model is asked")
+    pieces.let_go(0)
+    until(lambda: "It is" in str(read_state()["words"]["put"]), "the first words are shown")
+    pieces.let_go(1)
+    turn.join(within(20))
+    state = read_state()
+    assert (state["busy"], state["words"]["put"]) == (False, [])
+    assert "It is done." in state["put"]["m2"]
 
 
 @pytest.mark.parametrize("base", ["", "/bot"])

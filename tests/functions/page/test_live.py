@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -28,7 +29,9 @@ from functions.page.live import (
     stream_chat,
 )
 from functions.wiring import AgentRuntime
+from functions.worker import handle_event
 from sigil.errors import BackendError
+from sigil.storage.kv import keys
 from tests.coroutines import run_apart
 from tests.fakes.model import ScriptedModel, call, say
 from tests.functions.agent.talk import event, run_event
@@ -37,6 +40,8 @@ from tests.functions.page.hostile import DrawnText
 from tests.functions.serving import Served, serving
 from tests.functions.test_live_turns import Pieces
 from tests.machine import until, within
+from tests.selection import thorough
+from tests.servers.stores import empty_store
 from tests.tables import each_row
 
 CHAT = "web:http:admin:main"
@@ -116,6 +121,12 @@ class Page:
 def served(runtime: Callable[..., AgentRuntime], model: ScriptedModel) -> Iterator[Served]:
     with serving(runtime(llm_url=model.url)) as opened:
         yield opened
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    with empty_store(request.param, request, tmp_path) as setting:
+        yield setting
 
 
 @pytest.fixture
@@ -272,6 +283,43 @@ def test_what_another_process_does_is_seen(
         page.until(lambda page: "from afar" in page.text)
         # the head of a chat at which somebody looks is read once a second
         assert time.monotonic() - began < within(3)
+
+
+@pytest.mark.parametrize("store", ["sqlite", *thorough("redis", "dynamodb")], indirect=True)
+def test_the_words_of_another_process_come_as_well(
+    store: str, runtime: Callable[..., AgentRuntime], model: ScriptedModel
+) -> None:
+    """Where somebody looks on; they are gone with the process that wrote them."""
+    pieces = Pieces("It is ", "**done**. the-key-of-the-model ", "Really.")
+    model.then(say("first"), pieces.answer())
+    other = runtime(llm_url=model.url, llm_key="the-key-of-the-model", store=store)
+    session = keys.session_of("main", CHAT)
+    kv = other.stores.kv
+    handle_event(event("unseen", session=CHAT, sender="http:admin"), other)
+    assert not kv.get(keys.shared_words(session)), "nobody has looked on"
+
+    with serving(runtime(llm_url=model.url, store=store)) as served, Browser(served.url) as browser:
+        browser.sign_in()
+        with look(browser) as page:
+            page.take()
+            until(lambda: kv.get(keys.watched_chat(session)), "the chat is marked")
+            asked = event("do it", session=CHAT, sender="http:admin")
+            turn = threading.Thread(target=handle_event, args=(asked, other), daemon=True)
+            turn.start()
+            page.until(lambda page: page.asks)
+            for place, words in enumerate(("It is", "It is done. {{UNCAGED_LLM_KEY}}")):
+                pieces.let_go(place)
+                began = time.monotonic()
+                page.until(lambda page, words=words: page.words == words)  # type: ignore[misc]
+                assert time.monotonic() - began < within(3), "each is written and read in a second"
+            # whoever is killed takes nothing back
+            kv.delete(keys.shared_words(session))
+            page.until(lambda page: page.words == "" and page.busy)
+            pieces.let_go(2)
+            page.until(lambda page: not page.busy)
+            turn.join()
+            assert page.blocks == {}
+            assert page.order == ["m1", "m2", "m3", "m4"]
 
 
 def test_too_many_are_told_to_ask_again_and_again(
