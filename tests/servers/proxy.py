@@ -121,6 +121,14 @@ class Proxy:
         for connection in connections:
             connection.reset()
 
+    def mute_all(self) -> None:
+        """Swallow from now on what the server says on the connections that are open, and close
+        none of them, as a network does that has forgotten them.
+        """
+        with self._lock:
+            for connection in self._open:
+                connection.mode = MUTE
+
     def close(self) -> None:
         self._deafen()
         self._release_port()

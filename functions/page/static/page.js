@@ -316,6 +316,7 @@ class Lines {
     /** @type {(() => void) | null} */
     this.leave = null;
     this.opened = 0;
+    this.hidden = 0;
     this.polls = chat.root.dataset.live !== "yes";
     this.wait = 1;
     this.tag = "";
@@ -331,8 +332,11 @@ class Lines {
 
   look() {
     clearTimeout(this.sleep);
-    if (document.hidden) this.sleep = setTimeout(() => this.close(), 20_000);
-    else if (!this.source) void this.open();
+    if (document.hidden) {
+      this.hidden = Date.now();
+      this.sleep = setTimeout(() => this.close(), 20_000);
+      // a phone that slept had no timers, and its stream may be dead though nobody told
+    } else if (!this.source || Date.now() - this.hidden > 20_000) void this.open();
   }
 
   close() {
@@ -446,7 +450,11 @@ class Field {
     this.recover();
     this.text.addEventListener("input", () => this.changed());
     this.text.addEventListener("keydown", (event) => this.press(event));
-    this.text.addEventListener("paste", (event) => this.attach(event.clipboardData?.files, event));
+    this.text.addEventListener("paste", (event) => {
+      // a sheet gives its cells as words, and a picture of them that nobody wants
+      const isSheet = ["text/html", "text/plain"].every((each) => event.clipboardData?.types.includes(each));
+      if (!isSheet) this.attach(event.clipboardData?.files, event);
+    });
     this.form.addEventListener("submit", (event) => this.submit(event));
     this.watchFiles();
     document.addEventListener("keydown", (event) => this.pressOutside(event));

@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
 
+from chat_tabs import CHAT, ChatTabs, is_over, read, wait
 from driver import FLAGS, sign_in
-from playwright.sync_api import Page, Route, sync_playwright
+from playwright.sync_api import Route, sync_playwright
 
-MICROPHONE = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
-CHAT = "**/ui/chat/typed"
+ADDRESS = f"**/ui/chat/{CHAT}"
 
 
 def lose_answer(route: Route) -> None:
@@ -29,53 +26,18 @@ def hold_form(route: Route) -> None:
         route.continue_()
 
 
-def wait(holds: Callable[[], object], seconds: float = 20.0) -> float:
-    """Wait until it holds, and return after how many seconds it did."""
-    began = time.monotonic()
-    while not holds():
-        if time.monotonic() - began > seconds:  # nothing tells that it will not happen
-            raise AssertionError("it did not happen")
-        time.sleep(0.02)  # a browser is only looked at
-    return time.monotonic() - began
-
-
-def read(page: Page, selector: str) -> str:
-    return "\n".join(page.locator(selector).all_inner_texts())
-
-
-def is_over(page: Page) -> bool:
-    return page.locator("#live").is_hidden() and not page.locator(".asked").count()
-
-
 def main() -> None:
     """Do what people do in a chat, and print what was not as it should be."""
     told = json.load(sys.stdin)
-    found: list[str] = []
-
-    def check(holds: object, what: str) -> None:
-        if not holds:
-            found.append(what)
-
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=told["chromium"], args=[*FLAGS, *MICROPHONE], headless=True
+            executable_path=told["chromium"], args=FLAGS, headless=True
         )
         state = sign_in(browser, told["url"], told["code"])
         context = browser.new_context(storage_state=state, viewport={"width": 1280, "height": 800})
-        errors: list[str] = []
-
-        def open_tab() -> Page:
-            page = context.new_page()
-            page.on("pageerror", lambda error: errors.append(str(error)))
-            page.on("console", note)
-            page.goto(f"{told['url']}/ui/chat/typed")
-            return page
-
-        def note(message: Any) -> None:
-            if message.type == "error":
-                errors.append(message.text)
-
-        page, other = open_tab(), open_tab()
+        tabs = ChatTabs(context, told["url"])
+        check, errors = tabs.check, tabs.errors
+        page, other = tabs.open(), tabs.open()
         page.bring_to_front()
         field = page.locator("#text")
         field.fill("half a sentence")
@@ -124,12 +86,12 @@ def main() -> None:
         page.get_by_label("Take back a.txt").click()
         check(read(page, "#attached") == "", "and taken back")
 
-        page.route(CHAT, lose_answer)
+        page.route(ADDRESS, lose_answer)
         field.fill("only once")
         page.keyboard.press("Enter")
         wait(lambda: is_over(page) and any("ERR_FAILED" in each for each in errors))
         errors.clear()
-        page.unroute(CHAT)
+        page.unroute(ADDRESS)
         wait(lambda: "done" in read(page, ".answer .body") and is_over(page))
         if field.input_value():  # whether it came was not known
             page.keyboard.press("Enter")
@@ -137,29 +99,22 @@ def main() -> None:
             wait(lambda: is_over(page))
         check(page.locator(".own .bubble").count() == 3, "what came twice is answered once")
 
-        page.route(CHAT, hold_form)
+        page.route(ADDRESS, hold_form)
         field.fill("on its way")
         page.keyboard.press("Enter")
         check(field.input_value() == "", "it is sent")
         page.reload()
         check(field.input_value() == "on its way", "what was not sent yet outlives the page")
-        page.unroute(CHAT)
+        page.unroute(ADDRESS)
         field.fill("")
-
-        page.locator("#voice").hover()
-        page.mouse.down()
-        wait(lambda: "Recording · 1 s" in read(page, "#trouble"))
-        page.mouse.up()
-        wait(lambda: "voice.webm" in read(page, ".own") and is_over(page))
-        check(page.locator("#trouble").is_hidden(), "it is recorded while it is held")
 
         # a browser has six connections to a server
         for _ in range(6):
-            open_tab()
-        wait(lambda: "voice.webm" in read(context.pages[-1], ".own"))
+            tabs.open()
+        wait(lambda: "only once" in read(context.pages[-1], ".own"))
         check(not errors, f"no errors: {errors}")
         browser.close()
-    print(json.dumps(found))
+    print(json.dumps(tabs.found))
 
 
 if __name__ == "__main__":
