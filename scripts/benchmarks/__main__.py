@@ -25,6 +25,7 @@ HELPERS = (
     "conversations",
     "year",
     "wakeups",
+    "page_paint",
     "page_runs",
     "page_streams",
     "__main__",

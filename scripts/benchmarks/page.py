@@ -1,6 +1,7 @@
 """Measures what the page costs: the bytes and requests of the first one and of later ones, and for
 each page in the bar the server's processor time and how long a browser beside it waits beyond that;
-and what a chat costs that goes on by itself.
+what large pages cost, and when Chromium has painted them; and what a chat costs that goes on by
+itself.
 
 The floor of the round trip is that of a static file on the same connection.
 """
@@ -22,6 +23,7 @@ from typing import Final
 import httpx
 
 from scripts.benchmarks import page_runs
+from scripts.benchmarks.page_paint import measure_paint
 from scripts.benchmarks.page_streams import measure_streams
 from scripts.benchmarks.rows import Row
 
@@ -76,6 +78,7 @@ def run(data: Path | None) -> Iterator[Row]:
             cpu, _ = _measure(browser, FILLED, pid)
             yield Row("a chat of twelve messages", cpu, "ms", target=CPU_MS["/ui/chat"])
     yield from page_runs.run(data)
+    yield from measure_paint(_serve, _count_bytes, _read_cpu)
     yield from measure_streams(_serve, TOKEN, _read_cpu)
 
 

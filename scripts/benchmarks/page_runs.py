@@ -23,8 +23,8 @@ REQUESTS: Final = 20
 LIST_MS: Final = 6.0
 TREE_KB: Final = 60.0
 LATER_KB: Final = 6.0
+ROOT_RUN: Final = "telegram:42:0"
 _STEPS: Final = 10
-_ROOT: Final = "telegram:42:0"
 
 App = Callable[..., Awaitable[None]]
 
@@ -34,14 +34,14 @@ def run(data: Path | None) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         runtime = open_runtime(make_settings(data=folder, library="none", runners=1))
         try:
-            _fill(runtime)
+            fill_runs(runtime)
             app = local.build_app(runtime, "an-admin-token-of-the-benchmark")
             logins = Logins(runtime.stores.kv, runtime.app.root, runtime.app.clock.now)
             cookie = logins.open("http:admin", "owner", "code")
             for name, path, most in (
                 ("server, runs", "/ui/runs", LIST_MS),
                 ("server, run of 11 rows", "/ui/runs/telegram:43:0", LIST_MS),
-                ("server, run of 300 nodes", f"/ui/runs/{_ROOT}", None),
+                ("server, run of 300 nodes", f"/ui/runs/{ROOT_RUN}", None),
                 ("server, use of 30 days", "/ui/usage", None),
             ):
                 took, body = min(
@@ -55,7 +55,8 @@ def run(data: Path | None) -> Iterator[Row]:
             runtime.close()
 
 
-def _fill(runtime: AgentRuntime) -> None:
+def fill_runs(runtime: AgentRuntime) -> None:
+    """Write 260 runs, of which `ROOT_RUN` and those that it set off have 300 nodes."""
     now = time.time()
     steps = tuple(
         {"kind": "request", "n": n, "at": n * 20, "ms": 15, "prompt": 500, "completion": 20}
@@ -63,7 +64,7 @@ def _fill(runtime: AgentRuntime) -> None:
         else {"kind": "call", "at": n * 20, "ms": 4, "name": f"cap_{n}", "id": f"c{n}", "size": 9}
         for n in range(_STEPS)
     )
-    for chat, count, root in (("telegram:43", 200, ""), ("telegram:42", 60, _ROOT)):
+    for chat, count, root in (("telegram:43", 200, ""), ("telegram:42", 60, ROOT_RUN)):
         for number in range(count):
             save_run(
                 runtime.stores.kv,
