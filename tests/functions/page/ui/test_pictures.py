@@ -57,12 +57,10 @@ See [the rates](https://rates.example/today).
 """
 COLORS = 100
 UNTIL = "the market"
-pytestmark = [
-    pytest.mark.ui,
-    pytest.mark.skipif("not os.environ.get('PICTURES')", reason="PICTURES=FOLDER keeps them"),
-]
+pytestmark = pytest.mark.ui
 
 
+@pytest.mark.skipif("not os.environ.get('PICTURES')", reason="PICTURES=FOLDER keeps them")
 def test_the_documentation_has_its_pictures(
     runtime: Callable[..., AgentRuntime], chromium: str, model: ScriptedModel, tmp_path: Path
 ) -> None:
@@ -71,7 +69,7 @@ def test_the_documentation_has_its_pictures(
     def speak() -> Iterator[bytes]:
         for word in SAID.replace("\n", "\n\0").replace(" ", " \0").split("\0"):
             yield piece(word)
-            time.sleep(0.01)
+            time.sleep(0.01)  # an endpoint writes no faster
             if word.startswith("market"):
                 time.sleep(2.0)  # a picture is taken
         yield b"data: [DONE]\n\n"

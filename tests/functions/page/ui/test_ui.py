@@ -156,7 +156,7 @@ def test_a_page_that_comes_back_shows_what_a_new_one_does(
     def lose() -> Iterator[bytes]:
         for _ in range(10):
             yield piece("a word before the cut, ")
-            time.sleep(0.05)
+            time.sleep(0.05)  # an endpoint writes no faster
         proxy.mode = REFUSE
         yield piece("\n\nand after the cut. ")
         time.sleep(1.0)  # nobody can connect
