@@ -525,24 +525,3 @@ def test_nobody_looks_on_who_may_not(served: Served, browser: Browser) -> None:
     with Browser(served.url) as stranger:
         assert stranger.get("/chat/main/live").status_code == 303
         assert stranger.get_json("/chat/main/state").status_code == 401
-
-
-def test_whoever_is_no_owner_any_more_gets_nothing_that_was_read_for_an_owner(
-    served: Served, model: ScriptedModel
-) -> None:
-    app = served.runtime.app
-    model.then(say("done"))
-    group = event("a crimson plan", session="telegram:-100", private=False)
-    run_event(served.runtime, group)
-    app.people.let_in("telegram:66", "owner", "Ada", "test")
-    codes = WebCodes(served.runtime.stores.kv, "main", app.clock.now)
-    with Browser(served.url) as browser:
-        browser.sign_in(codes.make("telegram:66", "owner"))
-        with look(browser) as page:
-            page.take()
-            assert "telegram:-100" in page.rows["chats"]
-        app.people.remove_member("telegram:66")
-        app.people.let_in("telegram:66", "member", "Ada", "test")
-        with look(browser) as page:
-            page.take()
-            assert "telegram:-100" not in page.rows["chats"]
