@@ -43,8 +43,9 @@ STEPS = [("put", 2), ("message", 21), ("look", 21), ("leg", 49), ("say", 11)]
 claims it, works on it in one leg, and the line is said. A second look follows only where there is
 something to find.
 """
-ITEMS = 234
-"""The items that a task writes or asks for by their keys; one round trip may read many."""
+ITEMS = 240
+"""The items that a task writes or asks for by their keys; one round trip may read many. Beside each
+mark that stops a turn stands who looks at its chat on a page."""
 IDLE_TICK = 4
 """Reads of a tick while a team has nothing to do, however many are in it."""
 WAITING_TICK = 5
