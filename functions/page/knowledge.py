@@ -17,12 +17,12 @@ from functions.agent.memory.documents import Doc
 from functions.agent.skills.package import SkillPackage
 from functions.agent.skills.skill import FILE
 from functions.page import memory, versions
+from functions.page.access.seen import words_of
+from functions.page.access.viewer import OWNERS
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
-from functions.page.owner_words import load_words
-from functions.page.seen import words_of
 from functions.page.versions import ListedVersion, VersionedText
-from functions.page.viewer import OWNERS
+from functions.page.words.owner_words import load_words
 from sigil.errors import UsageError
 from sigil.http.page import figures
 from sigil.http.page.operations import (

@@ -19,13 +19,13 @@ from functions.agent.memory.memory_lines import remove_lines
 from functions.agent.memory.thing import Thing, is_id
 from functions.agent.memory.things import Things
 from functions.page import versions
+from functions.page.access.reach import require_chat
+from functions.page.access.seen import words_of
+from functions.page.access.viewer import OWNERS
 from functions.page.agents import plain
 from functions.page.frame import PageRequest, PageRoute
-from functions.page.owner_words import OwnerWords, load_words
-from functions.page.reach import require_chat
-from functions.page.seen import words_of
 from functions.page.versions import VersionedText
-from functions.page.viewer import OWNERS
+from functions.page.words.owner_words import OwnerWords, load_words
 from sigil.errors import Refused, UsageError
 from sigil.http.page.operations import (
     Act,

@@ -7,7 +7,6 @@ from starlette.responses import Response
 from functions.page import (
     agents,
     capabilities,
-    chat,
     knowledge,
     overview,
     people,
@@ -15,12 +14,13 @@ from functions.page import (
     runs,
     safety,
     settings,
-    sign_in,
     tables,
     usage,
 )
+from functions.page.access import sign_in
+from functions.page.access.viewer import VIEWERS
+from functions.page.chat import pages as chat
 from functions.page.frame import Page, PageRequest, PageRoute, redirect, render
-from functions.page.viewer import VIEWERS
 
 
 def show_first(page: PageRequest) -> Response:

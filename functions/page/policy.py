@@ -25,12 +25,12 @@ from functions.agent.policy.document import (
 )
 from functions.agent.policy.rules import FIRST_TEXT, TEXT_CHARACTERS
 from functions.page import versions
+from functions.page.access.seen import words_of
+from functions.page.access.viewer import OWNERS
 from functions.page.agents import plain
 from functions.page.frame import PageRequest, PageRoute
-from functions.page.owner_words import load_words
-from functions.page.seen import words_of
 from functions.page.versions import VersionedText
-from functions.page.viewer import OWNERS
+from functions.page.words.owner_words import load_words
 from sigil.errors import UsageError
 from sigil.http.page.operations import Act, Cell, Section, TableRow, View, show_view
 from sigil.json_fields import as_sequence, as_string

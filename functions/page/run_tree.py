@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from functions.agent.runs.run import RUNNING, SENT, WAITING
 from functions.agent.session.document import LOST, describe_held
-from functions.page.run_words import RunWords
+from functions.page.words.run_words import RunWords
 from sigil.http.page import figures
 from sigil.json_fields import as_mapping, as_number, as_sequence, as_string
 from sigil.protocol import Json

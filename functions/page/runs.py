@@ -15,6 +15,9 @@ from functions.agent.management import runs as run_rows
 from functions.agent.runs.run import REASONS, RUNNING, WAITING, Run
 from functions.agent.runs.tree import list_agents
 from functions.page import run_tree
+from functions.page.access.reach import require_chat
+from functions.page.access.seen import SeenChats, take_page_parameters, words_of
+from functions.page.access.viewer import PEOPLE, VIEWERS
 from functions.page.frame import (
     Page,
     PageRequest,
@@ -23,10 +26,7 @@ from functions.page.frame import (
     redirect,
     render,
 )
-from functions.page.reach import require_chat
-from functions.page.run_words import RunWords
-from functions.page.seen import SeenChats, take_page_parameters, words_of
-from functions.page.viewer import PEOPLE, VIEWERS
+from functions.page.words.run_words import RunWords
 from functions.prices import format_money
 from functions.turns_in_progress import stop_turn
 from sigil.errors import UsageError

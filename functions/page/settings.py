@@ -15,12 +15,12 @@ from functions.agent.management import sessions
 from functions.channels.about import name_variable
 from functions.channels.webhooks import PATH
 from functions.hooks import Hooks
+from functions.page.access.seen import words_of
+from functions.page.access.viewer import OWNERS
+from functions.page.access.visitors import open_logins
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
-from functions.page.owner_words import OwnerWords, load_words
-from functions.page.seen import words_of
-from functions.page.viewer import OWNERS
-from functions.page.visitors import open_logins
+from functions.page.words.owner_words import OwnerWords, load_words
 from functions.settings import Settings
 from sigil.errors import SigilError, UsageError
 from sigil.http.page import figures

@@ -10,8 +10,8 @@ from functions import log
 from functions.agent.safety.locks import read_lock
 from functions.agent.workspace.received import FILES_MOST
 from functions.page import pages
+from functions.page.access.visitors import AgentVisitors
 from functions.page.frame import PageDeps
-from functions.page.visitors import AgentVisitors
 from sigil.http.page.forms import FormLimits
 from sigil.http.page.frame import Site, SiteParts
 from sigil.http.page.guard import Guard

@@ -15,12 +15,12 @@ from functions.agent.workspace.file import FileConflict, FileVersion
 from functions.agent.workspace.path import parse_path
 from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
 from functions.page import versions
+from functions.page.access.seen import SeenChats, take_page_parameters, words_of
+from functions.page.access.viewer import OWNERS, VIEWERS
 from functions.page.agents import plain
 from functions.page.frame import Page, PageRequest, PageRoute
-from functions.page.owner_words import load_words
-from functions.page.seen import SeenChats, take_page_parameters, words_of
 from functions.page.versions import ListedVersion, VersionedText
-from functions.page.viewer import OWNERS, VIEWERS
+from functions.page.words.owner_words import load_words
 from sigil.errors import UsageError
 from sigil.http.page import figures
 from sigil.http.page.operations import (

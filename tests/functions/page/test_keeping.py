@@ -29,7 +29,7 @@ from functions.agent.workspace.scope import find_scopes_of_agent
 from functions.cli import doctor
 from functions.hooks import Hook, Hooks, make_token
 from functions.page import pages
-from functions.page.viewer import OWNERS, PEOPLE, VIEWERS, WATCHERS
+from functions.page.access.viewer import OWNERS, PEOPLE, VIEWERS, WATCHERS
 from functions.queues import dead_letters
 from functions.texts.de import TEXTS as GERMAN
 from functions.texts.en import TEXTS as ENGLISH

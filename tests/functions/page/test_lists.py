@@ -19,7 +19,7 @@ from functions.agent.runs.run import save_run
 from functions.agent.safety import locks
 from functions.agent.team.board import Board, NewTask
 from functions.agent.workspace.scope import find_scopes_of_agent
-from functions.page import owner_words, run_words
+from functions.page.words import owner_words, run_words
 from functions.queues import dead_letters
 from functions.wiring import AgentRuntime
 from sigil.http.page import capability_words

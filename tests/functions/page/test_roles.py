@@ -12,9 +12,10 @@ from functions.agent.access.roles import Rules
 from functions.agent.access.web_codes import WebCodes
 from functions.agent.management.ledger import scan_entries
 from functions.events import Event, Sender, find_web_person
-from functions.page import pages, reach
+from functions.page import pages
+from functions.page.access import reach
+from functions.page.access.viewer import RANKS, Viewer
 from functions.page.frame import PageRequest
-from functions.page.viewer import RANKS, Viewer
 from functions.wiring import AgentRuntime
 from sigil.access.tokens import TokenRequest, Tokens
 from sigil.errors import UsageError

@@ -12,7 +12,7 @@ from functions.agent.conversation.messages import Usage
 from functions.agent.runs.run import Run, save_run
 from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.when import When
-from functions.page.viewer import Role
+from functions.page.access.viewer import Role
 from functions.wiring import AgentRuntime
 from sigil.http.page.logins import Logins
 from tests.fakes.model import ScriptedModel, call, say

@@ -20,8 +20,8 @@ from functions.agent.management.preview import preview_prompt
 from functions.agent.runs.run import Run
 from functions.agent.session.document import Document
 from functions.agent.session.store import Sessions
-from functions.page.talk import SHOWN_MOST, Said, load_talk, read_talk
-from functions.page.working_set import read_working_set
+from functions.page.chat.talk import SHOWN_MOST, Said, load_talk, read_talk
+from functions.page.chat.working_set import read_working_set
 from functions.wiring import AgentRuntime
 from sigil.protocol import KeptFile, Offer
 from sigil.storage.kv import keys

@@ -21,7 +21,7 @@ from functions.agent.policy.proposals import Proposal
 from functions.events import Event, Sender
 from functions.hooks import Hook, Hooks, make_token
 from functions.page import pages
-from functions.page.viewer import VIEWERS
+from functions.page.access.viewer import VIEWERS
 from functions.queues import dead_letters
 from sigil.access.tokens import TokenRequest
 from sigil.errors import UsageError

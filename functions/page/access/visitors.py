@@ -8,8 +8,8 @@ from typing import Final
 from starlette.requests import Request
 
 from functions.agent.access.members import People
+from functions.page.access.viewer import Role, Viewer, limit_role
 from functions.page.frame import PageDeps
-from functions.page.viewer import Role, Viewer, limit_role
 from sigil.access.tokens import Tokens
 from sigil.http.page.logins import Login, Logins, read_cookie
 

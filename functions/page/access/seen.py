@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from functions.agent.app import App
+from functions.page.access.reach import Reach, find_reach
 from functions.page.frame import PageRequest
-from functions.page.reach import Reach, find_reach
-from functions.page.run_words import RunWords, load_words
+from functions.page.words.run_words import RunWords, load_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from functions.agent.schedules.schedule import Schedules
 from functions.channels.platforms import OWN_CHAT
 from functions.events import OWN, find_web_person
 from functions.hooks import Hooks
+from functions.page.access.viewer import Viewer
 from functions.page.frame import PageRequest
-from functions.page.viewer import Viewer
 from sigil.errors import UsageError
 
 Reach = Literal["texts", "numbers", "nothing"]

@@ -10,9 +10,9 @@ from typing import Final
 
 from functions.agent.management.sessions import ListedSession
 from functions.events import OWN, WEB_CHAT, find_web_person
+from functions.page.access.reach import find_reach
 from functions.page.frame import PageRequest
-from functions.page.reach import find_reach
-from functions.page.words_chat import load_words
+from functions.page.words.chat_words import load_words
 from sigil.errors import UsageError
 
 SHOWN_MOST: Final = 60

@@ -26,8 +26,10 @@ from functions.agent.workspace.received import FILES_MOST, OPENED_BYTES
 from functions.channels.render.pictures import make_document
 from functions.events import TEXT_LIMIT, Event, Sender, order_of
 from functions.message_files import UploadedFile, attach_files
-from functions.page.chat_list import find_session, is_own_chat, list_chats, name_in_address
-from functions.page.chat_state import (
+from functions.page.access.reach import require_chat
+from functions.page.access.viewer import PEOPLE
+from functions.page.chat.chat_list import find_session, is_own_chat, list_chats, name_in_address
+from functions.page.chat.chat_state import (
     ChatPlace,
     PageReader,
     describe_items,
@@ -44,9 +46,7 @@ from functions.page.frame import (
     render,
 )
 from functions.page.live import AskedMessage, stream_chat
-from functions.page.reach import require_chat
-from functions.page.viewer import PEOPLE
-from functions.page.words_chat import list_script_words, load_words
+from functions.page.words.chat_words import list_script_words, load_words
 from functions.texts.languages import load_texts
 from sigil.errors import UsageError
 from sigil.http.capabilities import file_response

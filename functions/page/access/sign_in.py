@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from functions.agent.access import pairing_code
 from functions.agent.access.web_codes import CodeRefused, WebCodes
+from functions.page.access.viewer import EVERYBODY, PEOPLE, VIEWERS, Role, limit_role
+from functions.page.access.visitors import ADMIN, find_person_role, open_logins
 from functions.page.frame import Page, PageRequest, PageRoute, answer_json, redirect, render
-from functions.page.owner_words import load_words
-from functions.page.viewer import EVERYBODY, PEOPLE, VIEWERS, Role, limit_role
-from functions.page.visitors import ADMIN, find_person_role, open_logins
+from functions.page.words.owner_words import load_words
 from sigil.access.authentication import find_network
 from sigil.access.tokens import PREFIX
 from sigil.catalog.owner import ADMIN as ADMIN_KIND

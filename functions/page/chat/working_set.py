@@ -17,7 +17,7 @@ from functions.agent.conversation.messages import Message
 from functions.agent.conversation.toolset import STATIC, in_scope
 from functions.agent.management.preview import PARTS, Part, preview_prompt
 from functions.agent.session.document import Document
-from functions.page.talk import find_origins
+from functions.page.chat.talk import find_origins
 from sigil.protocol import Offer, capability_of
 
 

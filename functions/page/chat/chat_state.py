@@ -19,15 +19,15 @@ from functions.agent.runs.run import load_runs
 from functions.agent.session.document import Document, Turn
 from functions.agent.session.store import SessionHandle
 from functions.metrics.turn_numbers import read_numbers
+from functions.page.access.reach import require_chat
+from functions.page.chat.chat_list import ListedChat, list_chats
+from functions.page.chat.talk import Said, Talk, load_talk
+from functions.page.chat.working_set import WorkingSet, read_working_set
 from functions.page.chat_cache import TITLE_CHARACTERS
-from functions.page.chat_list import ListedChat, list_chats
 from functions.page.frame import PageDeps, PageRequest
 from functions.page.live import AskedMessage, LiveChats, LiveView, show_shared
 from functions.page.markdown import render
-from functions.page.reach import require_chat
-from functions.page.talk import Said, Talk, load_talk
-from functions.page.words_chat import ChatWords, load_words
-from functions.page.working_set import WorkingSet, read_working_set
+from functions.page.words.chat_words import ChatWords, load_words
 from functions.prices import format_money
 from sigil.errors import SigilError, UsageError
 from sigil.http.page.filters import write_duration

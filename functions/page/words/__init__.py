@@ -1,0 +1,1 @@
+"""The texts of the pages, in each language that they are in."""
