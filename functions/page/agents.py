@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-import orjson
 from starlette.responses import Response
 
 from functions.agent.agents.record import (
@@ -23,7 +22,7 @@ from functions.agent_data import AgentData
 from functions.page.access.reach import require_chat
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS, WATCHERS
-from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.words.run_words import RunWords
 from sigil.errors import UsageError, one_line
 from sigil.http.page import figures
@@ -520,12 +519,6 @@ def _make_task_row(row: Row, words: RunWords) -> TableRow:
             Cell(row.get("due"), "time"),
         )
     )
-
-
-def plain(value: object) -> dict[str, Any]:
-    """Return values as their JSON has them, which is what programs get."""
-    made: dict[str, Any] = orjson.loads(orjson.dumps(value))
-    return made
 
 
 ROUTES: tuple[PageRoute, ...] = (

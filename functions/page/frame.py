@@ -35,6 +35,7 @@ from sigil.http.page.frame import (
     accepts_json,
     answer_json,
     answer_problem,
+    plain,
     redirect,
     render,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "accepts_json",
     "answer_json",
     "answer_problem",
+    "plain",
     "redirect",
     "render",
 ]

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import orjson
 from starlette.responses import Response
 
 from functions.agent.knowledge.earlier_versions import KEPT_SECONDS, VERSIONS_MOST
@@ -19,8 +18,7 @@ from functions.agent.skills.skill import FILE
 from functions.page import memory, versions
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
-from functions.page.agents import plain
-from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.versions import ListedVersion, VersionedText
 from functions.page.words.owner_words import load_words
 from sigil.errors import UsageError
@@ -72,8 +70,7 @@ def show_knowledge(page: PageRequest) -> Response:
         )
         for each in twin["items"]
     )
-    known: list[dict[str, Any]] = orjson.loads(orjson.dumps(skills.list_skills(app)))
-    twin["skills"] = known
+    twin["skills"] = known = plain({"items": skills.list_skills(app)})["items"]
     skill_rows = tuple(
         TableRow(
             (

@@ -22,8 +22,7 @@ from functions.page import versions
 from functions.page.access.reach import require_chat
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
-from functions.page.agents import plain
-from functions.page.frame import PageRequest, PageRoute
+from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.versions import VersionedText
 from functions.page.words.owner_words import OwnerWords, load_words
 from sigil.errors import Refused, UsageError

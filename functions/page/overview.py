@@ -12,8 +12,7 @@ from functions.agent.commands import status
 from functions.agent.management import sessions
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import WATCHERS
-from functions.page.agents import plain
-from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.safety import list_failures, list_halted, make_failures, read_waiting
 from functions.page.words.owner_words import load_words
 from sigil.http.page import figures

@@ -21,8 +21,7 @@ from functions.agent.management.people import PeopleChange, open_link_requests
 from functions.page.access.reach import ALL, note_reading
 from functions.page.access.seen import list_ids, words_of
 from functions.page.access.viewer import OWNERS, PEOPLE
-from functions.page.agents import plain
-from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.words.owner_words import load_words
 from functions.personal_data import PersonalData
 from functions.texts.languages import load_texts

@@ -27,8 +27,7 @@ from functions.agent.policy.rules import FIRST_TEXT, TEXT_CHARACTERS
 from functions.page import versions
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
-from functions.page.agents import plain
-from functions.page.frame import PageRequest, PageRoute
+from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.versions import VersionedText
 from functions.page.words.owner_words import load_words
 from sigil.errors import UsageError

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-import orjson
 from starlette.responses import Response
 
 from functions.agent.agents.record import is_name, join_name
@@ -23,6 +22,7 @@ from functions.page.frame import (
     PageRequest,
     PageRoute,
     answer_json,
+    plain,
     redirect,
     render,
 )
@@ -164,12 +164,12 @@ def load_run(page: PageRequest, id: str) -> tuple[dict[str, Any], bool]:
     deps = page.deps
     found = deps.turns.find(id)
     running = found.run if found else None
-    plain = _plain(run_rows.show_run(deps.app, id, with_texts=False, running=running))
+    row = plain(run_rows.show_run(deps.app, id, with_texts=False, running=running))
     seen = SeenChats(page)
-    if require_chat(page, plain["session"]) == "texts":
-        plain = _plain(run_rows.show_run(deps.app, id, with_texts=True, running=running))
-        return _with_words_below(plain, seen), True
-    return _without_words(plain, seen), False
+    if require_chat(page, row["session"]) == "texts":
+        row = plain(run_rows.show_run(deps.app, id, with_texts=True, running=running))
+        return _with_words_below(row, seen), True
+    return _without_words(row, seen), False
 
 
 def stop_run(page: PageRequest) -> Response:
@@ -335,12 +335,6 @@ def _with_words_below(run: dict[str, Any], seen: SeenChats) -> dict[str, Any]:
         is_read = seen.find(child["session"]) == "texts"
         children.append((_with_words_below if is_read else _without_words)(child, seen))
     return {**run, "children": children}
-
-
-def _plain(value: object) -> dict[str, Any]:
-    """Return values as their JSON has them, which is what programs get."""
-    made: dict[str, Any] = orjson.loads(orjson.dumps(value))
-    return made
 
 
 ROUTES: tuple[PageRoute, ...] = (

@@ -26,8 +26,7 @@ from functions.alerts import halt_alert, send_alert
 from functions.page.access.reach import require_chat
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
-from functions.page.agents import plain
-from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.runs import run_path
 from functions.page.words.owner_words import load_words
 from functions.page.words.run_words import RunWords

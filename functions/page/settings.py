@@ -18,8 +18,7 @@ from functions.hooks import Hooks
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
 from functions.page.access.visitors import open_logins
-from functions.page.agents import plain
-from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.words.owner_words import OwnerWords, load_words
 from functions.settings import Settings
 from sigil.errors import SigilError, UsageError

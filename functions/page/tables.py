@@ -17,8 +17,7 @@ from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
 from functions.page import versions
 from functions.page.access.seen import SeenChats, take_page_parameters, words_of
 from functions.page.access.viewer import OWNERS, VIEWERS
-from functions.page.agents import plain
-from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.versions import ListedVersion, VersionedText
 from functions.page.words.owner_words import load_words
 from sigil.errors import UsageError

@@ -16,8 +16,7 @@ from functions.agent.runs.spending import Spent
 from functions.all_tools import compare_all_tools
 from functions.page.access.seen import list_ids, words_of
 from functions.page.access.viewer import VIEWERS
-from functions.page.agents import plain
-from functions.page.frame import Page, PageRequest, PageRoute
+from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.words.run_words import RunWords
 from functions.prices import format_money
 from functions.time.time_zone import to_local

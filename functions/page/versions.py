@@ -16,8 +16,7 @@ from functions.agent.management.files import read_range
 from functions.agent.memory.documents import Doc
 from functions.agent.workspace.difference import compare_texts
 from functions.page.access.seen import words_of
-from functions.page.agents import plain
-from functions.page.frame import PageRequest
+from functions.page.frame import PageRequest, plain
 from functions.page.words.owner_words import OwnerWords, load_words
 from sigil.errors import Conflict, UsageError
 from sigil.http.page import figures

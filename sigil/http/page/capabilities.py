@@ -20,7 +20,15 @@ from sigil.admin_protocol import AdminRegistry
 from sigil.errors import Refused, SigilError, ToolError, UsageError, one_line
 from sigil.http.page import figures
 from sigil.http.page.capability_words import CapabilityWords
-from sigil.http.page.frame import Page, PageRequest, PageRoute, answer_json, redirect, render
+from sigil.http.page.frame import (
+    Page,
+    PageRequest,
+    PageRoute,
+    answer_json,
+    plain,
+    redirect,
+    render,
+)
 from sigil.http.page.operations import (
     INPUTS,
     Act,
@@ -144,7 +152,7 @@ class CapabilityPages(Generic[D]):
         self, page: PageRequest[D], asker: Asker, text: str, words: CapabilityWords
     ) -> Response:
         found = asker.registry.query(text, asker.caller, limit=FOUND_MOST)
-        twin = _plain(query_page(found, asker.registry, asker.caller))
+        twin = plain(query_page(found, asker.registry, asker.caller))
         if not asker.sees_all:
             twin["items"] = [each for each in twin["items"] if _is_seen(asker, each["capability"])]
             twin["total"] = len(twin["items"])
@@ -339,7 +347,7 @@ def _inspect(page: PageRequest[Any], asker: Asker) -> dict[str, Any]:
     ref = name if namespace == "-" else f"{namespace}/{name}"
     if version and version.isdecimal() and "verb" not in page.path:
         ref = f"{ref}@{version}"
-    row = _plain(asker.registry.inspect(ref, asker.caller))
+    row = plain(asker.registry.inspect(ref, asker.caller))
     if not asker.may_see(row):
         raise UsageError("ENOENT", f"there is no capability {one_line(name, 80)}", source="page")
     return row
@@ -736,12 +744,6 @@ def _make_change(page: PageRequest[Any], asker: Asker, row: Row) -> Operation:
         changes=tuple((describe_permission(each, words), words.granted, "–") for each in taken),
         back=back,
     )
-
-
-def _plain(value: object) -> dict[str, Any]:
-    """Return values as their JSON has them, which is what programs get."""
-    made: dict[str, Any] = orjson.loads(orjson.dumps(value))
-    return made
 
 
 PAGES: Final = (

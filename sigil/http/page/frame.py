@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+import orjson
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -389,6 +390,12 @@ def answer_problem(page: PageRequest[Any], problem: SigilError) -> Response:
 def answer_json(page: PageRequest[Any], value: object) -> Response:
     """Return the values of a page as JSON."""
     return json_response(value)
+
+
+def plain(value: object) -> dict[str, Any]:
+    """Return values as their JSON has them, which is what programs get."""
+    made: dict[str, Any] = orjson.loads(orjson.dumps(value))
+    return made
 
 
 def accepts_json(request: Request) -> bool:
