@@ -8,12 +8,15 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from functions.agent.agent_directory import AbsentAgent
 from functions.agent.agents.record import (
     fingerprint_record,
+    is_name,
     join_name,
     read_agent,
     scan_agents,
 )
+from functions.agent.app import App
 from functions.agent.management import agents as agent_rows
 from functions.agent.management import board, wakeups
 from functions.agent.schedules.schedule import Schedule, Schedules
@@ -59,6 +62,24 @@ COUNTED: Final = (
 )
 """What a reader sees of an agent: nobody's words."""
 STATUSES: Final = ("open", "in_progress", "stuck", "ended")
+
+
+def require_agent_name(page: PageRequest, short: str) -> str:
+    """Return the full name of an agent below the root; `UsageError` EINVAL for what is no name."""
+    if not is_name(short):
+        raise UsageError("EINVAL", "agent is the short name of an agent", source="page")
+    return join_name(page.deps.app.root, short)
+
+
+def find_agent(page: PageRequest, short: str) -> App:
+    """Return an agent below the root by its short name; errors as `require_agent_name`, and ENOENT
+    where there is none.
+    """
+    root = page.deps.app
+    found = page.deps.agents.find(require_agent_name(page, short), root)
+    if isinstance(found, AbsentAgent):
+        raise UsageError("ENOENT", found.reason, source="page")
+    return found
 
 
 def show_agents(page: PageRequest) -> Response:

@@ -187,24 +187,6 @@ def show_document(page: PageRequest) -> Response:
     return versions.show_versions(page, shown, facts=facts, acts=acts, twin=twin)
 
 
-def ask_document_change(page: PageRequest) -> Response:
-    """Ask what a document says from now on, or whether an earlier version is to be the newest."""
-    if page.path["verb"] == "edit":
-        return versions.ask_edit(page, _open_document(page))
-    if page.path["verb"] == "rollback":
-        return versions.ask_rollback(page, _open_document(page))
-    raise UsageError("EROUTE", "there is no such page", source="page")
-
-
-def change_document(page: PageRequest) -> Response:
-    """Write a document of the knowledge base, or an earlier version of it again."""
-    if page.path["verb"] == "edit":
-        return versions.take_edit(page, _open_document(page))
-    if page.path["verb"] == "rollback":
-        return versions.take_rollback(page, _open_document(page))
-    raise UsageError("EROUTE", "there is no such page", source="page")
-
-
 def ask_deleting(page: PageRequest) -> Response:
     """Ask whether a document of the knowledge base is to be deleted."""
     return show_form(page, _make_deleting(page))
@@ -306,24 +288,14 @@ def show_skill(page: PageRequest) -> Response:
 
 
 def ask_skill_change(page: PageRequest) -> Response:
-    """Ask for what is to become of a skill: its text, an earlier version, its pin, or its end."""
-    verb = page.path["verb"]
-    shown = _open_skill(page)
-    if verb == "edit":
-        return versions.ask_edit(page, shown)
-    if verb == "rollback":
-        return versions.ask_rollback(page, shown)
-    return show_form(page, _make_skill_change(page, shown))
+    """Ask whether a skill is to be pinned, unpinned or removed."""
+    return show_form(page, _make_skill_change(page, _open_skill(page)))
 
 
 def change_skill(page: PageRequest) -> Response:
-    """Write a skill, go back to an earlier version of it, pin or unpin it, or remove it."""
+    """Pin or unpin a skill, or remove it."""
     verb = page.path["verb"]
     shown = _open_skill(page)
-    if verb == "edit":
-        return versions.take_edit(page, shown)
-    if verb == "rollback":
-        return versions.take_rollback(page, shown)
     operation = _make_skill_change(page, shown)
     store = page.deps.app.skills
 
@@ -365,20 +337,11 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/knowledge/{id}", "GET", show_document, OWNERS),
     PageRoute("/knowledge/{id}/delete", "GET", ask_deleting, OWNERS),
     PageRoute("/knowledge/{id}/delete", "POST", delete_document, OWNERS, reads_form=True),
-    PageRoute("/knowledge/{id}/{verb}", "GET", ask_document_change, OWNERS),
-    PageRoute(
-        "/knowledge/{id}/{verb}",
-        "POST",
-        change_document,
-        OWNERS,
-        reads_form=True,
-        takes_files=True,
-    ),
+    *versions.build_routes("/knowledge/{id}", _open_document),
     PageRoute("/skills/{name}", "GET", show_skill, OWNERS),
+    *versions.build_routes("/skills/{name}", _open_skill),
     PageRoute("/skills/{name}/{verb}", "GET", ask_skill_change, OWNERS),
-    PageRoute(
-        "/skills/{name}/{verb}", "POST", change_skill, OWNERS, reads_form=True, takes_files=True
-    ),
+    PageRoute("/skills/{name}/{verb}", "POST", change_skill, OWNERS, reads_form=True),
     *memory.ROUTES,
 )
 PAGES: tuple[Page, ...] = (

@@ -11,8 +11,6 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from functions.agent.agent_directory import AbsentAgent
-from functions.agent.agents.record import is_name, join_name
 from functions.agent.app import App
 from functions.agent.memory.documents import BEHAVIOUR_CHARACTERS, CAPS, OF_CHATS, Doc
 from functions.agent.memory.memory_lines import remove_lines
@@ -22,6 +20,7 @@ from functions.page import versions
 from functions.page.access.reach import require_chat
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
+from functions.page.agents import find_agent
 from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.versions import VersionedText
 from functions.page.words.owner_words import OwnerWords, load_words
@@ -97,11 +96,7 @@ def find_place(page: PageRequest) -> MemoryPlace:
         scope = app.sessions.open(keys.session_of(app.name, chat)).memory
         return MemoryPlace(app, scope, chat, {"chat": chat})
     if short and short != root.name:
-        if not is_name(short):
-            raise UsageError("EINVAL", "agent is the short name of an agent", source="page")
-        found = page.deps.agents.find(join_name(root.root, short), root)
-        if isinstance(found, AbsentAgent):
-            raise UsageError("ENOENT", found.reason, source="page")
+        found = find_agent(page, short)
         return MemoryPlace(found, found.documents.agent, "", {"agent": short})
     return MemoryPlace(root, root.documents.agent, "", {})
 
@@ -294,36 +289,10 @@ def show_document(page: PageRequest) -> Response:
     return versions.show_versions(page, shown, twin={"name": shown.name})
 
 
-def ask_edit(page: PageRequest) -> Response:
-    """Ask what a document says from now on."""
-    return versions.ask_edit(page, _open_document(page))
-
-
-def take_edit(page: PageRequest) -> Response:
-    """Write a document; the agent reads it with its next turn."""
-    return versions.take_edit(page, _open_document(page))
-
-
-def ask_rollback(page: PageRequest) -> Response:
-    """Ask whether an earlier version of a document is to be the newest again."""
-    return versions.ask_rollback(page, _open_document(page))
-
-
-def take_rollback(page: PageRequest) -> Response:
-    """Write an earlier version of a document again."""
-    return versions.take_rollback(page, _open_document(page))
-
-
 ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/memory", "GET", show_memory, OWNERS),
     PageRoute("/memory/forget", "GET", ask_forgetting, OWNERS),
     PageRoute("/memory/forget", "POST", forget_thing, OWNERS, reads_form=True),
     PageRoute("/documents", "GET", show_document, OWNERS),
-    PageRoute("/documents/edit", "GET", ask_edit, OWNERS),
-    PageRoute("/documents/edit", "POST", take_edit, OWNERS, reads_form=True, takes_files=True),
-    PageRoute("/documents/rollback", "GET", ask_rollback, OWNERS),
-    PageRoute("/documents/rollback", "POST", take_rollback, OWNERS, reads_form=True),
+    *versions.build_routes("/documents", _open_document),
 )
-"""A text of 12,000 signs has more than the 64 KiB of a usual form, so that its form is one with
-files.
-"""

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from functions.agent.agent_directory import AbsentAgent
-from functions.agent.agents.record import is_name, join_name
 from functions.agent.app import App
 from functions.agent.commands import status
 from functions.agent.ledger.entry import Entry
@@ -27,10 +26,10 @@ from functions.agent.policy.rules import FIRST_TEXT, TEXT_CHARACTERS
 from functions.page import versions
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
+from functions.page.agents import find_agent
 from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.versions import VersionedText
 from functions.page.words.owner_words import load_words
-from sigil.errors import UsageError
 from sigil.http.page.operations import Act, Cell, Section, TableRow, View, show_view
 from sigil.json_fields import as_sequence, as_string
 from sigil.storage.kv import keys
@@ -46,12 +45,7 @@ def _open_policy(page: PageRequest) -> tuple[App, VersionedText]:
     short = page.query.get("agent", "")
     asked: dict[str, str] = {}
     if short and short != app.name:
-        if not is_name(short):
-            raise UsageError("EINVAL", "agent is the short name of an agent", source="page")
-        found = page.deps.agents.find(join_name(app.root, short), app)
-        if isinstance(found, AbsentAgent):
-            raise UsageError("ENOENT", found.reason, source="page")
-        app, asked = found, {"agent": short}
+        app, asked = find_agent(page, short), {"agent": short}
     store = app.policy_versions
     newest = read_policy_text(store)
 
@@ -99,24 +93,9 @@ def show_policy(page: PageRequest) -> Response:
     return versions.show_versions(page, shown, facts=tuple(facts), sections=sections, twin=twin)
 
 
-def ask_edit(page: PageRequest) -> Response:
-    """Ask what the policy says from now on."""
-    return versions.ask_edit(page, _open_policy(page)[1])
-
-
-def take_edit(page: PageRequest) -> Response:
-    """Write the policy; one with a mistake changes nothing."""
-    return versions.take_edit(page, _open_policy(page)[1])
-
-
-def ask_rollback(page: PageRequest) -> Response:
-    """Ask whether an earlier policy is to hold again."""
-    return versions.ask_rollback(page, _open_policy(page)[1])
-
-
-def take_rollback(page: PageRequest) -> Response:
-    """Write an earlier policy again."""
-    return versions.take_rollback(page, _open_policy(page)[1])
+def _open_policy_text(page: PageRequest) -> VersionedText:
+    _, shown = _open_policy(page)
+    return shown
 
 
 def show_chats(page: PageRequest) -> Response:
@@ -192,9 +171,6 @@ def show_chats(page: PageRequest) -> Response:
 
 ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/policy", "GET", show_policy, OWNERS),
-    PageRoute("/policy/edit", "GET", ask_edit, OWNERS),
-    PageRoute("/policy/edit", "POST", take_edit, OWNERS, reads_form=True, takes_files=True),
-    PageRoute("/policy/rollback", "GET", ask_rollback, OWNERS),
-    PageRoute("/policy/rollback", "POST", take_rollback, OWNERS, reads_form=True),
+    *versions.build_routes("/policy", _open_policy_text),
     PageRoute("/safety/chats", "GET", show_chats, OWNERS),
 )

@@ -9,7 +9,6 @@ from urllib.parse import quote, urlencode
 
 from starlette.responses import Response
 
-from functions.agent.agents.record import is_name, join_name
 from functions.agent.management import runs as run_rows
 from functions.agent.runs.run import REASONS, RUNNING, WAITING, Run
 from functions.agent.runs.tree import list_agents
@@ -17,6 +16,7 @@ from functions.page import run_tree
 from functions.page.access.reach import require_chat
 from functions.page.access.seen import SeenChats, take_page_parameters, words_of
 from functions.page.access.viewer import PEOPLE, VIEWERS
+from functions.page.agents import require_agent_name
 from functions.page.frame import (
     Page,
     PageRequest,
@@ -80,7 +80,7 @@ def list_runs(page: PageRequest, query: Mapping[str, str]) -> dict[str, Any]:
     deps = page.deps
     asked = dict(query)
     short = asked.pop("agent", "")
-    agent = deps.app.name if short in ("", deps.app.name) else _require_agent(deps.app.root, short)
+    agent = deps.app.name if short in ("", deps.app.name) else require_agent_name(page, short)
     running = [] if asked.get("after") else [each.run for each in deps.turns.list_all()]
     seen = SeenChats(page)
     if page.viewer.role == "member":
@@ -311,12 +311,6 @@ def _read_place(text: str, count: int) -> int:
     if not text.isdecimal() or len(text) > 7 or int(text) >= count:
         return 0
     return int(text)
-
-
-def _require_agent(root: str, short: str) -> str:
-    if not is_name(short):
-        raise UsageError("EINVAL", "agent is the short name of an agent", source="page")
-    return join_name(root, short)
 
 
 def _without_words(run: dict[str, Any], seen: SeenChats) -> dict[str, Any]:

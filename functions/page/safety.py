@@ -12,8 +12,6 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from functions.agent import approvals
-from functions.agent.agent_directory import AbsentAgent
-from functions.agent.agents.record import is_name, join_name
 from functions.agent.app import App
 from functions.agent.commands import control
 from functions.agent.growth.undoing import roll_back
@@ -26,6 +24,7 @@ from functions.alerts import halt_alert, send_alert
 from functions.page.access.reach import require_chat
 from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
+from functions.page.agents import find_agent
 from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.runs import run_path
 from functions.page.words.owner_words import load_words
@@ -338,12 +337,7 @@ def _find_locked(page: PageRequest) -> tuple[App, str, str]:
             raise UsageError("EINVAL", "session is PLATFORM:CHAT", source="page")
         return page.deps.agents.find_current(session, app).app, session, session
     if short:
-        if not is_name(short):
-            raise UsageError("EINVAL", "agent is the short name of an agent", source="page")
-        found = page.deps.agents.find(join_name(app.root, short), app)
-        if isinstance(found, AbsentAgent):
-            raise UsageError("ENOENT", found.reason, source="page")
-        return found, "", short
+        return find_agent(page, short), "", short
     return app, "", app.name
 
 

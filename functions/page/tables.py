@@ -197,46 +197,15 @@ def show_file(page: PageRequest) -> Response:
     return versions.show_versions(page, shown, facts=facts, twin=twin)
 
 
-def ask_edit(page: PageRequest) -> Response:
-    """Ask what a file says from now on."""
-    return versions.ask_edit(page, _open_text(page))
-
-
-def edit_file(page: PageRequest) -> Response:
-    """Write a file from the version that the form was made from; the agent is told of it."""
-    return versions.take_edit(page, _open_text(page))
-
-
-def ask_rollback(page: PageRequest) -> Response:
-    """Ask whether an earlier version of a file is to be the newest again."""
-    return versions.ask_rollback(page, _open_file(page, page.query.get("path", ""))[0])
-
-
-def take_rollback(page: PageRequest) -> Response:
-    """Write an earlier version of a file again; the agent is told of it."""
-    return versions.take_rollback(page, _open_file(page, page.query.get("path", ""))[0])
-
-
-def _open_text(page: PageRequest) -> VersionedFile:
-    """Return a file that has a form; `UsageError` EINVAL for any other."""
-    shown = _open_file(page, page.query.get("path", ""))[0]
-    if shown.is_fixed or len(shown.newest.text) > shown.most:
-        raise UsageError(
-            "EINVAL",
-            "this file is no text, or too long to be edited here",
-            source="page",
-            suggestion="`uncaged files put` writes any",
-        )
+def _open_named_file(page: PageRequest) -> VersionedFile:
+    shown, _ = _open_file(page, page.query.get("path", ""))
     return shown
 
 
 ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/chats", "GET", show_chats, VIEWERS),
     PageRoute("/files", "GET", show_files, OWNERS),
-    PageRoute("/edit", "GET", ask_edit, OWNERS),
-    PageRoute("/edit", "POST", edit_file, OWNERS, reads_form=True, takes_files=True),
-    PageRoute("/rollback", "GET", ask_rollback, OWNERS),
-    PageRoute("/rollback", "POST", take_rollback, OWNERS, reads_form=True),
+    *versions.build_routes("", _open_named_file),
     PageRoute("/files/{path:path}", "GET", show_file, OWNERS),
 )
 PAGES: tuple[Page, ...] = ()

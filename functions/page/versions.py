@@ -16,7 +16,8 @@ from functions.agent.management.files import read_range
 from functions.agent.memory.documents import Doc
 from functions.agent.workspace.difference import compare_texts
 from functions.page.access.seen import words_of
-from functions.page.frame import PageRequest, plain
+from functions.page.access.viewer import OWNERS
+from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.words.owner_words import OwnerWords, load_words
 from sigil.errors import Conflict, UsageError
 from sigil.http.page import figures
@@ -75,6 +76,11 @@ class VersionedText:
     note: str = ""
     is_fixed: bool = False
 
+    @property
+    def has_form(self) -> bool:
+        """Return whether it can be edited on the page."""
+        return not self.is_fixed and len(self.newest.text) <= self.most
+
     def find_path(self, verb: str = "", **more: object) -> str:
         """Return the path of its page, or of one of its forms, with parameters."""
         asked = urlencode({**self.parameters, **more})
@@ -127,7 +133,7 @@ def show_versions(
             (own.characters, Cell(len(newest.text), "figure")),
         )
     edits: tuple[Act, ...] = ()
-    if not shown.is_fixed and len(newest.text) <= shown.most:
+    if shown.has_form:
         edits = (Act(own.edit, shown.find_path("edit")),)
     return show_view(
         page,
@@ -226,12 +232,36 @@ def _make_table(
     )
 
 
-def ask_edit(page: PageRequest, shown: VersionedText) -> Response:
-    """Ask what a text says from now on."""
-    return show_form(page, _make_edit(page, shown))
+def build_routes(
+    path: str, open_text: Callable[[PageRequest], VersionedText]
+) -> tuple[PageRoute, ...]:
+    """Return the routes of the forms below a path: to edit the text that `open_text` returns for a
+    request, and to go back to an earlier version of it.
+    """
+
+    def ask_edit(page: PageRequest) -> Response:
+        return show_form(page, _make_edit(page, open_text(page)))
+
+    def ask_rollback(page: PageRequest) -> Response:
+        return show_form(page, _make_rollback(page, open_text(page)))
+
+    def write(page: PageRequest) -> Response:
+        return _take_edit(page, open_text(page))
+
+    def roll_back(page: PageRequest) -> Response:
+        return _take_rollback(page, open_text(page))
+
+    edit, rollback = f"{path}/edit", f"{path}/rollback"
+    return (
+        PageRoute(edit, "GET", ask_edit, OWNERS),
+        # most texts may have more than the 64 KiB of a usual form
+        PageRoute(edit, "POST", write, OWNERS, reads_form=True, takes_files=True),
+        PageRoute(rollback, "GET", ask_rollback, OWNERS),
+        PageRoute(rollback, "POST", roll_back, OWNERS, reads_form=True),
+    )
 
 
-def take_edit(page: PageRequest, shown: VersionedText) -> Response:
+def _take_edit(page: PageRequest, shown: VersionedText) -> Response:
     """Write the next version of a text, from the one that the form was made from."""
 
     def perform(arguments: dict[str, Json], tag: str) -> str:
@@ -243,6 +273,13 @@ def take_edit(page: PageRequest, shown: VersionedText) -> Response:
 
 
 def _make_edit(page: PageRequest, shown: VersionedText) -> Operation:
+    if not shown.has_form:
+        raise UsageError(
+            "EINVAL",
+            "this is no text, or too long to be edited here",
+            source="page",
+            suggestion="`uncaged files put` and `uncaged kb update` write any",
+        )
     words = words_of(page)
     own = load_words(page.language)
     return Operation(
@@ -267,12 +304,7 @@ def _make_edit(page: PageRequest, shown: VersionedText) -> Operation:
     )
 
 
-def ask_rollback(page: PageRequest, shown: VersionedText) -> Response:
-    """Ask whether an earlier version is to be the newest again."""
-    return show_form(page, _make_rollback(page, shown))
-
-
-def take_rollback(page: PageRequest, shown: VersionedText) -> Response:
+def _take_rollback(page: PageRequest, shown: VersionedText) -> Response:
     """Write an earlier version again, as a new one."""
     version = read_version(page.query.get("version", ""))
 

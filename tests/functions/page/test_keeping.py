@@ -157,6 +157,10 @@ def test_documents_and_files_have_versions_and_a_way_back(home: AgentRuntime, ki
             assert ada.get_json(path).json()["text"] == "The shop opens at nine."
         else:
             assert newest["author"] == "HR"
+            knowledge.change_document(app, id, {}, {"text": "x" * 100_001, "source": "x"})
+            assert "edit" not in Parsed(ada.get(path).text).text.casefold()
+            for answer in (ada.get(change), ada.post(change, {"a-text": "short", "tag": "4"})):
+                assert (answer.status_code, "uncaged kb update" in answer.text) == (400, True)
             assert ada.post(f"{path}/delete", SURE).status_code == 303
             assert ada.get(f"{path}?version=1").status_code == 404
 
