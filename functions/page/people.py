@@ -18,8 +18,8 @@ from functions.agent.access.roles import PERSON
 from functions.agent.app import App
 from functions.agent.management import people, sessions
 from functions.agent.management.people import PeopleChange, open_link_requests
-from functions.page.access.reach import ALL, note_reading
-from functions.page.access.seen import list_ids, words_of
+from functions.page.access.reach import ALL, list_ids, note_reading
+from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS, PEOPLE
 from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.words.owner_words import load_words

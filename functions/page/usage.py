@@ -14,7 +14,8 @@ from functions.agent.management import ledger
 from functions.agent.management.usage import TOOL, AllTools, DaySum, list_sums, sum_usage
 from functions.agent.runs.spending import Spent
 from functions.all_tools import compare_all_tools
-from functions.page.access.seen import list_ids, words_of
+from functions.page.access.reach import list_ids
+from functions.page.access.seen import words_of
 from functions.page.access.viewer import VIEWERS
 from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.words.run_words import RunWords

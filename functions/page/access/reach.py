@@ -52,10 +52,17 @@ def find_reach(app: App, viewer: Viewer, session: str) -> Reach:
         return "numbers" if _is_private_of_others(app, chat) else "texts"
     if viewer.role == "reader":
         return "numbers"
-    ids = _ids_of(app, viewer.person) if viewer.role == "member" else ()
+    ids = list_ids(app, viewer.person) if viewer.role == "member" else ()
     if any(app.private_chats.owns(who, chat) for who in ids):
         return "texts"
     return "nothing"
+
+
+def list_ids(app: App, who: str) -> frozenset[str]:
+    """Return all ids of a person, by one of them."""
+    firsts = app.people.list_firsts()
+    first = firsts.get(who, who)
+    return frozenset((who, *(id for id, known in firsts.items() if known == first)))
 
 
 def _find_home(app: App, session: str) -> str:
@@ -97,13 +104,6 @@ def _is_named_after_somebody(chat: str) -> bool:
             return True
         chat = chat.rpartition(":")[0]
     return False
-
-
-def _ids_of(app: App, who: str) -> set[str]:
-    """Return all ids of a person."""
-    firsts = app.people.list_firsts()
-    first = firsts.get(who, who)
-    return {who, *(id for id, known in firsts.items() if known == first)}
 
 
 def note_reading(page: PageRequest, session: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from functions.agent.app import App
 from functions.page.access.reach import Reach, find_reach
 from functions.page.frame import PageRequest
 from functions.page.words.run_words import RunWords, load_words
@@ -27,13 +26,6 @@ class SeenChats:
     def has(self, chat: str) -> bool:
         """Return whether the viewer sees that there is something of a chat."""
         return self.find(chat) != "nothing"
-
-
-def list_ids(app: App, who: str) -> frozenset[str]:
-    """Return all ids of a person, by one of them."""
-    firsts = app.people.list_firsts()
-    first = firsts.get(who, who)
-    return frozenset((who, *(id for id, known in firsts.items() if known == first)))
 
 
 def words_of(page: PageRequest) -> RunWords:
