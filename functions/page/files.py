@@ -1,4 +1,4 @@
-"""The tables of chats and of files, and the page of a file."""
+"""The pages of the files in the agent's own workspace, with their versions."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from urllib.parse import quote, urlencode
 
 from starlette.responses import Response
 
-from functions.agent.management import files, sessions
+from functions.agent.management import files
 from functions.agent.management.files import FileEditor
 from functions.agent.memory.documents import Doc
 from functions.agent.workspace.file import FileConflict, FileVersion
 from functions.agent.workspace.path import parse_path
 from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
 from functions.page import versions
-from functions.page.access.seen import SeenChats, take_page_parameters, words_of
-from functions.page.access.viewer import OWNERS, VIEWERS
-from functions.page.frame import Page, PageRequest, PageRoute, plain
+from functions.page.access.seen import words_of
+from functions.page.access.viewer import OWNERS
+from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.versions import ListedVersion, VersionedText
-from functions.page.words.owner_words import load_words
 from sigil.errors import UsageError
 from sigil.http.page import figures
 from sigil.http.page.operations import (
-    Act,
     Cell,
     Section,
     TableRow,
@@ -33,59 +31,6 @@ from sigil.http.page.operations import (
 
 SHOWN: Final = 500
 EDITED_CHARACTERS: Final = 100_000
-
-
-def show_chats(page: PageRequest) -> Response:
-    """Show the chats that asked the model in the last days; a member sees their own."""
-    words = words_of(page)
-    own = load_words(page.language)
-    seen = SeenChats(page)
-    query = dict(take_page_parameters(page))
-    twin = plain(sessions.list_sessions(page.deps.app, query.pop("agent", ""), query))
-    shown = []
-    for each in twin["items"]:
-        if not seen.has(each["session"]):
-            continue
-        if seen.find(each["session"]) != "texts":
-            each["title"] = ""  # it is the first thing that somebody wrote there
-        shown.append(each)
-    twin["items"] = shown
-    rows = tuple(
-        TableRow(
-            (
-                Cell(each["title"] or each["session"], path=_runs_of(each["session"])),
-                Cell(each["session"], "code"),
-                Cell(each["person"]),
-                Cell(each["tokens"], "figure"),
-                Cell(each["turns"], "figure"),
-                Cell(each["at"], "time"),
-            ),
-            (Act(own.memory, f"/memory?{urlencode({'chat': each['session']})}"),)
-            if page.viewer.role == "owner" and seen.find(each["session"]) == "texts"
-            else (),
-        )
-        for each in shown
-    )
-    section = Section(
-        columns=(
-            (words.title, "text"),
-            (words.chat, "code"),
-            (words.person, "text"),
-            (words.total, "figure"),
-            (words.turns, "figure"),
-            (words.last, "time"),
-        ),
-        rows=rows,
-        nothing=words.no_chats,
-        type=words.no_chats_type,
-    )
-    following = twin.get("next")
-    more = (words.older, f"/chats?{urlencode({'after': following})}") if following else None
-    return show_view(page, View(words.chats, (section,), twin, more=more))
-
-
-def _runs_of(session: str) -> str:
-    return f"/runs?{urlencode({'session': session})}"
 
 
 def show_files(page: PageRequest) -> Response:
@@ -161,18 +106,18 @@ def _open_file(page: PageRequest, path: str) -> tuple[VersionedFile, FileVersion
     newest = listed[0]
     text = None if newest.removed else there.read(path).text
     shown = VersionedFile(
-        path,
-        f"/files/{quote(path)}",
-        (words.files, "/files"),
-        _as_document(newest, text or ""),
-        lambda: [
+        name=path,
+        path=f"/files/{quote(path)}",
+        crumb=(words.files, "/files"),
+        newest=_as_document(newest, text or ""),
+        list_versions=lambda: [
             ListedVersion(each.version, each.size, each.at, each.by, each.why) for each in listed
         ],
-        read_version,
-        write,
-        lambda version: editor.roll_back(path, version),
-        EDITED_CHARACTERS,
-        {},
+        read_version=read_version,
+        write=write,
+        roll_back=lambda version: editor.roll_back(path, version),
+        most=EDITED_CHARACTERS,
+        parameters={},
         is_fixed=text is None,
     )
     return shown, newest
@@ -203,10 +148,7 @@ def _open_named_file(page: PageRequest) -> VersionedFile:
 
 
 ROUTES: tuple[PageRoute, ...] = (
-    PageRoute("/chats", "GET", show_chats, VIEWERS),
     PageRoute("/files", "GET", show_files, OWNERS),
     *versions.build_routes("", _open_named_file),
     PageRoute("/files/{path:path}", "GET", show_file, OWNERS),
 )
-PAGES: tuple[Page, ...] = ()
-"""Other pages lead to these."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from functions.agent.knowledge.earlier_versions import KEPT_SECONDS, VERSIONS_MOST
-from functions.agent.knowledge.record import KnowledgeDocument, make_draft
+from functions.agent.knowledge.record import KnowledgeDocument, describe_document, make_draft
 from functions.agent.knowledge.search import read_scope
 from functions.agent.management import knowledge, skills
 from functions.agent.memory.documents import Doc
@@ -126,8 +126,10 @@ def show_knowledge(page: PageRequest) -> Response:
     return show_view(page, view)
 
 
-def _open_document(page: PageRequest) -> VersionedText:
-    """Return the document of the knowledge base that a request names; `UsageError` for none."""
+def _open_document(page: PageRequest) -> tuple[VersionedText, KnowledgeDocument]:
+    """Return the document of the knowledge base that a request names, and its record; `UsageError`
+    ENOENT for none.
+    """
     words = words_of(page)
     own = load_words(page.language)
     app = page.deps.app
@@ -155,35 +157,44 @@ def _open_document(page: PageRequest) -> VersionedText:
         )
         base.update(id, draft, str(expect))
 
-    return VersionedText(
-        newest.title,
-        f"/knowledge/{id}",
-        (words.knowledge, "/knowledge"),
-        as_document(newest),
-        lambda: [
+    shown = VersionedText(
+        name=newest.title or id,
+        path=f"/knowledge/{id}",
+        crumb=(words.knowledge, "/knowledge"),
+        newest=as_document(newest),
+        list_versions=lambda: [
             ListedVersion(each.version, each.characters, each.at, each.by, each.why)
             for each in base.list_versions(id)
         ],
-        lambda version: as_document(base.read_version(id, version)),
-        write,
-        lambda version: base.roll_back(id, version, by=page.by, expect=str(newest.version)),
-        EDITED_CHARACTERS,
-        asked,
+        read_version=lambda version: as_document(base.read_version(id, version)),
+        write=write,
+        roll_back=lambda version: base.roll_back(
+            id, version, by=page.by, expect=str(newest.version)
+        ),
+        most=EDITED_CHARACTERS,
+        parameters=asked,
         note=own.versions_kept.format(count=VERSIONS_MOST, days=int(KEPT_SECONDS // 86_400)),
     )
+    return shown, newest
+
+
+def _open_document_text(page: PageRequest) -> VersionedText:
+    shown, _ = _open_document(page)
+    return shown
 
 
 def show_document(page: PageRequest) -> Response:
     """Show a document of the knowledge base with its text and its versions."""
     words = words_of(page)
     own = load_words(page.language)
-    shown = _open_document(page)
-    twin = _read_document(page)
+    shown, record = _open_document(page)
+    scope = _scope_of(page).get("scope", "agent")
+    twin = plain(describe_document(page.path["id"], record, scope))
     facts = (
         (words.source, Cell(twin["source"] or "–")),
         (words.tags, Cell("", chips=tuple(twin["tags"]))),
     )
-    acts = (Act(own.delete, _find_deleting(page), is_danger=True),)
+    acts = (Act(own.delete, shown.find_path("delete"), is_danger=True),)
     return versions.show_versions(page, shown, facts=facts, acts=acts, twin=twin)
 
 
@@ -205,24 +216,15 @@ def delete_document(page: PageRequest) -> Response:
 
 def _make_deleting(page: PageRequest) -> Operation:
     own = load_words(page.language)
-    found = _read_document(page)
-    name = figures.line(found["title"] or found["id"], 120)
+    shown = _open_document_text(page)
     return Operation(
-        _find_deleting(page),
-        own.delete_title.format(name=name),
+        shown.find_path("delete"),
+        own.delete_title.format(name=figures.line(shown.name, 120)),
         own.delete,
         is_danger=True,
-        changes=((own.text, str(found["text"]), ""),),
-        back=f"/knowledge/{page.path['id']}?{urlencode(_scope_of(page))}",
+        changes=((own.text, shown.newest.text, ""),),
+        back=shown.find_path(),
     )
-
-
-def _find_deleting(page: PageRequest) -> str:
-    return f"/knowledge/{page.path['id']}/delete?{urlencode(_scope_of(page))}"
-
-
-def _read_document(page: PageRequest) -> dict[str, Any]:
-    return plain(knowledge.show_document(page.deps.app, page.path["id"], _scope_of(page)))
 
 
 def _scope_of(page: PageRequest) -> dict[str, str]:
@@ -253,16 +255,16 @@ def _open_skill(page: PageRequest) -> VersionedText:
         return store.write(package, by=page.by, why=why, expect=expect)
 
     return VersionedText(
-        name,
-        f"/skills/{name}",
-        (words.knowledge, "/knowledge"),
-        newest,
-        partial(store.list_versions, name),
-        partial(store.read_version, name),
-        write,
-        lambda version: store.roll_back(name, version, by=page.by),
-        SKILL_CHARACTERS,
-        {},
+        name=name,
+        path=f"/skills/{name}",
+        crumb=(words.knowledge, "/knowledge"),
+        newest=newest,
+        list_versions=partial(store.list_versions, name),
+        read_version=partial(store.read_version, name),
+        write=write,
+        roll_back=lambda version: store.roll_back(name, version, by=page.by),
+        most=SKILL_CHARACTERS,
+        parameters={},
     )
 
 
@@ -337,7 +339,7 @@ ROUTES: tuple[PageRoute, ...] = (
     PageRoute("/knowledge/{id}", "GET", show_document, OWNERS),
     PageRoute("/knowledge/{id}/delete", "GET", ask_deleting, OWNERS),
     PageRoute("/knowledge/{id}/delete", "POST", delete_document, OWNERS, reads_form=True),
-    *versions.build_routes("/knowledge/{id}", _open_document),
+    *versions.build_routes("/knowledge/{id}", _open_document_text),
     PageRoute("/skills/{name}", "GET", show_skill, OWNERS),
     *versions.build_routes("/skills/{name}", _open_skill),
     PageRoute("/skills/{name}/{verb}", "GET", ask_skill_change, OWNERS),

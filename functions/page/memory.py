@@ -267,16 +267,16 @@ def _open_document(page: PageRequest) -> VersionedText:
         return documents.roll_back(place.scope, name, version, page.by)
 
     return VersionedText(
-        name,
-        "/documents",
-        crumb,
-        newest,
-        partial(documents.list_versions, place.scope, name),
-        partial(documents.read_version, place.scope, name),
-        write,
-        roll_back,
-        CAPS.get(name, BEHAVIOUR_CHARACTERS),
-        {**place.asked, "name": name},
+        name=name,
+        path="/documents",
+        crumb=crumb,
+        newest=newest,
+        list_versions=partial(documents.list_versions, place.scope, name),
+        read_version=partial(documents.read_version, place.scope, name),
+        write=write,
+        roll_back=roll_back,
+        most=CAPS.get(name, BEHAVIOUR_CHARACTERS),
+        parameters={**place.asked, "name": name},
         nothing=own.never_written,
         type=own.never_written_type.format(name=name)
         + (f" --session {place.chat}" if place.chat else ""),

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from functions.page import (
     agents,
     capabilities,
+    files,
     knowledge,
     overview,
     people,
@@ -14,11 +15,11 @@ from functions.page import (
     runs,
     safety,
     settings,
-    tables,
     usage,
 )
 from functions.page.access import sign_in
 from functions.page.access.viewer import VIEWERS
+from functions.page.chat import chat_table
 from functions.page.chat import pages as chat
 from functions.page.frame import Page, PageRequest, PageRoute, redirect, render
 
@@ -49,7 +50,8 @@ ROUTES: tuple[PageRoute, ...] = (
     *safety.ROUTES,
     *usage.ROUTES,
     *settings.ROUTES,
-    *tables.ROUTES,
+    *chat_table.ROUTES,
+    *files.ROUTES,
 )
 PAGES: tuple[Page, ...] = (
     *chat.PAGES,

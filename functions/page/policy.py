@@ -59,18 +59,18 @@ def _open_policy(page: PageRequest) -> tuple[App, VersionedText]:
         return store.read_version(store.agent, NAME, version)
 
     shown = VersionedText(
-        own.policy_title,
-        "/policy",
-        (words.safety, "/safety"),
-        newest,
-        partial(store.list_versions, store.agent, NAME),
-        read_version,
-        lambda text, why, expect: note(
+        name=own.policy_title,
+        path="/policy",
+        crumb=(words.safety, "/safety"),
+        newest=newest,
+        list_versions=partial(store.list_versions, store.agent, NAME),
+        read_version=read_version,
+        write=lambda text, why, expect: note(
             write_policy(store, text, by=page.by, why=why, expect=expect)
         ),
-        lambda version: note(roll_back_policy(store, version, page.by)),
-        TEXT_CHARACTERS,
-        asked,
+        roll_back=lambda version: note(roll_back_policy(store, version, page.by)),
+        most=TEXT_CHARACTERS,
+        parameters=asked,
         nothing=own.policy_first,
         type=own.policy_first_type,
     )
