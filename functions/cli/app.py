@@ -567,7 +567,7 @@ def trace(
 @cli.command(rich_help_panel=CARE)
 def sessions(
     agent: Whose = None,
-    days: Annotated[int, typer.Option(help="Those of so many days, today included.")] = 30,
+    days: Annotated[int, typer.Option(help="How many days, today included.")] = 30,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """List the sessions of all agents: who writes there, when last, and what they cost.
@@ -582,8 +582,8 @@ def sessions(
 @cli.command(rich_help_panel=CARE)
 def usage(
     agent: Whose = None,
-    days: Annotated[int, typer.Option(help="Those of so many days, today included.")] = 7,
-    by: Annotated[UsageGroup, typer.Option(help="By what it is summed up.")] = UsageGroup.DAY,
+    days: Annotated[int, typer.Option(help="How many days, today included.")] = 7,
+    by: Annotated[UsageGroup, typer.Option(help="What it is summed up by.")] = UsageGroup.DAY,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show what the last days cost, of all agents or of one.

@@ -53,14 +53,8 @@ def show_people(page: PageRequest) -> Response:
     app = page.deps.app
     words = words_of(page)
     own = load_words(page.language)
-    waiting = [
-        {"id": each.id, "name": each.name, "session": each.session, "at": each.at}
-        for each in app.pairing.list_waiting()
-    ]
-    asking = [
-        {"id": each.id, "name": each.name, "same": each.first}
-        for each in open_link_requests(app).list_open()
-    ]
+    waiting = people.list_waiting(app)
+    asking = people.list_asking(app)
     members = [_make_row(page, each) for each in islice(app.people.list_members(), SHOWN)]
     owners = [{"id": who, "role": "owner"} for who in sorted(app.rules.owners)]
     rows = [
@@ -116,16 +110,9 @@ def show_people(page: PageRequest) -> Response:
 
 
 def _make_row(page: PageRequest, person: Person) -> dict[str, Any]:
-    """Return a person as programs get them."""
-    return {
-        "id": person.id,
-        "name": person.name,
-        "role": person.role,
-        "at": person.at,
-        "by": person.by,
-        "same": person.same,
-        "today": _describe_use(page, person.same or person.id, person.role),
-    }
+    """Return a person as programs get them, with what they have used today."""
+    today = _describe_use(page, person.same or person.id, person.role)
+    return {**people.describe_person(person), "today": today}
 
 
 def _describe_use(page: PageRequest, who: str, role: Any) -> str:

@@ -386,7 +386,9 @@ def _give_role(value: bytes | None, role: Role) -> bytes | None:
 
 def _unknown_member(who: str) -> UsageError:
     return UsageError(
-        "ENOENT", f"the id {who} was not let in", suggestion="see who is in, without an id"
+        "ENOENT",
+        f"the id {who} was not let in",
+        suggestion="`/pair` and `uncaged channel pair --list` show who is in",
     )
 
 

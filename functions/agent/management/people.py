@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from functions.agent.access.link_requests import LinkRequest, LinkRequests
-from functions.agent.access.members import LinkedRole, format_person, quote
+from functions.agent.access.members import LinkedRole, Person, format_person, quote
 from functions.agent.access.pairing import Waiting
 from functions.agent.app import App
 from functions.agent.language import choose_texts_of, load_texts_for
@@ -54,8 +54,18 @@ def describe_people(app: App) -> dict[str, object]:
     """Return who waits to be let in, who asks to be linked, who is in, and the owners of the
     settings, as programs get them. No code is among it.
     """
+    return {
+        "waiting": list_waiting(app),
+        "asking": list_asking(app),
+        "people": list(map(describe_person, app.people.list_members())),
+        "owners": sorted(app.rules.owners),
+    }
+
+
+def list_waiting(app: App) -> list[dict[str, Any]]:
+    """Return who waits to be let in; `left` are the seconds for which their code is valid."""
     now = app.clock.now()
-    waiting = [
+    return [
         {
             "id": one.id,
             "name": one.name,
@@ -65,49 +75,53 @@ def describe_people(app: App) -> dict[str, object]:
         }
         for one in app.pairing.list_waiting()
     ]
-    people = [
-        {
-            "id": person.id,
-            "role": person.role,
-            "name": person.name,
-            "at": person.at,
-            "by": person.by,
-            "same": person.same,
-        }
-        for person in app.people.list_members()
-    ]
-    asking = [
+
+
+def list_asking(app: App) -> list[dict[str, Any]]:
+    """Return who asks that an id is linked to theirs, which is the `same` person."""
+    return [
         {"id": one.id, "name": one.name, "same": one.first}
         for one in open_link_requests(app).list_open()
     ]
-    owners = sorted(app.rules.owners)
-    return {"waiting": waiting, "asking": asking, "people": people, "owners": owners}
+
+
+def describe_person(person: Person) -> dict[str, Any]:
+    """Return somebody who is in, as programs get them."""
+    return {
+        "id": person.id,
+        "role": person.role,
+        "name": person.name,
+        "at": person.at,
+        "by": person.by,
+        "same": person.same,
+    }
 
 
 def perform(app: App, verb: str, fields: Mapping[str, Json], by: str, event: str) -> PeopleChange:
     """Do what a program asks for, one of `VERBS` with its fields. `UsageError` EINVAL for anything
     else, and errors as the act itself.
     """
-    names = VERBS.get(verb, ())
-    texts = [text for text in map(fields.get, names) if isinstance(text, str)]
-    if not names or set(fields) != set(names) or len(texts) < len(names):
+    texts = {name: text for name, text in fields.items() if isinstance(text, str)}
+    if verb not in VERBS or not set(VERBS[verb]) == texts.keys() == fields.keys():
         known = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in VERBS.items())
         raise UsageError(
             "EINVAL", "that is no act with people", source="http", suggestion=f"one of {known}"
         )
-    first, second = texts[0], texts[-1]
-    if verb == "let-in":
-        return let_in(app, first, by, event)
-    if verb == "let-in-id":
-        return let_in_by_id(app, first, by)
-    if verb == "role":
-        return change_role(app, first, parse_role(second), by)
-    if verb == "link":
-        return link_by_code(app, second, first, by, event)
-    if verb == "remove":
-        return remove(app, first, by)
-    decide = accept_link if verb == "accept-link" else refuse_link
-    return decide(app, first, second, by, event)
+    match verb:
+        case "let-in":
+            return let_in(app, texts["code"], by, event)
+        case "let-in-id":
+            return let_in_by_id(app, texts["id"], by)
+        case "role":
+            return change_role(app, texts["id"], parse_role(texts["role"]), by)
+        case "link":
+            return link_by_code(app, texts["code"], texts["id"], by, event)
+        case "accept-link":
+            return accept_link(app, texts["id"], texts["same"], by, event)
+        case "refuse-link":
+            return refuse_link(app, texts["id"], texts["same"], by, event)
+        case _:
+            return remove(app, texts["id"], by)
 
 
 def parse_role(text: str) -> LinkedRole:

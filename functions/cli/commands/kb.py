@@ -222,7 +222,9 @@ def list_documents(scope: AnyScope = None, agent: Whose = None, json: Json = Fal
 @cli.command()
 def show(
     id: Id,
-    version: Annotated[int, typer.Option(help="An earlier version.", min=0)] = 0,
+    version: Annotated[
+        int, typer.Option(help="An earlier version.", min=0, show_default=False)
+    ] = 0,
     scope: AnyScope = None,
     agent: Whose = None,
     json: Json = False,
@@ -276,8 +278,12 @@ def history(id: Id, scope: AnyScope = None, agent: Whose = None, json: Json = Fa
 @cli.command()
 def diff(
     id: Id,
-    old: Annotated[int, typer.Argument(help="A version; else the one before.", min=0)] = 0,
-    new: Annotated[int, typer.Argument(help="A later version; else the newest.", min=0)] = 0,
+    old: Annotated[
+        int, typer.Argument(help="A version; else the one before.", min=0, show_default=False)
+    ] = 0,
+    new: Annotated[
+        int, typer.Argument(help="A later version; else the newest.", min=0, show_default=False)
+    ] = 0,
     *,
     scope: AnyScope = None,
     agent: Whose = None,

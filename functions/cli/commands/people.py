@@ -84,13 +84,8 @@ def erase(
     Example: uncaged people erase telegram:123
     """
     printer = Printer(json=json)
-    if not yes and not _is_answered_by_somebody():
-        raise UsageError(
-            "EUSAGE",
-            "this asks for a confirmation, and stdin is no terminal",
-            source=id,
-            suggestion="add --yes",
-        )
+    if not yes:
+        _require_terminal(id)
     with _open_data(printer) as data:
         person = data.find(id)
         if not yes:
@@ -106,14 +101,25 @@ def erase(
     _report(person, erased, printer)
 
 
-def _is_answered_by_somebody() -> bool:
+def _require_terminal(id: str) -> None:
+    """Raise `UsageError` EUSAGE where nobody can be asked about this person."""
+    if not _has_terminal():
+        raise UsageError(
+            "EUSAGE",
+            "this asks for a confirmation, and stdin is no terminal",
+            source=id,
+            suggestion="add --yes",
+        )
+
+
+def _has_terminal() -> bool:
     return sys.stdin.isatty()
 
 
 @cli.command()
 def role(
     id: Id,
-    role: Annotated[str, typer.Argument(help="owner or member.", show_default=False)],
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="owner or member.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Change it without asking.")] = False,
     json: Json = False,
 ) -> None:
@@ -127,18 +133,14 @@ def role(
     from functions.cli.commands.pairing import note_change, tell_people
 
     wanted = people.parse_role(role)
-    if not yes and not _is_answered_by_somebody():
-        raise UsageError(
-            "EUSAGE",
-            "this asks for a confirmation, and stdin is no terminal",
-            source=id,
-            suggestion="add --yes",
-        )
+    if not yes:
+        _require_terminal(id)
     with open_agent() as (app, settings):
         known = app.people.find_member(id)
-        question = f"Make {id} ({known.role if known else 'guest'}) {wanted}?"
-        if not yes and not typer.confirm(one_line(question, 300), err=True):
-            raise SigilError("EDECLINED", "nothing was changed")
+        if known and not yes:
+            question = f"Make {id}, who is {known.role}, {wanted}?"
+            if not typer.confirm(one_line(question, 300), err=True):
+                raise SigilError("EDECLINED", "nothing was changed")
         change = people.change_role(app, id, wanted, BY)
         note_change(app, change)
         is_told = bool(change.notices) and tell_people(change, settings)

@@ -99,7 +99,7 @@ def test_it_asks_first(people: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="asks for a confirmation") as caught:
         people("erase", "telegram:42")
     assert exit_code(caught.value) == 2
-    monkeypatch.setattr("functions.cli.commands.people._is_answered_by_somebody", lambda: True)
+    monkeypatch.setattr("functions.cli.commands.people._has_terminal", lambda: True)
     with pytest.raises(SigilError, match="nothing was erased") as declined:
         people("erase", "telegram:42", given="n\n")
     assert exit_code(declined.value) == 1
