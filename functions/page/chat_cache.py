@@ -28,7 +28,7 @@ SCAN_SECONDS = 5.0
 """The list of all chats is as old as that at most."""
 WORKING_SECONDS = 1.0
 MARKS_SECONDS = 5.0
-"""So long it may take until a look in another process takes a mark away."""
+"""A look in another process takes a mark away here after this time at the latest."""
 REACH_SECONDS = 60.0
 """That a chat is listed for somebody is as old as that at most."""
 TITLE_CHARACTERS = 60
@@ -135,19 +135,21 @@ class ChatCache:
             self._watched.keep(session, now)
 
     def list_sessions(self, app: App, working: frozenset[str]) -> list[ListedSession]:
-        """Return all chats of a root, whoever was at work last first. It is looked anew when others
-        are `working` than before: who is not any more has answered.
+        """Return all chats of a root, the one that was at work last first. They are scanned again
+        when other chats are `working` than before: one that no longer is has answered.
         """
         now = time.monotonic()
         known = self._lists.find(app.root)
-        if known and now - known[0] < SCAN_SECONDS and known[1] == working:
-            return known[2]
+        if known:
+            at, others, listed = known
+            if now - at < SCAN_SECONDS and others == working:
+                return listed
         found = scan_sessions(app, "", DAYS)
         self._lists.keep(app.root, (now, working, found))
         return found
 
     def find_marks(self, app: App, who: str) -> ReadMarks | None:
-        """Return when somebody last looked at each chat; None for nobody who has looked yet."""
+        """Return when somebody last looked at each chat; None where they never did."""
         now = time.monotonic()
         known = self._marks.find((app.root, who))
         if known and now - known[0] < MARKS_SECONDS:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sigil.storage.evolve import evolve
-from sigil.storage.kv import KV, Item, keys
+from sigil.storage.kv import KV, keys
 from sigil.storage.kv.update import update
 from sigil.storage.stored import Shape, Stored, dumps
 
 CHATS_MOST: Final = 200
-"""The looks of so many chats are known, the last ones."""
+"""How many chats are remembered for a person, those of the last looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ _MARKS: Final = Shape[ReadMarks](ReadMarks)
 
 def read_marks(kv: KV, agent: str, who: str) -> ReadMarks | None:
     """Return the looks of a person; None for one who has not looked at any chat yet."""
-    return _read(kv.get(keys.web_seen(agent, who)))
+    item = kv.get(keys.web_seen(agent, who))
+    return _parse(item.value if item else None)
 
 
 def note_look(kv: KV, agent: str, who: str, session: str, now: float) -> ReadMarks:
@@ -53,10 +54,6 @@ def note_look(kv: KV, agent: str, who: str, session: str, now: float) -> ReadMar
         return dumps(marks), marks
 
     return update(kv, keys.web_seen(agent, who), decide)
-
-
-def _read(item: Item | None) -> ReadMarks | None:
-    return _parse(item.value if item else None)
 
 
 def _parse(value: bytes | None) -> ReadMarks | None:

@@ -101,12 +101,17 @@ def perform(app: App, verb: str, fields: Mapping[str, Json], by: str, event: str
     """Do what a program asks for, one of `VERBS` with its fields. `UsageError` EINVAL for anything
     else, and errors as the act itself.
     """
-    texts = {name: text for name, text in fields.items() if isinstance(text, str)}
-    if verb not in VERBS or not set(VERBS[verb]) == texts.keys() == fields.keys():
-        known = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in VERBS.items())
+    if verb not in VERBS:
         raise UsageError(
-            "EINVAL", "that is no act with people", source="http", suggestion=f"one of {known}"
+            "EINVAL",
+            "that is no act with people",
+            source="http",
+            suggestion=f"one of {', '.join(VERBS)}",
         )
+    texts = {name: text for name, text in fields.items() if isinstance(text, str)}
+    if not set(VERBS[verb]) == texts.keys() == fields.keys():
+        needed = " and ".join(VERBS[verb])
+        raise UsageError("EINVAL", f"{verb} takes {needed}, each a text", source="http")
     match verb:
         case "let-in":
             return let_in(app, texts["code"], by, event)

@@ -17,7 +17,7 @@ ANEW: Final = TurnStep("words", facts={"anew": True})
 
 
 def share_words(watch: Watch, breakers: Breakers, event: str, head: str | None) -> None:
-    """Let a watch that can do so share the next answer with pages of other processes."""
+    """Let a watch that `SharesWords` share the next answer with pages of other processes."""
     share = getattr(watch, "share_words", None)
     if share is not None:
         share(breakers.find_watcher, event, head or "")

@@ -31,8 +31,8 @@ class OwnerWords:
     same_text = "Nothing changed between these two."
     first_version = "before the first"
     versions_kept = (
-        "{count} earlier versions are kept, each for {days} days after it was replaced; fewer of"
-        " long texts."
+        "Up to {count} earlier versions are kept, each for {days} days after it was replaced;"
+        " fewer of long texts."
     )
     # memory
     memory = "Memory"
@@ -266,8 +266,8 @@ class GermanOwnerWords(OwnerWords):
     same_text = "Zwischen diesen beiden hat sich nichts geändert."
     first_version = "vor der ersten"
     versions_kept = (
-        "{count} frühere Fassungen bleiben, jede {days} Tage nachdem sie ersetzt wurde; bei langen"
-        " Texten weniger."
+        "Bis zu {count} frühere Fassungen bleiben, jede {days} Tage nachdem sie ersetzt wurde;"
+        " bei langen Texten weniger."
     )
     memory = "Gedächtnis"
     of_agent = "Dokumente des Agenten"
@@ -327,7 +327,7 @@ class GermanOwnerWords(OwnerWords):
     refuse_link = "Ablehnen"
     refuse_title = "Ablehnen, {id} mit {first} zu verbinden"
     unlink = "Trennen"
-    unlink_title = "{name} trennen: Sie ist wieder eine Fremde"
+    unlink_title = "{name} trennen: Diese ID ist danach wieder fremd"
     limits = "Grenzen und Verbrauch"
     no_limits = "keine Grenze"
     in_since = "Dabei seit"
@@ -514,7 +514,7 @@ class ChineseOwnerWords(OwnerWords):
     never_written_type = "uncaged agent doc edit {name}"
     same_text = "这两个版本没有差别。"
     first_version = "最初之前"
-    versions_kept = "保留 {count} 个早期版本，每个在被替换后保留 {days} 天；长文本保留得更少。"
+    versions_kept = "最多保留 {count} 个早期版本，每个在被替换后保留 {days} 天；长文本保留得更少。"
     memory = "记忆"
     of_agent = "智能体的文档"
     of_chat = "此聊天的文档"
@@ -566,7 +566,7 @@ class ChineseOwnerWords(OwnerWords):
     refuse_link = "拒绝"
     refuse_title = "拒绝把 {id} 关联到 {first}"
     unlink = "取消关联"
-    unlink_title = "取消关联 {name}：它又成为陌生人"
+    unlink_title = "取消关联 {name}：该编号之后又视为陌生人"
     limits = "限额与用量"
     no_limits = "没有限额"
     in_since = "加入于"
