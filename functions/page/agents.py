@@ -23,10 +23,9 @@ from functions.agent.schedules.schedule import Schedule, Schedules
 from functions.agent.team.task import PRIORITY_MOST, TaskConflict
 from functions.agent_data import AgentData
 from functions.page.access.reach import require_chat
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS, WATCHERS
 from functions.page.frame import Page, PageRequest, PageRoute, plain
-from functions.page.words.run_words import RunWords
+from functions.page.words.run_words import RunWords, words_of
 from sigil.errors import UsageError, one_line
 from sigil.http.page import figures
 from sigil.http.page.operations import (

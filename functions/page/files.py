@@ -15,10 +15,10 @@ from functions.agent.workspace.file import FileConflict, FileVersion
 from functions.agent.workspace.path import parse_path
 from functions.agent.workspace.scope import find_scopes_of_agent, scan_scopes
 from functions.page import versions
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
 from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.versions import ListedVersion, VersionedText
+from functions.page.words.run_words import words_of
 from sigil.errors import UsageError
 from sigil.http.page import figures
 from sigil.http.page.operations import (

@@ -11,7 +11,7 @@ PAGES = (Page("Runs", "/runs", PEOPLE, {"de": "Läufe", "zh": "运行"}),)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -57,6 +57,7 @@ __all__ = [
     "plain",
     "redirect",
     "render",
+    "take_page_parameters",
 ]
 
 
@@ -102,3 +103,8 @@ class PageDeps:
 
 PageRequest: TypeAlias = frame.PageRequest[PageDeps]
 PageRoute: TypeAlias = frame.PageRoute[PageDeps]
+
+
+def take_page_parameters(page: PageRequest) -> Mapping[str, str]:
+    """Return the parameters of a request without those that say how its answer looks."""
+    return {name: text for name, text in page.query.items() if name != "as"}

@@ -16,11 +16,11 @@ from functions.agent.memory.documents import Doc
 from functions.agent.skills.package import SkillPackage
 from functions.agent.skills.skill import FILE
 from functions.page import memory, versions
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
 from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.versions import ListedVersion, VersionedText
 from functions.page.words.owner_words import load_words
+from functions.page.words.run_words import words_of
 from sigil.errors import UsageError
 from sigil.http.page import figures
 from sigil.http.page.operations import (

@@ -18,12 +18,12 @@ from functions.agent.memory.thing import Thing, is_id
 from functions.agent.memory.things import Things
 from functions.page import versions
 from functions.page.access.reach import require_chat
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
 from functions.page.agents import find_agent
 from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.versions import VersionedText
 from functions.page.words.owner_words import OwnerWords, load_words
+from functions.page.words.run_words import words_of
 from sigil.errors import Refused, UsageError
 from sigil.http.page.operations import (
     Act,

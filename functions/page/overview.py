@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from functions.agent.commands import status
 from functions.agent.management import sessions
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import WATCHERS
 from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.safety import list_failures, list_halted, make_failures, read_waiting
 from functions.page.words.owner_words import load_words
+from functions.page.words.run_words import words_of
 from sigil.http.page import figures
 from sigil.http.page.operations import Act, Cell, Section, TableRow, View, show_view
 from sigil.storage.kv import keys

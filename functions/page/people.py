@@ -19,10 +19,10 @@ from functions.agent.app import App
 from functions.agent.management import people, sessions
 from functions.agent.management.people import PeopleChange, open_link_requests
 from functions.page.access.reach import ALL, list_ids, note_reading
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS, PEOPLE
 from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.words.owner_words import load_words
+from functions.page.words.run_words import words_of
 from functions.personal_data import PersonalData
 from functions.texts.languages import load_texts
 from sigil.errors import Refused, UsageError, one_line

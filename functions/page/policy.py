@@ -24,12 +24,12 @@ from functions.agent.policy.document import (
 )
 from functions.agent.policy.rules import FIRST_TEXT, TEXT_CHARACTERS
 from functions.page import versions
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
 from functions.page.agents import find_agent
 from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.versions import VersionedText
 from functions.page.words.owner_words import load_words
+from functions.page.words.run_words import words_of
 from sigil.http.page.operations import Act, Cell, Section, TableRow, View, show_view
 from sigil.json_fields import as_sequence, as_string
 from sigil.storage.kv import keys

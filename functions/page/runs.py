@@ -13,8 +13,7 @@ from functions.agent.management import runs as run_rows
 from functions.agent.runs.run import REASONS, RUNNING, WAITING, Run
 from functions.agent.runs.tree import list_agents
 from functions.page import run_tree
-from functions.page.access.reach import require_chat
-from functions.page.access.seen import SeenChats, take_page_parameters, words_of
+from functions.page.access.reach import SeenChats, require_chat
 from functions.page.access.viewer import PEOPLE, VIEWERS
 from functions.page.agents import require_agent_name
 from functions.page.frame import (
@@ -25,8 +24,9 @@ from functions.page.frame import (
     plain,
     redirect,
     render,
+    take_page_parameters,
 )
-from functions.page.words.run_words import RunWords
+from functions.page.words.run_words import RunWords, words_of
 from functions.prices import format_money
 from functions.turns_in_progress import stop_turn
 from sigil.errors import UsageError

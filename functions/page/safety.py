@@ -22,13 +22,12 @@ from functions.agent.runs.tree import list_agents, scan_all_runs
 from functions.agent.safety import locks
 from functions.alerts import halt_alert, send_alert
 from functions.page.access.reach import require_chat
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
 from functions.page.agents import find_agent
 from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.runs import run_path
 from functions.page.words.owner_words import load_words
-from functions.page.words.run_words import RunWords
+from functions.page.words.run_words import RunWords, words_of
 from functions.queues import dead_letters
 from functions.queues.dead_letters import DeadLetter
 from sigil.errors import UsageError, one_line

@@ -15,11 +15,11 @@ from functions.agent.management import sessions
 from functions.channels.about import name_variable
 from functions.channels.webhooks import PATH
 from functions.hooks import Hooks
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
 from functions.page.access.visitors import open_logins
 from functions.page.frame import Page, PageRequest, PageRoute, plain
 from functions.page.words.owner_words import OwnerWords, load_words
+from functions.page.words.run_words import words_of
 from functions.settings import Settings
 from sigil.errors import SigilError, UsageError
 from sigil.http.page import figures

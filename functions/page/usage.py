@@ -15,10 +15,9 @@ from functions.agent.management.usage import TOOL, AllTools, DaySum, list_sums, 
 from functions.agent.runs.spending import Spent
 from functions.all_tools import compare_all_tools
 from functions.page.access.reach import list_ids
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import VIEWERS
 from functions.page.frame import Page, PageRequest, PageRoute, plain
-from functions.page.words.run_words import RunWords
+from functions.page.words.run_words import RunWords, words_of
 from functions.prices import format_money
 from functions.time.time_zone import to_local
 from sigil.errors import UsageError
@@ -31,7 +30,7 @@ GROUPS_SHOWN: Final = 30
 Days = dict[date, list[Spent]]
 
 
-def read_sums(page: PageRequest) -> list[DaySum]:
+def _read_sums(page: PageRequest) -> list[DaySum]:
     """Return what was spent in the last days by all agents: a member sees their own."""
     app = page.deps.app
     found = list_sums(app, days=DAYS)
@@ -56,7 +55,7 @@ def show_usage(page: PageRequest) -> Response:
     """Show today's tokens against the limit, and thirty days as bars and as a table."""
     app = page.deps.app
     words = words_of(page)
-    found = read_sums(page)
+    found = _read_sums(page)
     days = _group_by_day(page, found)
     every = [row for rows in days.values() for row in rows]
     today = _sum(days[max(days)])

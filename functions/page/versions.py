@@ -15,10 +15,10 @@ from starlette.responses import Response
 from functions.agent.management.files import read_range
 from functions.agent.memory.documents import Doc
 from functions.agent.workspace.difference import compare_texts
-from functions.page.access.seen import words_of
 from functions.page.access.viewer import OWNERS
 from functions.page.frame import PageRequest, PageRoute, plain
 from functions.page.words.owner_words import OwnerWords, load_words
+from functions.page.words.run_words import words_of
 from sigil.errors import Conflict, UsageError
 from sigil.http.page import figures
 from sigil.http.page.operations import (

@@ -120,7 +120,8 @@ def _fill_chat(runtime: AgentRuntime, name: str) -> None:
 
 def _paint(url: str, code: str) -> dict[str, tuple[float, float]] | None:
     """Return after how many milliseconds Chromium has painted what, and how many of them it
-    worked; None where there is no Chromium."""
+    worked; None where there is no Chromium.
+    """
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not chromium:
         return None

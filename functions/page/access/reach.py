@@ -8,6 +8,7 @@ chat is not there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from functions.agent.access.roles import LOCAL_OWNERS
@@ -115,3 +116,21 @@ def note_reading(page: PageRequest, session: str) -> None:
         return
     entry = Entry("read", {"chat": session, "on": "page"}, names=(session,))
     add_entries(app, [entry], page.by)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenChats:
+    """How much of each chat the viewer of one request sees; each is found out once."""
+
+    page: PageRequest
+    known: dict[str, Reach] = field(default_factory=dict)
+
+    def find(self, chat: str) -> Reach:
+        """Return how much of a chat the viewer sees."""
+        if chat not in self.known:
+            self.known[chat] = find_reach(self.page.deps.app, self.page.viewer, chat)
+        return self.known[chat]
+
+    def has(self, chat: str) -> bool:
+        """Return whether the viewer sees that there is something of a chat."""
+        return self.find(chat) != "nothing"

@@ -7,10 +7,11 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from functions.agent.management import sessions
-from functions.page.access.seen import SeenChats, take_page_parameters, words_of
+from functions.page.access.reach import SeenChats
 from functions.page.access.viewer import VIEWERS
-from functions.page.frame import PageRequest, PageRoute, plain
+from functions.page.frame import PageRequest, PageRoute, plain, take_page_parameters
 from functions.page.words.owner_words import load_words
+from functions.page.words.run_words import words_of
 from sigil.http.page.operations import Act, Cell, Section, TableRow, View, show_view
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from functions.page.frame import PageRequest
+
 
 class RunWords:
     """The words in English; a language is a class below this one that says all of them anew.
@@ -998,3 +1000,8 @@ LANGUAGES: Final[Mapping[str, RunWords]] = {
 def load_words(code: str) -> RunWords:
     """Return the words of the language with this code, English where there are none."""
     return LANGUAGES.get(code, LANGUAGES["en"])
+
+
+def words_of(page: PageRequest) -> RunWords:
+    """Return the words of these pages in the viewer's language."""
+    return load_words(page.language)
