@@ -91,6 +91,8 @@ def make_agents_and_skills(server: Served, texts: tuple[str, ...]) -> None:
         meaning = " ".join(text.split())[:60].replace('"', "'") or "x"
         skill = f'---\nname: rule-{number}\ndescription: "{meaning}"\n---\n\n{text[:3_000]}\n'
         server.client.put(f"/skills/rule-{number}", json={"text": skill})
+        # one that can be taken back has another version
+        server.client.put(f"/skills/rule-{number}", json={"text": f"{skill}\nOnce more.\n"})
 
 
 def let_wait(server: Served, texts: tuple[str, ...]) -> None:
