@@ -22,8 +22,9 @@ from sigil.protocol import LIBRARY
 from sigil.storage.kv import KV
 
 READ_MOST: Final = 2_000
-"""So many capabilities of a namespace are read; there may be more, of which nothing is said."""
+"""How many capabilities of a namespace are read; of more it is only said that there are some."""
 REMEMBERED: Final = 16
+"""For how many namespaces and their generations a process keeps the sizes."""
 DAY_SECONDS: Final = 86_400
 
 
@@ -99,6 +100,7 @@ def _measure_namespace(kv: KV, namespace: str, generation: str, day: int) -> _Si
 
 
 def _reaches_all(app: App, agent: str) -> bool:
+    """Return whether an agent is bound to no bundle; not for one that is gone."""
     try:
         return not read_agent(app.kv, app.root, agent.rpartition(".")[2]).bundle
     except SigilError:
