@@ -13,15 +13,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Annotated, Final
 
 import orjson
+from msgspec import Meta
 
 from functions import log
 from functions.agent.app import TurnStep
 from functions.time.clock import Clock
 from sigil.errors import SigilError
+from sigil.storage.evolve import evolve
 from sigil.storage.kv import KV, Item, keys
+from sigil.storage.stored import NewerFormat, Shape, Stored
 
 SHARED_SECONDS: Final = 30.0
 """A mark, and the words of an answer, are kept for so long."""
@@ -33,10 +36,11 @@ CHARACTERS_A_SECOND: Final = 8_000
 """An answer that is longer than this is written less often, as each write has all of it."""
 CHARACTERS_MOST: Final = 100_000
 """What comes later in an answer is seen when the answer is over."""
+Time = Annotated[float, Meta(ge=0, lt=1e12)]
 
 
 @dataclass(frozen=True, slots=True)
-class SharedWords:
+class SharedWords(Stored):
     """What a turn shows: the event that it answers, the version of the session's document that it
     goes on from, when the model was asked (seconds since 1970), the words so far, and what the
     calls that run tell by their names.
@@ -44,9 +48,12 @@ class SharedWords:
 
     event: str
     head: str
-    asked: float = 0.0
+    asked: Time = 0.0
     text: str = ""
     entries: Mapping[str, str] = field(default_factory=dict)
+
+
+_WORDS: Final = Shape[SharedWords](SharedWords, required=("event", "head"))
 
 
 def read_words(item: Item | None) -> SharedWords | None:
@@ -54,13 +61,10 @@ def read_words(item: Item | None) -> SharedWords | None:
     if item is None:
         return None
     try:
-        row = orjson.loads(item.value)
-        entries = {str(name): str(text) for name, text in row["entries"].items()}
-        return SharedWords(
-            str(row["event"]), str(row["head"]), float(row["asked"]), str(row["text"]), entries
-        )
-    except (ValueError, TypeError, LookupError, AttributeError):  # another version wrote it
+        found = _WORDS.read(item.value)
+    except (ValueError, NewerFormat):  # another version wrote it, or it is damaged
         return None
+    return evolve(found, text=found.text[:CHARACTERS_MOST])
 
 
 def mark_watched(kv: KV, session: str, watcher: str) -> None:

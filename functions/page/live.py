@@ -149,6 +149,7 @@ class LiveChats:
         self._working: frozenset[str] = frozenset()
         self._worked = 0
         self._looked = -LOOK_SECONDS
+        self._version = 1
         self.watcher = uuid.uuid4().hex
         self.streams = 0
         self._is_closed = False
@@ -300,7 +301,10 @@ class LiveChats:
         """Return what a page of `who` waits with for changes of a chat, until `leave`."""
         with self._lock:
             watcher = Watcher(wake, who)
-            self._open(session).watchers.append(watcher)
+            chat = self._open(session)
+            if not chat.watchers:
+                chat.version += 1  # nobody has looked whether another process has changed it
+            chat.watchers.append(watcher)
             return watcher
 
     def leave(self, session: str, watcher: Watcher) -> None:
@@ -418,8 +422,9 @@ class LiveChats:
     def _open(self, session: str) -> _Chat:
         now = time.monotonic()
         for name in [name for name, chat in self._chats.items() if _is_over(chat, now)]:
-            del self._chats[name]
-        return self._chats.setdefault(session, _Chat(heard=now))
+            # a state of a version of before must not be taken for one of a chat that comes again
+            self._version = max(self._version, self._chats.pop(name).version)
+        return self._chats.setdefault(session, _Chat(heard=now, version=self._version))
 
 
 def _begin_words(chat: _Chat) -> None:

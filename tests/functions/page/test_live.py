@@ -272,9 +272,12 @@ def test_a_command_is_answered_in_the_stream(browser: Browser) -> None:
 
 
 def test_what_another_process_does_is_seen(
-    browser: Browser, runtime: Callable[..., AgentRuntime], model: ScriptedModel
+    browser: Browser,
+    runtime: Callable[..., AgentRuntime],
+    model: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model.then(say("from afar"))
+    model.then(say("from afar"), say("while nobody looked"))
     other = runtime(llm_url=model.url)
     with look(browser) as page:
         page.take()
@@ -283,6 +286,14 @@ def test_what_another_process_does_is_seen(
         page.until(lambda page: "from afar" in page.text)
         # the head of a chat at which somebody looks is read once a second
         assert time.monotonic() - began < within(3)
+
+    # nor is what was shown before shown again, once the chat was forgotten
+    monkeypatch.setattr("functions.page.live.HEARD_SECONDS", 0.0)
+    run_event(other, event("and again", session=CHAT, sender="http:admin"))
+    for chat in ("another", "main"):
+        with look(browser, chat) as page:
+            page.take()
+    assert "while nobody looked" in page.text
 
 
 @pytest.mark.parametrize("store", ["sqlite", *thorough("redis", "dynamodb")], indirect=True)
@@ -312,8 +323,11 @@ def test_the_words_of_another_process_come_as_well(
                 began = time.monotonic()
                 page.until(lambda page, words=words: page.words == words)  # type: ignore[misc]
                 assert time.monotonic() - began < within(3), "each is written and read in a second"
-            # whoever is killed takes nothing back
-            kv.delete(keys.shared_words(session))
+            # whoever is killed takes nothing back, and what is damaged is nobody's words
+            shown = kv.get(keys.shared_words(session))
+            assert shown
+            damaged = {**json.loads(shown.value), "asked": "nan", "text": [["word"]]}
+            kv.put(keys.shared_words(session), json.dumps(damaged).encode())
             page.until(lambda page: page.words == "" and page.busy)
             pieces.let_go(2)
             page.until(lambda page: not page.busy)
