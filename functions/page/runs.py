@@ -13,7 +13,7 @@ from functions.agent.management import runs as run_rows
 from functions.agent.runs.run import REASONS, RUNNING, WAITING, Run
 from functions.agent.runs.tree import list_agents
 from functions.page import run_tree
-from functions.page.access.reach import SeenChats, require_chat
+from functions.page.access.reach import SeenChats, Work, require_chat, require_work
 from functions.page.access.viewer import PEOPLE, VIEWERS
 from functions.page.agents import require_agent_name
 from functions.page.frame import (
@@ -93,7 +93,7 @@ def list_runs(page: PageRequest, query: Mapping[str, str]) -> dict[str, Any]:
 
 def _without_notes(row: Row, seen: SeenChats) -> Row:
     """Return a row without what the agent noted in a chat that the viewer does not read."""
-    if not row["notes"] or seen.find(row["session"]) == "texts":
+    if not row["notes"] or seen.find_run(row) == "texts":
         return row
     return {**row, "notes": ()}
 
@@ -112,7 +112,7 @@ def _list_own(
         found: dict[str, Any] = run_rows.list_runs(page.deps.app, agent, asked, running)
         rows = found["items"]
         running = ()
-        items += [row for row in rows if seen.has(row["session"])]
+        items += [row for row in rows if seen.find_run(row) != "nothing"]
         asked = {**asked, "after": found.get("next", "")}
         if not asked["after"] or len(items) >= most:
             break
@@ -166,7 +166,7 @@ def load_run(page: PageRequest, id: str) -> tuple[dict[str, Any], bool]:
     running = found.run if found else None
     row = plain(run_rows.show_run(deps.app, id, with_texts=False, running=running))
     seen = SeenChats(page)
-    if require_chat(page, row["session"]) == "texts":
+    if require_work(page, Work.of_run(row)) == "texts":
         row = plain(run_rows.show_run(deps.app, id, with_texts=True, running=running))
         return _with_words_below(row, seen), True
     return _without_words(row, seen), False
@@ -326,7 +326,7 @@ def _with_words_below(run: dict[str, Any], seen: SeenChats) -> dict[str, Any]:
     """Return a run; those that it set off in chats that the viewer does not read have no words."""
     children = []
     for child in run["children"]:
-        is_read = seen.find(child["session"]) == "texts"
+        is_read = seen.find_run(child) == "texts"
         children.append((_with_words_below if is_read else _without_words)(child, seen))
     return {**run, "children": children}
 

@@ -21,7 +21,7 @@ from functions.agent.runs.run import Run
 from functions.agent.runs.tree import list_agents, scan_all_runs
 from functions.agent.safety import locks
 from functions.alerts import halt_alert, send_alert
-from functions.page.access.reach import require_chat
+from functions.page.access.reach import Work, require_work
 from functions.page.access.viewer import OWNERS
 from functions.page.agents import find_agent
 from functions.page.frame import Page, PageRequest, PageRoute, plain
@@ -468,7 +468,7 @@ def _read_letter(page: PageRequest, letter: DeadLetter) -> str:
     """Return the words of a dead letter, as far as the viewer may read them."""
     if letter.event is None:
         return letter.reason
-    if require_chat(page, letter.event.session) != "texts":
+    if require_work(page, Work.of_event(letter.event)) != "texts":
         return words_of(page).private
     return one_line(letter.event.text, 400)
 

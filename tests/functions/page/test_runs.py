@@ -6,18 +6,22 @@ import gzip
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from functions.agent.conversation.messages import Usage
+from functions.agent.runs.event_chain import ChainRun, EventChain
 from functions.agent.runs.run import Run, save_run
 from functions.agent.schedules.schedule import Schedule
 from functions.agent.schedules.when import When
 from functions.page.access.viewer import Role
 from functions.wiring import AgentRuntime
 from sigil.http.page.logins import Logins
+from sigil.storage.kv import keys
+from sigil.storage.stored import dumps
 from tests.fakes.model import ScriptedModel, call, say
 from tests.fakes.server import Answer
-from tests.functions.agent.talk import tell
+from tests.functions.agent.talk import event, run_event, tell
 from tests.functions.page.browsing import Browser
 from tests.functions.page.parsed import HOSTILE, Parsed
 from tests.functions.people import OWNER, Live
@@ -220,6 +224,7 @@ def test_what_is_done_for_a_chat_is_seen_as_that_chat_is(
     home: AgentRuntime, model: ScriptedModel
 ) -> None:
     let_in(home)
+    kv = home.stores.kv
     sessions = []
     for who, chat in ((MEMBER, MEMBER), ("http:admin", OWN)):
         when = When(kind="cron", cron="0 8 * * 1-5", zone="UTC")
@@ -229,16 +234,34 @@ def test_what_is_done_for_a_chat_is_seen_as_that_chat_is(
         sessions.append(made.own_session)
         model.then(call(("cap_nothing", {"x": f"words for {chat}"})), say("nothing"))
         tell(home, "go on", session=made.own_session, sender="terminal:local")
+        # a call in the background is only known by the chain of events that it belongs to
+        sessions.append(f"own:call-{len(sessions):012}")
+        first = make_run(1, event=f"telegram:1:{who}", session=chat, by=who)
+        save_run(kv, first, 90)
+        chain = EventChain(events=1, tokens=1, runs=(ChainRun(first.id, "main"),))
+        kv.put(keys.event_chain("main", first.event), dumps(chain))
+        asked_for = event("go on", session=sessions[-1])
+        model.then(call(("cap_nothing", {"x": f"words for {chat}"})), say("nothing"))
+        run_event(home, replace(asked_for, by=who, cause=first.event, root=first.event))
+    # in the session of a teammate is what many have asked for
+    save_run(kv, make_run(9, session="own:main", by=MEMBER, notes=(f"words for {MEMBER}",)), 90)
     with opened(home) as sign_in:
         member, owner = sign_in(MEMBER, "member"), sign_in()
         ids = {each["session"]: each["id"] for each in owner.get_json("/runs").json()["items"]}
-        theirs, own = (f"/runs/{ids[session]}" for session in sessions)
-        assert f"words for {MEMBER}" in member.get(theirs).text
-        assert f"words for {MEMBER}" not in owner.get(theirs).text
-        assert f"words for {OWN}" in owner.get(own).text
-        assert member.get(own).status_code == 404
-        chat = urlsafe_b64encode(sessions[0].encode()).decode().rstrip("=")
-        assert owner.get(f"/chat/~{chat}").status_code == 404
+        for place, session in enumerate(sessions):
+            path = f"/runs/{ids[session]}"
+            chat = urlsafe_b64encode(session.encode()).decode().rstrip("=")
+            if place < 2:
+                assert f"words for {MEMBER}" in member.get(path).text
+                assert f"words for {MEMBER}" not in owner.get(path).text
+                assert owner.get(f"/chat/~{chat}").status_code == 404
+            else:
+                assert f"words for {OWN}" in owner.get(path).text
+                assert member.get(path).status_code == 404
+                assert owner.get(f"/chat/~{chat}").status_code == 200
+        for path in ("/runs", f"/runs/{ids['own:main']}"):
+            assert f"words for {MEMBER}" not in owner.get_json(path).text
+        assert member.get(f"/runs/{ids['own:main']}").status_code == 404
 
 
 def test_no_name_in_a_run_becomes_a_part_of_the_page(home: AgentRuntime) -> None:
