@@ -1,7 +1,8 @@
 """An API mapping of a custom domain puts a base path before the path of each request, and a stage
 with a name puts its name there: `/bot` of `/bot/webhook/telegram`. The gateway chooses the route
 without it, and tells the function the whole path: so do HTTP APIs in both formats of their events,
-and REST APIs.
+and REST APIs. A REST API under its own address is the exception: there the path has no stage, and
+only the request's context says what was asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
 BASE = "base_path"
-"""The key of a request's scope for the base path that was before its path."""
+"""The key of a request's scope for what a client writes before the path of its route."""
 _PARAMETER = re.compile(r"\{([^{}+]+)\+?\}")
 
 
@@ -41,7 +42,10 @@ def find_base_path(event: Mapping[str, Any], path: str) -> str:
 def without_base_path(scope: Scope) -> Scope:
     """Return the scope of a request with the path of its route."""
     path = scope.get("path", "")
-    base = find_base_path(scope.get("aws.event", {}), path)
-    if not base:
+    event = scope.get("aws.event", {})
+    base = find_base_path(event, path)
+    asked = event.get("requestContext", {}).get("path")
+    written = find_base_path(event, asked) if isinstance(asked, str) else base
+    if not (base or written):
         return scope
-    return {**scope, "path": path[len(base) :], BASE: base}
+    return {**scope, "path": path[len(base) :], BASE: written}

@@ -115,6 +115,19 @@ def test_the_function_signs_in_and_shows_pages_with_their_base_path(
     assert ask("GET", base, "/account", "__Host-uncaged=" + "x" * 43)["statusCode"] == 303
 
 
+@pytest.mark.usefixtures("ask")
+def test_the_page_of_a_rest_api_leads_to_itself_under_its_stage() -> None:
+    """The path of such a request has no stage, which a browser needs all the same."""
+    asked = orjson.loads(EVENT.with_name("webhook_rest.json").read_bytes())
+    asked |= {"httpMethod": "GET", "resource": "/ui", "pathParameters": None}
+    led = []
+    for path, written in (("/ui", "/prod/ui"), ("/bot/ui", "/bot/ui"), ("/ui", "/ui")):
+        asked["path"] = path
+        asked["requestContext"]["path"] = written
+        led.append(admin.handler(asked, None)["headers"]["location"])  # type: ignore[arg-type]
+    assert led == ["/prod/ui/login", "/bot/ui/login", "/ui/login"]
+
+
 def test_an_access_key_shows_numbers(ask: Callable[..., dict[str, Any]]) -> None:
     tokens = Tokens(admin._open_stores().kv)
     key, token = tokens.create(TokenRequest("invoke", "watcher"), "main")
