@@ -169,7 +169,8 @@ def read_state(page: PageRequest, place: ChatPlace, view: LiveView) -> ChatState
         rows = [Row("hello", drawing.draw_hello())]
     first = next((item.text for item in items if item.kind == "own"), "")
     begin = first or next((each.text for each in asked), "")
-    if document.turn is None:
+    # what is left of a chat whose person was erased is no chat that somebody looks at
+    if document.turn is None and (items or not document.erased):
         last = max((item.at for item in items), default=0.0)
         with suppress(SigilError):  # a store that only reads still shows what was said
             deps.chats.note_look(deps.app, page.viewer.person, place.session, last)

@@ -28,6 +28,7 @@ from functions.page.live import (
     LiveView,
     stream_chat,
 )
+from functions.personal_data import PersonalData
 from functions.wiring import AgentRuntime
 from functions.worker import handle_event
 from sigil.errors import BackendError
@@ -400,6 +401,30 @@ def test_a_stream_ends_with_its_sign_in(served: Served, model: ScriptedModel, ho
             with look(browser) as page:
                 page.take()
                 assert "the owners" not in page.rows["chats"]
+
+
+def test_a_stream_brings_nothing_back_of_whoever_was_erased(
+    served: Served, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also before it is looked whether its sign-in is over."""
+    monkeypatch.setattr("functions.page.live.ADMIT_SECONDS", 60.0)
+    monkeypatch.setattr("functions.page.chat_cache.MARKS_SECONDS", 0.0)
+    app = served.runtime.app
+    app.people.let_in("telegram:66", "member", "Ada", "test")
+    pieces = Pieces("It is ", "done.")
+    model.then(pieces.answer())
+    with Browser(served.url) as browser:
+        codes = WebCodes(served.runtime.stores.kv, "main", app.clock.now)
+        browser.sign_in(codes.make("telegram:66", "member"))
+        with look(browser) as page:
+            send(browser, "do it")
+            pieces.let_go(0)
+            page.until(lambda page: page.words == "It is")
+            data = PersonalData(app, served.runtime.stores.artifacts)
+            data.erase(data.find("telegram:66"))
+            page.until(lambda page: not page.busy)
+            pieces.let_go(1)
+    assert not served.runtime.stores.kv.get(keys.web_seen("main", "telegram:66"))
 
 
 def test_a_long_answer_is_drawn_beside_everything_else(served: Served) -> None:
