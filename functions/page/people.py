@@ -565,16 +565,22 @@ def ask_erasure(page: PageRequest) -> Response:
 def erase_person(page: PageRequest) -> Response:
     """Erase what is kept of a person once that is confirmed, and show what went and what stays."""
     operation = _make_erasure(page)
-    known = page.deps.app.people.find_member(_require_id(page))
-    if known:  # all ids of a person are erased together
-        page.deps.app.people.require_other_owner(known.same or known.id)
+    app = page.deps.app
+    known = app.people.find_member(_require_id(page))
+    # all ids of a person are erased together
+    first = app.people.find_member(known.same) if known and known.same else known
+    if first:
+        app.people.require_other_owner(first.id)
     if page.form.get(SURE) != "yes":
         return take_form(page, operation, lambda _, __: "/people")
     own = load_words(page.language)
     words = words_of(page)
     data = _open_data(page, ERASE_SECONDS)
     who = _require_id(page)
-    erased = data.erase(data.find(who))
+    found = data.find(who)
+    if first and first.role == "owner" and first.id not in app.rules.owners:
+        app.people.remove_member(first.id)  # of two owners who erase each other one stays
+    erased = data.erase(found)
     total = sum(erased.removed.values())
     rows = tuple(
         TableRow((Cell(own.record_kinds.get(kind, kind)), Cell(count, "figure")))

@@ -5,7 +5,10 @@ has a version, a name and a reason, nothing that two people type is lost, and no
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -47,7 +50,7 @@ from tests.functions.page.test_lists import find_form
 from tests.functions.page.test_runs import MEMBER, let_in, opened
 from tests.functions.people import private_platform
 from tests.functions.serving import serving
-from tests.machine import until
+from tests.machine import until, within
 
 SURE = {"sure": "yes"}
 OWNER, EVE, PHONE = "telegram:42", "telegram:67", "slack:T1.U1"
@@ -387,6 +390,34 @@ def test_ids_are_linked_and_unlinked_by_an_owner_wherever_they_decide(
         assert app.people.find_member("slack:T2.U1").same == MEMBER
         acts = [facts["act"] for _, facts in read_ledger(owner)]
         assert acts == ["link", "unlink", "refuse-link", "link"]
+
+
+@pytest.mark.parametrize("act", ["role?role=member&", "remove?", "erase?"])
+def test_of_two_owners_who_unseat_each_other_at_once_one_stays(
+    home: AgentRuntime, act: str
+) -> None:
+    people = home.app.people
+    pair = (MEMBER, "telegram:67")
+    for who in pair:
+        people.let_in(who, "owner", "Mia", "terminal:local")
+    both_passed = threading.Barrier(2)
+    require = people.require_other_owner
+
+    def require_together(who: str) -> None:
+        require(who)
+        with suppress(threading.BrokenBarrierError):
+            both_passed.wait(within(1))
+
+    with opened(home) as sign_in, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(people), "require_other_owner", lambda _, who: require_together(who))
+        with ThreadPoolExecutor(2) as pool:
+            asked = [
+                pool.submit(sign_in(by).post, f"/people/{act}id={who}", SURE)
+                for by, who in (pair, pair[::-1])
+            ]
+            statuses = [each.result().status_code for each in asked]
+    assert 403 in statuses
+    assert people.has_owner()
 
 
 def test_programs_do_the_same_with_people(home: AgentRuntime) -> None:
