@@ -858,7 +858,7 @@ class Voice {
     this.wanted = true;
     try {
       const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
-      // let go of before the microphone was there
+      // let go of before it was there
       if (!this.wanted) return stream.getTracks().forEach((track) => track.stop());
       const type = ["audio/webm;codecs=opus", "audio/mp4"].find((each) => MediaRecorder.isTypeSupported(each)) ?? "";
       const recorder = new MediaRecorder(stream, type ? { mimeType: type } : {});
@@ -869,6 +869,7 @@ class Voice {
         stream.getTracks().forEach((track) => track.stop());
         this.show(false);
         if (this.recorder !== recorder) return;
+        this.wanted = false;
         this.recorder = null;
         const kind = (recorder.mimeType || "audio/webm").split(";")[0] ?? "";
         const name = `voice.${kind.endsWith("mp4") ? "m4a" : "webm"}`;
@@ -890,13 +891,13 @@ class Voice {
     this.recorder?.stop();
   }
 
-  /** Drops the recording; returns whether there was one. */
+  /** Drops the recording; returns whether one was wanted. */
   cancel() {
-    const recorder = this.recorder;
-    this.recorder = null;
+    const { recorder, wanted } = this;
     this.wanted = false;
+    this.recorder = null;
     recorder?.stop();
-    return Boolean(recorder);
+    return wanted;
   }
 
   /** @param {boolean} records */

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 
 from chat_tabs import CHAT, ChatTabs, is_over, read, wait
 from driver import FLAGS, sign_in
@@ -63,6 +64,11 @@ def main() -> None:
         wait(lambda: "word" in read(page, "#words"))
         check(page.locator("#stop").is_visible(), "the square stands in the place of the arrow")
         wait(lambda: "word" in read(other, "#words"))
+        tabs.evaluate(page, "navigator.mediaDevices.getUserMedia = () => new Promise(() => {})")
+        page.locator("#voice").click()
+        page.keyboard.press("Escape")
+        time.sleep(told["stop"])
+        check(not is_over(page), "Esc takes back the wish for the microphone, and stops nothing")
         page.keyboard.press("Escape")
         took = wait(lambda: is_over(page))
         check(took < told["stop"], f"Esc stops the turn: {took:.2f} s")
@@ -70,6 +76,7 @@ def main() -> None:
         wait(lambda: is_over(other))
         check(read(page, "#talk") == read(other, "#talk"), "two tabs are equal at the end")
 
+        field.focus()
         page.keyboard.press("ArrowUp")
         check(field.input_value() == "tell me a lot", "↑ brings back the last message")
         page.keyboard.press("Enter")

@@ -28,6 +28,12 @@ COPY = """(async () => {
   await navigator.clipboard.write([new ClipboardItem(all)]);
 })()"""
 """A picture is copied, with words of each of the KINDS."""
+KEEP_STREAM = """(() => {
+  const devices = navigator.mediaDevices;
+  const ask = devices.getUserMedia.bind(devices);
+  devices.getUserMedia = async (wanted) => window.stream = await ask(wanted);
+})()"""
+"""The microphone is kept, so that it can be pulled out."""
 
 
 def drop(tabs: ChatTabs, page: Page, place: str, *files: str) -> None:
@@ -106,6 +112,13 @@ def record(tabs: ChatTabs, page: Page) -> None:
     send(page.mouse.up, 3)
     begin(lambda: voice.press("Enter"))
     send(lambda: voice.press("Space"), 4)
+    # pulled out, it sends what it has heard, and the next tap records again
+    tabs.evaluate(page, KEEP_STREAM)
+    begin(voice.click)
+    send(lambda: tabs.evaluate(page, "stream.getTracks().forEach((track) => track.stop())"), 5)
+    begin(voice.click)
+    page.keyboard.press("Escape")
+    wait(trouble.is_hidden)
     tabs.check(not page.locator("#voice.records").count(), "the microphone is off")
 
 

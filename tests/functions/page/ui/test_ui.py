@@ -135,7 +135,7 @@ def test_files_are_dropped_pasted_and_recorded(
         heard = [form["file"] for form in speech.forms]
         sizes = [len(request.body) for request in speech.requests]
     assert found == []
-    assert heard == ["voice.webm"] * 3
+    assert heard == ["voice.webm"] * 4
     assert min(sizes) > 2_000, sizes
 
 
