@@ -181,6 +181,7 @@ def test_the_command_prints_a_token_once_and_never_again(
     assert run("list", "--json") == (0, "[]\n")
     assert "nobody has written" in run("add", "builds", "--chat", "telegram:4711")[1]
     assert "nobody's id" in run("add", "builds", "--by", "Ada")[1]
+    assert "but the page" in run("add", "builds", "--chat", "web:telegram:66:main")[1]
     assert run("list", "--json") == (0, "[]\n")
     token = run("add", "builds", "--chat", "http:admin:main", "--text", NOTE, "--by", BY)[1].strip()
     kv = chats.runtime.stores.kv

@@ -54,11 +54,18 @@ def add(
     """
     from functions.agent.access.roles import LOCAL_OWNERS, PERSON
     from functions.agent.management.wakeups import require_chat
+    from functions.events import WEB
     from functions.hooks import Hook, Hooks, make_token
     from functions.texts.languages import detect_language
 
     if by not in LOCAL_OWNERS and not PERSON.fullmatch(by):
         raise UsageError("EUSAGE", f"{one_line(by, TEXT_CHARACTERS)!r} is nobody's id")
+    if chat.startswith(f"{WEB}:"):
+        raise UsageError(
+            "EUSAGE",
+            "nothing but the page writes into the chats that are there",
+            suggestion="take a chat on a platform, or http:admin:NAME",
+        )
     token, digest = make_token()
     with open_agent(switch=True, name=agent) as (app, _):
         if chat:
