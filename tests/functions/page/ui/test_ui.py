@@ -44,9 +44,15 @@ KINDS = {
 pytestmark = pytest.mark.ui
 
 
+def find_chromium() -> str:
+    """Return the path of Chromium; empty where there is none."""
+    chosen = os.environ.get("CHROMIUM")
+    return chosen or shutil.which("chromium") or shutil.which("google-chrome") or ""
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    found = find_chromium()
     if not found:
         pytest.fail(
             "there is no Chromium: apt-get install chromium, or CHROMIUM=/path/to/chrome", False
