@@ -4,6 +4,7 @@ of a small Debian which is kept in .venv.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -112,8 +113,16 @@ def _make_debian() -> Path:
     """Return the folder of the Debian, made if it is not there yet."""
     if _KEPT.is_dir():
         return _KEPT
-    print(f"note: {NAME} comes from a Debian in {_KEPT}: a minute, once", file=sys.stderr)
     _KEPT.parent.mkdir(parents=True, exist_ok=True)
+    with open(_KEPT.with_suffix(".lock"), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # who comes second finds what the first one has made
+        if not _KEPT.is_dir():
+            print(f"note: {NAME} comes from a Debian in {_KEPT}: a minute, once", file=sys.stderr)
+            _bootstrap()
+    return _KEPT
+
+
+def _bootstrap() -> None:
     with tempfile.TemporaryDirectory(dir=_KEPT.parent, prefix=".debian-") as temporary:
         folder = Path(temporary)
         packages = folder / "packages"
@@ -134,7 +143,6 @@ def _make_debian() -> Path:
         bootstrap_debian(PACKAGES, folder / "root", {**os.environ, "PATH": path})
         (folder / "root" / "etc" / "hosts").write_text("127.0.0.1 localhost\n")
         (folder / "root").rename(_KEPT)
-    return _KEPT
 
 
 def _enter(root: Path, *command: str) -> tuple[str, ...]:

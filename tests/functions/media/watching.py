@@ -47,10 +47,11 @@ def _watch(own: Path, used: Used, ended: threading.Event) -> None:
     while not ended.wait(PAUSE):
         for child in own.read_text().split():
             try:
-                status = Path(f"/proc/{child}/status").read_text()
+                # in this order: until it runs its own program, it has its parent's memory
                 started = b"functions.media" in Path(f"/proc/{child}/cmdline").read_bytes()
+                status = Path(f"/proc/{child}/status").read_text()
             except OSError:  # it has ended
                 continue
             _, _, peak = status.partition("VmHWM:")
-            if peak and started:  # until it runs its own program, it has its parent's memory
+            if peak and started:
                 used.peak_bytes = max(used.peak_bytes, int(peak.split()[0]) * 1_024)
