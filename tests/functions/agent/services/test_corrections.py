@@ -97,13 +97,18 @@ def test_a_correction_ends_what_was_said_before_and_an_addition_does_not(
 
 def test_a_chat_recalls_what_is_true_now(chat: Chat) -> None:
     rows = sample(ROWS, FROM_OUTSIDE)
-    old = [fact(row["subject"], row["predicate"], row["old"]) for row in rows]
-    for start in range(0, len(old), 10):
-        remembers(chat, "so much about me", *old[start : start + 10])
+    # a dog's name is one fact in all languages, so that people of each language have their own chat
+    chats = {lang: f"telegram:{lang}" for lang in ("en", "de", "zh")}
+    for lang, session in chats.items():
+        told = [row for row in rows if row["lang"] == lang]
+        old = [fact(row["subject"], row["predicate"], row["old"]) for row in told]
+        for start in range(0, len(old), 10):
+            remembers(chat, "so much about me", *old[start : start + 10], session=session)
     for row in rows:
         about = f"{row['subject']} {row['predicate']}"
         new = fact(row["subject"], row["predicate"], row["new"])
-        told, recalled = remembers(chat, row["then"], new, query=f"{about} {row['old']}")
+        query = f"{about} {row['old']}"
+        told, recalled = remembers(chat, row["then"], new, query=query, session=chats[row["lang"]])
 
         assert row["new"] in list_true(recalled), row
         if row.get("keeps"):
