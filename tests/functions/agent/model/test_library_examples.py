@@ -80,7 +80,7 @@ ANSWERS = {
     "把 hello world 用 base64 编码": "^aGVsbG8gd29ybGQ=$",
     "remind me tomorrow at nine to call Bob": r"^I will say “call Bob”: .* at 09:00 \(.*drop 1",
     "every weekday at 8 look at the exchange rates and tell me what moved": (
-        r"^I will do “look at the .* moved”: every Monday to Friday at 08:00 .* Next: "
+        r"^I will say “look at the .* moved”: every Monday to Friday at 08:00 .* Next: "
     ),
     "remind me in 20 minutes to turn off the oven": "^I will say “turn off the oven”: ",
     "明天上午九点提醒我给鲍勃打电话": "^到时我会说“给鲍勃打电话”：.* 09:00",
@@ -131,7 +131,7 @@ ANSWERS = {
     "net present value of the cash flows -1000, 300, 420, 680 at 10%": r"130\.73",
     "irr of the cash flows -1000, 300, 420, 680": r"16\.3",
     "saving 200 a month for 20 years at 7 percent": r"104185|10\d{4}\.",
-    "本金 10000，年利率 3%，复利 5 年后是多少": r"11616\.17",
+    "本金 10000，年利率 3%，复利 5 年后是多少": r"11592\.74",
     "subnet mask and host range of 192.168.1.10/24": r"255\.255\.255\.0",
     "is the ip 10.1.2.3 in the network 10.1.0.0/16": "(?i)contains.*yes|true",
     "split the subnet 10.0.0.0/22 into /24": r"10\.0\.3\.0/24",
