@@ -294,7 +294,7 @@ def _list_values(value: Json) -> Iterator[Json]:
 
 
 def _list_documents(value: Json) -> Iterator[Json]:
-    """Yield a value and all that it holds; a text that is JSON also as what it says."""
+    """Yield a value and all that it holds; of a text also the JSON in it."""
     yield value
     if isinstance(value, Mapping):
         for each in value.values():
@@ -302,7 +302,7 @@ def _list_documents(value: Json) -> Iterator[Json]:
     elif isinstance(value, list):
         for each in value:
             yield from _list_documents(each)
-    elif isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+    elif isinstance(value, str):
         yield from find_documents(value)
 
 

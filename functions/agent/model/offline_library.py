@@ -1222,19 +1222,23 @@ def _read_chart(request: Request) -> Arguments | None:
     kind = next((k for k, p in _CHARTS if request.has(p)), "bar")
     after = find_after_colon(request.words) or request.find(r"\b(?:of|with|for|aus|mit)\s+(.+)$")
     pairs = re.findall(rf"([^\W\d][\w ]*?)[ :=]+({NUMBER})", after or request.words)
-    labels: list[Json]
-    values: list[Json]
-    if after and pairs:
-        labels = [label.strip() for label, _ in pairs]
-        values = [to_number(value) for _, value in pairs]
-    else:
-        values = list(find_numbers(request.words))
+    labels: list[Json] = []
+    values: list[Json] = []
+    for words, value in pairs if after else ():
+        label = _CONJUNCTION.sub("", words).strip()
+        if label:
+            labels.append(label)
+            values.append(to_number(value))
+    if len(labels) < 2:
+        # the one label is what all the values are of: "the shares 40, 35 and 25"
+        values = list(find_numbers(after if labels else request.words))
         labels = [str(place) for place in range(1, len(values) + 1)]
     if len(values) < 2:
         return None
     return {"kind": kind, "labels": labels, "series": [{"values": values}]}
 
 
+_CONJUNCTION = re.compile(r"^(?:and|und)\b\s*", re.IGNORECASE)
 _CHARTS = (("pie", r"\bpie\b|饼图"), ("line", r"\bline\b|折线"), ("bar", r"\bbar\b|柱状"))
 _ANY_CASE = "|".join(pattern for _, pattern in _CASES)
 _ANY_CURRENCY = "|".join(pattern for pattern in _CURRENCIES.values())

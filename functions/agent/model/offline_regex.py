@@ -89,8 +89,10 @@ def _read_quoted(words: str, quoted: list[str]) -> tuple[str, str, str] | None:
     before, _, after = words.partition(quoted[0])
     between, _, end = after.partition(quoted[1])
     leads_text = rf"{_TEXT_LEADS}[\s:]*[`\"“'「]*$"
-    first_is_text = re.search(rf"(?<![a-z]){leads_text}", before, re.IGNORECASE) is not None
-    second_is_text = re.search(rf"(?<![a-z]){leads_text}", between, re.IGNORECASE) is not None
+    first_is_text = re.search(
+        rf"(?<![a-z])(?<!match )(?<!matches ){leads_text}", before, re.IGNORECASE
+    )
+    second_is_text = re.search(rf"(?<![a-z]){leads_text}", between, re.IGNORECASE)
     if first_is_text or not second_is_text:
         return None
     return quoted[0], quoted[1], f"{before} {between} {end}"

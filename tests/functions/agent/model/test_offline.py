@@ -263,7 +263,7 @@ def test_chinese_questions_find_what_was_kept(home: AgentRuntime, asked: str) ->
         ("is tomorrow a holiday", "^I do not understand"),
         ("how many days between March 1 and April 15 2027", r"^45 days\n"),
         ("how many weeks between 2026-01-01 and 2026-12-31", "^52 weeks and 0 days\n"),
-        ("draw a bar chart of apples 3, pears 5, figs 2", "(?s)apples.*pears.*figs"),
+        ("draw a bar chart of apples 3, pears 5 and figs 2", "(?s)apples 3, pears 5, figs 2"),
         ("kodiere hallo welt in base64", r"^aGFsbG8gd2VsdA==\n"),
         ("how old am I if I was born on 1990-05-03", r"Text: \d\d years"),
         ("20% off 59.90", r"^47\.92\n"),
