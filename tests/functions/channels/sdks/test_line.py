@@ -45,7 +45,7 @@ def test_the_same_requests_are_taken_and_read_alike() -> None:
     assert theirs["taken"] == taken
     assert len(theirs["events"]) == len(events) == 4
     for event, read in zip(events, theirs["events"], strict=True):
-        assert event.id.endswith(read["id"])
+        assert event.id.endswith(f":{read['id']}")
         assert event.sender.id == f"line:{read['sender']}"
         assert event.session == f"line:{read['chat']}"
         assert event.at == read["at"]

@@ -86,7 +86,7 @@ async def _converse(base: str, token: str, count: int, text: str) -> list[dict[s
     @client.event
     async def on_interaction(interaction: discord.Interaction[Any]) -> None:
         await interaction.response.defer(thinking=True)
-        await interaction.edit_original_response(content=text, allowed_mentions=nobody)
+        await interaction.edit_original_response(content=text, allowed_mentions=nobody, view=None)
         file = discord.File(io.BytesIO(b"# Notes"), "notes.md")
         await interaction.followup.send(
             file=file, allowed_mentions=nobody, suppress_embeds=True, wait=True

@@ -32,11 +32,12 @@ def _describe(event: Any) -> dict[str, Any]:
     if isinstance(event, UnknownEvent):
         raise ValueError(f"the SDK does not know an event like this: {event}")
     source = event.source
-    mention = getattr(getattr(event, "message", None), "mention", None)
+    message = getattr(event, "message", None)
+    mention = getattr(message, "mention", None)
     return {
         "type": event.type,
-        "id": event.webhook_event_id,
-        "text": getattr(getattr(event, "message", None), "text", ""),
+        "id": message.id if message else event.webhook_event_id,
+        "text": getattr(message, "text", ""),
         "sender": source.user_id,
         "chat": getattr(source, "group_id", None) or source.user_id,
         "at": event.timestamp / 1000,

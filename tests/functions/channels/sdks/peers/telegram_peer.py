@@ -31,7 +31,7 @@ def read(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
         thread = message.message_thread_id if message.is_topic_message else None
         rows.append(
             {
-                "id": update.update_id,
+                "id": press.id if press else f"{message.chat.id}:{message.message_id}",
                 "text": press.data if press else message.text or message.caption or "",
                 "sender": update.effective_user.id,
                 "name": update.effective_user.full_name,
