@@ -538,16 +538,19 @@ def _keep_files(event: Event, app: App, channel: object) -> Event:
     return keep_files(event, app, channel.fetch)
 
 
-def _list_album(event: Event, behind: Sequence[Event] | None) -> list[Event]:
+def _list_album(event: Event, behind: Sequence[Event] | None, *, splits: bool) -> list[Event]:
     """Return the first of the events behind a message that bring more files of it: they belong to
     its album, or came without a word soon after each other.
+
+    WhatsApp tells the second alone, within which the photo with the words may stand behind another.
     """
     album = unopened.name_album(event)
     found: list[Event] = []
     last = event
     for other in behind or ():
         is_soon = not other.text and abs(other.at - last.at) <= ALBUM_SECONDS
-        is_more = is_soon or (album and unopened.name_album(other) == album)
+        is_same = splits and not event.text and other.at == event.at
+        is_more = is_soon or is_same or (album and unopened.name_album(other) == album)
         if not (is_more and has_file(other) and other.sender.id == event.sender.id):
             break
         found.append(other)
@@ -602,8 +605,9 @@ def _run_turn(
         channel.acknowledge(event)
     more: list[Event] = []
     if may_talk and not spent and has_file(event):
-        more = _list_album(event, worker.behind)
-        _wait_for_album(event, more, runtime.app.clock.now(), splits=_splits_albums(channel))
+        splits = _splits_albums(channel)
+        more = _list_album(event, worker.behind, splits=splits)
+        _wait_for_album(event, more, runtime.app.clock.now(), splits=splits)
     progress = _open_progress_message(event, runtime)
     draft = _open_draft(event, runtime, channel) if may_talk and not spent else None
     with (
