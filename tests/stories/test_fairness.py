@@ -123,7 +123,8 @@ def test_modules_that_are_slow_to_compile_hold_up_nobody_elses_deploy(compiled: 
             "/_api/deploy",
             [{"name": f"slow-{at}", "wasm": module} for at, module in enumerate(slow)],
         )
-        until(lambda: len(crowd.ended) == 1)  # the others are on their way
+        until(lambda: crowd.ended)
+        before = len(crowd.ended)  # the others are on their way
         module = guest(more="(func (result i32) (i32.const 7))" * 600)
         assert (
             place.client.post(
@@ -131,7 +132,7 @@ def test_modules_that_are_slow_to_compile_hold_up_nobody_elses_deploy(compiled: 
             ).status_code
             == 201
         )
-        assert len(crowd.ended) <= 3
+        assert len(crowd.ended) <= before + 2
         for each in done:
             each.result()
         assert {answer.status_code for answer in crowd.ended} == {201}
