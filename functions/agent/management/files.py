@@ -112,7 +112,7 @@ def read_range(text: str) -> tuple[int, int]:
     """Return the two versions in `3..5`, 0 for one that is left out; `UsageError` for another."""
     found = _RANGE.fullmatch(text)
     if not found:
-        raise UsageError("EINVAL", "two versions are written like 3..5", source="files")
+        raise UsageError("EINVAL", "two versions are written like 3..5")
     return int(found[1] or 0), int(found[2] or 0)
 
 
@@ -122,7 +122,7 @@ def read_number(query: Mapping[str, str], name: str) -> int:
     if text is None:
         return 0
     if not _NUMBER.fullmatch(text):
-        raise UsageError("EINVAL", f"{name} is the number of a version", source="files")
+        raise UsageError("EINVAL", f"{name} is the number of a version")
     return int(text)
 
 

@@ -143,7 +143,7 @@ def _roll_back(
     _require_known(fields, ROLLBACK)
     version = fields["version"]
     if isinstance(version, bool) or not isinstance(version, int):
-        raise _refuse("version is the number of one")
+        raise _refuse("version is the number of a version")
     scope, base = _open_base(app, query)
     expect = _read_text(fields, "expect")
     written = base.roll_back(id, version, by=BY, why=_read_text(fields, "why"), expect=expect)
