@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ from sigil.storage.files import make_write_error
 PINNED = Path(__file__).with_name("pinned")
 LANGUAGES = tuple(VERSIONS)
 _POLL_SECONDS = 0.2
+_INTERRUPTING = (signal.SIGINT, signal.SIGALRM)
+"""Ctrl-C, and the end of `--timeout`."""
 _DEBIAN = ("rustc", "libstd-rust-dev-wasm32", "lld")
 _SIMULATED = re.compile(r"^Inst (?P<name>\S+) (?:\[\S+\] )?\((?P<version>\S+) ", re.MULTILINE)
 _COMPILER_ONLY = re.compile(r"(rustc|libstd-rust|libllvm|lld|liblld|libedit|libbsd|libmd|libz3)")
@@ -304,22 +307,24 @@ def _run_client(
     temporary.mkdir(exist_ok=True)
     variables = {**package_client_environment(), "TMPDIR": str(temporary), "LC_ALL": "C.UTF-8"}
     with tempfile.TemporaryFile(dir=temporary) as messages:
-        client = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=messages,
-            stderr=subprocess.STDOUT,
-            cwd=work or draft,
-            env=variables,
-            start_new_session=True,
-        )
+        client = None
         try:
+            with _hold_interrupts():
+                client = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=messages,
+                    stderr=subprocess.STDOUT,
+                    cwd=work or draft,
+                    env=variables,
+                    start_new_session=True,
+                )
             while client.poll() is None:
                 progress.show(f"installing {language}: {_count_bytes(draft) >> 20} MB")
                 with suppress(subprocess.TimeoutExpired):
                     client.wait(_POLL_SECONDS)
         finally:
-            if client.poll() is None:
+            if client and client.poll() is None:
                 with suppress(ProcessLookupError):
                     os.killpg(client.pid, signal.SIGKILL)
                 client.wait()
@@ -335,6 +340,28 @@ def _run_client(
             suggestion="check the network and the free disk space, and run it again",
         )
     return text
+
+
+@contextmanager
+def _hold_interrupts() -> Iterator[None]:
+    """Let what interrupts the main thread wait until the block is over: a process that is started
+    meanwhile is known by then, and can be ended.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: held.append(number))
+        for number in _INTERRUPTING
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for held_back in held:
+            signal.raise_signal(held_back)
 
 
 def _count_bytes(folder: Path) -> int:

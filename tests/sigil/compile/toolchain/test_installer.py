@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +15,7 @@ from sigil.compile.toolchain import assemblyscript, c, installer, rust
 from sigil.compile.toolchain.installed import find_toolchain, toolchains_folder
 from sigil.compile.toolchain.installer import Progress, install_toolchain, remove_toolchain
 from sigil.errors import BackendError, UsageError
+from tests.machine import is_running, until
 
 UV = """\
 echo run >> "$HOME/calls"
@@ -101,6 +106,26 @@ def test_an_install_that_was_cut_off_is_not_taken_for_a_whole_one(place: Path) -
     (place / "then").write_text("")
     assert install()[0]
     assert names() == ["c-0.17.1"]
+
+
+def test_an_interrupt_while_the_client_starts_ends_it_too(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "then").write_text("sleep 600\n")
+    started: list[int] = []
+    start = subprocess.Popen
+
+    def start_interrupted(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process = start(*words, **options)
+        started.append(process.pid)
+        os.kill(os.getpid(), signal.SIGINT)
+        return process
+
+    monkeypatch.setattr("sigil.compile.toolchain.installer.subprocess.Popen", start_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        install()
+    until(lambda: not is_running(started[0]), "the package client ends")
+    assert names() == []
 
 
 def test_what_does_not_work_is_not_kept(place: Path) -> None:
