@@ -26,7 +26,7 @@ SLOW = (
     "tests/stories/",
 )
 """Where tests take seconds, most of which they wait."""
-EARLY = 0.75
+EARLY = 0.45
 """This share of a worker's quick tests stands between its slow files, and the rest behind them."""
 
 
