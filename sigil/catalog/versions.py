@@ -323,14 +323,16 @@ class VersionAdmin:
 
 
 def _take_yank_back(head: Head, record: Record) -> _StateChange:
-    """Take a yank back; a version that ran until then runs again."""
+    """Take a yank back; a version that ran until then runs again, and so does any where what ran
+    last is withdrawn too.
+    """
     state = head.state.unyank(record.version)
+    if record.version not in head.state.yanked:
+        return _StateChange(head.record, state, record)
     steps = head.state.history
-    if record.version in head.state.yanked and steps and steps[-1].action == "yank":
-        ran_before = steps[-2].version if len(steps) > 1 else None
-        if ran_before == record.version:
-            return _StateChange(record, state, record)
-    return _StateChange(head.record, state, record)
+    ran_before = steps[-2].version if len(steps) > 1 and steps[-1].action == "yank" else None
+    runs = ran_before == record.version or head.record.version in state.yanked
+    return _StateChange(record if runs else head.record, state, record)
 
 
 def _require_version(records: dict[int, Record], number: int, name: str) -> Record:

@@ -185,6 +185,17 @@ def test_a_name_whose_versions_are_all_yanked_is_hidden_and_stays_its_owners(
     assert text(registry) == "one"
 
 
+def test_where_all_are_yanked_the_one_that_is_given_back_runs(
+    registry: LocalRegistry, three: list[str]
+) -> None:
+    for number in (1, 2, 3):
+        registry.yank(f"shout@{number}", PERSON)
+    assert registry.yank("shout@2", PERSON, undo=True)["active"] is True
+    assert text(registry) == "two"
+    assert registry.yank("shout@1", PERSON, undo=True)["active"] is False
+    assert text(registry) == "two"
+
+
 def test_a_model_cannot_bring_back_what_a_person_withdrew(registry: LocalRegistry) -> None:
     registry.deploy(spec(), MODEL)
     registry.deploy(spec(execute="return 'two'"), MODEL)
