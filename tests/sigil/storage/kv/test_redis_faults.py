@@ -224,8 +224,10 @@ def test_a_store_that_stays_away_is_reported_in_time_by_every_verb(
 def test_counting_over_a_line_that_breaks_all_the_time_counts_right(
     kv: RedisKV, direct: RedisKV, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # a thread that the machine lets wait for seconds gives up no command here
+    # neither a thread that the machine lets wait for seconds nor one that meets four faults in a
+    # row gives up a command here
     monkeypatch.setattr(redis_client, "RETRY_SECONDS", within(60.0))
+    monkeypatch.setattr(redis_client, "PAUSES", redis_client.PAUSES * 3)
     direct.put(KEY, b"0")
     chance, over = random.Random(4), threading.Event()
 
@@ -241,11 +243,13 @@ def test_counting_over_a_line_that_breaks_all_the_time_counts_right(
 
     with under_way(break_things):
         rounds = 0
-        while proxy.hits < 20 and rounds < 100:
-            told = in_parallel(4, lambda _: increment(kv, KEY, times=25))
-            assert told == [None] * 4
-            rounds += 1
-        over.set()
+        try:
+            while proxy.hits < 20 and rounds < 100:
+                told = in_parallel(4, lambda _: increment(kv, KEY, times=25))
+                assert told == [None] * 4
+                rounds += 1
+        finally:
+            over.set()
     assert proxy.hits >= 20
     assert counted() == rounds * 4 * 25
 
@@ -324,11 +328,13 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_server_is_killed_and_com
                     time.sleep(0.01)
 
         with under_way(lambda: in_parallel(4, write)) as result:
-            for _ in range(3):
-                before = sum(map(len, acknowledged))
-                until(lambda: sum(map(len, acknowledged)) > before + 200)  # noqa: B023
-                server.restart()
-            over.set()
+            try:
+                for _ in range(3):
+                    before = sum(map(len, acknowledged))
+                    until(lambda: sum(map(len, acknowledged)) > before + 200)  # noqa: B023
+                    server.restart()
+            finally:
+                over.set()
         assert result == [[None] * 4], "a write of our own was taken for another's"
         stored = {sort: item.version for sort, item in kv.scan("p", limit=10**6)}
         lost = {
