@@ -31,6 +31,7 @@ from tests.functions.agent.talk import event as make_event
 from tests.functions.agent.talk import tell
 from tests.functions.people import OWNER, platform, update
 from tests.functions.serving import serving
+from tests.machine import until
 from tests.project.tree import ROOT
 from tests.selection import thorough
 from tests.servers.stores import empty_store
@@ -44,7 +45,8 @@ LOOK = "scan ready"
 """The look at the index of ready sessions that a worker without work makes. The event of a turn
 wakes it and names its session, so that it is no part of the turn; idle looks are counted below.
 """
-IDLE_READS_A_SECOND = 2.0
+IDLE_SECONDS = {keys.READY: 1.2, f"{keys.READY}!": 1.2, f"{keys.READY}~work": 2.4}
+"""Between two looks at each index: two reads a second."""
 STORES = ("memory", "sqlite", *thorough("redis", "dynamodb"))
 SPEC = {
     "name": "double",
@@ -56,11 +58,12 @@ SEARCH, CALL = ("sigil_query", {"query": "double"}), ("cap_double", {})
 
 
 class CountingKV:
-    """A store that notes every operation."""
+    """A store that notes every operation, and when each index was read."""
 
     def __init__(self, kv: KV) -> None:
         self.kv = kv
         self.operations: list[str] = []
+        self.scans: list[tuple[str, float]] = []
 
     def _note(self, verb: str, key: str) -> None:
         self.operations.append(f"{verb} {key}")
@@ -87,6 +90,7 @@ class CountingKV:
         self, partition: str, prefix: str = "", after: str = "", limit: int = 100
     ) -> list[tuple[str, Item]]:
         self._note("scan", partition)
+        self.scans.append((partition, time.monotonic()))
         return self.kv.scan(partition, prefix, after, limit)
 
     def close(self) -> None:
@@ -346,11 +350,8 @@ def test_a_bound_chat_costs_one_read_more_and_a_thousand_archived_agents_cost_no
 def test_an_idle_server_hardly_reads(counted: tuple[AgentRuntime, CountingKV]) -> None:
     agent, kv = counted
     with serving(agent):
-        time.sleep(3.0)  # the pause between two looks grows while nothing comes
-        kv.operations.clear()
-        begun = time.monotonic()
-        time.sleep(5.0)  # some looks
-        reads = list(kv.operations)
-        seconds = time.monotonic() - begun  # a busy machine sleeps longer
-    assert len(reads) <= IDLE_READS_A_SECOND * seconds + 1, "\n".join(reads)
-    assert all(each.startswith(f"scan {keys.READY}") for each in reads)
+        until(lambda: kv.operations.count(LOOK) > 8)  # the pause between two looks grows till then
+    for index, seconds in IDLE_SECONDS.items():
+        *_, earlier, last = (moment for name, moment in kv.scans if name == index)
+        assert last - earlier >= seconds, index
+    assert set(kv.operations[-8:]) <= {f"scan {index}" for index in IDLE_SECONDS}
