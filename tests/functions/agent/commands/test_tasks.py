@@ -123,12 +123,18 @@ def test_members_see_their_own_tasks_and_guests_none(agent: AgentRuntime, board:
 def test_the_next_request_tells_what_people_changed(
     agent: AgentRuntime, model: ScriptedModel
 ) -> None:
+    Members(agent.app.kv, "main").change("alice", lambda _: (Member("idle", 0.0, stay=True), None))
     ask(agent, "/tasks add buy milk")
     ask(agent, "/tasks done 1")
+    ask(agent, "/tasks add bake a cake")
+    ask(agent, "/tasks assign 2 alice")
     model.then(say("fine"), say("fine"))
     ask(agent, "what is new?")
     told = model.bodies[-1]["messages"][-2]["content"]
-    assert told.endswith("- task #1 (buy milk): completed, by telegram:1")
+    assert told.splitlines()[-2:] == [
+        "- task #1 (buy milk): completed, by telegram:1",
+        "- task #2 (bake a cake): assigned to alice, by telegram:1",
+    ]
     ask(agent, "and now?")
     assert str(model.bodies[-1]["messages"]).count("buy milk") == str(
         model.bodies[-2]["messages"]
