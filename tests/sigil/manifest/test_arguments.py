@@ -144,6 +144,7 @@ def test_calls_that_a_stranger_wrote_are_taken_or_refused(sent_call: dict[str, A
             ["1"],
             [1],
         ),
+        ({"type": "array", "items": {"type": "integer"}}, {"items": [1, 2]}, [1, 2]),
     ],
 )
 def test_what_would_fail_is_read_a_second_time(part: Json, value: Json, read: Json) -> None:
