@@ -28,7 +28,7 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.model import Reply, ScriptedModel, call, offered, say
 from tests.functions.agent.skills.examples import make_text, pack
 from tests.functions.agent.talk import event as make_event
-from tests.functions.agent.talk import tell
+from tests.functions.agent.talk import stop_clock, tell
 from tests.functions.people import OWNER, platform, update
 from tests.functions.serving import serving
 from tests.machine import until
@@ -130,17 +130,6 @@ def counted(
     agent = runtime(llm_url=model.url, store=store, **platform(bot))
     agent.app.registry.deploy(SPEC, Caller("main"))
     return agent, made[0]
-
-
-def stop_clock(agent: AgentRuntime) -> AgentRuntime:
-    """Return the agent with a clock that stands still, so that a turn takes no time.
-
-    A turn looks again after a quarter of a second whether it is halted; a busy machine takes as
-    long for it.
-    """
-    now = time.monotonic()
-    clock = replace(agent.app.clock, monotonic=lambda: now)
-    return replace(agent, app=replace(agent.app, clock=clock))
 
 
 def take_turn(agent: AgentRuntime, kv: CountingKV, number: int, text: str = "go on") -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import replace
 from typing import Any
 
 from functions.agent.consolidation import consolidate_owed
@@ -48,3 +49,14 @@ def run_event(runtime: AgentRuntime, happened: Event) -> SessionHandle:
     if opened.document.owes_memory:
         consolidate_owed(opened.key, runtime.app)
     return opened
+
+
+def stop_clock(agent: AgentRuntime) -> AgentRuntime:
+    """Return the agent with a clock that stands still, so that a turn takes no time.
+
+    A turn looks again after a quarter of a second whether it is halted; a busy machine takes as
+    long for it.
+    """
+    now = time.monotonic()
+    clock = replace(agent.app.clock, monotonic=lambda: now)
+    return replace(agent, app=replace(agent.app, clock=clock))
