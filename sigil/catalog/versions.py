@@ -323,8 +323,8 @@ class VersionAdmin:
 
 
 def _take_yank_back(head: Head, record: Record) -> _StateChange:
-    """Take a yank back; a version that ran until then runs again, and so does any where what ran
-    last is withdrawn too.
+    """Take a yank back. The version runs again where it ran until then, and where the name leads
+    to nothing because the others are withdrawn.
     """
     state = head.state.unyank(record.version)
     if record.version not in head.state.yanked:

@@ -137,7 +137,8 @@ def yank(
     """Withdraw a version.
 
     Queries and the plain name no longer find it; its digest still runs. --undo makes it
-    available again, and active again if nothing but the yank made another one active.
+    available again, and active again if nothing but the yank made another one active, or
+    if none is active.
     """
     shell = get_shell(context)
     name = version.partition("@")[0]
@@ -162,7 +163,9 @@ def _describe_active(opened: OpenRegistry, row: ChangedVersionRow, caller: Calle
     if active == row["version"] and row["changed"]:
         steps = opened.registry.history(name, caller)
         if len(steps) > 1 and steps[-1]["action"] == "unyank":
-            return f"it is active now, in place of {name}@{steps[-2]['version']}"
+            before = steps[-2]["version"]
+            ran = any(other["version"] == before and not other["yanked"] for other in versions)
+            return "it is active now" + (f", in place of {name}@{before}" if ran else "")
     return f"{name}@{active} is active"
 
 

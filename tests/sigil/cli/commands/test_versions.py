@@ -52,6 +52,10 @@ def test_a_rollback_and_a_yank_say_what_runs_now(two_versions: Sigil) -> None:
         two_versions("yank", "word@1").err
         == "word@1 is withdrawn; no version of word is active now\n"
     )
+    assert (
+        two_versions("yank", "word@2", "--undo").err
+        == "word@2 is available again; it is active now\n"
+    )
     for words, code in (
         (("yank", "word"), 2),
         (("rollback", "word", "7"), 3),
