@@ -61,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
         deadline=None,  # how long an example takes depends on what else this machine does
         max_examples=examples(50),
         derandomize=is_fixed,
-        **({"database": None} if is_fixed else {}),
+        database=None if is_fixed else settings.default.database,
     )
     settings.load_profile("suite")
     config.addinivalue_line("markers", f"{UI}: needs Chromium; scripts/test ui alone runs it")

@@ -352,16 +352,15 @@ def _hold_interrupts() -> Iterator[None]:
         return
     held: list[int] = []
     before = {
-        number: signal.signal(number, lambda number, _: held.append(number))
-        for number in _INTERRUPTING
+        number: signal.signal(number, lambda came, _: held.append(came)) for number in _INTERRUPTING
     }
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for held_back in held:
-            signal.raise_signal(held_back)
+        for came in held:
+            signal.raise_signal(came)
 
 
 def _count_bytes(folder: Path) -> int:
